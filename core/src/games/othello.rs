@@ -1,0 +1,299 @@
+//! Othello on 8x8, numbered as in OpenSpiel: action `row * 8 + column` with a1 = 0 at the top left, 64 = pass.
+//!
+//! Player 0 is Black and moves first (drawn as X). A player without a move must pass while the other has one;
+//! the game ends when neither has, and the player with more discs wins. People write `d3` and `pass`.
+
+use std::fmt;
+
+use super::tic_tac_toe::{parse_by_name, square_name, stone_symbol, write_status};
+use crate::error::Error;
+use crate::game::{Action, Game};
+use crate::random::Random;
+
+const PASS: Action = 64;
+/// All columns but the outer two: a run of discs sideways that is to be flipped never holds those.
+const INNER_COLUMNS: u64 = 0x7E7E_7E7E_7E7E_7E7E;
+const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
+const HIGH_BITS: u64 = 0x80 * EACH_BYTE;
+
+/// For each square, the squares beyond it on the right, down left, down, down right: all of them higher bits; and on the left.
+static RAYS: [[u64; 5]; 64] = {
+    const STEPS: [(i32, i32); 5] = [(0, 1), (1, -1), (1, 0), (1, 1), (0, -1)];
+    let mut table = [[0; 5]; 64];
+    let mut square = 0;
+    while square < 64 {
+        let mut direction = 0;
+        while direction < STEPS.len() {
+            let (down, right) = STEPS[direction];
+            let (mut row, mut column) = (square as i32 / 8 + down, square as i32 % 8 + right);
+            while row < 8 && column >= 0 && column < 8 {
+                table[square][direction] |= 1 << (row * 8 + column);
+                row += down;
+                column += right;
+            }
+            direction += 1;
+        }
+        square += 1;
+    }
+    table
+};
+
+/// The place of the k-th set bit of a byte.
+static BIT_OF_BYTE: [[u8; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut bit, mut found) = (0, 0);
+        while bit < 8 {
+            if byte >> bit & 1 != 0 {
+                table[byte][found] = bit;
+                found += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    table
+};
+
+/// The empty squares where `own` can move: from each own disc, in each direction, over a run of the other's discs.
+/// A call would cost a tenth of a playout, so the compiler is not left to judge.
+#[inline(always)]
+fn moves(own: u64, other: u64) -> u64 {
+    // Kogge-Stone: the fill reaches 1, 2, 4, then 6 steps, as many discs as a line can hold between two ends.
+    let both_ways = |step: u32, run: u64| {
+        let mut up = run & own << step;
+        let mut down = run & own >> step;
+        up |= run & up << step;
+        down |= run & down >> step;
+        let pairs_up = run & run << step;
+        let pairs_down = pairs_up >> step;
+        up |= pairs_up & up << (2 * step);
+        down |= pairs_down & down >> (2 * step);
+        up |= pairs_up & up << (2 * step);
+        down |= pairs_down & down >> (2 * step);
+        up << step | down >> step
+    };
+    let inner = other & INNER_COLUMNS;
+    let reached = both_ways(1, inner) | both_ways(7, inner) | both_ways(8, other) | both_ways(9, inner);
+    reached & !(own | other)
+}
+
+/// Asked only when the player to move cannot, so kept out of the code of a playout.
+#[cold]
+fn can_move(own: u64, other: u64) -> bool {
+    moves(own, other) != 0
+}
+
+/// The discs of `other` that turn when `own` moves to `square`.
+#[inline]
+fn flips(own: u64, other: u64, square: usize) -> u64 {
+    // Adding one to the other's discs, with all bits outside the ray set, carries to the first square of the ray that the other
+    // does not hold: an own disc there closes the run. The directions up are the directions down of the board turned over.
+    let closed_run = |own: u64, other: u64, ray: u64| {
+        let end = (other | !ray).wrapping_add(1) & ray & own;
+        end.saturating_sub(1) & ray
+    };
+    let square = square & 63;
+    let [right, down_left, down, down_right, left] = RAYS[square];
+    let [_, up_left, up, up_right, _] = RAYS[square ^ 56];
+    let (own_turned, other_turned) = (own.swap_bytes(), other.swap_bytes());
+    let flipped_down = closed_run(own, other, right)
+        | closed_run(own, other, down_left)
+        | closed_run(own, other, down)
+        | closed_run(own, other, down_right);
+    let flipped_up = closed_run(own_turned, other_turned, up_left)
+        | closed_run(own_turned, other_turned, up)
+        | closed_run(own_turned, other_turned, up_right);
+    // To the left, lower bits, no carry runs: the first square that the other does not hold is the highest such bit.
+    let end = 1 << 63 >> (left & !other | 1).leading_zeros() & left & own;
+    let flipped_left = (end.wrapping_neg() << 1) & left;
+    flipped_down | flipped_left | flipped_up.swap_bytes()
+}
+
+/// One of the set bits (there must be some), as the `random.choose(n)`-th in ascending order. Without loops and branches, as
+/// those are mispredicted at nearly every move of a playout.
+#[inline]
+fn choose_bit(bits: u64, random: &mut Random) -> usize {
+    let pairs = bits - (bits >> 1 & 0x5555_5555_5555_5555);
+    let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
+    // Byte i counts the bits of bytes 0 to i; the last counts all.
+    let counts = ((nibbles + (nibbles >> 4)) & 0x0F0F_0F0F_0F0F_0F0F).wrapping_mul(EACH_BYTE);
+    let chosen = u64::from(random.choose((counts >> 56) as u32));
+    // The first byte with a count above `chosen`: no byte borrows from the next, since counts are at most 64.
+    let above = ((counts | HIGH_BITS) - (chosen + 1) * EACH_BYTE) & HIGH_BITS;
+    let shift = above.trailing_zeros() & 56;
+    let before = (counts << 8) >> shift & 0xFF;
+    let byte = (bits >> shift & 0xFF) as usize;
+    shift as usize + usize::from(BIT_OF_BYTE[byte][(chosen.wrapping_sub(before) & 7) as usize])
+}
+
+/// A state of Othello.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Othello {
+    /// The discs of the player to move, bit `row * 8 + column`.
+    own: u64,
+    /// The discs of the other player.
+    other: u64,
+    /// Where the player to move can: kept, as it tells also whether to pass and whether the game is over.
+    moves: u64,
+    turn: u8,
+    over: bool,
+}
+
+impl Othello {
+    #[inline]
+    fn with_discs(own: u64, other: u64, turn: u8) -> Self {
+        let moves_here = moves(own, other);
+        Self { own, other, moves: moves_here, turn, over: moves_here == 0 && !can_move(other, own) }
+    }
+
+    /// The discs of player 0 and of player 1.
+    fn discs(&self) -> [u64; 2] {
+        if self.turn == 0 {
+            [self.own, self.other]
+        } else {
+            [self.other, self.own]
+        }
+    }
+}
+
+impl Game for Othello {
+    const NAME: &'static str = "othello";
+    const NUM_ACTIONS: usize = 65;
+    /// Four squares are filled from the start.
+    const MAX_LEGAL: usize = 60;
+    const PLANES: usize = 2;
+    const SCALARS: usize = 1;
+    const HEIGHT: usize = 8;
+    const WIDTH: usize = 8;
+
+    #[inline]
+    fn start() -> Self {
+        Self::with_discs(1 << 28 | 1 << 35, 1 << 27 | 1 << 36, 0)
+    }
+
+    #[inline]
+    fn to_play(&self) -> u8 {
+        self.turn
+    }
+
+    #[inline]
+    fn outcome(&self) -> Option<i8> {
+        self.over.then(|| {
+            let [black, white] = self.discs().map(u64::count_ones);
+            black.cmp(&white) as i8
+        })
+    }
+
+    fn legal_actions(&self, actions: &mut Vec<Action>) {
+        actions.clear();
+        let mut rest = self.moves;
+        while rest != 0 {
+            actions.push(rest.trailing_zeros() as Action);
+            rest &= rest - 1;
+        }
+        if self.is_legal(PASS) {
+            actions.push(PASS);
+        }
+    }
+
+    #[inline]
+    fn is_legal(&self, action: Action) -> bool {
+        if action < PASS {
+            self.moves >> action & 1 != 0
+        } else {
+            action == PASS && self.moves == 0 && !self.over
+        }
+    }
+
+    #[inline]
+    fn play(&mut self, action: Action) {
+        let (mut own, mut other) = (self.own, self.other);
+        if action != PASS {
+            let flipped = flips(own, other, usize::from(action));
+            own |= flipped | 1 << (action & 63);
+            other &= !flipped;
+        }
+        *self = Self::with_discs(other, own, self.turn ^ 1);
+    }
+
+    #[inline]
+    fn play_random(&mut self, random: &mut Random) {
+        // The only choice is to pass: nothing is drawn.
+        self.play(if self.moves == 0 { PASS } else { choose_bit(self.moves, random) as Action });
+    }
+
+    fn playout(&mut self, random: &mut Random, max_depth: u32) -> Option<i8> {
+        // A copy that nothing points to can stay in registers.
+        let mut game = *self;
+        for _ in 0..max_depth {
+            if game.over {
+                break;
+            }
+            game.play_random(random);
+        }
+        *self = game;
+        game.outcome()
+    }
+
+    fn action_to_string(&self, action: Action) -> String {
+        match action {
+            PASS => "pass".to_owned(),
+            square => square_name(square, 8),
+        }
+    }
+
+    fn parse_action(&self, text: &str) -> Result<Action, Error> {
+        parse_by_name(self, text)
+    }
+
+    /// Planes: discs of the player to move, discs of the other. Scalar: 1 if player 0 is to move, else 0.
+    fn pack_observation(&self, planes: &mut [u64], scalars: &mut [f32]) {
+        planes[0] = self.own;
+        planes[1] = self.other;
+        scalars[0] = f32::from(1 - self.turn);
+    }
+}
+
+impl fmt::Display for Othello {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "  a b c d e f g h")?;
+        for row in 0..8 {
+            write!(formatter, "{}", row + 1)?;
+            for square in row * 8..row * 8 + 8 {
+                write!(formatter, " {}", stone_symbol(self.discs().map(|discs| discs >> square & 1 != 0)))?;
+            }
+            writeln!(formatter)?;
+        }
+        write_status(self, formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_cannot_move_passes_and_only_then() {
+        // White on a1, black on b1, c1 empty: Black, to move, has nothing to close a run with; White takes c1.
+        let mut game = Othello::with_discs(1 << 1, 1, 0);
+        assert!((0..66).all(|action| game.is_legal(action) == (action == PASS)));
+        assert_eq!(game.parse_action("Pass"), Ok(PASS));
+        assert!(game.parse_action("c1").is_err_and(|error| error.to_string().ends_with("othello: legal are pass")));
+        game.play(PASS);
+        assert!(game.is_legal(2) && !game.is_legal(PASS) && !game.is_legal(65));
+        game.play(2);
+        assert_eq!((game.outcome(), game.other, game.own), (Some(-1), 0b111, 0));
+        assert!((0..66).all(|action| !game.is_legal(action)));
+        assert!(game.to_string().ends_with("O wins"));
+    }
+
+    #[test]
+    fn full_boards_end_by_count() {
+        for (black, result) in [(u64::MAX, 1), (u64::MAX << 32, 0), (u64::MAX << 33, -1)] {
+            assert_eq!(Othello::with_discs(black, !black, 0).outcome(), Some(result));
+            assert_eq!(Othello::with_discs(!black, black, 1).outcome(), Some(result));
+        }
+    }
+}
