@@ -57,8 +57,7 @@ static BIT_OF_BYTE: [[u8; 8]; 256] = {
 };
 
 /// The empty squares where `own` can move: from each own disc, in each direction, over a run of the other's discs.
-/// A call would cost a tenth of a playout, so the compiler is not left to judge.
-#[inline(always)]
+#[inline]
 fn moves(own: u64, other: u64) -> u64 {
     // Kogge-Stone: the fill reaches 1, 2, 4, then 6 steps, as many discs as a line can hold between two ends.
     let both_ways = |step: u32, run: u64| {
