@@ -1,0 +1,103 @@
+//! Moves as text: the notation of UCI here, standard algebraic notation in `san.rs`.
+
+use cozy_chess::{Board, Piece, Square};
+
+use super::{action, Chess};
+use crate::error::Error;
+use crate::game::{Action, Game};
+
+/// No more legal moves than this are listed in an error.
+const LISTED: usize = 40;
+
+/// The move in the notation of UCI. An action that no piece could make is written as its number.
+pub(super) fn uci(board: &Board, action: Action) -> String {
+    match action::squares(board, action) {
+        None => format!("<action {action}>"),
+        Some((from, to, None)) => format!("{from}{to}"),
+        Some((from, to, Some(piece))) => format!("{from}{to}{piece}"),
+    }
+}
+
+/// Reads a move in either notation.
+pub(super) fn parse(game: &Chess, text: &str) -> Result<Action, Error> {
+    let text = text.trim();
+    match read_uci(game.board(), text) {
+        Some(action) if game.is_legal(action) => Ok(action),
+        _ => game.parse_san(text),
+    }
+}
+
+fn read_uci(board: &Board, text: &str) -> Option<Action> {
+    let from: Square = text.get(0..2)?.parse().ok()?;
+    let to: Square = text.get(2..4)?.parse().ok()?;
+    let promotion = match text.get(4..)? {
+        "" => None,
+        letter => Some(letter.parse::<Piece>().ok()?),
+    };
+    action::from_squares(board, from, to, promotion)
+}
+
+/// Why `text` names no legal move, and what would be right.
+pub(super) fn refusal(game: &Chess, text: &str, why: &str) -> Error {
+    let mut short: String = text.chars().take(40).collect();
+    if short.len() < text.len() {
+        short.push_str("...");
+    }
+    if let Some(end) = game.termination() {
+        return Error::InvalidAction(format!("{short:?} cannot be played: the game is over by {}", end.name().replace('_', " ")));
+    }
+    let mut actions = Vec::new();
+    game.legal_actions(&mut actions);
+    let listed: Vec<String> = actions
+        .iter()
+        .take(LISTED)
+        .map(|&action| format!("{} ({})", uci(game.board(), action), game.san(action).unwrap_or_default()))
+        .collect();
+    let rest = if actions.len() > LISTED { format!(" and {} more", actions.len() - LISTED) } else { String::new() };
+    Error::InvalidAction(format!("{short:?} {why}; legal moves here: {}{rest}", listed.join(", ")))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn game(fen: &str) -> Chess {
+        Chess::from_fen(fen).unwrap()
+    }
+
+    #[test]
+    fn uci_goes_both_ways() {
+        let cases = [
+            ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "e2e4"),
+            ("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", "e1g1"),
+            ("r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 0 1", "e8c8"),
+            ("4k3/P7/8/8/8/8/8/4K3 w - - 0 1", "a7a8q"),
+            ("4k3/8/8/8/8/8/p7/1N2K3 b - - 0 1", "a2b1n"),
+            ("4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 1", "e5d6"),
+        ];
+        for (fen, text) in cases {
+            let game = game(fen);
+            assert_eq!(game.action_to_string(game.parse_action(text).unwrap()), text);
+        }
+        assert_eq!(Chess::default().action_to_string(4671), "<action 4671>");
+    }
+
+    #[test]
+    fn errors_say_what_would_be_right() {
+        let start = Chess::default();
+        for text in ["", "e2e5", "e9", "e1h1", "0000", "Zf3", "e2e4q", "é2é4", "O-O", "Nf3f", "e4e2", "\u{1F600}\u{1F600}"] {
+            let error = start.parse_action(text).unwrap_err().to_string();
+            assert!(error.contains("legal moves here: a2a3 (a3), a2a4 (a4)"), "{error}");
+        }
+        let promotion = game("4k3/P7/8/8/8/8/8/4K3 w - - 0 1");
+        for text in ["a7a8", "a8", "a7a8k", "a8=K"] {
+            let error = promotion.parse_action(text).unwrap_err().to_string();
+            assert!(error.contains("a7a8q (a8=Q+)"), "{error}");
+        }
+        // Chess960's way of writing castling is not taken for the move.
+        assert!(game("4k3/8/8/8/8/8/8/4K2R w K - 0 1").parse_action("e1h1").is_err());
+        let over = game("R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1").parse_action("h6").unwrap_err().to_string();
+        assert_eq!(over, "\"h6\" cannot be played: the game is over by checkmate");
+    }
+}

@@ -1,0 +1,188 @@
+//! Random moves and random games, with one move generation per move.
+
+use cozy_chess::{BitBoard, Board, Move, Piece, PieceMoves, Rank, Square};
+
+use super::rules::is_insufficient;
+use super::Chess;
+use crate::game::Game;
+use crate::random::Random;
+
+/// The generator reports at most 18 sets of moves: 16 pieces, and two pawns that may capture en passant.
+const MAX_SETS: usize = 18;
+
+/// The legal moves of a position as the generator gives them, a set of targets per piece.
+struct MoveSets {
+    sets: [PieceMoves; MAX_SETS],
+    used: usize,
+    count: u32,
+}
+
+impl MoveSets {
+    fn new() -> Self {
+        let none = PieceMoves { piece: Piece::Pawn, from: Square::A1, to: BitBoard::EMPTY };
+        Self { sets: [none; MAX_SETS], used: 0, count: 0 }
+    }
+
+    /// Replaces the moves by those of `board`.
+    #[inline]
+    fn fill(&mut self, board: &Board) {
+        let Self { sets, used, count } = self;
+        (*used, *count) = (0, 0);
+        board.generate_moves(|moves| {
+            if let Some(slot) = sets.get_mut(*used) {
+                *slot = moves;
+                *used += 1;
+                *count += moves.len() as u32;
+            }
+            false
+        });
+    }
+
+    /// The `index`-th move, in the order of `legal_actions`.
+    #[inline]
+    fn pick(&self, mut index: u32) -> Option<Move> {
+        for moves in &self.sets[..self.used] {
+            let count = moves.len() as u32;
+            if index < count {
+                return nth(moves, index);
+            }
+            index -= count;
+        }
+        None
+    }
+}
+
+#[inline]
+fn nth(moves: &PieceMoves, index: u32) -> Option<Move> {
+    const LAST_RANKS: BitBoard = BitBoard(Rank::First.bitboard().0 | Rank::Eighth.bitboard().0);
+    // A pawn that can promote can do nothing else.
+    let promotes = moves.piece == Piece::Pawn && !moves.to.is_disjoint(LAST_RANKS);
+    let (square, promotion) = if promotes {
+        let piece = [Piece::Knight, Piece::Bishop, Piece::Rook, Piece::Queen][index as usize % 4];
+        (index / 4, Some(piece))
+    } else {
+        (index, None)
+    };
+    let mut targets = moves.to.0;
+    for _ in 0..square {
+        targets &= targets.wrapping_sub(1);
+    }
+    BitBoard(targets).next_square().map(|to| Move { from: moves.from, to, promotion })
+}
+
+/// Plays one of the legal moves, each with the same chance: the `random.choose(n)`-th in the order of `legal_actions`.
+pub(super) fn play_random(game: &mut Chess, random: &mut Random) {
+    let mut moves = MoveSets::new();
+    moves.fill(game.board());
+    choose(game, &moves, random);
+}
+
+#[inline]
+fn choose(game: &mut Chess, moves: &MoveSets, random: &mut Random) {
+    if moves.count > 0 {
+        if let Some(mv) = moves.pick(random.choose(moves.count)) {
+            game.advance(mv);
+        }
+    }
+}
+
+/// See `Game::playout`: the same ends, the same random numbers, the same game; only faster.
+pub(super) fn playout(game: &mut Chess, random: &mut Random, max_depth: u32) -> Option<i8> {
+    let mut moves = MoveSets::new();
+    let mut depth = 0;
+    loop {
+        // Neither of these can be a checkmate: a repeated position had a move.
+        if game.repetitions() >= 2 || is_insufficient(game.board()) {
+            return Some(0);
+        }
+        if game.halfmove_clock() >= 100 {
+            return game.outcome_in_search();
+        }
+        moves.fill(game.board());
+        if moves.count == 0 {
+            return game.outcome_in_search();
+        }
+        if depth == max_depth {
+            return None;
+        }
+        choose(game, &moves, random);
+        depth += 1;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::game::Action;
+    use crate::games::chess::perft::tests::POSITIONS;
+    use crate::random::Purpose;
+
+    /// The playout as the trait writes it, with the number of plies.
+    fn plain(game: &mut Chess, random: &mut Random, max_depth: u32) -> (Option<i8>, u32) {
+        for depth in 0..max_depth {
+            if let Some(result) = game.outcome_in_search() {
+                return (Some(result), depth);
+            }
+            game.play_random(random);
+        }
+        (game.outcome_in_search(), max_depth)
+    }
+
+    fn ends() -> Vec<&'static str> {
+        let mut fens = POSITIONS.to_vec();
+        fens.extend([
+            "8/8/8/4k3/8/8/4K3/7R w - - 0 1",
+            "8/8/8/4k3/8/8/4K3/5BN1 w - - 90 100",
+            "7k/8/6K1/8/8/8/8/R7 w - - 99 100",
+            "k7/8/8/8/8/8/8/7K w - - 0 1",
+            "7k/5Q2/8/8/8/8/8/K7 b - - 0 1",
+            "k7/8/8/8/8/8/8/6RK w - - 100 100",
+            "6k1/PPPP4/8/8/8/8/4pppp/1K6 w - - 0 1",
+        ]);
+        fens
+    }
+
+    #[test]
+    fn the_fast_playout_is_the_plain_one() {
+        let mut results = [0; 4];
+        for (number, fen) in ends().into_iter().enumerate() {
+            for seed in 0..60 {
+                for max_depth in [0, 1, 7, 60, 100_000] {
+                    let start = Chess::from_fen(fen).unwrap();
+                    let (mut fast, mut slow) = (start.clone(), start);
+                    let mut random = Random::new(seed * 100 + number as u64, Purpose::Playout);
+                    let mut twin = random.clone();
+                    let result = fast.playout(&mut random, max_depth);
+                    assert_eq!(result, plain(&mut slow, &mut twin, max_depth).0, "{fen} {seed} {max_depth}");
+                    // The same game, position by position, and as many numbers drawn.
+                    assert_eq!((&fast, fast.fen(), random.next_u64()), (&slow, slow.fen(), twin.next_u64()));
+                    results[result.map_or(3, |value| (value + 1) as usize)] += 1;
+                }
+            }
+        }
+        assert!(results.iter().all(|&count| count > 20), "{results:?}");
+    }
+
+    #[test]
+    fn the_choice_is_in_the_order_of_the_legal_actions() {
+        let mut random = Random::new(5, Purpose::Playout);
+        for fen in POSITIONS {
+            let mut game = Chess::from_fen(fen).unwrap();
+            let mut actions: Vec<Action> = Vec::new();
+            while game.outcome().is_none() {
+                game.legal_actions(&mut actions);
+                let mut expected = game.clone();
+                expected.play(actions[random.clone().choose(actions.len() as u32) as usize]);
+                game.play_random(&mut random);
+                assert_eq!(game, expected);
+            }
+            // A finished game is left alone, unless it ended with moves to spare.
+            if game.board().status() != cozy_chess::GameStatus::Ongoing && !game.board().generate_moves(|_| true) {
+                let before = game.clone();
+                game.play_random(&mut random);
+                assert_eq!(game, before);
+            }
+        }
+    }
+}
