@@ -223,19 +223,6 @@ impl Game for Othello {
         self.play(if self.moves == 0 { PASS } else { choose_bit(self.moves, random) as Action });
     }
 
-    fn playout(&mut self, random: &mut Random, max_depth: u32) -> Option<i8> {
-        // A copy that nothing points to can stay in registers.
-        let mut game = *self;
-        for _ in 0..max_depth {
-            if game.over {
-                break;
-            }
-            game.play_random(random);
-        }
-        *self = game;
-        game.outcome()
-    }
-
     fn action_to_string(&self, action: Action) -> String {
         match action {
             PASS => "pass".to_owned(),
