@@ -14,18 +14,26 @@ pub fn perft(game: &Chess, depth: u32) -> u64 {
 }
 
 fn count(board: &Board, depth: u32) -> u64 {
+    if depth == 1 {
+        return count_moves(board);
+    }
     let mut nodes = 0;
     board.generate_moves(|moves| {
-        if depth == 1 {
-            // The last move need not be played to be counted.
-            nodes += moves.len() as u64;
-        } else {
-            for mv in moves {
-                let mut next = board.clone();
-                next.play_unchecked(mv);
-                nodes += count(&next, depth - 1);
-            }
+        for mv in moves {
+            let mut next = board.clone();
+            next.play_unchecked(mv);
+            nodes += count(&next, depth - 1);
         }
+        false
+    });
+    nodes
+}
+
+/// The last move of a sequence need not be played to be counted.
+fn count_moves(board: &Board) -> u64 {
+    let mut nodes = 0;
+    board.generate_moves(|moves| {
+        nodes += moves.len() as u64;
         false
     });
     nodes

@@ -13,6 +13,8 @@ const MAX_SETS: usize = 18;
 /// The legal moves of a position as the generator gives them, a set of targets per piece.
 struct MoveSets {
     sets: [PieceMoves; MAX_SETS],
+    /// How many moves there are in each set and those before it.
+    totals: [u32; MAX_SETS],
     used: usize,
     count: u32,
 }
@@ -20,44 +22,51 @@ struct MoveSets {
 impl MoveSets {
     fn new() -> Self {
         let none = PieceMoves { piece: Piece::Pawn, from: Square::A1, to: BitBoard::EMPTY };
-        Self { sets: [none; MAX_SETS], used: 0, count: 0 }
+        Self { sets: [none; MAX_SETS], totals: [0; MAX_SETS], used: 0, count: 0 }
     }
 
     /// Replaces the moves by those of `board`.
     #[inline]
     fn fill(&mut self, board: &Board) {
-        let Self { sets, used, count } = self;
-        (*used, *count) = (0, 0);
+        let Self { sets, totals, .. } = self;
+        let (mut used, mut count) = (0, 0);
         board.generate_moves(|moves| {
-            if let Some(slot) = sets.get_mut(*used) {
+            if let (Some(slot), Some(total)) = (sets.get_mut(used), totals.get_mut(used)) {
+                let targets = moves.to.len();
+                count += if promotes(&moves) { 4 * targets } else { targets };
                 *slot = moves;
-                *used += 1;
-                *count += moves.len() as u32;
+                *total = count;
+                used += 1;
             }
             false
         });
+        (self.used, self.count) = (used, count);
     }
 
     /// The `index`-th move, in the order of `legal_actions`.
     #[inline]
-    fn pick(&self, mut index: u32) -> Option<Move> {
-        for moves in &self.sets[..self.used] {
-            let count = moves.len() as u32;
-            if index < count {
-                return nth(moves, index);
+    fn pick(&self, index: u32) -> Option<Move> {
+        let mut before = 0;
+        for (moves, &total) in self.sets.iter().zip(&self.totals).take(self.used) {
+            if index < total {
+                return nth(moves, index - before);
             }
-            index -= count;
+            before = total;
         }
         None
     }
 }
 
+/// Whether the moves are promotions: a pawn that can promote can do nothing else.
+#[inline]
+fn promotes(moves: &PieceMoves) -> bool {
+    const LAST_RANKS: BitBoard = BitBoard(Rank::First.bitboard().0 | Rank::Eighth.bitboard().0);
+    moves.piece == Piece::Pawn && !moves.to.is_disjoint(LAST_RANKS)
+}
+
 #[inline]
 fn nth(moves: &PieceMoves, index: u32) -> Option<Move> {
-    const LAST_RANKS: BitBoard = BitBoard(Rank::First.bitboard().0 | Rank::Eighth.bitboard().0);
-    // A pawn that can promote can do nothing else.
-    let promotes = moves.piece == Piece::Pawn && !moves.to.is_disjoint(LAST_RANKS);
-    let (square, promotion) = if promotes {
+    let (square, promotion) = if promotes(moves) {
         let piece = [Piece::Knight, Piece::Bishop, Piece::Rook, Piece::Queen][index as usize % 4];
         (index / 4, Some(piece))
     } else {

@@ -218,11 +218,14 @@ impl Clone for Chess {
         Self { board: self.board.clone(), keys, ..*self }
     }
 
+    /// Reuses the memory of the history, and copies field by field: a search does this once per simulation.
     fn clone_from(&mut self, source: &Self) {
-        let mut keys = std::mem::take(&mut self.keys);
-        keys.clear();
-        keys.extend_from_slice(&source.keys);
-        *self = Self { board: source.board.clone(), keys, ..*source };
+        let Self { board, halfmove_clock, repetitions, head, depth, key, keys, recent } = source;
+        self.board.clone_from(board);
+        (self.halfmove_clock, self.repetitions, self.head, self.depth, self.key) = (*halfmove_clock, *repetitions, *head, *depth, *key);
+        self.keys.clear();
+        self.keys.extend_from_slice(keys);
+        self.recent = *recent;
     }
 }
 
