@@ -1,1 +1,19 @@
-//! placeholder
+//! The Python module `ponderosa._core`: it translates between Python and the engine, and does nothing else.
+
+mod errors;
+mod forest;
+mod states;
+mod view;
+
+use pyo3::prelude::*;
+
+/// The compiled part of Ponderosa.
+#[pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use super::forest::Forest;
+    #[pymodule_export]
+    use super::states::{perft, Chess, ConnectFour, Othello, TicTacToe};
+    #[pymodule_export]
+    use super::view::TreeView;
+}

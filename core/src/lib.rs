@@ -1,6 +1,30 @@
 //! Monte Carlo Tree Search: one engine for many searches. This crate knows no Python; `bindings/` translates.
+//! The modules, in the order in which they lean on each other:
 
 pub mod error;
+pub mod random;
+
 pub mod game;
 pub mod games;
-pub mod random;
+pub mod world;
+
+pub mod tree;
+
+pub mod eval;
+pub mod probe;
+pub mod score;
+pub mod trace;
+
+pub mod parts;
+
+pub mod backup;
+pub mod expand;
+pub mod journal;
+pub mod select;
+
+pub mod root;
+pub mod search;
+
+pub mod forest;
+pub mod gather;
+pub mod slots;

@@ -1,0 +1,421 @@
+//! The forest as Python drives it. It holds a lock of its own, so that `stop` works from another thread and a search
+//! that is entered twice is refused instead of waiting for itself.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
+
+use numpy::{IntoPyArray, PyArray1, PyArray4, PyArrayMethods, PyReadonlyArrayDyn};
+use ponderosa_core::error::Error;
+use ponderosa_core::eval::Leaf;
+use ponderosa_core::forest::{Forest as CoreForest, Row};
+use ponderosa_core::game::{unpack_observation, Game};
+use ponderosa_core::games::{chess, connect_four, othello, tic_tac_toe};
+use ponderosa_core::gather::Answer;
+use ponderosa_core::parts::Parts;
+use ponderosa_core::probe::minimax::{minimax, Verdict};
+use ponderosa_core::random::tree_key;
+use ponderosa_core::score::Score;
+use ponderosa_core::world::{Compiled, External};
+use pyo3::prelude::*;
+
+use crate::errors::OrPython;
+use crate::states::{playout_policy, Chess, ConnectFour, Othello, TicTacToe};
+use crate::view::TreeView;
+
+/// Between two looks at signals, the engine runs at most this long without the interpreter lock.
+const SLICE: Duration = Duration::from_millis(40);
+
+enum Any {
+    TicTacToe(CoreForest<Compiled<tic_tac_toe::TicTacToe>>),
+    ConnectFour(CoreForest<Compiled<connect_four::ConnectFour>>),
+    Othello(CoreForest<Compiled<othello::Othello>>),
+    Chess(CoreForest<Compiled<chess::Chess>>),
+    External(CoreForest<External>),
+}
+
+/// Runs the same line on whichever forest it is.
+macro_rules! each {
+    ($any:expr, $forest:ident => $body:expr) => {
+        match $any {
+            Any::TicTacToe($forest) => $body,
+            Any::ConnectFour($forest) => $body,
+            Any::Othello($forest) => $body,
+            Any::Chess($forest) => $body,
+            Any::External($forest) => $body,
+        }
+    };
+}
+
+/// The same, for what only compiled games have.
+macro_rules! each_compiled {
+    ($any:expr, $forest:ident, $class:ident => $body:expr) => {
+        match $any {
+            Any::TicTacToe($forest) => {
+                type $class = TicTacToe;
+                $body
+            }
+            Any::ConnectFour($forest) => {
+                type $class = ConnectFour;
+                $body
+            }
+            Any::Othello($forest) => {
+                type $class = Othello;
+                $body
+            }
+            Any::Chess($forest) => {
+                type $class = Chess;
+                $body
+            }
+            Any::External(_) => Err(Error::Usage("this is for compiled games: a Python game is stepped outside".into())).or_python(),
+        }
+    };
+}
+
+fn external(any: &mut Any) -> PyResult<&mut CoreForest<External>> {
+    match any {
+        Any::External(forest) => Ok(forest),
+        _ => Err(Error::Usage("this is for Python games: a compiled game is stepped inside".into())).or_python(),
+    }
+}
+
+type RowColumns<'py> =
+    (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u16>>, Bound<'py, PyArray1<u64>>);
+
+fn columns<'py>(py: Python<'py>, rows: &[Row]) -> RowColumns<'py> {
+    (
+        rows.iter().map(|row| row.tree).collect::<Vec<_>>().into_pyarray(py),
+        rows.iter().map(|row| row.slot).collect::<Vec<_>>().into_pyarray(py),
+        rows.iter().map(|row| row.parent_slot).collect::<Vec<_>>().into_pyarray(py),
+        rows.iter().map(|row| row.action).collect::<Vec<_>>().into_pyarray(py),
+        rows.iter().map(|row| row.key).collect::<Vec<_>>().into_pyarray(py),
+    )
+}
+
+fn compiled_observations<'py, G: Game>(py: Python<'py>, forest: &CoreForest<Compiled<G>>) -> PyResult<Bound<'py, PyArray4<f32>>> {
+    let states = forest.waiting_states();
+    let size = (G::PLANES + G::SCALARS) * G::HEIGHT * G::WIDTH;
+    let array = PyArray4::zeros(py, [states.len(), G::PLANES + G::SCALARS, G::HEIGHT, G::WIDTH], false);
+    let (mut planes, mut scalars) = (vec![0; G::PLANES], vec![0.0; G::SCALARS]);
+    for (state, out) in states.iter().zip(array.readwrite().as_slice_mut()?.chunks_exact_mut(size)) {
+        state.pack_observation(&mut planes, &mut scalars);
+        unpack_observation::<G>(&planes, &scalars, out);
+    }
+    Ok(array)
+}
+
+/// Many trees of one game, searched together.
+#[pyclass(frozen, module = "ponderosa._core")]
+pub struct Forest {
+    inner: Mutex<Any>,
+    stop: AtomicBool,
+}
+
+impl Forest {
+    fn lock(&self) -> PyResult<MutexGuard<'_, Any>> {
+        match self.inner.try_lock() {
+            Ok(guard) => Ok(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                Err(Error::Usage("this search is already running: wait for it, or stop it, before using it again".into())).or_python()
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl Forest {
+    /// `game` is the name of a compiled game, or "external"; the rest are the parts of the search.
+    #[new]
+    #[pyo3(signature = (game, *, c_param, leaf, playout_policy, max_depth, solve, in_flight, forced_depth, early_stop, trace,
+                        num_players, zero_sum, has_rewards, num_actions, max_nodes, max_bytes, threads))]
+    #[expect(clippy::too_many_arguments, reason = "the parts of a search, by name")]
+    fn new(
+        game: &str,
+        c_param: f64,
+        leaf: &str,
+        playout_policy: &str,
+        max_depth: Option<u32>,
+        solve: bool,
+        in_flight: u32,
+        forced_depth: u8,
+        early_stop: bool,
+        trace: bool,
+        num_players: usize,
+        zero_sum: bool,
+        has_rewards: bool,
+        num_actions: usize,
+        max_nodes: Option<usize>,
+        max_bytes: Option<usize>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let policy = self::playout_policy(playout_policy)?;
+        let leaf = match leaf {
+            "playout" => Leaf::Playout { policy, max_depth },
+            "zero" => Leaf::Zero,
+            "outside" => Leaf::Outside { policy, max_depth: max_depth.unwrap_or(0) },
+            _ => return Err(Error::InvalidArgument(format!("leaf {leaf:?} is unknown: \"playout\", \"zero\" or \"outside\""))).or_python(),
+        };
+        let max_legal = match game {
+            "tic_tac_toe" => tic_tac_toe::TicTacToe::MAX_LEGAL,
+            "connect_four" => connect_four::ConnectFour::MAX_LEGAL,
+            "othello" => othello::Othello::MAX_LEGAL,
+            "chess" => chess::Chess::MAX_LEGAL,
+            _ => num_actions,
+        };
+        let parts = Parts {
+            score: Score::Ucb1 { c_param },
+            leaf,
+            solve,
+            in_flight,
+            forced_depth,
+            early_stop,
+            trace,
+            players: num_players,
+            zero_sum,
+            has_rewards,
+            num_actions,
+            max_legal,
+            external: game == "external",
+            max_nodes: max_nodes.unwrap_or(usize::MAX),
+            max_bytes: max_bytes.unwrap_or(usize::MAX),
+        };
+        let inner = match game {
+            "tic_tac_toe" => Any::TicTacToe(CoreForest::new(parts, threads).or_python()?),
+            "connect_four" => Any::ConnectFour(CoreForest::new(parts, threads).or_python()?),
+            "othello" => Any::Othello(CoreForest::new(parts, threads).or_python()?),
+            "chess" => Any::Chess(CoreForest::new(parts, threads).or_python()?),
+            "external" => Any::External(CoreForest::new(parts, threads).or_python()?),
+            _ => return Err(Error::InvalidArgument(format!("game {game:?} is not compiled"))).or_python(),
+        };
+        Ok(Self { inner: Mutex::new(inner), stop: AtomicBool::new(false) })
+    }
+
+    /// Plants a tree for a state of the compiled game.
+    fn plant(&self, state: &Bound<'_, PyAny>, seed: u64, call: u64, row: u64) -> PyResult<()> {
+        let key = tree_key(seed, call, row);
+        each_compiled!(&mut *self.lock()?, forest, Class => forest.plant(state.cast::<Class>()?.get().0.clone(), key).or_python())
+    }
+
+    /// Plants a tree for a state outside: its slot.
+    fn plant_external(&self, to_play: u8, legal: Vec<u16>, seed: u64, call: u64, row: u64) -> PyResult<u32> {
+        external(&mut *self.lock()?)?.plant(to_play, &legal, tree_key(seed, call, row)).or_python()
+    }
+
+    /// Puts another state in the place of tree `index`.
+    fn reset(&self, index: usize, state: &Bound<'_, PyAny>, seed: u64, call: u64, row: u64) -> PyResult<()> {
+        let key = tree_key(seed, call, row);
+        each_compiled!(&mut *self.lock()?, forest, Class => forest.reset(index, state.cast::<Class>()?.get().0.clone(), key).or_python())
+    }
+
+    /// Puts another state outside in the place of tree `index`: its slot, and the slots released.
+    fn reset_external(&self, index: usize, to_play: u8, legal: Vec<u16>, seed: u64, call: u64, row: u64) -> PyResult<(u32, Vec<u32>)> {
+        external(&mut *self.lock()?)?.reset(index, to_play, &legal, tree_key(seed, call, row)).or_python()
+    }
+
+    /// Plays `action` at the root of tree `index`, keeping what is known below it.
+    fn advance(&self, index: usize, action: u16) -> PyResult<()> {
+        each_compiled!(&mut *self.lock()?, forest, _Class => forest.advance(index, action).or_python())
+    }
+
+    /// The slot behind `action` at the root of tree `index`, if that position has been looked at.
+    fn child_slot(&self, index: usize, action: u16) -> PyResult<Option<u32>> {
+        external(&mut *self.lock()?)?.child_slot(index, action).or_python()
+    }
+
+    /// The same for a state outside: the slot of the new root, and the slots released.
+    fn advance_external(&self, index: usize, action: u16, to_play: u8, legal: Vec<u16>) -> PyResult<(u32, Vec<u32>)> {
+        external(&mut *self.lock()?)?.advance(index, action, to_play, &legal).or_python()
+    }
+
+    /// The state at the root of tree `index`.
+    fn root_state(&self, py: Python<'_>, index: usize) -> PyResult<Py<PyAny>> {
+        each_compiled!(&*self.lock()?, forest, Class => {
+            let state = forest.tree(index).or_python()?.walker.root.clone();
+            Ok(Py::new(py, Class::wrap(state))?.into_any())
+        })
+    }
+
+    /// Allows tree `index` so many more simulations.
+    fn allow(&self, index: usize, simulations: u64) -> PyResult<()> {
+        each!(&mut *self.lock()?, forest => forest.allow(index, simulations).or_python())
+    }
+
+    /// Runs inside the engine until no tree wants more, `seconds` have passed, or `stop` was called.
+    /// `progress(done, wanted)` is called now and then.
+    #[pyo3(signature = (seconds = None, progress = None))]
+    fn run(&self, py: Python<'_>, seconds: Option<f64>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let begun = Instant::now();
+        let deadline = seconds.and_then(|seconds| begun.checked_add(Duration::try_from_secs_f64(seconds).ok()?));
+        let mut inner = self.lock()?;
+        loop {
+            let slice = Instant::now() + SLICE;
+            let until = deadline.map_or(slice, |deadline| deadline.min(slice));
+            let over = || self.stop.load(Ordering::Relaxed) || Instant::now() >= until;
+            let guard = &mut *inner;
+            py.detach(|| each!(guard, forest => forest.run(&over)));
+            py.check_signals()?;
+            let (done, wanted) = each!(&*inner, forest => forest.progress());
+            if let Some(progress) = progress {
+                progress.call1((done, wanted))?;
+            }
+            let passed = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if passed || self.stop.load(Ordering::Relaxed) || !each!(&*inner, forest => forest.wants_more()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Gathers leaves: how many rows must be stepped outside (always 0 for compiled games).
+    fn gather(&self, py: Python<'_>) -> PyResult<usize> {
+        let mut inner = self.lock()?;
+        let guard = &mut *inner;
+        py.detach(|| each!(guard, forest => forest.gather().map(<[Row]>::len))).or_python()
+    }
+
+    /// The rows to step, as columns: tree, slot, parent slot, action, key of the simulation.
+    fn stepping<'py>(&self, py: Python<'py>) -> PyResult<RowColumns<'py>> {
+        let inner = self.lock()?;
+        Ok(each!(&*inner, forest => columns(py, forest.stepping())))
+    }
+
+    /// The world's answer to the rows to step: columns of one entry a row (`returns`, `rewards`: one number a row and player).
+    fn step(
+        &self,
+        to_play: Vec<u8>,
+        terminal: Vec<bool>,
+        returns: Vec<f64>,
+        rewards: Vec<f64>,
+        legal_offsets: Vec<usize>,
+        legal_actions: Vec<u16>,
+    ) -> PyResult<()> {
+        let mut inner = self.lock()?;
+        let forest = external(&mut inner)?;
+        let (rows, players) = (to_play.len(), forest.parts.players);
+        let paid = forest.parts.has_rewards;
+        let fits = terminal.len() == rows
+            && returns.len() == rows * players
+            && rewards.len() == if paid { rows * players } else { 0 }
+            && legal_offsets.len() == rows + 1
+            && legal_offsets.windows(2).all(|pair| pair[0] <= pair[1])
+            && legal_offsets.last() == Some(&legal_actions.len());
+        if !fits {
+            return Err(Error::Usage("the columns of step do not have one entry a row".into())).or_python();
+        }
+        let answer = |row: usize| Answer {
+            to_play: to_play[row],
+            returns: terminal[row].then(|| &returns[row * players..(row + 1) * players]),
+            rewards: if paid { &rewards[row * players..(row + 1) * players] } else { &[] },
+            legal: &legal_actions[legal_offsets[row]..legal_offsets[row + 1]],
+        };
+        let answers: Vec<Answer<'_>> = (0..rows).map(answer).collect();
+        forest.step(&answers).or_python()
+    }
+
+    /// The leaves that wait for values, as columns like `stepping`.
+    fn waiting<'py>(&self, py: Python<'py>) -> PyResult<RowColumns<'py>> {
+        let inner = self.lock()?;
+        Ok(each!(&*inner, forest => columns(py, &forest.waiting())))
+    }
+
+    /// Who chose the move that led to each waiting leaf.
+    fn waiting_choosers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let inner = self.lock()?;
+        Ok(each!(&*inner, forest => forest.waiting_choosers().into_pyarray(py)))
+    }
+
+    /// The waiting leaves as states of the compiled game.
+    fn waiting_states(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        each_compiled!(&*self.lock()?, forest, Class => {
+            forest.waiting_states().into_iter().map(|state| Ok(Py::new(py, Class::wrap(state.clone()))?.into_any())).collect()
+        })
+    }
+
+    /// The observations of the waiting leaves: float32 [rows, planes, height, width].
+    fn waiting_observations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray4<f32>>> {
+        each_compiled!(&*self.lock()?, forest, _Class => compiled_observations(py, forest))
+    }
+
+    /// Whether some tree can gather more into the batch under way.
+    fn batch_can_grow(&self) -> PyResult<bool> {
+        let inner = self.lock()?;
+        Ok(each!(&*inner, forest => forest.batch_can_grow()))
+    }
+
+    /// Backs up the values of the waiting rows and closes the batch.
+    fn apply(&self, py: Python<'_>, values: PyReadonlyArrayDyn<'_, f64>) -> PyResult<()> {
+        let mut inner = self.lock()?;
+        let values: Vec<f64> = values.as_array().iter().copied().collect();
+        let guard = &mut *inner;
+        py.detach(|| each!(guard, forest => forest.apply(&values))).or_python()
+    }
+
+    /// Takes back the batch under way: the slots released.
+    fn roll_back(&self) -> PyResult<Vec<u32>> {
+        Ok(each!(&mut *self.lock()?, forest => forest.roll_back()))
+    }
+
+    /// Whether some tree wants more simulations.
+    fn wants_more(&self) -> PyResult<bool> {
+        Ok(each!(&*self.lock()?, forest => forest.wants_more()))
+    }
+
+    /// Simulations done and wanted, over all trees.
+    fn progress(&self) -> PyResult<(u64, u64)> {
+        Ok(each!(&*self.lock()?, forest => forest.progress()))
+    }
+
+    /// A snapshot of tree `index`.
+    fn view(&self, index: usize) -> PyResult<TreeView> {
+        each!(&*self.lock()?, forest => {
+            let tree = forest.tree(index).or_python()?;
+            Ok(TreeView { tree: tree.snapshot(), key: tree.walker.key, simulations: tree.walker.simulations })
+        })
+    }
+
+    /// What is proven within `depth` plies of the actions at the root of tree `index`: (action, plies of a win, or -1 of a loss).
+    fn minimax(&self, py: Python<'_>, index: usize, depth: u32) -> PyResult<Vec<(u16, i64)>> {
+        let inner = self.lock()?;
+        each_compiled!(&*inner, forest, Class => {
+            let root = &forest.tree(index).or_python()?.walker.root;
+            let verdicts = py.detach(|| minimax::<Compiled<<Class as crate::states::Wraps>::Inner>>(root, depth));
+            Ok(verdicts.into_iter().filter_map(|(action, verdict)| match verdict {
+                Verdict::Win(plies) => Some((action, i64::from(plies))),
+                Verdict::Loss => Some((action, -1)),
+                Verdict::Unknown => None,
+            }).collect())
+        })
+    }
+
+    /// The recorded descents of tree `index`: (simulation, [(action, [(action, score)] or None)], values).
+    #[expect(clippy::type_complexity, reason = "the twin's format")]
+    fn trace(&self, index: usize) -> PyResult<Vec<(u64, Vec<(u16, Option<Vec<(u16, f64)>>)>, Vec<f64>)>> {
+        each!(&*self.lock()?, forest => {
+            let rows = &forest.tree(index).or_python()?.walker.trace;
+            Ok(rows.iter().map(|row| {
+                let steps = row.steps.iter().map(|step| (step.action, step.scores.clone())).collect();
+                (row.simulation, steps, row.values.clone())
+            }).collect())
+        })
+    }
+
+    /// Asks a running search to stop soon; from any thread.
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Forgets an earlier `stop`.
+    fn resume(&self) {
+        self.stop.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether `stop` was called.
+    #[getter]
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(each!(&*self.lock()?, forest => forest.len()))
+    }
+}

@@ -1,0 +1,266 @@
+//! States of the compiled games as Python values.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+use numpy::{PyArray3, PyArrayMethods};
+use ponderosa_core::error::Error;
+use ponderosa_core::eval::{playout, PlayoutPolicy};
+use ponderosa_core::game::{unpack_observation, Game};
+use ponderosa_core::games;
+use ponderosa_core::random::{Purpose, Random};
+use ponderosa_core::world::Compiled;
+use pyo3::prelude::*;
+
+use crate::errors::OrPython;
+
+/// The action `number` as the engine writes it, if it is legal in `state`.
+fn legal_action<G: Game>(state: &G, number: i64) -> Result<u16, Error> {
+    if state.outcome().is_some() {
+        return Err(Error::GameOver(format!("the game is over: action {number} cannot be played")));
+    }
+    let action = u16::try_from(number).ok().filter(|&action| usize::from(action) < G::NUM_ACTIONS && state.is_legal(action));
+    action.ok_or_else(|| {
+        let mut legal = Vec::new();
+        state.legal_actions(&mut legal);
+        let texts: Vec<String> = legal.iter().take(40).map(|&a| format!("{a} ({})", state.action_to_string(a))).collect();
+        Error::InvalidAction(format!("action {number} is not legal here; legal actions: {}", texts.join(", ")))
+    })
+}
+
+/// The policy of compiled playouts by its name.
+pub fn playout_policy(name: &str) -> PyResult<PlayoutPolicy> {
+    match name {
+        "random" => Ok(PlayoutPolicy::Random),
+        "decisive" => Ok(PlayoutPolicy::Decisive),
+        _ => Err(Error::InvalidArgument(format!("playout_policy {name:?} is unknown: \"random\" and \"decisive\" are compiled"))).or_python(),
+    }
+}
+
+fn observation<'py, G: Game>(py: Python<'py>, state: &G) -> PyResult<Bound<'py, PyArray3<f32>>> {
+    let (mut planes, mut scalars) = (vec![0; G::PLANES], vec![0.0; G::SCALARS]);
+    state.pack_observation(&mut planes, &mut scalars);
+    let array = PyArray3::zeros(py, [G::PLANES + G::SCALARS, G::HEIGHT, G::WIDTH], false);
+    unpack_observation::<G>(&planes, &scalars, array.readwrite().as_slice_mut()?);
+    Ok(array)
+}
+
+/// The game behind a Python class.
+pub trait Wraps {
+    /// The compiled game.
+    type Inner: Game;
+}
+
+/// Makes a Python class of a compiled game. What stands in braces is added to its methods.
+macro_rules! state_class {
+    ($name:ident, $game:ty, { $($extra:tt)* }) => {
+        #[doc = concat!("A state of the compiled game ", stringify!($name), ": an immutable value. Calling the class gives the start.")]
+        #[pyclass(frozen, module = "ponderosa.games", skip_from_py_object)]
+        #[derive(Clone)]
+        pub struct $name(pub $game);
+
+        impl Wraps for $name {
+            type Inner = $game;
+        }
+
+        impl $name {
+            /// The Python value of a state.
+            pub fn wrap(state: $game) -> Self {
+                Self(state)
+            }
+        }
+
+        #[pymethods]
+        impl $name {
+            $($extra)*
+
+            /// The legal actions, as ints; none when the game is over.
+            fn legal_actions(&self) -> Vec<u16> {
+                let mut actions = Vec::new();
+                self.0.legal_actions(&mut actions);
+                actions
+            }
+
+            /// The state after `action`.
+            fn play(&self, action: i64) -> PyResult<Self> {
+                let action = legal_action(&self.0, action).or_python()?;
+                let mut next = self.0.clone();
+                next.play(action);
+                Ok(Self(next))
+            }
+
+            /// Who moves: 0 or 1.
+            #[getter]
+            fn to_play(&self) -> u8 {
+                self.0.to_play()
+            }
+
+            /// Whether the game is over.
+            #[getter]
+            fn is_terminal(&self) -> bool {
+                self.0.outcome().is_some()
+            }
+
+            /// The result of a finished game, one number per player: 1 won, 0 drawn, -1 lost. Zeros before the end.
+            fn returns(&self) -> [f64; 2] {
+                let result = f64::from(self.0.outcome().unwrap_or(0));
+                [result, -result + 0.0]
+            }
+
+            /// Size of the action space.
+            #[getter]
+            fn num_actions(&self) -> usize {
+                <$game>::NUM_ACTIONS
+            }
+
+            /// Number of players.
+            #[getter]
+            fn num_players(&self) -> usize {
+                2
+            }
+
+            /// What one wins the other loses.
+            #[getter]
+            fn zero_sum(&self) -> bool {
+                true
+            }
+
+            /// What a network sees: float32 planes for the player to move.
+            fn observation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f32>>> {
+                observation(py, &self.0)
+            }
+
+            /// How people write `action`.
+            fn action_to_string(&self, action: i64) -> PyResult<String> {
+                let action = legal_action(&self.0, action).or_python()?;
+                Ok(self.0.action_to_string(action))
+            }
+
+            /// The action that people write as `text`.
+            fn parse_action(&self, text: &str) -> PyResult<u16> {
+                self.0.parse_action(text).or_python()
+            }
+
+            /// Plays on at random with the numbers of `key`: (result for player 0 or None if cut, the last state).
+            #[pyo3(signature = (key, policy, max_depth))]
+            fn _playout(&self, key: u64, policy: &str, max_depth: Option<u32>) -> PyResult<(Option<i8>, Self)> {
+                let policy = playout_policy(policy)?;
+                let mut state = self.0.clone();
+                let mut random = Random::new(key, Purpose::Playout);
+                let result = playout::<Compiled<$game>>(&mut state, policy, &mut random, max_depth.unwrap_or(u32::MAX));
+                Ok((result, Self(state)))
+            }
+
+            fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+                other.cast::<Self>().is_ok_and(|other| other.get().0 == self.0)
+            }
+
+            fn __hash__(&self) -> u64 {
+                let mut hasher = DefaultHasher::new();
+                self.0.hash(&mut hasher);
+                hasher.finish()
+            }
+
+            fn __copy__(slf: Py<Self>) -> Py<Self> {
+                slf
+            }
+
+            fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+                slf
+            }
+
+            fn __str__(&self) -> String {
+                self.0.to_string()
+            }
+        }
+    };
+}
+
+state_class!(TicTacToe, games::tic_tac_toe::TicTacToe, {
+    #[new]
+    fn new() -> Self {
+        Self(Game::start())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("TicTacToe()\n{}", self.0)
+    }
+});
+
+state_class!(ConnectFour, games::connect_four::ConnectFour, {
+    #[new]
+    fn new() -> Self {
+        Self(Game::start())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("ConnectFour()\n{}", self.0)
+    }
+});
+
+state_class!(Othello, games::othello::Othello, {
+    #[new]
+    fn new() -> Self {
+        Self(Game::start())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Othello()\n{}", self.0)
+    }
+});
+
+state_class!(Chess, games::chess::Chess, {
+    #[new]
+    #[pyo3(signature = (fen = None))]
+    fn new(fen: Option<&str>) -> PyResult<Self> {
+        match fen {
+            None => Ok(Self(Game::start())),
+            Some(fen) => games::chess::Chess::from_fen(fen).map(Self).or_python(),
+        }
+    }
+
+    /// The position as FEN.
+    fn fen(&self) -> String {
+        self.0.fen()
+    }
+
+    /// Standard algebraic notation of `action`.
+    fn san(&self, action: i64) -> PyResult<String> {
+        let action = legal_action(&self.0, action).or_python()?;
+        self.0.san(action).or_python()
+    }
+
+    /// Whether `action` captures, en passant too.
+    fn is_capture(&self, action: i64) -> PyResult<bool> {
+        let action = legal_action(&self.0, action).or_python()?;
+        Ok(self.0.is_capture(action))
+    }
+
+    /// Whether `action` gives check.
+    fn gives_check(&self, action: i64) -> PyResult<bool> {
+        let action = legal_action(&self.0, action).or_python()?;
+        Ok(self.0.gives_check(action))
+    }
+
+    /// How often this position has occurred since the last capture or pawn move, this time included.
+    #[getter]
+    fn repetitions(&self) -> u32 {
+        self.0.repetitions()
+    }
+
+    /// Why the game is over, in words ("checkmate", "stalemate", ...); None while it goes on.
+    #[getter]
+    fn termination(&self) -> Option<&'static str> {
+        self.0.termination().map(|termination| termination.name())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Chess({:?})", self.0.fen())
+    }
+});
+
+/// The number of move sequences of length `depth` from a chess position; draws by rule are ignored.
+#[pyfunction]
+pub fn perft(py: Python<'_>, state: &Chess, depth: u32) -> u64 {
+    py.detach(|| games::chess::perft(&state.0, depth))
+}

@@ -1,0 +1,142 @@
+//! A tree to look at: it does not change while a search goes on.
+
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArray1};
+use ponderosa_core::probe::minimax::Verdict;
+use ponderosa_core::root;
+use ponderosa_core::tree::{Tree, ROOT, UNPROVEN};
+use pyo3::prelude::*;
+
+use crate::errors::OrPython;
+
+/// A snapshot of one tree.
+#[pyclass(frozen, module = "ponderosa._core", skip_from_py_object)]
+pub struct TreeView {
+    pub tree: Arc<Tree>,
+    #[pyo3(get)]
+    pub key: u64,
+    #[pyo3(get)]
+    pub simulations: u64,
+}
+
+type NodeRow = (f64, u8, bool, Option<i8>, u16, u16, u16, u8, Option<u32>, Vec<f64>);
+type EdgeColumns<'py> = (
+    Bound<'py, PyArray1<u16>>,
+    Bound<'py, PyArray1<u32>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f32>>,
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<i8>>,
+    Bound<'py, PyArray1<u16>>,
+);
+
+impl TreeView {
+    fn check(&self, node: u32) -> PyResult<()> {
+        if (node as usize) < self.tree.num_nodes() {
+            return Ok(());
+        }
+        let text = format!("node {node} does not exist: this tree has {}", self.tree.num_nodes());
+        Err(ponderosa_core::error::Error::InvalidArgument(text)).or_python()
+    }
+}
+
+#[pymethods]
+impl TreeView {
+    /// (raw value, to_play, end, proven, distance, number of edges, opened, forced_depth_left, slot, rewards) of a node.
+    fn node(&self, node: u32) -> PyResult<NodeRow> {
+        self.check(node)?;
+        let header = self.tree.node(node);
+        let proven = (header.proven != UNPROVEN).then_some(header.proven);
+        Ok((
+            header.raw,
+            header.to_play,
+            header.end,
+            proven,
+            header.distance,
+            header.num_edges,
+            header.opened,
+            header.forced_depth_left,
+            self.tree.slot(node),
+            self.tree.rewards(node).to_vec(),
+        ))
+    }
+
+    /// Columns of a node's edges: actions, visits, sums, priors, child nodes (-1: none), proven for the chooser (2: no), in flight.
+    fn edges<'py>(&self, py: Python<'py>, node: u32) -> PyResult<EdgeColumns<'py>> {
+        self.check(node)?;
+        let edges = self.tree.edges(self.tree.node(node));
+        let children: Vec<i64> = edges.links.iter().map(|link| link.child().map_or(-1, i64::from)).collect();
+        let proven: Vec<i8> = edges.links.iter().map(|link| link.proven().unwrap_or(UNPROVEN)).collect();
+        let in_flight = if edges.in_flight.is_empty() { vec![0; edges.actions.len()] } else { edges.in_flight.to_vec() };
+        Ok((
+            edges.actions.to_vec().into_pyarray(py),
+            edges.visits.to_vec().into_pyarray(py),
+            edges.sums.to_vec().into_pyarray(py),
+            edges.priors.to_vec().into_pyarray(py),
+            children.into_pyarray(py),
+            proven.into_pyarray(py),
+            in_flight.into_pyarray(py),
+        ))
+    }
+
+    /// The place, among the root's edges, of the move to play; `verdicts` (action, plies of a win or -1 of a loss) guard it.
+    fn choose(&self, temperature: f64, verdicts: Vec<(u16, i64)>) -> usize {
+        let verdict = |plies: i64| u32::try_from(plies).map_or(Verdict::Loss, Verdict::Win);
+        let verdicts: Vec<(u16, Verdict)> = verdicts.into_iter().map(|(action, plies)| (action, verdict(plies))).collect();
+        root::choose(&self.tree, temperature, self.key, self.simulations, &verdicts)
+    }
+
+    /// The probability of each of the root's edges at a temperature; `greedy` is the place of the best.
+    fn policy<'py>(&self, py: Python<'py>, temperature: f64, greedy: usize) -> Bound<'py, PyArray1<f64>> {
+        root::policy(&self.tree, temperature, greedy).into_pyarray(py)
+    }
+
+    /// The value of the root for the player to move there.
+    #[getter]
+    fn value(&self) -> f64 {
+        root::value(&self.tree)
+    }
+
+    /// What is proven of the root for the player to move there.
+    #[getter]
+    fn proven(&self) -> Option<i8> {
+        let proven = self.tree.node(ROOT).proven;
+        (proven != UNPROVEN).then_some(proven)
+    }
+
+    /// N of the root.
+    #[getter]
+    fn root_visits(&self) -> u32 {
+        self.tree.root_visits
+    }
+
+    /// The expected line that begins with the root's edge at `place`.
+    fn principal_variation(&self, place: usize) -> Vec<u16> {
+        root::principal_variation(&self.tree, place)
+    }
+
+    /// Memory in use, capacity counted.
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.tree.bytes()
+    }
+
+    /// Edges stored.
+    #[getter]
+    fn num_edges(&self) -> usize {
+        self.tree.num_edges()
+    }
+
+    /// Nodes stored.
+    #[getter]
+    fn num_nodes(&self) -> usize {
+        self.tree.num_nodes()
+    }
+
+    /// Positions in the tree: the root and every move tried.
+    #[getter]
+    fn positions(&self) -> u32 {
+        self.tree.positions
+    }
+}

@@ -1,0 +1,57 @@
+//! How positions get their nodes and moves their edges.
+
+use crate::parts::Parts;
+use crate::probe::forced;
+use crate::tree::{EdgeIndex, Node, NodeIndex, Tree};
+use crate::world::World;
+
+/// Makes the root of a compiled world's tree.
+pub fn root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State, legal: &mut Vec<u16>) {
+    let root = tree.add_node(W::to_play(state), parts.forced_depth);
+    legal_edges::<W>(tree, state, root, legal);
+}
+
+/// Makes the node of a leaf that is visited again (UCT keeps no node for a leaf visited once: on a wide game, most are).
+/// Its raw value is what the one visit brought, turned to the player to move.
+pub fn second_visit<W: World>(
+    tree: &mut Tree,
+    _parts: &Parts,
+    state: &W::State,
+    edge: EdgeIndex,
+    parent: &Node,
+    legal: &mut Vec<u16>,
+) -> NodeIndex {
+    let to_play = W::to_play(state);
+    let (visits, sum, _) = tree.edge(edge);
+    let node = tree.add_node(to_play, parent.forced_depth_left.saturating_sub(1));
+    let mean = sum / f64::from(visits.max(1));
+    tree.node_mut(node).raw = if to_play == parent.to_play { mean } else { -mean };
+    tree.set_child(edge, node);
+    legal_edges::<W>(tree, state, node, legal);
+    node
+}
+
+fn legal_edges<W: World>(tree: &mut Tree, state: &W::State, node: NodeIndex, legal: &mut Vec<u16>) {
+    W::legal_actions(state, legal);
+    if tree.node(node).forced_depth_left > 0 {
+        forced::keep_forced::<W>(state, legal);
+    }
+    tree.add_edges(node, legal);
+}
+
+/// Hangs an end under `edge`. `returns` has one number per player.
+pub fn end(tree: &mut Tree, parts: &Parts, edge: EdgeIndex, to_play: u8, returns: &[f64]) -> NodeIndex {
+    let index = tree.add_node(to_play, 0);
+    tree.set_child(edge, index);
+    let value = returns[to_play as usize];
+    let node = tree.node_mut(index);
+    node.end = true;
+    node.raw = value;
+    if parts.solves() && (value == 1.0 || value == 0.0 || value == -1.0) {
+        node.proven = value as i8;
+    }
+    if tree.shape().returns {
+        tree.set_returns(index, returns);
+    }
+    index
+}

@@ -1,0 +1,196 @@
+//! Batches: leaves are gathered one after another, evaluated together, and applied in the order they were gathered.
+//! Everything a batch changes before `apply` is in the journal, so a batch that is dropped is taken back whole.
+
+use crate::backup;
+use crate::error::Error;
+use crate::expand;
+use crate::parts::{Parts, MAX_ENDS_PER_GATHER};
+use crate::random::fold;
+use crate::search::{Pending, Stop, Walker};
+use crate::select::{descend, Reached};
+use crate::trace::TraceRow;
+use crate::tree::Tree;
+use crate::world::World;
+
+/// What the outside says of one position (external worlds).
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// Who moves.
+    pub to_play: u8,
+    /// The returns, one per player, if the game is over.
+    pub returns: Option<&'a [f64]>,
+    /// The rewards of the move that led here, one per player; empty if the game pays none.
+    pub rewards: &'a [f64],
+    /// The legal actions, if the game is not over.
+    pub legal: &'a [u16],
+}
+
+impl<W: World> Walker<W> {
+    /// Gathers until the batch is full: `in_flight` leaves, no more simulations wanted, or a leaf met that is under way already.
+    /// External worlds gather one leaf at a time, because only `step` can say whether the game is over there.
+    pub fn gather(&mut self, tree: &mut Tree, parts: &Parts) {
+        self.journal.begin(tree, self.simulations);
+        while !self.full_batch {
+            if self.pending.len() >= parts.in_flight as usize || self.ends >= MAX_ENDS_PER_GATHER || !self.wants_more(tree, parts) {
+                self.full_batch = true;
+                return;
+            }
+            let key = fold(self.key, self.simulations + self.pending.len() as u64);
+            match descend::<W>(tree, parts, &self.root, &mut self.descent, self.pending.len() as u32, key, &mut self.journal) {
+                Reached::InFlight => {
+                    self.full_batch = true;
+                    return;
+                }
+                Reached::Exact(node) => {
+                    self.ends += 1;
+                    self.back_up_exact(tree, parts, node);
+                }
+                Reached::New => {
+                    if W::EXTERNAL {
+                        self.wait(tree, key);
+                        return;
+                    }
+                    if let Some(node) = self.land(tree, parts) {
+                        self.ends += 1;
+                        self.back_up_exact(tree, parts, node);
+                    } else {
+                        self.wait(tree, key);
+                    }
+                }
+            }
+        }
+    }
+
+    fn wait(&mut self, tree: &mut Tree, key: u64) {
+        for step in &self.descent.path {
+            tree.fly(step.edge, 1);
+        }
+        self.pending.push(Pending {
+            path: self.descent.path.clone(),
+            state: self.descent.state.clone(),
+            simulation: self.simulations + self.pending.len() as u64,
+            key,
+            node: None,
+            slot: u32::MAX,
+            value: None,
+            trace: std::mem::take(&mut self.descent.trace),
+        });
+    }
+
+    /// Takes the outside's word on the leaf gathered last. An end is backed up at once and leaves the batch.
+    pub fn step(&mut self, tree: &mut Tree, parts: &Parts, answer: Answer<'_>) {
+        let Some(mut leaf) = self.pending.pop() else { return };
+        let Some(last) = leaf.path.last().copied() else { return };
+        self.journal.edge(tree, last.edge);
+        let node = if let Some(returns) = answer.returns {
+            expand::end(tree, parts, last.edge, answer.to_play, returns)
+        } else {
+            let forced_depth_left = tree.node(last.node).forced_depth_left.saturating_sub(1);
+            let node = tree.add_node(answer.to_play, forced_depth_left);
+            tree.set_child(last.edge, node);
+            tree.add_edges(node, answer.legal);
+            node
+        };
+        tree.set_slot(node, leaf.slot);
+        if parts.has_rewards {
+            tree.set_rewards(node, answer.rewards);
+        }
+        if answer.returns.is_some() {
+            for step in &leaf.path {
+                tree.fly(step.edge, -1);
+            }
+            self.descent.path = leaf.path;
+            self.descent.trace = leaf.trace;
+            self.ends += 1;
+            self.back_up_exact(tree, parts, node);
+        } else {
+            leaf.node = Some(node);
+            self.pending.push(leaf);
+        }
+    }
+
+    /// Backs up one value per player for each waiting leaf, in order, and closes the batch. `values` holds
+    /// `players` numbers a leaf. Nothing here can fail: what comes from outside is checked before.
+    pub fn apply(&mut self, tree: &mut Tree, parts: &Parts, values: &[f64]) {
+        let mut leaves = std::mem::take(&mut self.pending);
+        for (leaf, row) in leaves.drain(..).zip(values.chunks_exact(parts.players)) {
+            for step in &leaf.path {
+                tree.fly(step.edge, -1);
+            }
+            if parts.trace {
+                self.trace.push(TraceRow { simulation: leaf.simulation, steps: leaf.trace, values: row.to_vec() });
+            }
+            if let Some(node) = leaf.node {
+                let header = tree.node_mut(node);
+                header.raw = row[header.to_play as usize];
+            }
+            if parts.is_plain() {
+                backup::zero_sum(tree, &leaf.path, row[0]);
+            } else {
+                backup::per_player(tree, &leaf.path, &mut row.to_vec());
+            }
+            self.simulations += 1;
+        }
+        self.pending = leaves;
+        self.close();
+    }
+
+    fn close(&mut self) {
+        self.journal.commit();
+        self.full_batch = false;
+        self.ends = 0;
+    }
+
+    /// Takes back the batch under way; the slots its leaves had.
+    pub fn roll_back(&mut self, tree: &mut Tree) -> Vec<u32> {
+        let mut released: Vec<u32> = Vec::new();
+        for leaf in self.pending.drain(..) {
+            for step in &leaf.path {
+                tree.fly(step.edge, -1);
+            }
+            if leaf.node.is_none() && leaf.slot != u32::MAX {
+                released.push(leaf.slot);
+            }
+        }
+        let slots: Vec<Option<u32>> = tree.indices().map(|node| tree.slot(node)).collect();
+        if let Some(simulations) = self.journal.roll_back(tree) {
+            self.simulations = simulations;
+            self.trace.retain(|row| row.simulation < simulations);
+        }
+        released.extend(slots.into_iter().skip(tree.num_nodes()).flatten());
+        self.close();
+        released
+    }
+
+    /// Leaves in flight with an evaluator inside the engine: gathered one after another, evaluated on `threads`, applied in order.
+    pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, parts: &Parts, threads: usize, stop: Stop<'_>) {
+        while self.wants_more(tree, parts) && !stop() {
+            self.gather(tree, parts);
+            let leaf = parts.leaf;
+            let evaluate = |pending: &mut Pending<W::State>| pending.value = leaf.value::<W>(&mut pending.state, pending.key);
+            let share = self.pending.len().div_ceil(threads.max(1)).max(1);
+            if self.pending.len() <= 1 || threads <= 1 {
+                self.pending.iter_mut().for_each(evaluate);
+            } else {
+                std::thread::scope(|scope| {
+                    for chunk in self.pending.chunks_mut(share) {
+                        scope.spawn(move || chunk.iter_mut().for_each(evaluate));
+                    }
+                });
+            }
+            let values: Vec<f64> = self.pending.iter().flat_map(|leaf| [leaf.value.unwrap_or(0.0), -leaf.value.unwrap_or(0.0)]).collect();
+            self.apply(tree, parts, &values);
+        }
+    }
+}
+
+/// Checks the values an evaluator gave: one per leaf for the player to move, or one per player.
+///
+/// # Errors
+/// `Error::Evaluation` names the row and what was wrong.
+pub fn check_values(values: &[f64]) -> Result<(), Error> {
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(row) => Err(Error::Evaluation(format!("values[{row}] is {}: every value must be a finite number", values[row]))),
+    }
+}

@@ -1,0 +1,100 @@
+//! The parts a search is made of: a preset is one value of `Parts`.
+
+use crate::error::Error;
+use crate::eval::Leaf;
+use crate::score::Score;
+use crate::tree::Shape;
+
+/// Everything that makes one search differ from another.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// How an edge is scored.
+    pub score: Score,
+    /// Who values a leaf.
+    pub leaf: Leaf,
+    /// Keep proven results (two-player zero-sum games).
+    pub solve: bool,
+    /// Leaves under way in one tree at a time.
+    pub in_flight: u32,
+    /// Plies below the root in which forced moves are looked for.
+    pub forced_depth: u8,
+    /// Stop a tree when its leading move cannot be caught any more.
+    pub early_stop: bool,
+    /// Record every descent.
+    pub trace: bool,
+    /// Number of players.
+    pub players: usize,
+    /// What one player wins the other loses.
+    pub zero_sum: bool,
+    /// The game pays rewards along the way, and nothing at its end.
+    pub has_rewards: bool,
+    /// Size of the action space.
+    pub num_actions: usize,
+    /// No position has more legal moves.
+    pub max_legal: usize,
+    /// Positions live outside.
+    pub external: bool,
+    /// Most positions one tree may hold.
+    pub max_nodes: usize,
+    /// Most bytes one tree may hold.
+    pub max_bytes: usize,
+}
+
+/// At most so many ends are met in one gathering of one tree, so that time limits hold.
+pub const MAX_ENDS_PER_GATHER: u32 = 1024;
+
+impl Parts {
+    /// Refuses what no search can be made of.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` names the setting and its range.
+    pub fn check(&self) -> Result<(), Error> {
+        let refuse = |text: String| Err(Error::InvalidArgument(text));
+        match self.score {
+            Score::Ucb1 { c_param } if !(c_param.is_finite() && c_param >= 0.0) => {
+                return refuse(format!("c_param must be a finite number of at least 0, not {c_param}"));
+            }
+            Score::Ucb1 { .. } => {}
+        }
+        if self.in_flight == 0 || self.in_flight > u32::from(u16::MAX) {
+            return refuse(format!("in_flight must be from 1 to 65535, not {}", self.in_flight));
+        }
+        if self.players == 0 || self.players > 255 {
+            return refuse(format!("num_players must be from 1 to 255, not {}", self.players));
+        }
+        if self.num_actions == 0 || self.num_actions > usize::from(u16::MAX) {
+            return refuse(format!("num_actions must be from 1 to 65535, not {}", self.num_actions));
+        }
+        if self.forced_depth > 0 && !self.is_plain() {
+            return refuse("forced_depth needs a zero-sum game of two players without rewards".into());
+        }
+        Ok(())
+    }
+
+    /// A two-player zero-sum game without rewards: one number says what a position is worth to everybody.
+    #[inline]
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.players == 2 && self.zero_sum && !self.has_rewards
+    }
+
+    /// Whether results are proven.
+    #[inline]
+    #[must_use]
+    pub fn solves(&self) -> bool {
+        self.solve && self.is_plain()
+    }
+
+    /// What a tree of this search stores.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        Shape {
+            max_edges: self.max_legal,
+            players: self.players,
+            count_in_flight: self.in_flight > 1,
+            slots: self.external,
+            rewards: self.has_rewards,
+            returns: !self.is_plain(),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The answer at the root: which move, with what policy, worth what.
+
+use crate::probe::minimax::Verdict;
+use crate::random::{fold, Purpose, Random};
+use crate::tree::{Edges, Tree, ROOT, UNPROVEN};
+
+/// The moves an answer may come from, as places among the root's edges.
+///
+/// Decided: the winning, drawing or losing moves. Undecided: all that are not proven to lose.
+fn allowed(tree: &Tree, edges: &Edges<'_>) -> Vec<usize> {
+    let proven = tree.node(ROOT).proven;
+    let fits = |place: &usize| match edges.links[*place].proven() {
+        value if proven != UNPROVEN => value == Some(proven),
+        value => value != Some(-1),
+    };
+    let places: Vec<usize> = (0..edges.actions.len()).filter(fits).collect();
+    if places.is_empty() {
+        (0..edges.actions.len()).collect()
+    } else {
+        places
+    }
+}
+
+/// Distance to the end behind an edge.
+fn distance(tree: &Tree, edges: &Edges<'_>, place: usize) -> u16 {
+    edges.links[place].child().map_or(0, |child| tree.node(child).distance)
+}
+
+/// The probability of each edge of the root at temperature `tau`: visits to the power 1/tau over the allowed moves
+/// (computed in logarithms, so that no temperature overflows), uniform where none of them was visited.
+#[must_use]
+pub fn policy(tree: &Tree, tau: f64, greedy: usize) -> Vec<f64> {
+    let edges = tree.edges(tree.node(ROOT));
+    let mut policy = vec![0.0; edges.actions.len()];
+    if tau == 0.0 || tree.node(ROOT).proven == 1 {
+        policy[greedy] = 1.0;
+        return policy;
+    }
+    let places = allowed(tree, &edges);
+    let most = places.iter().map(|&place| edges.visits[place]).max().unwrap_or(0);
+    let weight = |place: usize| match edges.visits[place] {
+        _ if most == 0 => 1.0,
+        0 => 0.0,
+        visits => (((f64::from(visits)).ln() - f64::from(most).ln()) / tau).exp(),
+    };
+    let total: f64 = places.iter().map(|&place| weight(place)).sum();
+    for &place in &places {
+        policy[place] = weight(place) / total;
+    }
+    policy
+}
+
+/// The place of the move to play: sampled at temperature `tau`, or the best one at 0. A win is always a shortest one,
+/// a loss always the longest. `verdicts` is what a minimax guard says of actions; `random_key` is `fold(tree key, simulations)`'s first word.
+#[must_use]
+pub fn choose(tree: &Tree, tau: f64, tree_key: u64, simulations: u64, verdicts: &[(u16, Verdict)]) -> usize {
+    let mut random = Random::new(fold(tree_key, simulations), Purpose::Answer);
+    let best = guarded(tree, verdicts, &mut random);
+    let sampled = tau > 0.0 && tree.node(ROOT).proven == UNPROVEN && verdict(tree, verdicts, best) == Verdict::Unknown;
+    let drawn = tau > 0.0 && tree.node(ROOT).proven == 0;
+    if sampled || drawn {
+        return sample(&policy(tree, tau, best), &mut random).unwrap_or(best);
+    }
+    best
+}
+
+fn sample(policy: &[f64], random: &mut Random) -> Option<usize> {
+    let mark = random.uniform() * policy.iter().sum::<f64>();
+    let mut sum = 0.0;
+    for (place, &weight) in policy.iter().enumerate() {
+        sum += weight;
+        if sum > mark {
+            return Some(place);
+        }
+    }
+    policy.iter().rposition(|&weight| weight > 0.0)
+}
+
+/// The best move by proof, then by visits; ties by `random`.
+fn best(tree: &Tree, random: &mut Random) -> usize {
+    let edges = tree.edges(tree.node(ROOT));
+    let rank = |place: usize| {
+        let visits = i64::from(edges.visits[place]);
+        match tree.node(ROOT).proven {
+            1 => (-i64::from(distance(tree, &edges, place)), 0),
+            -1 => (i64::from(distance(tree, &edges, place)), visits),
+            _ => (visits, 0),
+        }
+    };
+    pick(&allowed(tree, &edges), rank, random)
+}
+
+/// One of the places with the highest rank.
+fn pick<R: Ord + Copy>(places: &[usize], rank: impl Fn(usize) -> R, random: &mut Random) -> usize {
+    let Some(highest) = places.iter().map(|&place| rank(place)).max() else { return 0 };
+    let ties: Vec<usize> = places.iter().copied().filter(|&place| rank(place) == highest).collect();
+    ties[random.choose(ties.len() as u32) as usize]
+}
+
+fn verdict(tree: &Tree, verdicts: &[(u16, Verdict)], place: usize) -> Verdict {
+    let action = tree.edges(tree.node(ROOT)).actions[place];
+    verdicts.iter().find(|(a, _)| *a == action).map_or(Verdict::Unknown, |(_, verdict)| *verdict)
+}
+
+/// The minimax guard (seed 3): it overrides only with a proven win, or away from a proven loss.
+fn guarded(tree: &Tree, verdicts: &[(u16, Verdict)], random: &mut Random) -> usize {
+    let chosen = best(tree, random);
+    if tree.node(ROOT).proven != UNPROVEN || verdicts.is_empty() {
+        return chosen;
+    }
+    let edges = tree.edges(tree.node(ROOT));
+    let place_of = |action: u16| edges.actions.iter().position(|&a| a == action);
+    if matches!(verdict(tree, verdicts, chosen), Verdict::Win(_)) {
+        return chosen;
+    }
+    let shortest = verdicts
+        .iter()
+        .filter_map(|(action, verdict)| match verdict {
+            Verdict::Win(plies) => place_of(*action).map(|place| (*plies, place)),
+            _ => None,
+        })
+        .reduce(|a, b| if b.0 < a.0 { b } else { a });
+    if let Some((_, place)) = shortest {
+        return place;
+    }
+    if verdict(tree, verdicts, chosen) == Verdict::Loss {
+        let others: Vec<usize> =
+            (0..edges.actions.len()).filter(|&place| verdict(tree, verdicts, place) != Verdict::Loss && !edges.links[place].is_loss()).collect();
+        if !others.is_empty() {
+            return pick(&others, |place| edges.visits[place], random);
+        }
+    }
+    chosen
+}
+
+/// The value of the root for the player to move there: exact where proven, else the mean of all that was backed up.
+#[must_use]
+pub fn value(tree: &Tree) -> f64 {
+    let root = tree.node(ROOT);
+    if root.is_exact() {
+        return root.exact();
+    }
+    if tree.root_visits == 0 {
+        return root.raw;
+    }
+    let sum: f64 = tree.edges(root).sums.iter().sum();
+    (root.raw + sum) / f64::from(tree.root_visits)
+}
+
+/// The line both sides think best: at each node the proven best, else the most visited edge (the first of equals).
+#[must_use]
+pub fn principal_variation(tree: &Tree, first: usize) -> Vec<u16> {
+    let mut line = Vec::new();
+    let mut node = tree.node(ROOT);
+    let mut place = Some(first);
+    while let Some(at) = place {
+        let edges = tree.edges(node);
+        line.push(edges.actions[at]);
+        let Some(child) = edges.links[at].child() else { break };
+        node = tree.node(child);
+        place = line_place(tree, &tree.edges(node), node.proven);
+    }
+    line
+}
+
+fn line_place(tree: &Tree, edges: &Edges<'_>, proven: i8) -> Option<usize> {
+    let rank = |place: usize| {
+        let exact = edges.links[place].proven() == Some(proven);
+        let plies = i64::from(distance(tree, edges, place));
+        match proven {
+            1 => (i64::from(exact), -plies, 0),
+            -1 => (i64::from(exact), plies, i64::from(edges.visits[place])),
+            0 => (i64::from(exact), i64::from(edges.visits[place]), 0),
+            _ => (0, i64::from(edges.visits[place]), 0),
+        }
+    };
+    let mut best: Option<usize> = None;
+    for place in 0..edges.actions.len() {
+        if (edges.visits[place] > 0 || edges.links[place].child().is_some()) && best.is_none_or(|b| rank(place) > rank(b)) {
+            best = Some(place);
+        }
+    }
+    best
+}

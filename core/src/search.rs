@@ -1,0 +1,258 @@
+//! One tree under search, with simulations run inside the engine. `gather.rs` adds the batches that something outside evaluates.
+
+use std::sync::Arc;
+
+use crate::backup::{self, Step};
+use crate::expand;
+use crate::journal::Journal;
+use crate::parts::Parts;
+use crate::random::fold;
+use crate::select::{descend, Descent, Reached};
+use crate::trace::{TraceRow, TraceStep};
+use crate::tree::{NodeIndex, Tree, ROOT, UNPROVEN};
+use crate::world::World;
+
+/// Asked every few simulations whether to stop.
+pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+
+/// Simulations between two questions whether to stop.
+const SIMULATIONS_PER_CHECK: u64 = 16;
+
+/// One tree and what it takes to search it.
+#[derive(Clone, Debug)]
+pub struct TreeSearch<W: World> {
+    /// Shared with whoever looks at it: a search that goes on then works on a copy.
+    tree: Arc<Tree>,
+    /// The rest, apart so that both can be borrowed at once.
+    pub walker: Walker<W>,
+}
+
+/// A leaf on its way to being evaluated.
+#[derive(Clone, Debug)]
+pub struct Pending<S> {
+    /// How it was reached.
+    pub path: Vec<Step>,
+    /// The position to evaluate (compiled worlds; where a playout was cut, the position of the cut).
+    pub state: S,
+    /// The number of its simulation.
+    pub simulation: u64,
+    /// The key of its simulation's random numbers.
+    pub key: u64,
+    /// Its node, once the outside has stepped it (external worlds).
+    pub node: Option<NodeIndex>,
+    /// Its slot (external worlds).
+    pub slot: u32,
+    /// Its value for player 0, where a playout reached an end before the evaluator was asked.
+    pub value: Option<f64>,
+    /// What was seen on the way, if recorded.
+    pub trace: Vec<TraceStep>,
+}
+
+/// What a search keeps beside its tree.
+#[derive(Clone, Debug)]
+pub struct Walker<W: World> {
+    /// The position at the root (compiled worlds).
+    pub root: W::State,
+    /// The key of the tree's random numbers.
+    pub key: u64,
+    /// Simulations so far, over the whole life of the tree.
+    pub simulations: u64,
+    /// Simulations at which to stop.
+    pub target: u64,
+    /// Leaves under way.
+    pub pending: Vec<Pending<W::State>>,
+    /// Every simulation, if recorded.
+    pub trace: Vec<TraceRow>,
+    /// This batch has all the leaves it will get.
+    pub full_batch: bool,
+    /// Ends met in this batch.
+    pub ends: u32,
+    pub(crate) descent: Descent<W::State>,
+    pub(crate) journal: Journal,
+}
+
+impl<W: World> TreeSearch<W> {
+    /// A search of `tree`, which has its root already.
+    #[must_use]
+    pub fn new(tree: Tree, root: W::State, key: u64) -> Self {
+        let walker = Walker {
+            descent: Descent::new(root.clone()),
+            root,
+            key,
+            simulations: 0,
+            target: 0,
+            pending: Vec::new(),
+            trace: Vec::new(),
+            full_batch: false,
+            ends: 0,
+            journal: Journal::default(),
+        };
+        Self { tree: Arc::new(tree), walker }
+    }
+
+    /// The tree, to look at for as long as one likes.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Tree> {
+        Arc::clone(&self.tree)
+    }
+
+    /// The tree.
+    #[must_use]
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// The tree, to change it, and the walker.
+    pub fn parts_mut(&mut self) -> (&mut Tree, &mut Walker<W>) {
+        (Arc::make_mut(&mut self.tree), &mut self.walker)
+    }
+
+    /// Whether another simulation is wanted and possible.
+    #[must_use]
+    pub fn wants_more(&self, parts: &Parts) -> bool {
+        self.walker.wants_more(&self.tree, parts)
+    }
+
+    /// Runs simulations inside the engine until no more are wanted or `stop` says so.
+    pub fn run(&mut self, parts: &Parts, threads: usize, stop: Stop<'_>) {
+        if !self.wants_more(parts) {
+            return;
+        }
+        let (tree, walker) = (Arc::make_mut(&mut self.tree), &mut self.walker);
+        if parts.in_flight > 1 {
+            walker.run_in_flight(tree, parts, threads, stop);
+        } else {
+            walker.run_one_by_one(tree, parts, stop);
+        }
+    }
+
+    /// Makes the position behind `action` the root and keeps what is known of it; the nodes dropped, by old index.
+    /// None if there is no node to keep: the caller plants a new tree.
+    pub fn keep_child(&mut self, action: u16, root_evaluated: bool) -> Option<Vec<NodeIndex>> {
+        let root = self.tree.node(ROOT);
+        let edges = self.tree.edges(root);
+        let offset = edges.actions.iter().position(|&a| a == action)?;
+        let child = edges.links[offset].child().filter(|&child| !self.tree.node(child).end)?;
+        let visits = edges.visits[offset];
+        if self.tree.node(child).num_edges == 0 {
+            return None;
+        }
+        let (mut new, kept) = self.tree.transplant(child);
+        new.root_visits = if root_evaluated { visits } else { new.edges(new.node(ROOT)).visits.iter().sum() };
+        let dropped = (0..kept.len() as u32).filter(|&old| kept[old as usize] == u32::MAX).collect();
+        self.tree = Arc::new(new);
+        Some(dropped)
+    }
+
+    /// Replaces the tree, keeping key and count of simulations.
+    pub fn replant(&mut self, tree: Tree) {
+        self.tree = Arc::new(tree);
+    }
+}
+
+impl<W: World> Walker<W> {
+    /// Whether another simulation is wanted and possible.
+    #[inline]
+    #[must_use]
+    pub fn wants_more(&self, tree: &Tree, parts: &Parts) -> bool {
+        let started = self.simulations + self.pending.len() as u64;
+        started < self.target
+            && tree.node(ROOT).proven == UNPROVEN
+            && tree.has_room(self.pending.len() + 1, parts.max_bytes, parts.max_nodes)
+            && !(parts.early_stop && started % SIMULATIONS_PER_CHECK == 0 && self.leader_is_safe(tree))
+    }
+
+    /// Whether the second most visited move could not overtake the first with all simulations that are left.
+    fn leader_is_safe(&self, tree: &Tree) -> bool {
+        let edges = tree.edges(tree.node(ROOT));
+        let (mut first, mut second) = (0, 0);
+        for &visits in edges.visits {
+            if visits > first {
+                second = first;
+                first = visits;
+            } else {
+                second = second.max(visits);
+            }
+        }
+        edges.visits.len() > 1 && u64::from(first - second) > self.target - self.simulations
+    }
+
+    fn run_one_by_one(&mut self, tree: &mut Tree, parts: &Parts, stop: Stop<'_>) {
+        let mut left = SIMULATIONS_PER_CHECK;
+        while self.wants_more(tree, parts) {
+            self.simulate(tree, parts);
+            left -= 1;
+            if left == 0 {
+                if stop() {
+                    return;
+                }
+                left = SIMULATIONS_PER_CHECK;
+            }
+        }
+    }
+
+    #[inline]
+    fn simulate(&mut self, tree: &mut Tree, parts: &Parts) {
+        let key = fold(self.key, self.simulations);
+        let reached = descend::<W>(tree, parts, &self.root, &mut self.descent, 0, key, &mut self.journal);
+        let exact = match reached {
+            Reached::New => self.land(tree, parts),
+            Reached::Exact(node) => Some(node),
+            Reached::InFlight => None,
+        };
+        if let Some(node) = exact {
+            self.back_up_exact(tree, parts, node);
+        } else {
+            let value = parts.leaf.value::<W>(&mut self.descent.state, key).unwrap_or(0.0);
+            backup::zero_sum(tree, &self.descent.path, value);
+            if parts.trace {
+                let steps = std::mem::take(&mut self.descent.trace);
+                self.trace.push(TraceRow { simulation: self.simulations, steps, values: vec![value, -value] });
+            }
+            self.simulations += 1;
+        }
+    }
+
+    /// At a new position of a compiled world: makes its node if the game is over there.
+    pub(crate) fn land(&mut self, tree: &mut Tree, parts: &Parts) -> Option<NodeIndex> {
+        let result = f64::from(W::outcome(&self.descent.state)?);
+        let edge = self.descent.path.last()?.edge;
+        self.journal.edge(tree, edge);
+        Some(expand::end(tree, parts, edge, W::to_play(&self.descent.state), &[result, -result]))
+    }
+
+    /// Finishes the simulation whose path has just reached `node`, whose exact value is known.
+    pub(crate) fn back_up_exact(&mut self, tree: &mut Tree, parts: &Parts, node: NodeIndex) {
+        let header = *tree.node(node);
+        self.journal.path(tree, &self.descent.path);
+        if parts.trace {
+            let values = exact_values(tree, parts, node);
+            let steps = std::mem::take(&mut self.descent.trace);
+            self.trace.push(TraceRow { simulation: self.simulations + self.pending.len() as u64, steps, values });
+        }
+        if parts.is_plain() {
+            let value = header.exact();
+            backup::zero_sum(tree, &self.descent.path, if header.to_play == 0 { value } else { -value });
+        } else {
+            backup::per_player(tree, &self.descent.path, &mut exact_values(tree, parts, node));
+        }
+        if header.proven != UNPROVEN {
+            let journal = &mut self.journal;
+            backup::hand_up(tree, &self.descent.path, |tree, step| {
+                journal.edge(tree, step.edge);
+                journal.node(tree, step.node);
+            });
+        }
+        self.simulations += 1;
+    }
+}
+
+/// The exact value of a node, per player.
+fn exact_values(tree: &Tree, parts: &Parts, node: NodeIndex) -> Vec<f64> {
+    let header = tree.node(node);
+    if !parts.is_plain() {
+        return tree.returns(node).to_vec();
+    }
+    let value = if header.to_play == 0 { header.exact() } else { -header.exact() };
+    vec![value, -value]
+}

@@ -1,0 +1,100 @@
+//! The way down: from the root to a leaf, by the score of the edges, with untried edges opened as the rule says.
+
+use crate::backup::Step;
+use crate::expand;
+use crate::journal::Journal;
+use crate::parts::Parts;
+use crate::random::{Purpose, Random};
+use crate::score::Context;
+use crate::trace::TraceStep;
+use crate::tree::{NodeIndex, Tree, ROOT};
+use crate::world::World;
+
+/// Where a descent ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// At an edge opened just now: a position never seen.
+    New,
+    /// At a node whose exact value is known.
+    Exact(NodeIndex),
+    /// At a leaf that another descent of this batch is waiting for.
+    InFlight,
+}
+
+/// What a descent leaves behind, and the buffers it works with.
+#[derive(Clone, Debug)]
+pub struct Descent<S> {
+    /// The choices, from the root down.
+    pub path: Vec<Step>,
+    /// The position at the end of the path (compiled worlds).
+    pub state: S,
+    /// Legal actions of the last position looked at.
+    pub legal: Vec<u16>,
+    /// What was seen on the way, if asked for.
+    pub trace: Vec<TraceStep>,
+    scores: Vec<f64>,
+}
+
+impl<S> Descent<S> {
+    /// Empty buffers, with a state to be overwritten.
+    pub fn new(state: S) -> Self {
+        Self { path: Vec::new(), state, legal: Vec::new(), trace: Vec::new(), scores: Vec::new() }
+    }
+}
+
+/// Walks down once. `flying` leaves of this tree are under way. The tree changes in two ways only, both noted in the journal:
+/// an untried edge may be opened, and a leaf visited for the second time gets its node.
+pub fn descend<W: World>(
+    tree: &mut Tree,
+    parts: &Parts,
+    root: &W::State,
+    descent: &mut Descent<W::State>,
+    flying: u32,
+    simulation_key: u64,
+    journal: &mut Journal,
+) -> Reached {
+    let mut random = Random::new(simulation_key, Purpose::Select);
+    descent.path.clear();
+    descent.trace.clear();
+    descent.state.clone_from(root);
+    let mut index = ROOT;
+    let mut visits = tree.root_visits + flying;
+    loop {
+        let node = *tree.node(index);
+        let fresh = node.opened < node.num_edges;
+        let edge = if fresh {
+            let edge = node.first_edge + u32::from(node.opened);
+            let other = edge + random.choose(u32::from(node.num_edges - node.opened));
+            journal.node(tree, index);
+            journal.swap(edge, other);
+            tree.swap_untried(edge, other);
+            tree.node_mut(index).opened += 1;
+            tree.positions += 1;
+            edge
+        } else {
+            let context = Context { visits, virtual_loss: !parts.has_rewards, tagged: node.tagged };
+            node.first_edge + parts.score.best(&tree.edges(&node), context, &mut descent.scores, &mut random) as u32
+        };
+        let action = tree.action(edge);
+        if parts.trace {
+            let scores = (!fresh).then(|| tree.edges(&node).actions.iter().copied().zip(descent.scores.iter().copied()).collect());
+            descent.trace.push(TraceStep { action, scores });
+        }
+        descent.path.push(Step { node: index, edge, chooser: node.to_play });
+        W::play(&mut descent.state, action);
+        if fresh {
+            return Reached::New;
+        }
+        let (edge_visits, _, link) = tree.edge(edge);
+        match link.child() {
+            Some(child) if tree.node(child).is_exact() => return Reached::Exact(child),
+            _ if edge_visits == 0 => return Reached::InFlight,
+            Some(child) => index = child,
+            None => {
+                journal.edge(tree, edge);
+                index = expand::second_visit::<W>(tree, parts, &descent.state, edge, &node, &mut descent.legal);
+            }
+        }
+        visits = edge_visits + u32::from(tree.in_flight(edge));
+    }
+}

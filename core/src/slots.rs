@@ -1,0 +1,23 @@
+//! Slots: small numbers under which positions are kept outside. A slot never moves; one that is given back is given out again.
+
+/// Hands out slots.
+#[derive(Clone, Debug, Default)]
+pub struct Slots {
+    free: Vec<u32>,
+    next: u32,
+}
+
+impl Slots {
+    /// A slot nobody has.
+    pub fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+
+    /// Slots that are free again.
+    pub fn give_back(&mut self, slots: &[u32]) {
+        self.free.extend(slots.iter().rev());
+    }
+}

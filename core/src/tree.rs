@@ -1,0 +1,589 @@
+//! The arena of one tree. It knows no game and no search: nodes, edges, and the few numbers on them.
+//!
+//! ```text
+//! node (24 bytes)                       its edges: one contiguous run of a block, split by field
+//! +----------------------------+        visits   [ 12 | 3 | 1 | 0 | 0 ]   N   u32
+//! | raw value, first_edge -----+------> sums     [ .. | . | . | 0 | 0 ]   W   f64, for the player who chooses here
+//! | num_edges, opened = 3      |        priors   [ .. | . | . | . | . ]   P   f32
+//! | to_play, end, proven ...   |        links    [  7 | 9 | - | - | - ]   child node and what is proven of it
+//! +----------------------------+        actions  [  2 | 5 | 0 | 1 | 6 ]
+//!                                         opened: 3 ----^   the rest has never been tried
+//! ```
+//!
+//! The opened edges of a node always stand first, in the order in which they were opened. A block holds the edges of many
+//! nodes; nothing ever moves, so growing costs no copy and wastes at most one block.
+
+/// Index of a node.
+pub type NodeIndex = u32;
+/// Index of an edge: block number and place in the block.
+pub type EdgeIndex = u32;
+
+/// The root is always the first node.
+pub const ROOT: NodeIndex = 0;
+/// "No result is proven" in `Node::proven`.
+pub const UNPROVEN: i8 = 2;
+
+const BLOCK_BITS: u32 = 10;
+const NODE_BLOCK: usize = 1 << BLOCK_BITS;
+
+/// The child of an edge, and what is proven of it for the player who chooses the edge: 30 + 2 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link(u32);
+
+impl Link {
+    const INDEX: u32 = (1 << 30) - 1;
+    /// An edge without a child node, nothing proven.
+    pub const NONE: Self = Self(Self::INDEX);
+
+    /// The child node, if there is one.
+    #[inline]
+    #[must_use]
+    pub fn child(self) -> Option<NodeIndex> {
+        let index = self.0 & Self::INDEX;
+        (index != Self::INDEX).then_some(index)
+    }
+
+    /// What is proven: +1, 0 or -1 for the chooser.
+    #[inline]
+    #[must_use]
+    pub fn proven(self) -> Option<i8> {
+        match self.0 >> 30 {
+            0 => None,
+            tag => Some(2 - tag as i8),
+        }
+    }
+
+    /// Whether the edge is a proven loss for the chooser.
+    #[inline]
+    #[must_use]
+    pub fn is_loss(self) -> bool {
+        self.0 >> 30 == 3
+    }
+
+    #[inline]
+    #[must_use]
+    fn with_child(self, child: NodeIndex) -> Self {
+        Self((self.0 & !Self::INDEX) | child)
+    }
+
+    #[inline]
+    #[must_use]
+    fn with_proven(self, value: i8) -> Self {
+        Self((self.0 & Self::INDEX) | (((2 - value) as u32) << 30))
+    }
+}
+
+/// A position that has been looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    /// The value it was given when it was evaluated (an end: its exact value), for the player to move here.
+    pub raw: f64,
+    /// Its first edge.
+    pub first_edge: EdgeIndex,
+    /// How many edges it has.
+    pub num_edges: u16,
+    /// How many of them have been tried; they stand first.
+    pub opened: u16,
+    /// Plies to the end, where a result is proven.
+    pub distance: u16,
+    /// Who moves here.
+    pub to_play: u8,
+    /// Whether the game is over here.
+    pub end: bool,
+    /// The proven result for the player to move here: -1, 0, +1 or `UNPROVEN`.
+    pub proven: i8,
+    /// Whether a result is proven for any of its edges.
+    pub tagged: bool,
+    /// For how many more plies forced moves are looked for (seed 3).
+    pub forced_depth_left: u8,
+}
+
+impl Node {
+    /// Whether the exact value is known, so that nothing below is ever searched again.
+    #[inline]
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.end || self.proven != UNPROVEN
+    }
+
+    /// The exact value for the player to move here, where `is_exact`.
+    #[inline]
+    #[must_use]
+    pub fn exact(&self) -> f64 {
+        if self.end {
+            self.raw
+        } else {
+            f64::from(self.proven)
+        }
+    }
+}
+
+/// A run of edges, split by field.
+#[derive(Clone, Debug)]
+struct EdgeBlock {
+    visits: Box<[u32]>,
+    sums: Box<[f64]>,
+    priors: Box<[f32]>,
+    links: Box<[Link]>,
+    actions: Box<[u16]>,
+    /// Leaves under way through each edge; empty in a tree that never has more than one.
+    in_flight: Box<[u16]>,
+}
+
+/// The edges of one node, read only. `in_flight` is empty where the tree does not count it.
+#[derive(Clone, Copy, Debug)]
+pub struct Edges<'a> {
+    /// N.
+    pub visits: &'a [u32],
+    /// W, for the player who chooses.
+    pub sums: &'a [f64],
+    /// P.
+    pub priors: &'a [f32],
+    /// Children.
+    pub links: &'a [Link],
+    /// The moves.
+    pub actions: &'a [u16],
+    /// Leaves under way.
+    pub in_flight: &'a [u16],
+}
+
+/// What external worlds and searches with rewards keep beside each node.
+#[derive(Clone, Debug, Default)]
+struct Columns {
+    slots: Vec<u32>,
+    rewards: Vec<f64>,
+    returns: Vec<f64>,
+}
+
+/// What a tree stores, fixed at its start.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// No node has more edges than this.
+    pub max_edges: usize,
+    /// Number of players.
+    pub players: usize,
+    /// Count leaves in flight on the edges.
+    pub count_in_flight: bool,
+    /// Keep a slot per node (external worlds).
+    pub slots: bool,
+    /// Keep rewards per node and player.
+    pub rewards: bool,
+    /// Keep the returns of ends per player (all but two-player zero-sum games).
+    pub returns: bool,
+}
+
+/// One tree.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    shape: Shape,
+    block_bits: u32,
+    nodes: Vec<Box<[Node]>>,
+    num_nodes: u32,
+    edges: Vec<EdgeBlock>,
+    num_edges: u32,
+    /// Edges in use, without the unused tails of blocks.
+    stored_edges: u32,
+    columns: Columns,
+    /// N of the root: visits of its edges, and one for its own evaluation if it had one.
+    pub root_visits: u32,
+    /// Positions in the tree: the root and every opened edge.
+    pub positions: u32,
+}
+
+/// How far a tree had grown, to cut it back to there.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    num_nodes: u32,
+    num_edges: u32,
+    stored_edges: u32,
+    root_visits: u32,
+    positions: u32,
+}
+
+const EMPTY_NODE: Node = Node {
+    raw: 0.0,
+    first_edge: 0,
+    num_edges: 0,
+    opened: 0,
+    distance: 0,
+    to_play: 0,
+    end: false,
+    proven: UNPROVEN,
+    tagged: false,
+    forced_depth_left: 0,
+};
+
+impl Tree {
+    /// An empty tree: the first node added is its root.
+    #[must_use]
+    pub fn new(shape: Shape) -> Self {
+        let wanted = usize::BITS - shape.max_edges.saturating_sub(1).leading_zeros();
+        Self {
+            shape,
+            block_bits: wanted.max(BLOCK_BITS),
+            nodes: Vec::new(),
+            num_nodes: 0,
+            edges: Vec::new(),
+            num_edges: 0,
+            stored_edges: 0,
+            columns: Columns::default(),
+            root_visits: 0,
+            positions: 1,
+        }
+    }
+
+    /// What the tree stores.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Number of nodes kept.
+    #[must_use]
+    pub fn num_nodes(&self) -> usize {
+        self.num_nodes as usize
+    }
+
+    /// Number of edges kept.
+    #[must_use]
+    pub fn num_edges(&self) -> usize {
+        self.stored_edges as usize
+    }
+
+    fn edge_block_bytes(&self) -> usize {
+        (4 + 8 + 4 + 4 + 2 + if self.shape.count_in_flight { 2 } else { 0 }) << self.block_bits
+    }
+
+    fn columns_bytes_per_node(&self) -> usize {
+        let players = self.shape.players;
+        4 * usize::from(self.shape.slots) + 8 * players * (usize::from(self.shape.rewards) + usize::from(self.shape.returns))
+    }
+
+    /// Memory in use, capacity counted.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let columns = self.columns.slots.capacity() * 4 + (self.columns.rewards.capacity() + self.columns.returns.capacity()) * 8;
+        self.nodes.len() * NODE_BLOCK * size_of::<Node>() + self.edges.len() * self.edge_block_bytes() + columns
+    }
+
+    /// Whether `nodes` more nodes, each with the most edges possible, fit into `max_bytes` and `max_positions`.
+    /// The tree of a root alone always fits.
+    #[must_use]
+    pub fn has_room(&self, nodes: usize, max_bytes: usize, max_positions: usize) -> bool {
+        if self.positions as usize + nodes > max_positions {
+            return false;
+        }
+        let free_nodes = self.nodes.len() * NODE_BLOCK - self.num_nodes as usize;
+        let block = 1usize << self.block_bits;
+        let free_edges = (self.edges.len() << self.block_bits) - self.num_edges as usize;
+        if nodes <= free_nodes && nodes * self.shape.max_edges <= free_edges {
+            return true;
+        }
+        let node_blocks = nodes.saturating_sub(free_nodes).div_ceil(NODE_BLOCK);
+        let edge_blocks = (nodes * self.shape.max_edges).saturating_sub(free_edges).div_ceil(block);
+        let grown = node_blocks * NODE_BLOCK * (size_of::<Node>() + 2 * self.columns_bytes_per_node()) + edge_blocks * self.edge_block_bytes();
+        let indices_left =
+            (self.num_nodes as usize + nodes) < Link::INDEX as usize && ((self.edges.len() + edge_blocks) << self.block_bits) <= u32::MAX as usize;
+        indices_left && self.bytes() + grown <= max_bytes
+    }
+
+    /// Node `index`.
+    #[inline]
+    #[must_use]
+    pub fn node(&self, index: NodeIndex) -> &Node {
+        &self.nodes[(index >> BLOCK_BITS) as usize][index as usize & (NODE_BLOCK - 1)]
+    }
+
+    /// Node `index`, to change it.
+    #[inline]
+    pub fn node_mut(&mut self, index: NodeIndex) -> &mut Node {
+        &mut self.nodes[(index >> BLOCK_BITS) as usize][index as usize & (NODE_BLOCK - 1)]
+    }
+
+    /// Adds a node without edges.
+    pub fn add_node(&mut self, to_play: u8, forced_depth_left: u8) -> NodeIndex {
+        let index = self.num_nodes;
+        if index as usize == self.nodes.len() * NODE_BLOCK {
+            self.nodes.push(vec![EMPTY_NODE; NODE_BLOCK].into_boxed_slice());
+        }
+        self.num_nodes += 1;
+        *self.node_mut(index) = Node { to_play, forced_depth_left, ..EMPTY_NODE };
+        if self.shape.slots {
+            self.columns.slots.push(u32::MAX);
+        }
+        if self.shape.rewards {
+            self.columns.rewards.resize(self.num_nodes as usize * self.shape.players, 0.0);
+        }
+        if self.shape.returns {
+            self.columns.returns.resize(self.num_nodes as usize * self.shape.players, 0.0);
+        }
+        index
+    }
+
+    /// Gives `node` its edges, one per action, all untried.
+    pub fn add_edges(&mut self, node: NodeIndex, actions: &[u16]) {
+        debug_assert!(actions.len() <= self.shape.max_edges);
+        let block_len = 1usize << self.block_bits;
+        let count = actions.len();
+        if (self.num_edges as usize & (block_len - 1)) + count > block_len {
+            // The run must not straddle two blocks: leave the tail of this one unused.
+            self.num_edges = ((self.num_edges >> self.block_bits) + 1) << self.block_bits;
+        }
+        while (self.edges.len() << self.block_bits) < self.num_edges as usize + count {
+            self.edges.push(EdgeBlock {
+                visits: vec![0; block_len].into_boxed_slice(),
+                sums: vec![0.0; block_len].into_boxed_slice(),
+                priors: vec![0.0; block_len].into_boxed_slice(),
+                links: vec![Link::NONE; block_len].into_boxed_slice(),
+                actions: vec![0; block_len].into_boxed_slice(),
+                in_flight: vec![0; if self.shape.count_in_flight { block_len } else { 0 }].into_boxed_slice(),
+            });
+        }
+        let first = self.num_edges;
+        self.num_edges += count as u32;
+        self.stored_edges += count as u32;
+        let header = self.node_mut(node);
+        header.first_edge = first;
+        header.num_edges = count as u16;
+        if count == 0 {
+            return;
+        }
+        let (block, start) = self.place_mut(first);
+        let run = start..start + count;
+        block.visits[run.clone()].fill(0);
+        block.sums[run.clone()].fill(0.0);
+        block.priors[run.clone()].fill(0.0);
+        block.links[run.clone()].fill(Link::NONE);
+        if !block.in_flight.is_empty() {
+            block.in_flight[run.clone()].fill(0);
+        }
+        block.actions[run].copy_from_slice(actions);
+    }
+
+    #[inline]
+    fn place(&self, edge: EdgeIndex) -> (&EdgeBlock, usize) {
+        (&self.edges[(edge >> self.block_bits) as usize], edge as usize & ((1 << self.block_bits) - 1))
+    }
+
+    #[inline]
+    fn place_mut(&mut self, edge: EdgeIndex) -> (&mut EdgeBlock, usize) {
+        let mask = (1usize << self.block_bits) - 1;
+        (&mut self.edges[(edge >> self.block_bits) as usize], edge as usize & mask)
+    }
+
+    /// The edges of a node.
+    #[inline]
+    #[must_use]
+    pub fn edges(&self, node: &Node) -> Edges<'_> {
+        if node.num_edges == 0 {
+            return Edges { visits: &[], sums: &[], priors: &[], links: &[], actions: &[], in_flight: &[] };
+        }
+        let (block, start) = self.place(node.first_edge);
+        let run = start..start + node.num_edges as usize;
+        Edges {
+            visits: &block.visits[run.clone()],
+            sums: &block.sums[run.clone()],
+            priors: &block.priors[run.clone()],
+            links: &block.links[run.clone()],
+            actions: &block.actions[run.clone()],
+            in_flight: if block.in_flight.is_empty() { &[] } else { &block.in_flight[run] },
+        }
+    }
+
+    /// N, W and link of an edge.
+    #[inline]
+    #[must_use]
+    pub fn edge(&self, edge: EdgeIndex) -> (u32, f64, Link) {
+        let (block, at) = self.place(edge);
+        (block.visits[at], block.sums[at], block.links[at])
+    }
+
+    /// The move of an edge.
+    #[inline]
+    #[must_use]
+    pub fn action(&self, edge: EdgeIndex) -> u16 {
+        let (block, at) = self.place(edge);
+        block.actions[at]
+    }
+
+    /// Puts back N, W and link of an edge.
+    pub fn set_edge(&mut self, edge: EdgeIndex, visits: u32, sum: f64, link: Link) {
+        let (block, at) = self.place_mut(edge);
+        block.visits[at] = visits;
+        block.sums[at] = sum;
+        block.links[at] = link;
+    }
+
+    /// One more visit, worth `value` to the player who chose the edge.
+    #[inline]
+    pub fn visit(&mut self, edge: EdgeIndex, value: f64) {
+        let (block, at) = self.place_mut(edge);
+        block.visits[at] += 1;
+        block.sums[at] += value;
+    }
+
+    /// Hangs `child` under `edge`.
+    #[inline]
+    pub fn set_child(&mut self, edge: EdgeIndex, child: NodeIndex) {
+        let (block, at) = self.place_mut(edge);
+        block.links[at] = block.links[at].with_child(child);
+    }
+
+    /// Notes what is proven of `edge`, for its chooser.
+    pub fn set_proven(&mut self, edge: EdgeIndex, value: i8) {
+        let (block, at) = self.place_mut(edge);
+        block.links[at] = block.links[at].with_proven(value);
+    }
+
+    /// Leaves in flight through an edge.
+    #[inline]
+    #[must_use]
+    pub fn in_flight(&self, edge: EdgeIndex) -> u16 {
+        let (block, at) = self.place(edge);
+        block.in_flight.get(at).copied().unwrap_or(0)
+    }
+
+    /// Adds to the leaves in flight through an edge.
+    #[inline]
+    pub fn fly(&mut self, edge: EdgeIndex, change: i16) {
+        let (block, at) = self.place_mut(edge);
+        if let Some(count) = block.in_flight.get_mut(at) {
+            *count = count.wrapping_add_signed(change);
+        }
+    }
+
+    /// Swaps two untried edges (their moves and priors; they have nothing else).
+    #[inline]
+    pub fn swap_untried(&mut self, a: EdgeIndex, b: EdgeIndex) {
+        if a != b {
+            let (block, at) = self.place_mut(a);
+            let other = at + b as usize - a as usize;
+            block.actions.swap(at, other);
+            block.priors.swap(at, other);
+        }
+    }
+
+    /// The slot of a node (external worlds).
+    #[must_use]
+    pub fn slot(&self, node: NodeIndex) -> Option<u32> {
+        self.columns.slots.get(node as usize).copied().filter(|&slot| slot != u32::MAX)
+    }
+
+    /// Sets the slot of a node.
+    pub fn set_slot(&mut self, node: NodeIndex, slot: u32) {
+        self.columns.slots[node as usize] = slot;
+    }
+
+    /// The rewards, per player, of the move that led to `node`; empty where there are none.
+    #[inline]
+    #[must_use]
+    pub fn rewards(&self, node: NodeIndex) -> &[f64] {
+        Self::row(&self.columns.rewards, node, self.shape.players)
+    }
+
+    /// Sets the rewards of a node.
+    pub fn set_rewards(&mut self, node: NodeIndex, rewards: &[f64]) {
+        let at = node as usize * self.shape.players;
+        self.columns.rewards[at..at + rewards.len()].copy_from_slice(rewards);
+    }
+
+    /// The returns, per player, of an end; empty in two-player zero-sum games, whose `raw` says it all.
+    #[must_use]
+    pub fn returns(&self, node: NodeIndex) -> &[f64] {
+        Self::row(&self.columns.returns, node, self.shape.players)
+    }
+
+    /// Sets the returns of an end.
+    pub fn set_returns(&mut self, node: NodeIndex, returns: &[f64]) {
+        let at = node as usize * self.shape.players;
+        self.columns.returns[at..at + returns.len()].copy_from_slice(returns);
+    }
+
+    #[inline]
+    fn row(column: &[f64], node: NodeIndex, players: usize) -> &[f64] {
+        column.get(node as usize * players..(node as usize + 1) * players).unwrap_or(&[])
+    }
+
+    /// The indices of all nodes.
+    pub fn indices(&self) -> std::ops::Range<NodeIndex> {
+        0..self.num_nodes
+    }
+
+    /// Where the tree has grown to.
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        Mark {
+            num_nodes: self.num_nodes,
+            num_edges: self.num_edges,
+            stored_edges: self.stored_edges,
+            root_visits: self.root_visits,
+            positions: self.positions,
+        }
+    }
+
+    /// Cuts the tree back to `mark`.
+    pub fn cut_back(&mut self, mark: Mark) {
+        self.num_nodes = mark.num_nodes;
+        self.num_edges = mark.num_edges;
+        self.stored_edges = mark.stored_edges;
+        self.root_visits = mark.root_visits;
+        self.positions = mark.positions;
+        let nodes = mark.num_nodes as usize;
+        self.columns.slots.truncate(nodes);
+        self.columns.rewards.truncate(nodes * self.shape.players);
+        self.columns.returns.truncate(nodes * self.shape.players);
+    }
+
+    /// A new tree whose root is `node` of this one, with all below it; `kept[old] = new` index, `u32::MAX` where dropped.
+    #[must_use]
+    pub fn transplant(&self, node: NodeIndex) -> (Self, Vec<NodeIndex>) {
+        let mut new = Self::new(self.shape);
+        let mut kept = vec![u32::MAX; self.num_nodes()];
+        new.copy_node(self, node);
+        kept[node as usize] = ROOT;
+        let mut queue = vec![node];
+        let mut next = 0;
+        while next < queue.len() {
+            let old = queue[next];
+            next += 1;
+            let header = *self.node(old);
+            let old_edges = self.edges(&header);
+            new.add_edges(kept[old as usize], old_edges.actions);
+            let first = new.node(kept[old as usize]).first_edge;
+            for (offset, link) in old_edges.links.iter().enumerate() {
+                let edge = first + offset as u32;
+                let mut new_link = *link;
+                if let Some(child) = link.child() {
+                    let index = new.copy_node(self, child);
+                    kept[child as usize] = index;
+                    queue.push(child);
+                    new_link = new_link.with_child(index);
+                }
+                new.set_edge(edge, old_edges.visits[offset], old_edges.sums[offset], new_link);
+                let (block, at) = new.place_mut(edge);
+                block.priors[at] = old_edges.priors[offset];
+            }
+            let opened = header.opened;
+            new.node_mut(kept[old as usize]).opened = opened;
+            new.positions += u32::from(opened);
+        }
+        (new, kept)
+    }
+
+    /// Copies the header and columns of `old` in `from`, without edges.
+    fn copy_node(&mut self, from: &Self, old: NodeIndex) -> NodeIndex {
+        let header = *from.node(old);
+        let index = self.add_node(header.to_play, header.forced_depth_left);
+        *self.node_mut(index) = Node { first_edge: 0, num_edges: 0, opened: 0, ..header };
+        if let Some(slot) = from.slot(old) {
+            self.set_slot(index, slot);
+        }
+        if self.shape.rewards {
+            self.set_rewards(index, from.rewards(old));
+        }
+        if self.shape.returns {
+            self.set_returns(index, from.returns(old));
+        }
+        index
+    }
+}

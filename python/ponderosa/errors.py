@@ -1,0 +1,37 @@
+"""Every exception Ponderosa raises on purpose. Each message names the argument and says what would be right."""
+
+
+class PonderosaError(Exception):
+    """The base of them all."""
+
+
+class InvalidActionError(PonderosaError, ValueError):
+    """An action that is not legal, or text that names none."""
+
+
+class InvalidPositionError(PonderosaError, ValueError):
+    """A position that cannot be: a broken FEN, an impossible board."""
+
+
+class GameOverError(PonderosaError, ValueError):
+    """The game is over where a move or a search was asked for."""
+
+
+class InvalidArgumentError(PonderosaError, ValueError):
+    """A setting or argument of the wrong kind or outside its range."""
+
+
+class GameContractError(PonderosaError, ValueError):
+    """A game written by a user that broke the rules of DESIGN's state interface."""
+
+
+class EvaluationError(PonderosaError, ValueError):
+    """An evaluator that answered nonsense, or raised."""
+
+
+class UsageError(PonderosaError, RuntimeError):
+    """Calls in an order that makes no sense, such as entering a running search again."""
+
+
+class MissingExtraError(PonderosaError, ImportError):
+    """Something needs an optional package that is not installed."""

@@ -1,0 +1,195 @@
+"""What a game is: the interface of a state, and what the engine reads off one.
+
+A state is a value. `play` gives a new one and changes nothing. Compiled or written in Python, every state has the
+same methods; nothing has to be subclassed.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
+
+from ponderosa import _core
+from ponderosa.errors import GameContractError, GameOverError, InvalidArgumentError
+
+
+@runtime_checkable
+class Game(Protocol):
+    """A state of a game.
+
+    Optional, looked for by name: `observation()` (float32, any fixed shape), `action_to_string(action)`,
+    `parse_action(text)`, `rewards()` (one number per player for the move that led here: a game that defines it is scored
+    by rewards alone, and its end is worth 0), `zero_sum` (default: two players and no `rewards`),
+    `simulateRandomPlayout(perspective_player, max_depth)` (seed 3: the game's own playout).
+    """
+
+    @property
+    def to_play(self) -> int:
+        """The player to move, from 0."""
+        ...
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the game is over."""
+        ...
+
+    @property
+    def num_actions(self) -> int:
+        """Size of the action space; actions are 0 .. num_actions - 1."""
+        ...
+
+    @property
+    def num_players(self) -> int:
+        """Number of players."""
+        ...
+
+    def legal_actions(self) -> Sequence[int]:
+        """The legal actions, each once, in a fixed order."""
+        ...
+
+    def play(self, action: int) -> Self:
+        """The state after a legal action."""
+        ...
+
+    def returns(self) -> Sequence[float]:
+        """The result of a finished game, one number per player, in [-1, 1]."""
+        ...
+
+
+COMPILED: dict[type, str] = {
+    _core.TicTacToe: "tic_tac_toe",
+    _core.ConnectFour: "connect_four",
+    _core.Othello: "othello",
+    _core.Chess: "chess",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GameInfo:
+    """What all states of one game have in common."""
+
+    name: str
+    compiled: bool
+    num_actions: int
+    num_players: int
+    zero_sum: bool
+    has_rewards: bool
+
+    @property
+    def is_plain(self) -> bool:
+        """Two players, zero-sum, no rewards: the games in which results can be proven."""
+        return self.num_players == 2 and self.zero_sum and not self.has_rewards
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """What the engine needs to know of one state of a Python game."""
+
+    to_play: int
+    terminal: bool
+    returns: tuple[float, ...]
+    rewards: tuple[float, ...]
+    legal: list[int]
+
+
+REQUIRED = ("legal_actions", "play", "to_play", "is_terminal", "returns", "num_actions", "num_players")
+
+
+def describe(state: Any) -> GameInfo:
+    """What game `state` belongs to; an exception that says what is missing if it is no state."""
+    compiled = COMPILED.get(type(state))
+    if compiled is not None:
+        return GameInfo(compiled, True, state.num_actions, 2, True, False)
+    missing = [name for name in REQUIRED if not _has(state, name)]
+    if missing:
+        raise InvalidArgumentError(
+            f"{type(state).__name__!r} object is not a game state: it has no {', '.join(missing)}. "
+            f"A state has {', '.join(REQUIRED)} (see ponderosa.Game)"
+        )
+    name = type(state).__name__
+    has_rewards = _has(state, "rewards")
+    players = _whole(state, "num_players", 1, 255)
+    zero_sum = getattr(state, "zero_sum", players == 2 and not has_rewards)
+    if not isinstance(zero_sum, bool):
+        raise GameContractError(f"{name}.zero_sum is {zero_sum!r}: it must be True or False")
+    return GameInfo(name, False, _whole(state, "num_actions", 1, 65535), players, zero_sum, has_rewards)
+
+
+def read_position(state: Any, info: GameInfo) -> Position:
+    """Asks a state of a Python game everything at once, checking the kinds of what it answers."""
+    try:
+        terminal = state.is_terminal
+        if callable(terminal):
+            raise GameContractError(f"{info.name}.is_terminal is a method: make it a property")
+        terminal = bool(terminal)
+        to_play = operator.index(state.to_play)
+        rewards = _numbers(state.rewards(), info, "rewards()") if info.has_rewards else ()
+        if terminal:
+            returns = (0.0,) * info.num_players if info.has_rewards else _numbers(state.returns(), info, "returns()")
+            # Nobody moves at an end, so any player will do as the one whose view its value is kept in.
+            to_play = to_play if 0 <= to_play < info.num_players else 0
+            return Position(to_play, True, returns, rewards, [])
+        legal = [operator.index(action) for action in state.legal_actions()]
+    except GameContractError:
+        raise
+    except Exception as error:
+        raise GameContractError(f"{info.name} raised {type(error).__name__} when asked about a state: {error}") from error
+    if not 0 <= to_play < info.num_players:
+        raise GameContractError(f"{info.name}.to_play is {to_play}: it must be from 0 to {info.num_players - 1}")
+    if legal and not (0 <= min(legal) and max(legal) < info.num_actions):
+        wrong = next(action for action in legal if not 0 <= action < info.num_actions)
+        raise GameContractError(
+            f"{info.name}.legal_actions() has {wrong}: actions must be from 0 to num_actions - 1 = {info.num_actions - 1}"
+        )
+    return Position(to_play, False, (0.0,) * info.num_players, rewards, legal)
+
+
+def play(state: Any, action: int, info: GameInfo) -> Any:
+    """`state.play(action)`, with the game's own mistakes reported as such."""
+    try:
+        after = state.play(action)
+    except Exception as error:
+        raise GameContractError(
+            f"{info.name}.play({action}) raised {type(error).__name__} although the action is in legal_actions(): {error}"
+        ) from error
+    if after is None:
+        raise GameContractError(f"{info.name}.play({action}) returned None: it must return the new state")
+    return after
+
+
+def refuse_finished(state: Any) -> None:
+    """A search of a finished game is a ValueError in every specification."""
+    if state.is_terminal:
+        raise GameOverError("the game is over in this state: there is nothing to search")
+
+
+def move_text(state: Any, action: int) -> str:
+    """How people write `action` in `state`; the number itself where the game has no notation."""
+    writer = getattr(state, "action_to_string", None)
+    return str(action) if writer is None else str(writer(action))
+
+
+def _has(state: Any, name: str) -> bool:
+    # Looked up on the class first: a property that raises must not pass for a missing one.
+    return hasattr(type(state), name) or name in getattr(state, "__dict__", {})
+
+
+def _whole(state: Any, name: str, least: int, most: int) -> int:
+    try:
+        number = operator.index(getattr(state, name))
+    except Exception as error:
+        raise GameContractError(f"{type(state).__name__}.{name} must be an int ({error})") from error
+    if not least <= number <= most:
+        raise GameContractError(f"{type(state).__name__}.{name} is {number}: it must be from {least} to {most}")
+    return number
+
+
+def _numbers(numbers: Any, info: GameInfo, what: str) -> tuple[float, ...]:
+    values = tuple(float(number) for number in numbers)
+    if len(values) != info.num_players:
+        raise GameContractError(
+            f"{info.name}.{what} has {len(values)} numbers: one for each of the {info.num_players} players is right"
+        )
+    return values

@@ -1,0 +1,186 @@
+"""Read-only views of the nodes of a tree."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from ponderosa import _core
+from ponderosa.game import GameInfo, move_text
+
+
+class Node:
+    """A position in the tree. `total_value` and `q_value` are for the player to move **at this node** (seed 0)."""
+
+    def __init__(
+        self, view: _core.TreeView, info: GameInfo, state: Any, parent: Node | None, action: int | None, edge: dict[str, Any]
+    ) -> None:
+        self._view = view
+        self._info = info
+        self._root_state = state
+        #: The node above; None at the root.
+        self.parent = parent
+        #: The action that leads here; None at the root.
+        self.action = action
+        self._edge = edge
+        self._index: int = edge["child"]
+
+    @classmethod
+    def of_root(cls, view: _core.TreeView, state: Any, info: GameInfo) -> Node:
+        """The root of a tree."""
+        return cls(view, info, state, None, None, {"child": 0, "visits": int(view.root_visits), "prior": 1.0})
+
+    @cached_property
+    def _header(self) -> tuple[Any, ...] | None:
+        """The engine's node; None for a leaf visited once, which UCT keeps no node for."""
+        return None if self._index < 0 else self._view.node(self._index)
+
+    @property
+    def visit_count(self) -> int:
+        """N."""
+        return int(self._edge["visits"])
+
+    @property
+    def prior(self) -> float:
+        """P, as selection used it; the root's is 1. UCT's moves share it evenly."""
+        return float(self._edge["prior"])
+
+    @property
+    def clean_prior(self) -> float:
+        """P without noise."""
+        return self.prior
+
+    @cached_property
+    def to_play(self) -> int:
+        """Who moves here."""
+        if self._header is not None:
+            return int(self._header[1])
+        # Only compiled games, whose players alternate, have leaves without a node.
+        assert self.parent is not None
+        return 1 - self.parent.to_play
+
+    @property
+    def raw_value(self) -> float:
+        """The value this position was given when it was evaluated, for the player to move here."""
+        return self.total_value if self._header is None else float(self._header[0])
+
+    @cached_property
+    def total_value(self) -> float:
+        """W: the sum of all values backed up to here, for the player to move here."""
+        if self.parent is not None and self._info.is_plain:
+            chosen = float(self._edge["sum"])
+            return chosen if self.to_play == self.parent.to_play else -chosen
+        if self.is_terminal:
+            return self.raw_value * self.visit_count
+        sums = float(self._view.edges(self._index)[2].sum())
+        return self.raw_value + sums
+
+    @property
+    def q_value(self) -> float:
+        """W / N; 0 if unvisited."""
+        return self.total_value / self.visit_count if self.visit_count else 0.0
+
+    @property
+    def proven(self) -> int | None:
+        """The proven result for the player to move here."""
+        return None if self._header is None else self._header[3]
+
+    @property
+    def distance(self) -> int | None:
+        """Plies to the end, where a result is proven."""
+        return None if self._header is None or self._header[3] is None else int(self._header[4])
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the game is over here."""
+        return self._header is not None and bool(self._header[2])
+
+    @property
+    def forced_depth_left(self) -> int:
+        """For how many more plies forced moves are looked for (seed 3)."""
+        if self._header is not None:
+            return int(self._header[7])
+        return 0 if self.parent is None else max(self.parent.forced_depth_left - 1, 0)
+
+    @property
+    def reward(self) -> float:
+        """The reward of the move that led here, for the player who made it; 0 in games without rewards."""
+        if self._header is None or self.parent is None or not self._header[9]:
+            return 0.0
+        return float(self._header[9][self.parent.to_play])
+
+    @property
+    def slot(self) -> int | None:
+        """Where a game written in Python or a model keeps this position."""
+        return None if self._header is None else self._header[8]
+
+    @cached_property
+    def state(self) -> Any:
+        """The position itself."""
+        if self.parent is None:
+            return self._root_state
+        return self.parent.state.play(self.action)
+
+    @property
+    def move(self) -> str:
+        """How people write the action that leads here."""
+        return "" if self.parent is None or self.action is None else move_text(self.parent.state, self.action)
+
+    @cached_property
+    def children(self) -> dict[int, Node]:
+        """The moves that have been tried, by action, in the order they were."""
+        if self._header is None:
+            return {}
+        opened = int(self._header[6])
+        actions, visits, sums, _, children, _, in_flight = self._view.edges(self._index)
+        share = 1.0 / max(len(actions), 1)
+        return {
+            int(actions[place]): Node(
+                self._view,
+                self._info,
+                None,
+                self,
+                int(actions[place]),
+                {
+                    "child": int(children[place]),
+                    "visits": int(visits[place]),
+                    "sum": float(sums[place]),
+                    "prior": share,
+                    "in_flight": int(in_flight[place]),
+                },
+            )
+            for place in range(opened)
+        }
+
+    @property
+    def in_flight(self) -> int:
+        """Leaves under way through the move that leads here; 0 after every search."""
+        return int(self._edge.get("in_flight", 0))
+
+    def to_text(self, depth: int = 2, width: int = 5) -> str:
+        """The top of the tree, drawn with lines."""
+        from ponderosa.draw import to_text
+
+        return to_text(self, depth, width)
+
+    def to_dot(self, depth: int = 3, width: int = 5) -> str:
+        """The top of the tree in Graphviz's language."""
+        from ponderosa.draw import to_dot
+
+        return to_dot(self, depth, width)
+
+    def to_svg(self, depth: int = 3, width: int = 5) -> str:
+        """The top of the tree as a picture."""
+        from ponderosa.draw import to_svg
+
+        return to_svg(self, depth, width)
+
+    def to_json(self, depth: int | None = None, width: int | None = None) -> str:
+        """The tree, or its top, as JSON."""
+        from ponderosa.draw import to_json
+
+        return to_json(self, depth, width)
+
+    def __repr__(self) -> str:
+        name = self.move or "root"
+        return f"<Node {name}: visits {self.visit_count}, value {self.q_value:+.3f}>"

@@ -1,0 +1,62 @@
+"""Playouts on their own (seed 3's `simulateRandomPlayout`)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from ponderosa import check
+from ponderosa.errors import EvaluationError, InvalidArgumentError
+from ponderosa.evaluators.protocol import stack_observations, values_of
+from ponderosa.game import COMPILED, describe
+from ponderosa.reference.random import PLAYOUT, Random, tree_key
+from ponderosa.reference.uct import random_playout
+
+
+def playout(
+    state: Any,
+    perspective_player: int,
+    max_depth: int | None = None,
+    policy: str | Callable[[Any], Any] | None = None,
+    evaluator: Any = None,
+    seed: int | None = None,
+) -> float:
+    """Plays `state` to its end at random: 1 if `perspective_player` won, 0 for a draw, -1 for a loss.
+
+    `policy` biases the moves as in `UCT`. A playout cut after `max_depth` moves scores 0, or what `evaluator` says of
+    the position where it was cut. Games with rewards answer the rewards that the player collected.
+    """
+    info = describe(state)
+    player = check.whole_number(perspective_player, "perspective_player", most=info.num_players - 1)
+    depth = None if max_depth is None else check.whole_number(max_depth, "max_depth", most=(1 << 31) - 1)
+    if not (policy is None or policy in ("random", "decisive") or callable(policy)):
+        raise InvalidArgumentError(f'policy must be "random", "decisive" or a function of a state, not {policy!r}')
+    key = tree_key(secrets.randbits(63) if seed is None else check.whole_number(seed, "seed"), 0, 0)
+    if type(state) in COMPILED and not callable(policy):
+        result, last = state._playout(key, policy or "random", depth)
+        values = None if result is None else [float(result), -float(result)]
+    else:
+        chosen = decisive_policy if policy == "decisive" else policy if callable(policy) else None
+        values, last = random_playout(state, Random(key, PLAYOUT), depth, chosen)
+    if values is not None:
+        return values[player]
+    if evaluator is None:
+        return 0.0
+    answer = values_of(evaluator, lambda: [last], lambda: stack_observations([last]), 1, info.num_players)
+    if answer.ndim == 2:
+        return float(answer[0, player])
+    if info.num_players > 2:
+        raise EvaluationError(f"values must be [1, {info.num_players}] in a game of {info.num_players} players")
+    return float(answer[0]) if last.to_play == player or info.num_players == 1 else -float(answer[0])
+
+
+def decisive_policy(state: Any) -> int | list[float]:
+    """A move that wins at once if there is one, else every move with the same weight (Teytaud & Teytaud 2010)."""
+    legal = list(state.legal_actions())
+    player = state.to_play
+    for action in legal:
+        after = state.play(action)
+        if after.is_terminal and after.returns()[player] > 0:
+            return int(action)
+    return [1.0] * len(legal)

@@ -1,0 +1,98 @@
+"""What a search has found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ponderosa import _core, check
+from ponderosa.game import GameInfo, move_text
+from ponderosa.node import Node
+
+
+class SearchResult:
+    """The answer of one search. Arrays run over `num_actions`; values are for the player to move at the root."""
+
+    def __init__(
+        self,
+        view: _core.TreeView,
+        state: Any,
+        info: GameInfo,
+        temperature: float | None,
+        verdicts: Sequence[tuple[int, int]],
+        seed: int,
+        elapsed: float,
+    ) -> None:
+        self._view = view
+        self._state = state
+        self._info = info
+        actions, visits, sums, _, _, proven, _ = view.edges(0)
+        self._actions: NDArray[np.intp] = actions.astype(np.intp)
+        tau = 0.0 if temperature is None else check.temperature(temperature)
+        self._greedy = view.choose(0.0, list(verdicts))
+        self._place = self._greedy if tau == 0.0 else view.choose(tau, list(verdicts))
+        #: The action to play.
+        self.action = int(actions[self._place])
+        #: How people write it.
+        self.move = move_text(state, self.action)
+        #: Visits of each action, as they were counted.
+        self.visits: NDArray[np.int64] = np.zeros(info.num_actions, dtype=np.int64)
+        self.visits[self._actions] = visits
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = np.where(proven == 2, sums / visits, proven.astype(np.float64))
+        #: Value of each action, exact where proven; NaN where it was never tried.
+        self.q: NDArray[np.float64] = np.full(info.num_actions, np.nan)
+        self.q[self._actions] = np.where((visits == 0) & (proven == 2), np.nan, means)
+        #: Value of the root for the player to move there.
+        self.value = float(view.value)
+        #: What is proven for the player to move: -1, 0, +1, or None.
+        self.proven: int | None = view.proven
+        #: Simulations in the life of this tree.
+        self.simulations = int(view.simulations)
+        #: Seconds spent on it since its root was set.
+        self.elapsed = elapsed
+        #: The seed that repeats it.
+        self.seed = seed
+
+    def policy_at(self, tau: float) -> NDArray[np.float64]:
+        """Visits to the power 1/tau, normalised (seed 2); 0 is the best move alone. Proven results are respected."""
+        policy = np.zeros(self._info.num_actions)
+        policy[self._actions] = self._view.policy(check.temperature(tau, "tau"), self._greedy)
+        return policy
+
+    @cached_property
+    def policy(self) -> NDArray[np.float64]:
+        """The share of visits of each action, whatever the temperature; proven results are respected."""
+        return self.policy_at(1.0)
+
+    @cached_property
+    def pv(self) -> list[str]:
+        """The line expected after `action`, as people write it."""
+        texts = []
+        state = self._state
+        for action in self._view.principal_variation(self._place):
+            texts.append(move_text(state, action))
+            state = state.play(action)
+        return texts
+
+    @cached_property
+    def root(self) -> Node:
+        """The tree, to look into. It stays as it is while the search goes on."""
+        return Node.of_root(self._view, self._state, self._info)
+
+    @property
+    def memory(self) -> int:
+        """Bytes the tree holds, capacity counted."""
+        return int(self._view.bytes)
+
+    def __repr__(self) -> str:
+        share = self.visits[self.action] / max(int(self.visits.sum()), 1)
+        proven = "" if self.proven is None else f", proven {self.proven:+d}"
+        return (
+            f"SearchResult(move={self.move!r}, value={self.value:+.3f}{proven}, visits={share:.0%} of {self.simulations}, "
+            f"pv={' '.join(self.pv[:6])!r})"
+        )

@@ -1,0 +1,147 @@
+"""What every search offers, whatever its parts: `run`, `search`, `get_policy`, `tree`, `forest`."""
+
+from __future__ import annotations
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ponderosa import check
+from ponderosa.errors import InvalidArgumentError
+from ponderosa.forest import UNLIMITED, Forest, Progress, Tree
+from ponderosa.game import GameInfo
+from ponderosa.result import SearchResult
+from ponderosa.settings import Settings
+
+
+class Search(ABC):
+    """A search with its settings. It holds no tree: each call of `run` plants its own."""
+
+    default_simulations: ClassVar[int]
+    #: The temperature of `search` and `get_policy` where none is given.
+    default_temperature: ClassVar[float]
+
+    def __init__(
+        self,
+        num_simulations: int | Sequence[int] | None,
+        *,
+        time_limit: float | None = None,
+        max_nodes: int | None = None,
+        max_memory: float | None = None,
+        seed: int | None = None,
+        in_flight: int = 1,
+        threads: int = 1,
+        solve: bool = True,
+        early_stop: bool = False,
+        trace: bool = False,
+    ) -> None:
+        if num_simulations is None and time_limit is None:
+            num_simulations = self.default_simulations
+        if isinstance(num_simulations, (Sequence, np.ndarray)):
+            num_simulations = [check.count(n, f"num_simulations[{row}]") for row, n in enumerate(num_simulations)]
+        elif num_simulations is not None:
+            num_simulations = check.count(num_simulations, "num_simulations")
+        self.num_simulations = num_simulations
+        self.time_limit = None if time_limit is None else check.positive_number(time_limit, "time_limit")
+        self.max_nodes = None if max_nodes is None else check.count(max_nodes, "max_nodes")
+        self.max_memory = None if max_memory is None else check.positive_number(max_memory, "max_memory")
+        self.seed = secrets.randbits(63) if seed is None else check.whole_number(seed, "seed")
+        self.in_flight = check.whole_number(in_flight, "in_flight", least=1, most=65535)
+        self.threads = check.whole_number(threads, "threads", least=1, most=1024)
+        self.solve = check.flag(solve, "solve")
+        self.early_stop = check.flag(early_stop, "early_stop")
+        self.trace = check.flag(trace, "trace")
+        self._calls = 0
+
+    @abstractmethod
+    def settings(self, info: GameInfo) -> Settings:
+        """The parts of this search for a game."""
+
+    def next_call(self) -> int:
+        """Calls are numbered, so that no two searches of one object draw the same random numbers."""
+        self._calls += 1
+        return self._calls - 1
+
+    @overload
+    def run(
+        self,
+        state: list[Any] | tuple[Any, ...],
+        *,
+        temperature: float | Sequence[float] | None = None,
+        add_noise: bool | Sequence[bool] | None = None,
+        seeds: int | Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> list[SearchResult]: ...
+
+    @overload
+    def run(
+        self,
+        state: Any,
+        *,
+        temperature: float | None = None,
+        add_noise: bool | None = None,
+        seeds: int | None = None,
+        progress: Progress | None = None,
+    ) -> SearchResult: ...
+
+    def run(
+        self,
+        state: Any,
+        *,
+        temperature: Any = None,
+        add_noise: Any = None,
+        seeds: Any = None,
+        progress: Progress | None = None,
+    ) -> SearchResult | list[SearchResult]:
+        """Searches a state, or a list of states in one batch.
+
+        `temperature=None` is greedy. `seeds` fixes the random numbers of each row, which then does not depend on its
+        place in the batch. `progress(done, wanted)` is called now and then.
+        """
+        many = isinstance(state, (list, tuple))
+        states = list(state) if many else [state]
+        if many and not states:
+            return []
+        temperatures = per_row_temperature(temperature, len(states))
+        self._refuse_noise(add_noise, len(states))
+        forest = Forest(self, states, seeds)
+        counts = self.num_simulations
+        forest.simulate(UNLIMITED if counts is None else counts, seconds=self.time_limit, progress=progress)
+        results = [forest.result(row, temperature=temperatures[row]) for row in range(len(states))]
+        return results if many else results[0]
+
+    def search(self, state: Any, temperature: float | None = None, add_noise: bool = False) -> int:
+        """The action to play (seed 0's `search`)."""
+        tau = self.default_temperature if temperature is None else temperature
+        return self.run(state, temperature=tau, add_noise=add_noise).action
+
+    def get_policy(
+        self, state: Any, temperature: float | None = None, add_noise: bool = False
+    ) -> tuple[int, NDArray[np.float64]]:
+        """The action to play and the share of visits of each action, whatever the temperature (seed 0's `get_policy`)."""
+        tau = self.default_temperature if temperature is None else temperature
+        result = self.run(state, temperature=tau, add_noise=add_noise)
+        return result.action, result.policy
+
+    def tree(self, state: Any, *, seeds: int | None = None) -> Tree:
+        """A tree to be grown step by step and kept from move to move."""
+        return Tree(self, state, seeds)
+
+    def forest(self, states: Sequence[Any], *, seeds: int | Sequence[int] | None = None) -> Forest:
+        """Many trees, grown together."""
+        return Forest(self, list(states), seeds)
+
+    def _refuse_noise(self, add_noise: Any, rows: int) -> None:
+        asked = check.per_row(add_noise, rows, "add_noise")
+        if any(entry is not None and check.flag(entry, "add_noise") for entry in asked):
+            raise InvalidArgumentError(f"add_noise=True: {type(self).__name__} has no priors that noise could be added to")
+
+
+def per_row_temperature(value: Any, rows: int) -> list[float | None]:
+    """A temperature for each row; None stays None."""
+    entries = check.per_row(value, rows, "temperature")
+    return [None if entry is None else check.temperature(entry) for entry in entries]

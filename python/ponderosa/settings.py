@@ -1,0 +1,72 @@
+"""What a preset tells the engine: the parts of one search, resolved for one game."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ponderosa.errors import InvalidArgumentError
+from ponderosa.game import GameInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The parts of a search. One sentence per field; the engine gets them by name."""
+
+    c_param: float
+    """Weight of exploration in UCB1."""
+    leaf: str
+    """Who values a leaf: "playout" and "zero" inside the engine, "outside" an evaluator."""
+    evaluator: Any = None
+    """The evaluator, where it is outside."""
+    playout_policy: str = "random"
+    """How compiled playouts draw moves."""
+    python_policy: Callable[[Any], Any] | None = None
+    """A playout policy in Python; playouts are then played in Python."""
+    max_depth: int | None = None
+    """Where playouts are cut; None plays them to the end."""
+    minimax_depth: int = 0
+    """Plies of the minimax guard at the answer; 0 is off."""
+    forced_depth: int = 0
+    """Plies below the root in which forced moves are looked for."""
+    solve: bool = True
+    """Keep proven results."""
+    in_flight: int = 1
+    """Leaves under way in one tree at a time."""
+    threads: int = 1
+    """Threads of the engine."""
+    early_stop: bool = False
+    """Stop a tree when its leading move cannot be caught any more."""
+    trace: bool = False
+    """Record every descent."""
+    max_nodes: int | None = None
+    """Most positions one tree may hold."""
+    max_memory: float | None = None
+    """Most MiB all trees of one forest may hold."""
+
+    def engine(self, info: GameInfo, trees: int) -> dict[str, Any]:
+        """The keyword arguments of the engine's forest."""
+        for name in ("minimax_depth", "forced_depth"):
+            if getattr(self, name) and not info.is_plain:
+                raise InvalidArgumentError(f"{name} needs a zero-sum game of two players without rewards; {info.name} is not one")
+        # A Python policy plays its playouts outside, from the leaf itself.
+        outside_depth = 0 if self.python_policy is not None else self.max_depth
+        return {
+            "c_param": self.c_param,
+            "leaf": self.leaf if info.compiled else "outside",
+            "playout_policy": self.playout_policy,
+            "max_depth": outside_depth if self.leaf == "outside" else self.max_depth,
+            "solve": self.solve,
+            "in_flight": self.in_flight,
+            "forced_depth": self.forced_depth,
+            "early_stop": self.early_stop,
+            "trace": self.trace,
+            "num_players": info.num_players,
+            "zero_sum": info.zero_sum,
+            "has_rewards": info.has_rewards,
+            "num_actions": info.num_actions,
+            "max_nodes": self.max_nodes,
+            "max_bytes": None if self.max_memory is None else int(self.max_memory * 2**20 / trees),
+            "threads": self.threads,
+        }
