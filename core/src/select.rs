@@ -77,7 +77,9 @@ pub fn descend<W: World>(
         };
         let action = tree.action(edge);
         if parts.trace {
-            let scores = (!fresh).then(|| tree.edges(&node).actions.iter().copied().zip(descent.scores.iter().copied()).collect());
+            // Proven losses that were passed over have no score.
+            let scored = || tree.edges(&node).actions.iter().copied().zip(descent.scores.iter().copied()).filter(|(_, s)| s.is_finite());
+            let scores = (!fresh).then(|| scored().collect());
             descent.trace.push(TraceStep { action, scores });
         }
         descent.path.push(Step { node: index, edge, chooser: node.to_play });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -219,7 +220,7 @@ class Forest:
                 "scores": [scores for _, scores in steps],
                 "values": values,
             }
-            for simulation, steps, values in self._core.trace(self._index(index))
+            for simulation, steps, values in sorted(self._core.trace(self._index(index)), key=operator.itemgetter(0))
         ]
 
     def _index(self, index: int) -> int:
