@@ -1,0 +1,548 @@
+"""The contract test of games: an honest game passes, and each of a zoo of liars is caught by the rule it breaks."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ponderosa.errors import GameContractError, InvalidArgumentError
+from ponderosa.testing import RULES, GameReport, check_game
+
+
+class Pile:
+    """Take one or two of seven stones; who takes the last one wins. Honest: the liars below change one thing each."""
+
+    num_actions = 3
+    num_players = 2
+
+    def __init__(self, stones: tuple[int, ...] = (7,), to_play: Any = 0) -> None:
+        self.stones = list(stones)
+        self.to_play = to_play
+
+    @property
+    def is_terminal(self) -> Any:
+        return self.stones[0] == 0
+
+    def legal_actions(self) -> Any:
+        return [take for take in (1, 2) if take <= self.stones[0]]
+
+    def play(self, action: int) -> Any:
+        if action not in Pile.legal_actions(self):
+            raise ValueError(action)
+        return type(self)((self.stones[0] - action,), 1 - self.to_play)
+
+    def returns(self) -> Any:
+        won = -1.0 if self.to_play == 0 else 1.0
+        return [won, -won] if self.is_terminal else [0.0, 0.0]
+
+    def observation(self) -> Any:
+        return np.array([self.stones[0], self.to_play], dtype=np.float32)
+
+    def action_to_string(self, action: int) -> Any:
+        return f"take {action}"
+
+    def parse_action(self, text: str) -> Any:
+        return int(text.removeprefix("take "))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pile) and (self.stones, self.to_play) == (other.stones, other.to_play)
+
+    def __hash__(self) -> int:
+        return hash((self.stones[0], self.to_play))
+
+
+class PlaysInPlace(Pile):
+    def play(self, action: int) -> Any:
+        if action not in self.legal_actions():
+            raise ValueError(action)
+        self.stones[0] -= action
+        self.to_play = 1 - self.to_play
+        return self
+
+
+class SharesItsList(Pile):
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        self.stones[0] = after.stones[0]
+        return after
+
+
+class ChangesWhatNobodyAsks(Pile):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.log: list[int] = []
+
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        self.log.append(action)
+        return after
+
+
+class ChangesASlot(Pile):
+    __slots__ = ("count",)
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.count = 0
+
+    def play(self, action: int) -> Any:
+        self.count += 1
+        return super().play(action)
+
+
+class ChangesAnArray(Pile):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.board = np.zeros(3)
+
+    def play(self, action: int) -> Any:
+        self.board[action] += 1
+        return super().play(action)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.ticks = {"all": 0}
+
+
+class ChangesAPart(Pile):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.clock = Clock()
+
+    def play(self, action: int) -> Any:
+        self.clock.ticks["all"] += 1
+        return super().play(action)
+
+
+class ChangesItsGrandparent(Pile):
+    before: Any = None
+
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        after.before = self
+        if self.before is not None:
+            self.before.stones[0] = 1
+        return after
+
+
+class RefusalChangesIt(Pile):
+    def play(self, action: int) -> Any:
+        if action == -1:
+            self.to_play = 1 - self.to_play
+        return super().play(action)
+
+
+class Duplicates(Pile):
+    def legal_actions(self) -> Any:
+        return super().legal_actions() * 2
+
+
+class OutOfRange(Pile):
+    num_actions = 2
+
+
+class NegativeAction(Pile):
+    def legal_actions(self) -> Any:
+        return [*super().legal_actions(), -1] if self.stones[0] else []
+
+
+class Mask(Pile):
+    def legal_actions(self) -> Any:
+        return [0 < take <= self.stones[0] < 3 for take in range(3)]
+
+
+class FloatActions(Pile):
+    def legal_actions(self) -> Any:
+        return [float(action) for action in super().legal_actions()]
+
+
+class NothingToDo(Pile):
+    def legal_actions(self) -> Any:
+        return [] if self.stones[0] == 3 else super().legal_actions()
+
+
+class LegalAfterTheEnd(Pile):
+    def legal_actions(self) -> Any:
+        return super().legal_actions() or [1]
+
+
+class OrderChanges(Pile):
+    calls = itertools.count()
+
+    def legal_actions(self) -> Any:
+        return super().legal_actions()[:: 1 if next(self.calls) % 2 else -1]
+
+
+class PlaysOn(Pile):
+    def play(self, action: int) -> Any:
+        return self if self.is_terminal else super().play(action)
+
+
+class PlaysAnything(Pile):
+    def play(self, action: int) -> Any:
+        return super().play(action if action in self.legal_actions() or self.is_terminal else 1)
+
+
+class TakesMinusOne(Pile):
+    def play(self, action: int) -> Any:
+        return super().play(1 if action == -1 and not self.is_terminal else action)
+
+
+class EveryoneWins(Pile):
+    def returns(self) -> Any:
+        return [1.0, 1.0]
+
+
+class WinsNaN(Pile):
+    def returns(self) -> Any:
+        return [float("nan"), float("nan")]
+
+
+class WinsTooMuch(Pile):
+    def returns(self) -> Any:
+        return [7.0, -7.0]
+
+
+class OneReturn(Pile):
+    def returns(self) -> Any:
+        return [1.0]
+
+
+class NoSequence(Pile):
+    def returns(self) -> Any:
+        return 1.0
+
+
+class Illegible(Pile):
+    def parse_action(self, text: str) -> Any:
+        return 1
+
+
+class CannotRead(Pile):
+    def parse_action(self, text: str) -> Any:
+        return {"take 1": 1}[text]
+
+
+class SameText(Pile):
+    parse_action: Any = None  # it writes only
+
+    def action_to_string(self, action: int) -> Any:
+        return "take"
+
+
+class NoText(Pile):
+    def action_to_string(self, action: int) -> Any:
+        return action
+
+
+class GrowingObservation(Pile):
+    def observation(self) -> Any:
+        return np.zeros(self.stones[0], dtype=np.float32)
+
+
+class DoubleObservation(Pile):
+    def observation(self) -> Any:
+        return np.zeros(3)
+
+
+class ListObservation(Pile):
+    def observation(self) -> Any:
+        return [0.0, 1.0]
+
+
+class InfiniteObservation(Pile):
+    def observation(self) -> Any:
+        return np.array([1.0 / self.stones[0] if self.stones[0] else np.inf], dtype=np.float32)
+
+
+class Dice(Pile):
+    rolls = itertools.count()
+
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        if not after.is_terminal and next(self.rolls) % 3 == 0:
+            after.stones[0] -= 1
+        return after
+
+
+class FlickeringObservation(Pile):
+    clock = itertools.count()
+
+    def observation(self) -> Any:
+        return np.array([next(self.clock)], dtype=np.float32)
+
+
+class ThirdPlayer(Pile):
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        after.to_play = 2 if self.to_play == 1 else 1 - self.to_play
+        return after
+
+
+class PlayerByName(Pile):
+    def __init__(self, stones: tuple[int, ...] = (7,), to_play: Any = "white") -> None:
+        super().__init__(stones, to_play)
+
+
+class ReturnsNone(Pile):
+    def play(self, action: int) -> Any:
+        super().play(action)
+
+
+class ReturnsAnInt(Pile):
+    def play(self, action: int) -> Any:
+        return super().play(action).stones[0]
+
+
+class PlayFails(Pile):
+    def play(self, action: int) -> Any:
+        if self.stones[0] == 3:
+            raise KeyError("three")
+        return super().play(action)
+
+
+class AsksFail(Pile):
+    def legal_actions(self) -> Any:
+        return super().legal_actions()[: 14 // self.stones[0]]
+
+
+class TerminalMethod(Pile):
+    def is_terminal(self) -> Any:  # type: ignore[override]
+        return self.stones[0] == 0
+
+
+class TerminalNumber(Pile):
+    @property
+    def is_terminal(self) -> Any:
+        return 1 - self.stones[0]
+
+
+class MorePlayers(Pile):
+    @property
+    def num_players(self) -> Any:  # type: ignore[override]
+        return 2 if self.stones[0] > 3 else 3
+
+
+class ShrinkingActions(Pile):
+    @property
+    def num_actions(self) -> Any:  # type: ignore[override]
+        return self.stones[0] + 3
+
+
+class NeverEqual(Pile):
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = Pile.__hash__
+
+
+class EqualIsAnArray(Pile):
+    def __eq__(self, other: object) -> Any:
+        return np.array([True, True])
+
+    __hash__ = Pile.__hash__
+
+
+class HashByAddress(Pile):
+    __eq__ = Pile.__eq__
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class Endless(Pile):
+    def play(self, action: int) -> Any:
+        super().play(action)
+        return type(self)(tuple(self.stones), 1 - self.to_play)
+
+
+class RewardsMissing(Pile):
+    def rewards(self) -> Any:
+        return [0.0]
+
+
+class RewardsInfinite(Pile):
+    def rewards(self) -> Any:
+        return [float("inf"), 0.0]
+
+
+class RewardsNotZeroSum(Pile):
+    zero_sum = True
+
+    def rewards(self) -> Any:
+        return [1.0, 1.0]
+
+
+class Incomplete:
+    to_play = 0
+
+
+LIARS: list[tuple[type, str, str]] = [
+    (PlaysInPlace, "mutation", "changed"),
+    (SharesItsList, "mutation", "changed"),
+    (ChangesWhatNobodyAsks, "mutation", "attribute 'log'"),
+    (ChangesASlot, "mutation", "attribute 'count'"),
+    (ChangesAnArray, "mutation", "attribute 'board'"),
+    (ChangesAPart, "mutation", "attribute 'clock'"),
+    (ChangesItsGrandparent, "mutation", "later moves changed"),
+    (RefusalChangesIt, "mutation", "changed to_play"),
+    (Duplicates, "legal_actions", "1 more than once: [1, 2, 1, 2]"),
+    (OutOfRange, "legal_actions", "has 2: actions are 0 to num_actions - 1 = 1"),
+    (NegativeAction, "legal_actions", "has -1"),
+    (Mask, "legal_actions", "like a mask"),
+    (FloatActions, "legal_actions", "no int: [1.0, 2.0]"),
+    (NothingToDo, "legal_actions", "empty although the game is not over"),
+    (LegalAfterTheEnd, "legal_actions", "the game is over, yet legal_actions() is [1]"),
+    (OrderChanges, "determinism", "[1, 2] when asked again"),
+    (PlaysOn, "refusal", "the game is over"),
+    (PlaysAnything, "refusal", "not legal here"),
+    (TakesMinusOne, "refusal", "play(-1)"),
+    (EveryoneWins, "zero_sum", "sums to 2.0"),
+    (WinsNaN, "returns", "must be finite"),
+    (WinsTooMuch, "returns", "must be in [-1, 1]"),
+    (OneReturn, "returns", "1 numbers for 2 players"),
+    (NoSequence, "returns", "not a sequence"),
+    (Illegible, "notation", "parse_action('take 2') is 1"),
+    (CannotRead, "notation", "parse_action('take 2') raised KeyError"),
+    (SameText, "notation", "1 and 2 are both written 'take'"),
+    (NoText, "notation", "not a text"),
+    (GrowingObservation, "observation", "and had (7,) before"),
+    (DoubleObservation, "observation", "an array of float64"),
+    (ListObservation, "observation", "a list"),
+    (InfiniteObservation, "observation", "not finite"),
+    (Dice, "determinism", "after the same actions again"),
+    (FlickeringObservation, "determinism", "when asked again"),
+    (ThirdPlayer, "to_play", "from 0 to 1"),
+    (PlayerByName, "to_play", "'white', not an int"),
+    (ReturnsNone, "play", "returned None"),
+    (ReturnsAnInt, "state", "'int' object is not a game state"),
+    (PlayFails, "play", "raised KeyError: 'three'"),
+    (AsksFail, "answers", "legal_actions() raised ZeroDivisionError"),
+    (TerminalMethod, "is_terminal", "make it a property"),
+    (TerminalNumber, "is_terminal", "not True or False"),
+    (MorePlayers, "constants", "num_players was 2 and is 3"),
+    (ShrinkingActions, "constants", "num_actions was 10 and is"),
+    (NeverEqual, "equality", "not equal"),
+    (EqualIsAnArray, "equality", "raised ValueError"),
+    (HashByAddress, "equality", "different hashes"),
+    (Endless, "end", "none of 20 random games was over after 50 moves"),
+    (RewardsMissing, "rewards", "1 numbers for 2 players"),
+    (RewardsInfinite, "rewards", "must be finite"),
+    (RewardsNotZeroSum, "zero_sum", "rewards() is (1.0, 1.0)"),
+    (Incomplete, "state", "it has no legal_actions, play"),
+]
+
+
+@pytest.mark.parametrize(("liar", "rule", "text"), LIARS, ids=lambda entry: getattr(entry, "__name__", None))
+def test_liars_are_caught(liar: type, rule: str, text: str) -> None:
+    with pytest.raises(GameContractError) as caught:
+        check_game(liar, max_moves=50)
+    message = str(caught.value)
+    assert message.startswith(f"broken rule {rule!r} ({RULES[rule]}): "), message
+    assert text in message
+    assert "\n  state: " in message
+    assert "\n  reached by the actions: [" in message
+
+
+def test_every_rule_has_its_liar() -> None:
+    assert {rule for _, rule, _ in LIARS} == set(RULES)
+
+
+def test_the_message_leads_to_the_state() -> None:
+    """Playing the actions named gives the state that breaks the rule."""
+    with pytest.raises(GameContractError) as caught:
+        check_game(NothingToDo)
+    state = NothingToDo()
+    actions = str(caught.value).rsplit("actions: ", 1)[1].strip("[]").split(", ")
+    for action in actions:
+        state = state.play(int(action))
+    assert state.legal_actions() == []
+    assert not state.is_terminal
+
+
+def test_an_honest_game_passes() -> None:
+    report = check_game(Pile)
+    assert report == GameReport("Pile", 20, report.plies, 4, 7, 0, 2, (2,))
+    assert report.shortest * 20 <= report.plies <= report.longest * 20
+    assert check_game(Pile) == report
+    assert check_game(Pile, seed=1).plies != report.plies
+    assert check_game(Pile, games=3).games == 3
+
+
+class Caches(Pile):
+    """Lazily computed attributes, in each of the usual ways."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._legal: list[int] | None = None
+        self._after: dict[int, Any] = {}
+
+    @cached_property
+    def name(self) -> str:
+        return f"{self.stones}"
+
+    def legal_actions(self) -> Any:
+        if self._legal is None:
+            self._legal = super().legal_actions()
+        return self._legal
+
+    def play(self, action: int) -> Any:
+        if action not in self._after:
+            self._after[action] = super().play(action)
+            assert self.name
+        return self._after[action]
+
+
+class Plain:
+    """The least a game can be: no observation, no notation, no ==."""
+
+    num_actions, num_players = 1, 1
+    to_play = 0
+
+    def __init__(self, left: int = 3) -> None:
+        self.left = left
+
+    is_terminal = property(lambda self: self.left == 0)
+
+    def legal_actions(self) -> Any:
+        return iter([0] * (self.left > 0))
+
+    def play(self, action: int) -> Any:
+        if action != 0 or self.left == 0:
+            raise IndexError
+        return Plain(self.left - 1)
+
+    def returns(self) -> Any:
+        return (0.5,)
+
+
+def test_caches_are_no_change() -> None:
+    assert check_game(Caches).unfinished == 0
+
+
+def test_the_least_game_passes() -> None:
+    assert check_game(Plain) == GameReport("Plain", 20, 60, 3, 3, 0, 1, None)
+
+
+def test_long_games_are_counted() -> None:
+    # Seven stones take four moves at least: some games are over by then, and some are not.
+    report = check_game(Pile, max_moves=4, games=50)
+    assert 0 < report.unfinished < 50
+    assert report.longest == 4
+    with pytest.raises(GameContractError, match="none of 5 random games was over after 3 moves"):
+        check_game(Pile, max_moves=3, games=5)
+
+
+def test_arguments_are_checked() -> None:
+    with pytest.raises(InvalidArgumentError, match="factory"):
+        check_game(Pile())  # type: ignore[arg-type]
+    for name in ("games", "max_moves"):
+        with pytest.raises(InvalidArgumentError, match=name):
+            check_game(Pile, **{name: 0})
+    with pytest.raises(GameContractError, match=r"factory\(\) raised ZeroDivisionError"):
+        check_game(lambda: 1 // 0)
