@@ -1,0 +1,60 @@
+"""The command `ponderosa`.
+
+The arguments are read by argparse. tyro was tried: it writes `{None}|INT` where a number may be left out, answers a
+mistake with a box of eight lines where one will do, and would have to be installed before `--help` could say so.
+What a command needs beyond NumPy is imported when the command runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+from ponderosa.cli.arguments import Parser
+from ponderosa.errors import PonderosaError
+
+
+def parser() -> Parser:
+    """The arguments of all commands."""
+    from ponderosa import __version__
+    from ponderosa.cli import play, search
+
+    top = Parser(
+        prog="ponderosa",
+        description="Monte Carlo tree search: look into a position, or play against the search.",
+        epilog='Examples:\n  ponderosa search connect4 --moves "4 4 3"\n  ponderosa play tic-tac-toe',
+    )
+    top.add_argument("--version", action="version", version=f"ponderosa {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (search, play):
+        command.add_arguments(commands)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line; the exit status. Mistakes of the user are one line on stderr and status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a sign gets a question mark, not a traceback.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        arguments = parser().parse_args(argv)
+        status: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except PonderosaError as error:
+        print(f"ponderosa: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        from ponderosa.cli.thinking import INTERRUPTED
+
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Nobody reads on (`| head`). Python would complain again when it flushes at the end.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status

@@ -1,0 +1,100 @@
+"""From what the user typed to a state, and from a state to words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ponderosa import games
+from ponderosa.errors import InvalidActionError, InvalidArgumentError, InvalidPositionError
+from ponderosa.game import move_text
+
+#: Legal moves named in a complaint about a wrong one.
+MOST_NAMED = 12
+
+TITLES = {"tic-tac-toe": "Tic-tac-toe", "connect4": "Connect 4", "othello": "Othello", "chess": "Chess"}
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A state, with the name of its game and the moves that led to it."""
+
+    game: str
+    state: Any
+    history: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The game's name, as people write it."""
+        return TITLES.get(self.game, self.game)
+
+    @property
+    def players(self) -> tuple[str, str]:
+        """What the two players are called."""
+        return ("White", "Black") if self.game == "chess" else ("X", "O")
+
+    @property
+    def player(self) -> str:
+        """Who is to move."""
+        return self.players[self.state.to_play]
+
+    @property
+    def text(self) -> str:
+        """The position in one string: a FEN in chess, else the board."""
+        return str(self.state.fen()) if self.game == "chess" else self.board
+
+    @property
+    def board(self) -> str:
+        """The board, without the line that says who is to move."""
+        lines = str(self.state).splitlines()
+        return "\n".join(line for line in lines if not line.endswith(" to move"))
+
+    def play(self, action: int) -> Position:
+        """The position after a move."""
+        return Position(self.game, self.state.play(action), (*self.history, move_text(self.state, action)))
+
+    def parse(self, text: str) -> int:
+        """The action a user names; an exception in one line, with some legal moves, if it is none."""
+        try:
+            return int(self.state.parse_action(text))
+        except InvalidActionError as error:
+            reason = str(error).split("; legal")[0].split(": legal")[0]
+            raise InvalidActionError(f"{reason} (legal: {self.legal_text(MOST_NAMED)})") from None
+
+    def legal_text(self, most: int | None = None) -> str:
+        """The legal moves; at most so many."""
+        moves = [move_text(self.state, action) for action in self.state.legal_actions()]
+        more = "" if most is None or len(moves) <= most else f" and {len(moves) - most} more"
+        return " ".join(moves[:most]) + more
+
+    def outcome(self) -> str:
+        """How the game ended, in words."""
+        reason = str(getattr(self.state, "termination", None) or "").replace("_", " ")
+        because = f" ({reason})" if reason else ""
+        returns = self.state.returns()
+        if returns[0] == returns[1]:
+            return f"The game is a draw{because}."
+        return f"{self.players[0 if returns[0] > returns[1] else 1]} wins{because}."
+
+
+def read_position(game: str, moves: str | None, fen: str | None) -> Position:
+    """The position of `GAME`, `--moves` and `--fen`."""
+    kind = games.by_name(game)
+    name = next(name for name, known in games.BY_NAME.items() if known is kind)
+    if fen is None:
+        position = Position(name, kind())
+    elif name != "chess":
+        raise InvalidArgumentError(f"--fen describes a chess position: give the moves of {name} with --moves")
+    else:
+        try:
+            position = Position(name, kind(fen))
+        except InvalidPositionError as error:
+            raise InvalidPositionError(f"--fen: {error}") from None
+    for number, text in enumerate((moves or "").split(), start=1):
+        if position.state.is_terminal:
+            raise InvalidActionError(f"--moves: the game is over before move {number}, {text!r}. {position.outcome()}")
+        try:
+            position = position.play(position.parse(text))
+        except InvalidActionError as error:
+            raise InvalidActionError(f"--moves, move {number}: {error}") from None
+    return position
