@@ -33,9 +33,7 @@ def add_command(commands: Commands, name: str, summary: str, examples: str, run:
     parser.set_defaults(run=run)
     parser.add_argument("game", metavar="GAME", help=f"the game: {', '.join(games.BY_NAME)}")
     start = parser.add_mutually_exclusive_group()
-    start.add_argument(
-        "--moves", metavar="MOVES", help='the moves played so far, with spaces between: "4 4 3", "e4 e5 Nf3"'
-    )
+    start.add_argument("--moves", metavar="MOVES", help='the moves played so far: "4 4 3", or "e4 e5 Nf3"')
     start.add_argument("--fen", metavar="FEN", help="a chess position, instead of moves")
     return parser
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -10,7 +12,7 @@ from ponderosa.errors import MissingExtraError
 
 try:
     from rich import box
-    from rich.console import Console, Group, RenderableType
+    from rich.console import Console, Group, JustifyMethod, RenderableType
     from rich.live import Live
     from rich.padding import Padding
     from rich.progress_bar import ProgressBar
@@ -20,10 +22,12 @@ except ImportError as error:
     raise MissingExtraError('this command needs rich: pip install "ponderosa[cli]"') from error
 
 from ponderosa.cli.position import Position
-from ponderosa.cli.report import Move, Report
+from ponderosa.cli.report import Move, Report, count_text
 from ponderosa.cli.thinking import Thinker, think
 
 BAR_WIDTH = 12
+#: Seconds between two pictures of a search that is watched: drawing takes time from the search.
+REFRESH = 0.25
 #: Columns of text where there is no terminal to ask.
 PLAIN_WIDTH = 100
 EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -34,6 +38,16 @@ def make_console() -> Console:
     """Where to print: in colour on a terminal, plain elsewhere."""
     width = None if sys.stdout.isatty() else PLAIN_WIDTH
     return Console(file=sys.stdout, width=width, highlight=False, emoji=False, markup=False)
+
+
+def put(console: Console, what: RenderableType) -> None:
+    """Prints; where it is no terminal, without the spaces that rich fills lines up with."""
+    if sys.stdout.isatty():
+        console.print(what)
+        return
+    with console.capture() as capture:
+        console.print(what)
+    print("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
 def can_watch(console: Console) -> bool:
@@ -60,7 +74,7 @@ def draw_board(position: Position) -> Text:
 
 
 def draw_bar(share: float, ascii_only: bool) -> str:
-    """A bar of blocks, as long as the share."""
+    """A bar of blocks; a share of 1 is a whole one."""
     if ascii_only:
         return "#" * round(share * BAR_WIDTH)
     whole, part = divmod(round(share * BAR_WIDTH * 8), 8)
@@ -70,7 +84,7 @@ def draw_bar(share: float, ascii_only: bool) -> str:
 def value_text(value: float | None) -> Text:
     """A value between -1 and +1, green for good and red for bad."""
     if value is None:
-        return Text("–", "dim")
+        return Text("-", "dim")
     return Text(f"{value:+.3f}", "green" if value > 0.05 else "red" if value < -0.05 else "")
 
 
@@ -85,26 +99,30 @@ def proof_text(move: Move) -> Text:
 
 def move_table(report: Report, top: int, *, ascii_only: bool = False) -> RenderableType:
     """The moves, the best first, and a word on those left out."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
-    table.add_column("move", no_wrap=True)
-    table.add_column("visits", justify="right", no_wrap=True)
-    table.add_column("share", justify="right", no_wrap=True)
-    table.add_column("", width=BAR_WIDTH, no_wrap=True)
-    table.add_column("Q", justify="right", no_wrap=True)
-    table.add_column("expected line", no_wrap=True, overflow="ellipsis", ratio=1)
     tried = [move for place, move in enumerate(report.moves) if move.visits or place == 0]
-    for place, move in enumerate(tried[:top]):
-        table.add_row(
+    most = max(1, *(move.visits for move in tried))
+    rows = [
+        (
             Text(move.move, "bold" if place == 0 else ""),
-            f"{move.visits:,}",
-            f"{move.share:.1%}",
-            Text(draw_bar(move.share, ascii_only), "green" if place == 0 else "cyan"),
+            Text(f"{move.visits:,}"),
+            Text(f"{move.share:.1%}"),
+            Text(draw_bar(move.visits / most, ascii_only), "green" if place == 0 else "cyan"),
             proof_text(move),
             Text(" ".join(move.pv[1:]), "dim"),
         )
-    left_out = [f"{len(tried) - top} more tried"] if len(tried) > top else []
-    left_out += [f"{len(report.moves) - len(tried)} not tried"] if len(report.moves) > len(tried) else []
-    return Group(table, Text("  ".join(left_out), "dim")) if left_out else table
+        for place, move in enumerate(tried[:top])
+    ]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
+    for column, name in enumerate(("move", "visits", "share", "", "Q", "expected line")):
+        # Only the last column may be cut short.
+        width = None if name == "expected line" else max(len(name), *(len(row[column]) for row in rows))
+        justify: JustifyMethod = "right" if name in ("visits", "share", "Q") else "left"
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", min_width=width)
+    for row in rows:
+        table.add_row(*row)
+    left_out = [f"{len(tried) - top} more moves tried"] if len(tried) > top else []
+    left_out += [f"{len(report.moves) - len(tried)} moves not tried"] if len(report.moves) > len(tried) else []
+    return Group(table, Text(", ".join(left_out), "dim")) if left_out else table
 
 
 def facts(report: Report) -> Table:
@@ -115,10 +133,10 @@ def facts(report: Report) -> Table:
     grid.add_column()
     grid.add_row("best move", Text(report.best.move, "bold"))
     value = value_text(report.value)
-    value.append(f" for {position.player}, a score of {(report.value + 1) / 2:.0%}", "default")
+    value.append(f" for {position.player}, expected score {(report.value + 1) / 2:.0%}", "default")
     grid.add_row("value", value)
     grid.add_row("proven", Text(report.verdict(), "dim" if report.proven is None else "bold"))
-    grid.add_row("searched", f"{report.simulations:,} simulations in {report.elapsed:.2f} s")
+    grid.add_row("searched", f"{count_text(report.simulations)} in {report.elapsed:.2f} s")
     grid.add_row("speed", f"{report.speed:,.0f} simulations/s")
     grid.add_row("search", f"{ALGORITHMS[report.algorithm]}, seed {report.seed}")
     return grid
@@ -129,8 +147,8 @@ def headline(position: Position) -> Text:
     text = Text(position.title, "bold")
     if position.history:
         shown = " ".join(position.history[-8:])
-        text.append(f" after {'… ' if len(position.history) > 8 else ''}{shown}", "default")
-    return text.append(f" · {position.player} to move", "default")
+        text.append(f" after {'... ' if len(position.history) > 8 else ''}{shown}", "default")
+    return text.append(f", {position.player} to move", "default")
 
 
 def show(report: Report, top: int, *, ascii_only: bool = False) -> RenderableType:
@@ -149,15 +167,19 @@ def watching(console: Console, thinker: Thinker, top: int) -> Iterator[Callable[
         yield None
         return
     ascii_only = console.options.ascii_only
+    drawn = -math.inf
     with Live(console=console, auto_refresh=False, transient=True) as live:
 
         def watch(fraction: float) -> None:
-            bar = ProgressBar(total=1.0, completed=min(fraction, 1.0), width=40)
+            nonlocal drawn
+            if time.monotonic() - drawn < REFRESH:
+                return
+            drawn = time.monotonic()
+            bar = ProgressBar(total=1.0, completed=min(fraction, 1.0), width=30)
             progress = Table.grid(padding=(0, 2))
-            progress.add_row(bar, f"{min(fraction, 1.0):4.0%}", Text("Ctrl-C stops and shows what was found", "dim"))
-            live.update(
-                Group(show(thinker.report(glance=True), top, ascii_only=ascii_only), "", progress), refresh=True
-            )
+            progress.add_row(bar, f"{min(fraction, 1.0):4.0%}", Text("Ctrl-C ends it here", "dim"))
+            now = show(thinker.report(glance=True), top, ascii_only=ascii_only)
+            live.update(Group(now, "", progress), refresh=True)
 
         yield watch
 
@@ -168,8 +190,8 @@ def watch_and_show(
     """Searches to the limits, watched where somebody can, and prints the report; whether it was not interrupted."""
     with watching(console, thinker, top) as watch:
         finished = think(thinker, simulations, seconds, watch)
-    console.print(show(thinker.report(), top, ascii_only=console.options.ascii_only))
+    put(console, show(thinker.report(), top, ascii_only=console.options.ascii_only))
     return finished
 
 
-__all__ = ["draw_board", "headline", "make_console", "show", "watch_and_show", "watching"]
+__all__ = ["draw_board", "headline", "make_console", "put", "show", "watch_and_show", "watching"]

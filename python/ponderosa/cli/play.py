@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ponderosa.cli.arguments import Commands, add_command, add_effort
 from ponderosa.cli.position import Position, read_position
+from ponderosa.cli.report import count_text
 from ponderosa.cli.thinking import INTERRUPTED, Engine, think
 from ponderosa.errors import GameOverError, InvalidActionError
 
@@ -116,9 +117,9 @@ class Match:
             self.console.print(f"{position.player} to move", style="dim")
 
     def think(self, verb: str) -> int:
-        """The search's move, which is told."""
+        """The search's move, which is told: somebody "plays" it, or "could play" it."""
         engine = self.engine
-        name = "Hint" if verb == "hint" else engine.position.player
+        name = engine.position.player
         before = engine.simulations
         with self.console.status("thinking") if sys.stdout.isatty() else nullcontext():
             finished = think(engine, self.simulations, self.seconds)
@@ -126,10 +127,11 @@ class Match:
             raise KeyboardInterrupt
         report = engine.report(glance=True)
         how = f"value {report.value:+.2f}" if report.proven is None else report.verdict()
-        line = " ".join(report.best.pv[:6])
+        line = " ".join(report.best.pv[1:7])
         new = engine.simulations - before
-        told = f"{name}: {report.best.move}" if verb == "hint" else f"{name} plays {report.best.move}"
-        self.console.print(f"{told}  ({how}, {new:,} simulations, expects {line})", soft_wrap=True)
+        told = [how, count_text(new) if new else "known from the search before", f"expects {line}" if line else ""]
+        self.console.print(f"{name} {verb} {report.best.move}", style="bold", end="  ")
+        self.console.print(", ".join(part for part in told if part), style="dim", soft_wrap=True)
         return report.best.action
 
     def ask(self) -> int | None:
@@ -146,7 +148,7 @@ class Match:
                 case "moves":
                     self.console.print(position.legal_text())
                 case "hint":
-                    self.think("hint")
+                    self.think("could play")
                 case "undo" if self.turns:
                     self.engine.restart(self.turns.pop())
                     return None

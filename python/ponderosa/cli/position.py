@@ -45,9 +45,8 @@ class Position:
 
     @property
     def board(self) -> str:
-        """The board, without the line that says who is to move."""
-        lines = str(self.state).splitlines()
-        return "\n".join(line for line in lines if not line.endswith(" to move"))
+        """The board, without the last line, which says who is to move or how it ended."""
+        return "\n".join(str(self.state).splitlines()[:-1])
 
     def play(self, action: int) -> Position:
         """The position after a move."""

@@ -108,6 +108,11 @@ def plies_text(plies: int | None) -> str:
     return "1 ply" if plies == 1 else f"{plies} plies"
 
 
+def count_text(simulations: int) -> str:
+    """A number of simulations, in words."""
+    return "1 simulation" if simulations == 1 else f"{simulations:,} simulations"
+
+
 def list_moves(
     state: Any, answer: int, visits: Any, q: Any, root: TreeNode | None, pv: Sequence[str] = ()
 ) -> tuple[Move, ...]:

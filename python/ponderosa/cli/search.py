@@ -15,7 +15,10 @@ EXAMPLES = """\
   ponderosa search connect4 --moves "4 4 3" --simulations 200k
   ponderosa search chess --fen "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1" --seconds 2
   ponderosa search tic-tac-toe --algorithm reference --seed 7
-  ponderosa search othello --json | python -m json.tool"""
+  ponderosa search othello --json | python -m json.tool
+
+Q is the value of a move for the player to move, from -1 (lost) to +1 (won). Where it is proven the table says so:
+"win in 3" is a forced win that ends the game three plies from here. The line is what is expected after the move."""
 
 SIMULATIONS = {"uct": 10_000, "reference": 1_000}
 TOP = 10
@@ -31,9 +34,7 @@ def add_arguments(commands: Commands) -> None:
         help="uct: the compiled search (default); reference: its twin in plain Python, the same numbers, much slower",
     )
     add_effort(parser, "default: {uct:,}, for the reference {reference:,}".format(**SIMULATIONS))
-    parser.add_argument(
-        "--top", metavar="K", type=count, help=f"show the K best moves (default: {TOP}; all with --json)"
-    )
+    parser.add_argument("--top", metavar="K", type=count, help=f"show K moves (default: {TOP}; all with --json)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 
 

@@ -7,7 +7,7 @@ import signal
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 from ponderosa.cli.position import Position
@@ -160,9 +160,7 @@ class Interrupts:
         self._before = signal.signal(signal.SIGINT, self._note)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         signal.signal(signal.SIGINT, self._before)
 
 

@@ -1,0 +1,80 @@
+"""Watch a search think: `make demo`. Four short pictures in about ten seconds, all of them searched while you look."""
+
+from __future__ import annotations
+
+import sys
+
+from ponderosa.cli.position import Position, read_position
+from ponderosa.cli.thinking import INTERRUPTED, Engine, think
+from ponderosa.errors import MissingExtraError
+
+try:
+    from ponderosa.cli import output
+except MissingExtraError as error:
+    sys.exit(f"demo: {error}")
+
+from rich.columns import Columns
+from rich.console import Console, Group
+from rich.text import Text
+
+#: Paul Morphy's problem: White moves and mates in two.
+MORPHY = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"
+
+
+def title(console: Console, text: str) -> None:
+    """A heading."""
+    console.print()
+    console.rule(Text(text, "bold green"), align="left", style="green")
+    console.print()
+
+
+def search(console: Console, position: Position, seconds: float) -> Engine:
+    """Searches a position while somebody watches, and prints what was found."""
+    engine = Engine(position, seed=2024)
+    if not output.watch_and_show(console, engine, None, seconds, top=7):
+        raise KeyboardInterrupt
+    return engine
+
+
+def play(console: Console, simulations: int) -> None:
+    """The search plays tic-tac-toe against itself, keeping its tree from move to move."""
+    engine = Engine(read_position("tic-tac-toe", None, None), seed=2024)
+    pictures = []
+    while not engine.position.state.is_terminal:
+        think(engine, simulations, None)
+        report = engine.report(glance=True)
+        verdict = f"{report.value:+.2f}" if report.proven is None else "proven"
+        engine.follow(report.best.action)
+        caption = Text(f"{engine.position.history[-1]} {verdict}", "dim")
+        pictures.append(Group(output.draw_board(engine.position), caption, ""))
+    output.put(console, Columns(pictures, padding=(0, 3)))
+    console.print(engine.position.outcome(), style="bold")
+
+
+def main() -> int:
+    """The demonstration; the exit status."""
+    console = output.make_console()
+    title(console, "Connect 4: which column, after three moves?")
+    engine = search(console, read_position("connect4", "4 4 3", None), seconds=5.0)
+
+    title(console, "The top of that tree: visits, share, value for the player who moves")
+    console.print(engine.tree.result().root.to_text(depth=2, width=3))
+
+    title(console, "Chess: Morphy's mate in two, proven by the search")
+    search(console, read_position("chess", None, MORPHY), seconds=5.0)
+
+    title(console, "Tic-tac-toe: the search against itself")
+    play(console, simulations=2_000)
+
+    title(console, "Next")
+    console.print("ponderosa search othello --seconds 5     look into a position")
+    console.print("ponderosa play connect4                  play against it")
+    console.print("ponderosa --help                         everything else")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
