@@ -23,7 +23,9 @@ def value_text(node: Node) -> str:
     flip = 1 if node.parent is None or node.to_play == node.parent.to_play else -1
     if node.proven is not None:
         word = {1: "win", 0: "draw", -1: "loss"}[flip * node.proven]
-        return f"{word} in {node.distance}" if node.distance else word
+        # Counted from where the move is chosen, so that the move itself is one ply: the root and its best move agree.
+        plies = (node.distance or 0) + (node.parent is not None)
+        return f"{word} in {plies}" if plies else word
     return f"{flip * node.q_value:+.3f}"
 
 
@@ -47,7 +49,9 @@ def to_text(root: Node, depth: int = 2, width: int = 5) -> str:
         node, indent = stack.pop()
         is_last = id(node) in last
         share = node.visit_count / max(node.parent.visit_count if node.parent else 1, 1)
-        lines.append(f"{indent}{'└─' if is_last else '├─'} {node.move:<6} {node.visit_count:>8} {share:>6.1%}  {value_text(node)}")
+        lines.append(
+            f"{indent}{'└─' if is_last else '├─'} {node.move:<6} {node.visit_count:>8} {share:>6.1%}  {value_text(node)}"
+        )
         if level_of[id(node)] < depth:
             children = best_children(node, width)
             if children:
@@ -63,9 +67,10 @@ def to_dot(root: Node, depth: int = 3, width: int = 5) -> str:
     lines = ["digraph tree {", "  node [shape=box, style=rounded, fontname=Helvetica, fontsize=10];"]
     number = {id(node): place for place, (node, _) in enumerate(walk(root, depth, width))}
     for node, _ in walk(root, depth, width):
-        label = f"{node.move or 'root'}\\n{node.visit_count}\\n{value_text(node)}".replace('"', "'")
+        move = (node.move or "root").replace("\\", "\\\\").replace('"', '\\"')
+        label = f"{move}\\n{node.visit_count}\\n{value_text(node)}"
         lines.append(f'  n{number[id(node)]} [label="{label}"];')
-        if node.parent is not None:
+        if node.parent is not None and node is not root:
             share = node.visit_count / max(node.parent.visit_count, 1)
             lines.append(f"  n{number[id(node.parent)]} -> n{number[id(node)]} [penwidth={0.5 + 4 * share:.2f}];")
     return "\n".join([*lines, "}"])
