@@ -242,7 +242,7 @@ state_class!(Chess, games::chess::Chess, {
         Ok(self.0.gives_check(action))
     }
 
-    /// How often this position has occurred since the last capture or pawn move, this time included.
+    /// How often this position has occurred before, since the last capture or pawn move: 2 is threefold.
     #[getter]
     fn repetitions(&self) -> u32 {
         self.0.repetitions()

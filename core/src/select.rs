@@ -72,8 +72,8 @@ pub fn descend<W: World>(
             tree.positions += 1;
             edge
         } else {
-            let context = Context { visits, virtual_loss: !parts.has_rewards, tagged: node.tagged };
-            node.first_edge + parts.score.best(&tree.edges(&node), context, &mut descent.scores, &mut random) as u32
+            let context = Context { visits, virtual_loss: !parts.has_rewards };
+            node.first_edge + parts.score.best(tree, &node, context, &mut descent.scores, &mut random) as u32
         };
         let action = tree.action(edge);
         if parts.trace {

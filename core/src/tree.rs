@@ -24,6 +24,9 @@ pub const ROOT: NodeIndex = 0;
 pub const UNPROVEN: i8 = 2;
 
 const BLOCK_BITS: u32 = 10;
+/// Edges are scored this many at a time. A block has room for one such group beyond its end, so that the last group of a
+/// node may always be read whole; what stands there belongs to others and is not looked at.
+pub const LANES: usize = 4;
 const NODE_BLOCK: usize = 1 << BLOCK_BITS;
 
 /// The child of an edge, and what is proven of it for the player who chooses the edge: 30 + 2 bits.
@@ -238,6 +241,13 @@ impl Tree {
         self.shape
     }
 
+    /// Whether leaves in flight are counted on the edges.
+    #[inline]
+    #[must_use]
+    pub fn counts_in_flight(&self) -> bool {
+        self.shape.count_in_flight
+    }
+
     /// Number of nodes kept.
     #[must_use]
     pub fn num_nodes(&self) -> usize {
@@ -251,7 +261,7 @@ impl Tree {
     }
 
     fn edge_block_bytes(&self) -> usize {
-        (4 + 8 + 4 + 4 + 2 + if self.shape.count_in_flight { 2 } else { 0 }) << self.block_bits
+        ((4 + 8 + 4 + 4 + 2 + if self.shape.count_in_flight { 2 } else { 0 }) << self.block_bits) + LANES * (4 + 8)
     }
 
     fn columns_bytes_per_node(&self) -> usize {
@@ -331,8 +341,8 @@ impl Tree {
         }
         while (self.edges.len() << self.block_bits) < self.num_edges as usize + count {
             self.edges.push(EdgeBlock {
-                visits: vec![0; block_len].into_boxed_slice(),
-                sums: vec![0.0; block_len].into_boxed_slice(),
+                visits: vec![0; block_len + LANES].into_boxed_slice(),
+                sums: vec![0.0; block_len + LANES].into_boxed_slice(),
                 priors: vec![0.0; block_len].into_boxed_slice(),
                 links: vec![Link::NONE; block_len].into_boxed_slice(),
                 actions: vec![0; block_len].into_boxed_slice(),
@@ -388,6 +398,15 @@ impl Tree {
             actions: &block.actions[run.clone()],
             in_flight: if block.in_flight.is_empty() { &[] } else { &block.in_flight[run] },
         }
+    }
+
+    /// N and W of a node's edges, in whole groups of `LANES`: entries beyond `num_edges` mean nothing.
+    #[inline]
+    #[must_use]
+    pub fn lanes(&self, node: &Node) -> (&[u32], &[f64]) {
+        let (block, start) = self.place(node.first_edge);
+        let end = start + (node.num_edges as usize).next_multiple_of(LANES);
+        (&block.visits[start..end], &block.sums[start..end])
     }
 
     /// N, W and link of an edge.

@@ -3,7 +3,7 @@
 mod ucb1;
 
 use crate::random::Random;
-use crate::tree::Edges;
+use crate::tree::{Node, Tree, LANES};
 
 /// The rule that picks among the edges of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,47 +22,90 @@ pub struct Context {
     pub visits: u32,
     /// Leaves in flight lower Q as if they were lost (seed 2); otherwise they only count as visits.
     pub virtual_loss: bool,
-    /// Some edge is proven, so exact values and proven losses must be looked at.
-    pub tagged: bool,
 }
 
 impl Score {
-    /// The best edge by this rule, ties broken by `random`. `scores` receives the score of each edge.
+    /// The place of the best edge of `node` by this rule, ties broken by `random`. All its edges are open.
+    /// `scores` receives the score of each edge first (and may have more behind).
     #[inline]
-    pub fn best(&self, edges: &Edges<'_>, context: Context, scores: &mut Vec<f64>, random: &mut Random) -> usize {
-        match *self {
-            Self::Ucb1 { c_param } => ucb1::score(c_param, edges, context, scores),
+    pub fn best(&self, tree: &Tree, node: &Node, context: Context, scores: &mut Vec<f64>, random: &mut Random) -> usize {
+        let count = node.num_edges as usize;
+        let lanes = count.next_multiple_of(LANES);
+        if scores.len() < lanes {
+            scores.resize(lanes, f64::NEG_INFINITY);
         }
-        highest(scores, random)
-    }
-
-    /// Whether untried edges are opened at once, in random order, before any score is asked for.
-    #[must_use]
-    pub fn opens_at_once(&self) -> bool {
-        match self {
-            Self::Ucb1 { .. } => true,
+        let scores = &mut scores[..lanes];
+        match *self {
+            Self::Ucb1 { c_param } if !tree.counts_in_flight() && !node.tagged => {
+                let (visits, sums) = tree.lanes(node);
+                let best = ucb1::score_plain(c_param, context.visits, visits, sums, scores, count);
+                one_of_the_highest(&scores[..count], best, random)
+            }
+            Self::Ucb1 { c_param } => {
+                ucb1::score(c_param, &tree.edges(node), context, scores);
+                highest(&scores[..count], random)
+            }
         }
     }
 }
 
 /// The place of the highest score; among equals, each with the same chance.
-#[inline]
 fn highest(scores: &[f64], random: &mut Random) -> usize {
-    let mut best = f64::NEG_INFINITY;
-    let mut first = 0;
-    let mut ties = 0u32;
-    for (index, &score) in scores.iter().enumerate() {
-        if score > best {
-            best = score;
-            first = index;
-            ties = 1;
-        } else if score == best {
-            ties += 1;
+    let best = scores.iter().fold(f64::NEG_INFINITY, |best, &score| if score > best { score } else { best });
+    one_of_the_highest(scores, best, random)
+}
+
+/// The place of a score equal to `best`; among several, each with the same chance.
+#[inline]
+fn one_of_the_highest(scores: &[f64], best: f64, random: &mut Random) -> usize {
+    let first = scores.iter().position(|&score| score == best).unwrap_or(0);
+    if scores[first + 1..].iter().any(|&score| score == best) {
+        return one_of_many(scores, best, random);
+    }
+    first
+}
+
+#[cold]
+fn one_of_many(scores: &[f64], best: f64, random: &mut Random) -> usize {
+    let ties = scores.iter().filter(|&&score| score == best).count() as u32;
+    let chosen = random.choose(ties.max(1)) as usize;
+    scores.iter().enumerate().filter(|(_, &score)| score == best).nth(chosen).map_or(0, |(index, _)| index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Purpose;
+
+    #[test]
+    fn the_highest_wins_and_ties_are_shared() {
+        let mut random = Random::new(3, Purpose::Select);
+        assert_eq!(highest(&[0.1, 0.7, 0.3], &mut random), 1);
+        for size in [3usize, 64, 65, 300] {
+            let mut scores = vec![0.0; size];
+            scores[1] = 1.0;
+            scores[size - 1] = 1.0;
+            let mut seen = [0; 2];
+            for _ in 0..400 {
+                let place = highest(&scores, &mut random);
+                assert!(place == 1 || place == size - 1);
+                seen[usize::from(place == 1)] += 1;
+            }
+            assert!(seen.iter().all(|&count| count > 130), "{seen:?}");
         }
     }
-    if ties <= 1 {
-        return first;
+
+    #[test]
+    fn a_single_best_draws_nothing() {
+        let mut random = Random::new(3, Purpose::Select);
+        let before = random.clone().next_u64();
+        let _ = highest(&[0.0, 1.0], &mut random);
+        assert_eq!(random.next_u64(), before);
     }
-    let chosen = random.choose(ties);
-    scores.iter().enumerate().filter(|(_, &score)| score == best).nth(chosen as usize).map_or(first, |(index, _)| index)
+
+    #[test]
+    fn all_lost_still_answers() {
+        let mut random = Random::new(3, Purpose::Select);
+        assert!(highest(&[f64::NEG_INFINITY; 3], &mut random) < 3);
+    }
 }
