@@ -1,0 +1,235 @@
+"""The games of examples/games: their exact values by brute force, and that a search finds them.
+
+Together they have what two players in turn never show: three players who each look after themselves, rewards on the
+way, and a player who moves twice in a row.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from examples.games.coin_row import CoinRow
+from examples.games.double_move import DoubleMove
+from examples.games.nim import LARGEST, Nim
+from examples.games.triangle import ROWS, Triangle
+
+from ponderosa import UCT
+from ponderosa.testing import check_game
+
+GAMES = [Nim, CoinRow, Triangle, DoubleMove]
+
+
+@cache
+def values_below(state: Any) -> tuple[float, ...]:
+    """What each player gets from `state` on, if each does the best for himself; brute force."""
+    if state.is_terminal:
+        return (0.0,) * state.num_players if hasattr(state, "rewards") else tuple(state.returns())
+    return max((values_of(state, action) for action in state.legal_actions()), key=lambda values: values[state.to_play])
+
+
+def values_of(state: Any, action: int) -> tuple[float, ...]:
+    """What each player gets by `action`, its reward included."""
+    after = state.play(action)
+    rewards = after.rewards() if hasattr(after, "rewards") else (0.0,) * after.num_players
+    return tuple(below + reward for below, reward in zip(values_below(after), rewards, strict=True))
+
+
+def own_values(state: Any) -> dict[int, float]:
+    """Exact value of each action for the player to move."""
+    return {action: values_of(state, action)[state.to_play] for action in state.legal_actions()}
+
+
+def best_actions(state: Any) -> set[int]:
+    values = own_values(state)
+    most = max(values.values())
+    return {action for action, value in values.items() if value > most - 1e-9}
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_they_keep_the_contract(game: Any) -> None:
+    report = check_game(game, games=50)
+    assert report.unfinished == 0
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_they_run_as_scripts_and_are_short(game: Any) -> None:
+    path = Path(sys.modules[game.__module__].__file__ or "")
+    assert len(path.read_text(encoding="utf-8").splitlines()) < 66
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) >= 1
+
+
+# Nim -----------------------------------------------------------------------------------------------------------------
+
+
+def test_nim_is_won_unless_the_heaps_xor_to_zero() -> None:
+    for a in range(LARGEST + 1):
+        for b in range(LARGEST + 1):
+            for c in range(LARGEST + 1):
+                for player in (0, 1):
+                    won = 1.0 if a ^ b ^ c else -1.0
+                    assert values_below(Nim((a, b, c), player))[player] == won
+
+
+@pytest.mark.parametrize("solve", [True, False])
+@pytest.mark.parametrize("heaps", [(2, 3, 5), (1, 2, 4), (3, 1, 1), (1, 1, 4)])
+@pytest.mark.parametrize("player", [0, 1])
+def test_search_wins_nim(heaps: tuple[int, ...], player: int, solve: bool) -> None:
+    state = Nim(heaps, player)
+    result = UCT(num_simulations=4000, seed=3, solve=solve).run(state)
+    assert {result.action} == best_actions(state)
+    assert result.value > 0.6
+    assert result.proven == (1 if solve else None)
+    if solve:
+        assert result.value == 1.0
+        # Whatever is proven of a move is true.
+        exact = own_values(state)
+        children = result.root.children
+        proven = {action: child.proven for action, child in children.items() if child.proven is not None}
+        assert result.action in proven
+        assert all(-value == exact[action] for action, value in proven.items())
+
+
+@pytest.mark.parametrize("player", [0, 1])
+def test_search_knows_that_nim_is_lost(player: int) -> None:
+    lost = UCT(num_simulations=4000, seed=5).run(Nim((1, 2, 3), player))
+    assert (lost.proven, lost.value) == (-1, -1.0)
+    open_ended = UCT(num_simulations=4000, seed=5, solve=False).run(Nim((1, 2, 3), player))
+    assert open_ended.proven is None
+    assert open_ended.value < -0.5
+
+
+# Three players -------------------------------------------------------------------------------------------------------
+
+
+def test_coin_row_has_its_known_value() -> None:
+    """Taking the larger coin first is worth 11/54, the smaller one 19/54."""
+    values = own_values(CoinRow())
+    assert values == pytest.approx({0: 11 / 54, 1: 19 / 54})
+
+
+@pytest.mark.parametrize("solve", [True, False])
+@pytest.mark.parametrize("to_play", [0, 1, 2])
+def test_each_of_three_players_takes_his_own_best(to_play: int, solve: bool) -> None:
+    """Whoever begins: the values are those of the player to move, at the root and below it."""
+    state = CoinRow(to_play=to_play)
+    result = UCT(num_simulations=8000, c_param=0.2, seed=1, solve=solve).run(state)
+    assert {result.action} == best_actions(state)
+    exact = own_values(state)
+    assert result.value == pytest.approx(max(exact.values()), abs=0.04)
+    for action, value in exact.items():
+        assert result.q[action] == pytest.approx(value, abs=0.08)
+    # Nothing can be proven of a game of three.
+    assert result.proven is None
+    child = result.root.children[result.action]
+    assert child.to_play == (to_play + 1) % 3
+    assert child.q_value == pytest.approx(values_below(state.play(result.action))[child.to_play], abs=0.08)
+
+
+def test_three_players_play_the_whole_game_right() -> None:
+    """Nobody gives away more than a fiftieth of the coins at any move."""
+    state, search = CoinRow(), UCT(num_simulations=6000, c_param=0.2, seed=0)
+    while not state.is_terminal:
+        result = search.run(state)
+        exact = own_values(state)
+        assert exact[result.action] > max(exact.values()) - 0.02
+        state = state.play(result.action)
+
+
+# One player with rewards ---------------------------------------------------------------------------------------------
+
+
+def test_triangle_has_its_known_value() -> None:
+    assert own_values(Triangle()) == pytest.approx({0: 2.9, 1: 2.7})
+    state, greedy = Triangle(), 0.0
+    while not state.is_terminal:
+        state = max((state.play(action) for action in (0, 1)), key=lambda after: after.rewards()[0])
+        greedy += state.rewards()[0]
+    assert greedy == pytest.approx(2.1)
+    assert sum(len(row) for row in ROWS) == 21
+
+
+@pytest.mark.parametrize("solve", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_search_finds_the_best_path(seed: int, solve: bool) -> None:
+    result = UCT(num_simulations=4000, seed=seed, solve=solve).run(Triangle())
+    assert result.pv == ["left", "left", "left", "right", "right"]
+    assert result.value == pytest.approx(2.9, abs=0.15)
+    assert result.value <= 2.9 + 1e-9
+    assert result.q[1] <= 2.7 + 1e-9
+    assert result.proven is None
+    # The reward of a move is that of the state it leads to.
+    child = result.root.children[0]
+    assert child.reward == pytest.approx(0.2)
+    assert result.q[0] == pytest.approx(child.reward + child.q_value)
+
+
+def test_rewards_before_the_root_do_not_count() -> None:
+    """Two states that differ in what has been collected alone are worth the same."""
+    state = Triangle(3, 0)
+    assert state.rewards() == (0.9,)
+    result = UCT(num_simulations=2000, seed=0).run(state)
+    assert result.value == pytest.approx(values_below(state)[0], abs=0.1)
+
+
+# Two moves in a row --------------------------------------------------------------------------------------------------
+
+
+def test_double_move_has_its_known_values() -> None:
+    values = own_values(DoubleMove())
+    assert {square for square, value in values.items() if value == 1.0} == {0, 2, 4, 6, 8}
+    assert {square for square, value in values.items() if value == -1.0} == {1, 3, 5, 7}
+    order = "".join("XO"[DoubleMove("X" * ply + "." * (9 - ply)).to_play] for ply in range(9))
+    assert order == "XOOXXOOXX"
+
+
+@pytest.mark.parametrize("solve", [True, False])
+@pytest.mark.parametrize(
+    "board",
+    [
+        ".........",  # X: the first move
+        ".X.......",  # O, twice: an edge can be held
+        "XO.......",  # O again: the second move of the same side
+        "X..OO....",  # X wins with two moves in a row
+        "X.XOO....",  # X again: one move is left, and it wins
+        "OX.XO....",  # X must not leave O a line it can finish with two moves
+        ".X..XO.O.",
+    ],
+)
+def test_signs_follow_who_moves(board: str, solve: bool) -> None:
+    state = DoubleMove(board)
+    exact = own_values(state)
+    result = UCT(num_simulations=4000, seed=2, solve=solve).run(state)
+    assert result.action in best_actions(state)
+    best = max(exact.values())
+    if solve:
+        assert (result.proven, result.value) == (best, best)
+        return
+    assert result.value == pytest.approx(best, abs=0.6)
+    for child in result.root.children.values():
+        assert child.action is not None
+        after = state.play(child.action)
+        if not after.is_terminal:
+            assert child.to_play == after.to_play
+            # A node's value is its own player's: the sign changes where the player does, and only there.
+            sign = 1.0 if after.to_play == state.to_play else -1.0
+            if child.visit_count > 0 and not math.isnan(result.q[child.action]):
+                assert child.q_value == pytest.approx(sign * float(np.asarray(result.q)[child.action]), abs=1e-6)
+
+
+def test_double_moves_played_out() -> None:
+    """X wins the whole game against any defence, here that of the search itself."""
+    state, search = DoubleMove(), UCT(num_simulations=3000, seed=4)
+    while not state.is_terminal:
+        action = search.search(state)
+        assert action in best_actions(state)
+        state = state.play(action)
+    assert state.returns() == (1.0, -1.0)
