@@ -126,7 +126,7 @@ class Match:
         if not finished:
             raise KeyboardInterrupt
         report = engine.report(glance=True)
-        how = f"value {report.value:+.2f}" if report.proven is None else report.verdict()
+        how = f"value {round(report.value, 2) + 0.0:+.2f}" if report.proven is None else report.verdict()
         line = " ".join(report.best.pv[1:7])
         new = engine.simulations - before
         told = [how, count_text(new) if new else "known from the search before", f"expects {line}" if line else ""]

@@ -1,0 +1,117 @@
+"""The command as a whole: help, mistakes, what it imports, and the demo built on it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ponderosa
+from ponderosa.cli import main
+
+ROOT = Path(__file__).parent.parent
+
+MISTAKES = [
+    (["search", "go"], "unknown game 'go'"),
+    (["search", "connect4", "--moves", "4 9"], 'move 2: "9"'),
+    (["search", "connect4", "--moves", "1 1 2 2 3 3 4 4"], "the game is over before move 8"),
+    (["search", "connect4", "--moves", "1 1 2 2 3 3 4"], "the game is over in this position"),
+    (["search", "chess", "--moves", "e4 e5 Ke3"], 'move 3: "Ke3"'),
+    (["search", "chess", "--fen", "nonsense"], "--fen: a FEN has"),
+    (["search", "chess", "--fen", "8/8/8/8/8/8/8/8 w - - 0 1"], "kings"),
+    (["search", "connect4", "--fen", "x"], "--fen describes a chess position"),
+    (["search", "chess", "--fen", "x", "--moves", "e4"], "not allowed with"),
+    (["search", "connect4", "--simulations", "0"], "at least 1"),
+    (["search", "connect4", "--simulations", "many"], "whole number"),
+    (["search", "connect4", "--seconds", "0"], "above 0"),
+    (["search", "connect4", "--seconds", "nan"], "above 0"),
+    (["search", "connect4", "--seconds", "1", "--simulations", "5"], "not allowed with"),
+    (["search", "connect4", "--seed", "-1"], "from 0"),
+    (["search", "connect4", "--threads", "2", "--algorithm", "reference"], "one thread"),
+    (["search", "connect4", "--threads", "5000"], "threads"),
+    (["search", "connect4", "--algorithm", "magic"], "invalid choice: 'magic'"),
+    (["search", "connect4", "--top", "0"], "at least 1"),
+    (["search"], "GAME"),
+    (["play", "go"], "unknown game 'go'"),
+    (["play", "connect4", "--side", "left"], "invalid choice: 'left'"),
+    (["train"], "invalid choice: 'train'"),
+    ([], "COMMAND"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES, ids=lambda value: " ".join(value) if value else "nothing")
+def test_a_mistake_is_one_line_and_status_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    try:
+        status = main(arguments)
+    except SystemExit as stopped:  # argparse leaves by itself
+        status = int(stopped.code or 0)
+    printed = capsys.readouterr()
+    assert status == 2
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert printed.err.startswith("ponderosa")
+    assert message in printed.err
+
+
+@pytest.mark.parametrize("command", [[], ["search"], ["play"]])
+def test_help(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([*command, "--help"])
+    assert stopped.value.code == 0
+    printed = capsys.readouterr().out
+    assert "Examples:\n  ponderosa " in printed
+    assert not any(name in printed for name in ("train", "export", "tune", "uci", "serve"))
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"ponderosa {ponderosa.__version__}\n"
+
+
+def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a piece of Python."""
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("command", ["search", "play"])
+def test_without_rich_it_says_what_to_install(command: str) -> None:
+    code = "import sys; sys.modules['rich'] = None; from ponderosa.cli import main; sys.exit(main(sys.argv[1:]))"
+    done = python(code, command, "connect4")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == 'ponderosa: this command needs rich: pip install "ponderosa[cli]"\n'
+    assert python(code, command, "--help").returncode == 0
+
+
+def test_import_ponderosa_imports_none_of_it() -> None:
+    modules = set(python("import sys, ponderosa; print(*sys.modules)").stdout.split())
+    assert "ponderosa.forest" in modules
+    assert not modules & {"rich", "tyro", "argparse", "ponderosa.cli"}
+
+
+def test_nobody_reads_on() -> None:
+    command = [sys.executable, "-m", "ponderosa", "search", "othello", "--json"]
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert started.stdout is not None
+    assert started.stderr is not None
+    started.stdout.close()
+    assert started.wait(timeout=60) == 1
+    with started.stderr as errors:
+        assert errors.read() == b""
+
+
+@pytest.mark.slow
+def test_the_demo_runs() -> None:
+    done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "\x1b" not in done.stdout
+    assert done.stdout.count("best move") == 2
+    assert "White wins in 3 plies" in done.stdout
+    assert "The game is a draw." in done.stdout
+    assert len((ROOT / "examples" / "demo.py").read_text().splitlines()) < 100
