@@ -1,0 +1,280 @@
+//! The engine through its public face: invariants that hold after every search, on every compiled game.
+
+use ponderosa_core::eval::{Leaf, PlayoutPolicy};
+use ponderosa_core::forest::Forest;
+use ponderosa_core::game::Game;
+use ponderosa_core::games::connect_four::ConnectFour;
+use ponderosa_core::games::othello::Othello;
+use ponderosa_core::games::tic_tac_toe::TicTacToe;
+use ponderosa_core::gather::Answer;
+use ponderosa_core::parts::Parts;
+use ponderosa_core::random::tree_key;
+use ponderosa_core::score::Score;
+use ponderosa_core::tree::{Tree, ROOT, UNPROVEN};
+use ponderosa_core::world::{Compiled, External};
+use proptest::prelude::*;
+
+fn parts<G: Game>() -> Parts {
+    Parts {
+        score: Score::Ucb1 { c_param: 1.0 },
+        leaf: Leaf::Playout { policy: PlayoutPolicy::Random, max_depth: None },
+        solve: false,
+        in_flight: 1,
+        forced_depth: 0,
+        early_stop: false,
+        trace: false,
+        players: 2,
+        zero_sum: true,
+        has_rewards: false,
+        num_actions: G::NUM_ACTIONS,
+        max_legal: G::MAX_LEGAL,
+        external: false,
+        max_nodes: usize::MAX,
+        max_bytes: usize::MAX,
+    }
+}
+
+/// Visits of children sum to the visits of the node minus one, Q stays in [-1, 1], nothing is in flight.
+fn check_invariants(tree: &Tree) {
+    let mut stack = vec![(ROOT, tree.root_visits + 1)];
+    let mut edges_seen = 0;
+    while let Some((index, visits)) = stack.pop() {
+        let node = tree.node(index);
+        let edges = tree.edges(node);
+        edges_seen += edges.actions.len();
+        assert!(node.opened <= node.num_edges);
+        if !node.is_exact() {
+            assert_eq!(edges.visits.iter().sum::<u32>(), visits - 1, "child visits sum to the node's minus one");
+        }
+        for place in 0..edges.actions.len() {
+            assert_eq!(edges.visits[place] > 0, place < usize::from(node.opened), "the opened edges stand first");
+            assert!(edges.sums[place].abs() <= f64::from(edges.visits[place]) + 1e-9);
+            assert_eq!(edges.in_flight.get(place).copied().unwrap_or(0), 0);
+            if let Some(child) = edges.links[place].child() {
+                if let Some(value) = edges.links[place].proven() {
+                    let child = tree.node(child);
+                    assert_eq!(value, if child.to_play == node.to_play { child.proven } else { -child.proven });
+                }
+                stack.push((child, edges.visits[place]));
+            }
+        }
+    }
+    assert_eq!(edges_seen, tree.num_edges());
+}
+
+fn root_visits<G: Game>(forest: &Forest<Compiled<G>>, index: usize) -> Vec<(u16, u32)> {
+    let tree = forest.tree(index).expect("a tree").tree();
+    let edges = tree.edges(tree.node(ROOT));
+    let mut visits: Vec<(u16, u32)> = edges.actions.iter().copied().zip(edges.visits.iter().copied()).collect();
+    visits.sort_unstable();
+    visits
+}
+
+fn searched<G: Game>(parts: Parts, threads: usize, states: &[G], simulations: u64, seed: u64) -> Forest<Compiled<G>> {
+    let mut forest = Forest::<Compiled<G>>::new(parts, threads).expect("sound parts");
+    for (row, state) in states.iter().enumerate() {
+        forest.plant(state.clone(), tree_key(seed, 0, row as u64)).expect("a game that goes on");
+        forest.allow(row, simulations).expect("a tree");
+    }
+    forest.run(&|| false);
+    forest
+}
+
+fn opening<G: Game>(numbers: &[u16]) -> G {
+    let mut state = G::start();
+    let mut legal = Vec::new();
+    for &number in numbers {
+        state.legal_actions(&mut legal);
+        let mut after = state.clone();
+        after.play(legal[number as usize % legal.len()]);
+        if after.outcome().is_some() {
+            break;
+        }
+        state = after;
+    }
+    state
+}
+
+fn search_and_check<G: Game>(numbers: &[u16], seed: u64, simulations: u64, solve: bool, in_flight: u32) {
+    let parts = Parts { solve, in_flight, ..parts::<G>() };
+    let forest = searched(parts, 1, &[opening::<G>(numbers)], simulations, seed);
+    let tree = forest.tree(0).expect("a tree");
+    check_invariants(tree.tree());
+    let decided = tree.tree().node(ROOT).proven != UNPROVEN;
+    assert!(decided || tree.walker.simulations == simulations);
+    assert_eq!(u64::from(tree.tree().root_visits), tree.walker.simulations);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn invariants_hold_after_every_search(
+        numbers in prop::collection::vec(any::<u16>(), 0..30),
+        seed in any::<u64>(),
+        simulations in 1u64..400,
+        solve in any::<bool>(),
+        in_flight in prop::sample::select(vec![1u32, 2, 5, 16]),
+        game in 0..3,
+    ) {
+        match game {
+            0 => search_and_check::<TicTacToe>(&numbers, seed, simulations, solve, in_flight),
+            1 => search_and_check::<ConnectFour>(&numbers, seed, simulations, solve, in_flight),
+            _ => search_and_check::<Othello>(&numbers, seed, simulations, solve, in_flight),
+        }
+    }
+
+    #[test]
+    fn threads_and_neighbours_change_nothing(seed in any::<u64>(), in_flight in prop::sample::select(vec![1u32, 4])) {
+        let states: Vec<ConnectFour> = (0..6).map(|n| opening(&[n, n / 2, 3])).collect();
+        let parts = Parts { in_flight, ..parts::<ConnectFour>() };
+        let one = searched(parts.clone(), 1, &states, 200, seed);
+        let many = searched(parts.clone(), 4, &states, 200, seed);
+        for row in 0..states.len() {
+            prop_assert_eq!(root_visits(&one, row), root_visits(&many, row));
+        }
+        let alone = searched(parts, 3, &states[..1], 200, seed);
+        prop_assert_eq!(root_visits(&one, 0), root_visits(&alone, 0));
+    }
+
+    #[test]
+    fn a_dropped_batch_leaves_no_mark(seed in any::<u64>(), batches in 1usize..30, in_flight in 1u32..9, solve in any::<bool>()) {
+        let leaf = Leaf::Outside { policy: PlayoutPolicy::Random, max_depth: 0 };
+        let parts = Parts { leaf, in_flight, solve, ..parts::<TicTacToe>() };
+        let plant = || {
+            let mut forest = Forest::<Compiled<TicTacToe>>::new(parts.clone(), 1).expect("sound parts");
+            forest.plant(opening(&[4, 0, 3]), seed).expect("a game that goes on");
+            forest.allow(0, 10_000).expect("a tree");
+            forest
+        };
+        let (mut smooth, mut bumpy) = (plant(), plant());
+        for batch in 0..batches {
+            // One of the two loses every other batch on the way, and gathers it again.
+            if batch % 2 == 0 {
+                bumpy.gather().expect("no rows to step");
+                bumpy.roll_back();
+            }
+            for forest in [&mut smooth, &mut bumpy] {
+                forest.gather().expect("no rows to step");
+                let values: Vec<f64> = forest.waiting().iter().map(|row| (row.key % 2001) as f64 / 1000.0 - 1.0).collect();
+                forest.apply(&values).expect("sound values");
+            }
+        }
+        prop_assert_eq!(root_visits(&smooth, 0), root_visits(&bumpy, 0));
+        let (a, b) = (smooth.tree(0).expect("a tree"), bumpy.tree(0).expect("a tree"));
+        prop_assert_eq!(a.walker.simulations, b.walker.simulations);
+        prop_assert_eq!(a.tree().num_nodes(), b.tree().num_nodes());
+        check_invariants(b.tree());
+    }
+
+    #[test]
+    fn advancing_keeps_what_is_known(seed in any::<u64>(), plies in 1usize..6) {
+        let mut forest = searched(parts::<ConnectFour>(), 1, &[ConnectFour::start()], 600, seed);
+        for _ in 0..plies {
+            let (kept, action) = {
+                let tree = forest.tree(0).expect("a tree").tree();
+                let edges = tree.edges(tree.node(ROOT));
+                let place = (0..edges.actions.len()).max_by_key(|&place| edges.visits[place]).expect("a move");
+                let child = edges.links[place].child().expect("a node");
+                let node = tree.node(child);
+                (tree.edges(node).visits.to_vec(), edges.actions[place])
+            };
+            forest.advance(0, action).expect("a legal move");
+            let tree = forest.tree(0).expect("a tree").tree();
+            prop_assert_eq!(tree.edges(tree.node(ROOT)).visits.to_vec(), kept);
+            check_invariants(tree);
+            forest.allow(0, 100).expect("a tree");
+            forest.run(&|| false);
+            check_invariants(forest.tree(0).expect("a tree").tree());
+        }
+    }
+}
+
+#[test]
+fn a_search_in_pieces_is_the_search_in_one_go() {
+    let whole = searched(parts::<Othello>(), 1, &[Othello::start()], 300, 5);
+    let mut pieces = searched(parts::<Othello>(), 1, &[Othello::start()], 100, 5);
+    for _ in 0..4 {
+        pieces.allow(0, 50).expect("a tree");
+        pieces.run(&|| false);
+    }
+    assert_eq!(root_visits(&whole, 0), root_visits(&pieces, 0));
+}
+
+#[test]
+fn a_full_tree_stops_growing_and_still_answers() {
+    let limited = Parts { max_nodes: 500, ..parts::<ConnectFour>() };
+    let forest = searched(limited, 1, &[ConnectFour::start()], 100_000, 1);
+    let tree = forest.tree(0).expect("a tree");
+    assert!(tree.tree().positions <= 500 && tree.tree().positions > 450);
+    let small = Parts { max_bytes: 200_000, ..parts::<ConnectFour>() };
+    let forest = searched(small, 1, &[ConnectFour::start()], 100_000, 1);
+    let tree = forest.tree(0).expect("a tree").tree();
+    assert!(tree.bytes() <= 200_000 && tree.bytes() > 100_000, "{}", tree.bytes());
+    check_invariants(tree);
+}
+
+#[test]
+fn memory_per_edge_is_within_the_bar() {
+    let forest = searched(parts::<ConnectFour>(), 1, &[ConnectFour::start()], 20_000, 1);
+    let tree = forest.tree(0).expect("a tree").tree();
+    assert!((tree.bytes() as f64) / (tree.num_edges() as f64) <= 28.0);
+}
+
+#[test]
+fn parts_that_make_no_search_are_refused() {
+    let nan = Parts { score: Score::Ucb1 { c_param: f64::NAN }, ..parts::<ConnectFour>() };
+    assert!(Forest::<Compiled<ConnectFour>>::new(nan, 1).is_err());
+    assert!(Forest::<Compiled<ConnectFour>>::new(Parts { in_flight: 0, ..parts::<ConnectFour>() }, 1).is_err());
+    assert!(Forest::<Compiled<ConnectFour>>::new(parts::<ConnectFour>(), 0).is_err());
+}
+
+fn external() -> Forest<External> {
+    let leaf = Leaf::Outside { policy: PlayoutPolicy::Random, max_depth: 0 };
+    let parts = Parts { leaf, external: true, num_actions: 3, max_legal: 3, ..parts::<TicTacToe>() };
+    Forest::new(parts, 1).expect("sound parts")
+}
+
+#[test]
+fn slots_come_back_when_a_batch_is_dropped() {
+    let mut forest = external();
+    let root = forest.plant(0, &[0, 1, 2], 7).expect("sound");
+    forest.allow(0, 100).expect("a tree");
+    let slot = forest.gather().expect("rows")[0].slot;
+    assert_ne!(slot, root);
+    assert_eq!(forest.roll_back(), vec![slot]);
+    assert_eq!(forest.gather().expect("rows")[0].slot, slot, "a slot given back is given out again");
+    let open = Answer { to_play: 1, returns: None, rewards: &[], legal: &[0, 1] };
+    forest.step(&[open]).expect("sound");
+    assert_eq!(forest.roll_back(), vec![slot], "after step the node has the slot, and the roll back finds it");
+    assert_eq!(forest.tree(0).expect("a tree").tree().num_nodes(), 1);
+}
+
+#[test]
+fn wrong_answers_of_the_world_change_nothing() {
+    let mut forest = external();
+    forest.plant(0, &[0, 1, 2], 7).expect("sound");
+    forest.allow(0, 10).expect("a tree");
+    assert_eq!(forest.gather().expect("rows").len(), 1);
+    let open = Answer { to_play: 1, returns: None, rewards: &[], legal: &[0, 1] };
+    for wrong in [
+        Answer { to_play: 2, ..open },
+        Answer { legal: &[], ..open },
+        Answer { legal: &[1, 1], ..open },
+        Answer { legal: &[3], ..open },
+        Answer { returns: Some(&[1.0]), ..open },
+        Answer { returns: Some(&[1.0, 1.0]), ..open },
+        Answer { returns: Some(&[f64::NAN, 0.0]), ..open },
+    ] {
+        assert!(forest.step(&[wrong]).is_err(), "{wrong:?}");
+    }
+    assert!(forest.apply(&[]).is_err(), "rows wait for step");
+    forest.step(&[open]).expect("sound");
+    for wrong in [vec![], vec![f64::NAN], vec![0.0, f64::INFINITY], vec![0.0; 3]] {
+        assert!(forest.apply(&wrong).is_err(), "{wrong:?}");
+    }
+    forest.apply(&[0.5]).expect("sound");
+    let tree = forest.tree(0).expect("a tree").tree();
+    assert_eq!(tree.root_visits, 1);
+    assert!((tree.edges(tree.node(ROOT)).sums[0] - -0.5).abs() < 1e-12, "the value was for the player to move at the leaf");
+}
