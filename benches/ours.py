@@ -1,0 +1,129 @@
+"""The process that measures Ponderosa."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import tic_tac_toe
+from worker import Work, resident_bytes, serve
+
+from ponderosa import UCT, _core
+
+GAMES: dict[str, Any] = {
+    "connect_four": _core.ConnectFour,
+    "tic_tac_toe": _core.TicTacToe,
+    "othello": _core.Othello,
+    "chess": _core.Chess,
+}
+
+
+def uct(game: str, sims: int) -> Work:
+    """Plain UCT from the start: one whole random playout a simulation, nothing proven, ties broken at random."""
+    search = UCT(sims, c_param=1.0, solve=False, seed=1)
+    start = GAMES[game]()
+    return lambda: int(search.run(start).simulations)
+
+
+def python_uct(sims: int) -> Work:
+    """The same on a game written in Python."""
+    search = UCT(sims, c_param=1.0, solve=False, seed=1)
+    start = tic_tac_toe.State()
+    return lambda: int(search.run(start).simulations)
+
+
+def perft(fen: str, depth: int) -> Work:
+    """Leaves of the tree of legal moves."""
+    position = _core.Chess(fen)
+    return lambda: _core.perft(position, depth)
+
+
+def playout_length(game: str, games: int) -> dict[str, Any]:
+    """Mean number of moves of a random game, passes of Othello not counted."""
+    start = GAMES[game]()
+    ends = (start._playout(key, "random", None)[1] for key in range(games))
+    return {"mean": sum(map(_moves_made, ends)) / games}
+
+
+def _moves_made(state: Any) -> int:
+    if isinstance(state, _core.Chess):
+        turn, full_moves = state.fen().split()[1::4]
+        return 2 * (int(full_moves) - 1) + (turn == "b")
+    stones = int(state.observation()[:2].sum())
+    return stones - 4 if isinstance(state, _core.Othello) else stones
+
+
+def memory(game: str, sims: int) -> dict[str, Any]:
+    """What one search adds to this process, and what the result says of it."""
+    start = GAMES[game]()
+    UCT(100, solve=False, seed=1).run(start)
+    before = resident_bytes()
+    result = UCT(sims, c_param=1.0, solve=False, seed=1).run(start)
+    return {
+        "simulations": result.simulations,
+        "resident": resident_bytes() - before,
+        "reported": result.memory,
+        "edges": result._view.num_edges,
+    }
+
+
+def roots(count: int, sims: int, threads: int) -> dict[str, Any]:
+    """Wall time of one call that searches `count` positions; `visits` are the same for any number of threads."""
+    states = _openings(count)
+    search = UCT(sims, c_param=1.0, solve=False, seed=1, threads=threads)
+    search.run(states[:threads])
+    cpu, wall = time.process_time(), time.perf_counter()
+    results = search.run(states, seeds=1)
+    wall = time.perf_counter() - wall
+    return {"wall": wall, "cpu": time.process_time() - cpu, "visits": [result.visits.tolist() for result in results]}
+
+
+def roots_parts(count: int, sims: int, threads: int) -> dict[str, Any]:
+    """The same call taken apart: CPU time inside the engine, which threads share, and outside, which they do not."""
+    states = _openings(count)
+    search = UCT(sims, c_param=1.0, solve=False, seed=1, threads=threads)
+    begun = time.process_time()
+    forest = search.forest(states, seeds=1)
+    planted = time.process_time()
+    forest.simulate(sims)
+    grown = time.process_time()
+    results = [forest.result(row) for row in range(count)]
+    ended = time.process_time()
+    return {"inside": grown - planted, "outside": ended - grown + planted - begun, "results": len(results)}
+
+
+def _openings(count: int) -> list[Any]:
+    """Positions of Connect 4 two to ten random moves from the start, all different, none finished."""
+    draw = random.Random(1)
+    found: dict[Any, None] = {}
+    while len(found) < count:
+        state = _core.ConnectFour()
+        for _ in range(draw.randint(2, 10)):
+            if not state.is_terminal:
+                state = state.play(draw.choice(state.legal_actions()))
+        if not state.is_terminal:
+            found[state] = None
+    return list(found)
+
+
+def about() -> dict[str, Any]:
+    """Which version this is, and which build."""
+    engine = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
+    return {"packages": {name: version(name) for name in ("ponderosa", "numpy")}, "engine": engine[:12]}
+
+
+if __name__ == "__main__":
+    serve(
+        rates={"uct": uct, "python_uct": python_uct, "perft": perft},
+        answers={
+            "playout_length": playout_length,
+            "memory": memory,
+            "roots": roots,
+            "roots_parts": roots_parts,
+            "about": about,
+        },
+    )

@@ -1,0 +1,66 @@
+"""The process that measures OpenSpiel's C++ search. Runs in the environment of that peer."""
+
+from __future__ import annotations
+
+import math
+import random
+from importlib.metadata import version
+from typing import Any
+
+import pyspiel
+from worker import Work, resident_bytes, serve
+
+# OpenSpiel scores an edge `Q + uct_c * sqrt(ln N / n)`, Ponderosa `Q + c_param * sqrt(2 ln N / n)`: with c_param = 1
+# the two are the same. Results are from -1 to 1 on both sides.
+UCT_C = math.sqrt(2)
+
+
+def bot(game: pyspiel.Game, sims: int) -> pyspiel.MCTSBot:
+    """Plain UCT: one rollout a simulation, no limit of memory (0), nothing proven."""
+    evaluator = pyspiel.RandomRolloutEvaluator(1, 1)
+    return pyspiel.MCTSBot(game, evaluator, UCT_C, sims, 0, False, 1, False, pyspiel.ChildSelectionPolicy.UCT)
+
+
+def uct(game: str, sims: int) -> Work:
+    """A search from the start."""
+    loaded = pyspiel.load_game(game)
+    start, searcher = loaded.new_initial_state(), bot(loaded, sims)
+
+    def work() -> int:
+        searcher.step(start)
+        return sims
+
+    return work
+
+
+def playout_length(game: str, games: int) -> dict[str, Any]:
+    """Mean number of moves of a random game, passes of Othello not counted."""
+    start = pyspiel.load_game(game).new_initial_state()
+    draw = random.Random(1)
+    moves = 0
+    for _ in range(games):
+        state = start.clone()
+        while not state.is_terminal():
+            action = draw.choice(state.legal_actions())
+            moves += not (game == "othello" and action == 64)
+            state.apply_action(action)
+    return {"mean": moves / games}
+
+
+def memory(game: str, sims: int) -> dict[str, Any]:
+    """What one search adds to this process."""
+    loaded = pyspiel.load_game(game)
+    start = loaded.new_initial_state()
+    bot(loaded, 100).step(start)
+    before = resident_bytes()
+    root = bot(loaded, sims).mcts_search(start)
+    return {"simulations": root.explore_count, "resident": resident_bytes() - before}
+
+
+def about() -> dict[str, Any]:
+    """Which version this is."""
+    return {"packages": {"open_spiel": version("open_spiel")}}
+
+
+if __name__ == "__main__":
+    serve(rates={"uct": uct}, answers={"playout_length": playout_length, "memory": memory, "about": about})

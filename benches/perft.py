@@ -1,0 +1,52 @@
+"""Leaves of the tree of legal chess moves per second, the last ply counted without being played."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from harness import Plan, Row, duel, ours, peer
+
+#: Name, FEN, depth, depth of the quick run. Kiwipete is the position that every move generator is tested on.
+POSITIONS = (
+    ("the start", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", 6, 3),
+    ("Kiwipete", "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 5, 3),
+)
+BAR = 120e6
+
+
+def rows(plan: Plan) -> list[Row]:
+    """Our own rate has a bar; the ratio is for information."""
+    found = []
+    with ExitStack() as stack:
+        mine = stack.enter_context(ours())
+        other = peer("chess", plan)
+        if other is not None:
+            stack.enter_context(other)
+        for name, fen, full, tiny in POSITIONS:
+            depth = plan.size(full, tiny)
+            what = f"perft {depth} from {name}"
+            row = duel(
+                plan,
+                mine,
+                other,
+                "perft",
+                {"fen": fen, "depth": depth},
+                bench="perft",
+                what=f"{what}, against a peer",
+                unit="leaves/s",
+                peer_name="chessmg",
+            )
+            found.append(
+                Row(
+                    bench="perft",
+                    what=what,
+                    unit="leaves/s",
+                    ours=row.ours,
+                    peer=None,
+                    peer_name="",
+                    measured=row.ours,
+                    bar=BAR,
+                )
+            )
+            found.append(row)
+    return found

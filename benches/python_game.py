@@ -1,0 +1,34 @@
+"""UCT on a game written in Python, against searches written in Python. Most of the time is the game's own."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from harness import Plan, Row, duel, ours, peer
+
+
+def rows(plan: Plan) -> list[Row]:
+    """For information: there is no bar."""
+    sims = plan.size(2_000, 30)
+    found = []
+    with ExitStack() as stack:
+        mine = stack.enter_context(ours())
+        other = peer("python", plan)
+        if other is not None:
+            stack.enter_context(other)
+        for package in ("mcts", "mctspy"):
+            found.append(
+                duel(
+                    plan,
+                    mine,
+                    other,
+                    "python_uct",
+                    {"sims": sims},
+                    other_settings={"package": package, "sims": sims},
+                    bench="python_game",
+                    what=f"UCT, tic-tac-toe in Python, {sims:,} simulations",
+                    unit="sims/s",
+                    peer_name=package,
+                )
+            )
+    return found

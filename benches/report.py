@@ -1,0 +1,100 @@
+"""The table, and the description of the machine that belongs to it."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from harness import PEERS, Plan, Row, ours, peer
+
+HEAD = ("what", "unit", "ours", "peer", "measured", "spread", "bar", "")
+
+
+def number(value: float | None) -> str:
+    """Three digits that count."""
+    if value is None:
+        return "-"
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{letter}"
+    return f"{value:.3g}"
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """A row as text."""
+    is_ratio = row.measured != row.ours
+    sign = "x" if is_ratio and row.measured is not None else ""
+    peer_text = f"{number(row.peer)} ({row.peer_name})" if row.peer is not None else "-"
+    span = "-" if row.lowest is None else f"{number(row.lowest)}-{number(row.highest)}"
+    bar = "-" if row.bar is None else f"{'<=' if row.at_most else '>='} {number(row.bar)}{sign}"
+    verdict = {True: "pass", False: "FAIL", None: ""}[row.passed]
+    what = f"{row.what} ({row.note})" if row.note else row.what
+    return what, row.unit, number(row.ours), peer_text, number(row.measured) + sign, span, bar, verdict
+
+
+def text_table(rows: Sequence[Row]) -> str:
+    """For a terminal."""
+    lines = [HEAD, *map(cells, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def markdown_table(rows: Iterable[Row]) -> str:
+    """For RESULTS.md."""
+    lines = [HEAD, ("---",) * len(HEAD), *map(cells, rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def machine(plan: Plan) -> dict[str, str]:
+    """What was measured on, and which versions."""
+    packages: dict[str, str] = {}
+    with ExitStack() as stack:
+        for worker in (ours(), *(peer(name, plan) for name in PEERS)):
+            if worker is not None:
+                packages |= stack.enter_context(worker).do("about")["packages"]
+    return {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "CPU": f"{_cpu_model()}, {os.cpu_count()} cores seen",
+        "system": f"{platform.system()} {platform.machine()}",
+        "Python": platform.python_version(),
+        "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
+        "engine": f"sha256 {engine()}",
+        "load average": " ".join(f"{load:.1f}" for load in os.getloadavg()),
+    }
+
+
+def engine() -> str:
+    """Tells one build of the engine from another."""
+    with ours() as worker:
+        return str(worker.do("about")["engine"])
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )
+
+
+def results_page(rows: Sequence[Row], about: dict[str, str]) -> str:
+    """The text of RESULTS.md."""
+    facts = "\n".join(f"- {name}: {value}" for name, value in about.items())
+    return f"""# Measured speed
+
+Written by `make bench ARGS=--record`. Single thread unless said otherwise; rates are per second of CPU time, medians of
+several rounds in which both sides took turns; "measured" is the median of the ratios of the rounds (or our own number,
+where the bar is one), "spread" its lowest and highest. On a machine that others share, only the ratios mean anything.
+
+{facts}
+
+{markdown_table(rows)}
+"""

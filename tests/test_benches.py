@@ -1,0 +1,49 @@
+"""The benches run: tiny sizes, no peers, nothing installed. Their numbers are not looked at."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RUN = Path(__file__).parents[1] / "benches" / "run.py"
+NAMES = ("uct", "memory", "roots", "perft", "python_game")
+
+
+def bench(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-B", str(RUN), *args], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def measure(folder: Path, *names: str) -> dict[str, Any]:
+    file = folder / "rows.json"
+    done = bench("--tiny", "--no-peers", "--json", str(file), *names)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+def test_all_benches_run_without_peers(tmp_path: Path) -> None:
+    found = measure(tmp_path)
+    assert {row["bench"] for row in found["rows"]} == set(NAMES)
+    assert all(row["ours"] is not None or row["measured"] is not None for row in found["rows"])
+    assert all(row["peer"] is None for row in found["rows"])
+    assert "ponderosa" in found["machine"]["packages"]
+
+
+def test_one_bench_can_be_named(tmp_path: Path) -> None:
+    rows = measure(tmp_path, "perft")["rows"]
+    assert {row["bench"] for row in rows} == {"perft"}
+    # A bar on our own number is judged without a peer, a ratio is not.
+    assert {row["passed"] is None for row in rows if row["bar"] is not None} == {False}
+    assert {row["passed"] for row in rows if row["bar"] is None} == {None}
+
+
+@pytest.mark.parametrize(("args", "says"), [(("go",), "there is no bench 'go'"), (("--record", "uct"), "--record")])
+def test_mistakes_are_named(args: tuple[str, ...], says: str) -> None:
+    done = bench(*args)
+    assert done.returncode == 2
+    assert says in done.stderr
