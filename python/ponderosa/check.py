@@ -35,11 +35,13 @@ def count(value: Any, name: str) -> int:
 def number(value: Any, name: str, *, least: float = -math.inf, most: float = math.inf) -> float:
     """A finite number from `least` to `most`."""
     try:
-        if isinstance(value, bool):
+        if isinstance(value, (bool, np.bool_, str, bytes)):
             raise TypeError
         result = float(value)
     except (TypeError, ValueError):
         raise InvalidArgumentError(f"{name} must be a number, not {value!r}") from None
+    except OverflowError:
+        raise InvalidArgumentError(f"{name} must be a number that a float can hold") from None
     if not math.isfinite(result):
         raise InvalidArgumentError(f"{name} must be a finite number, not {result}")
     if not least <= result <= most:
@@ -68,9 +70,16 @@ def temperature(value: Any, name: str = "temperature") -> float:
     return number(value, name, least=0.0)
 
 
+def is_listed(value: Any) -> bool:
+    """Whether `value` is a list of entries (a tuple, an array with an axis) rather than one of them."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
 def per_row(value: Any, rows: int, name: str, check: Callable[[Any, str], Any] | None = None) -> list[Any]:
     """One value for each of `rows`: the same for all, or a sequence of them."""
-    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str):
+    if is_listed(value):
         if len(value) != rows:
             raise InvalidArgumentError(f"{name} has {len(value)} entries for {rows} states: give one, or one per state")
         values = list(value)

@@ -14,7 +14,8 @@ from ponderosa import _core
 from ponderosa.check import per_row, positive_number, whole_number
 from ponderosa.errors import InvalidActionError, InvalidArgumentError, UsageError
 from ponderosa.evaluators.protocol import stack_observations, values_of
-from ponderosa.game import describe, move_text, play, refuse_finished
+from ponderosa.game import describe, game_mistakes, move_text, play, refuse_finished
+from ponderosa.playout import checked_policy
 from ponderosa.reference.uct import minimax, simulate_leaves
 from ponderosa.result import SearchResult
 from ponderosa.world import PythonWorld
@@ -53,7 +54,7 @@ class Forest:
         call = search.next_call()
         given = None if seeds is None else per_row(seeds, len(states), "seeds", whole_number)
         for row, state in enumerate(states):
-            refuse_finished(state)
+            refuse_finished(state, f"states[{row}]" if len(states) > 1 else "this state")
             key = (search.seed, call, row) if given is None else (given[row], 0, 0)
             if self._world is None:
                 self._core.plant(state, *key)
@@ -82,6 +83,8 @@ class Forest:
         counts = [UNLIMITED] * len(self) if n is None else per_row(n, len(self), "n", whole_number)
         if seconds is not None:
             positive_number(seconds, "seconds")
+        if progress is not None and not callable(progress):
+            raise InvalidArgumentError(f"progress must be a function of (done, wanted), not {progress!r}")
         if self._busy:
             raise UsageError("this search is already running: an evaluator or another thread must not enter it again")
         self._busy = True
@@ -133,7 +136,9 @@ class Forest:
         choosers = core.waiting_choosers().tolist()
         leaves = list(zip(states, choosers, keys, strict=True))
         batched = None if settings.evaluator is None else _Batched(settings.evaluator, self._info.num_players)
-        return np.array(simulate_leaves(leaves, settings.max_depth, batched, settings.python_policy), dtype=np.float64)
+        policy = None if settings.python_policy is None else checked_policy(settings.python_policy)
+        with game_mistakes(self._info, "in a playout"):
+            return np.array(simulate_leaves(leaves, settings.max_depth, batched, policy), dtype=np.float64)
 
     def result(self, index: int = 0, *, temperature: float | None = None) -> SearchResult:
         """What tree `index` has found so far."""
@@ -154,7 +159,8 @@ class Forest:
         depth = self._settings.minimax_depth
         if self._info.compiled:
             return self._core.minimax(index, depth)
-        verdicts = minimax(self._states[index], depth)
+        with game_mistakes(self._info, "in the minimax guard"):
+            verdicts = minimax(self._states[index], depth)
         return [(action, plies if verdict > 0 else -1) for action, (verdict, plies) in verdicts.items() if verdict]
 
     def advance(self, index: int, action: int) -> None:

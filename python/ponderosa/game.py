@@ -7,12 +7,13 @@ same methods; nothing has to be subclassed.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
 from ponderosa import _core
-from ponderosa.errors import GameContractError, GameOverError, InvalidArgumentError
+from ponderosa.errors import GameContractError, GameOverError, InvalidArgumentError, PonderosaError
 
 
 @runtime_checkable
@@ -111,7 +112,10 @@ def describe(state: Any) -> GameInfo:
     name = type(state).__name__
     has_rewards = _has(state, "rewards")
     players = _whole(state, "num_players", 1, 255)
-    zero_sum = getattr(state, "zero_sum", players == 2 and not has_rewards)
+    try:
+        zero_sum = getattr(state, "zero_sum", players == 2 and not has_rewards)
+    except Exception as error:
+        raise GameContractError(f"{name}.zero_sum raised {type(error).__name__}: {error}") from error
     if not isinstance(zero_sum, bool):
         raise GameContractError(f"{name}.zero_sum is {zero_sum!r}: it must be True or False")
     return GameInfo(name, False, _whole(state, "num_actions", 1, 65535), players, zero_sum, has_rewards)
@@ -120,10 +124,7 @@ def describe(state: Any) -> GameInfo:
 def read_position(state: Any, info: GameInfo) -> Position:
     """Asks a state of a Python game everything at once, checking the kinds of what it answers."""
     try:
-        terminal = state.is_terminal
-        if callable(terminal):
-            raise GameContractError(f"{info.name}.is_terminal is a method: make it a property")
-        terminal = bool(terminal)
+        terminal = is_over(state)
         to_play = operator.index(state.to_play)
         rewards = _numbers(state.rewards(), info, "rewards()") if info.has_rewards else ()
         if terminal:
@@ -135,7 +136,9 @@ def read_position(state: Any, info: GameInfo) -> Position:
     except GameContractError:
         raise
     except Exception as error:
-        raise GameContractError(f"{info.name} raised {type(error).__name__} when asked about a state: {error}") from error
+        raise GameContractError(
+            f"{info.name} raised {type(error).__name__} when asked about a state: {error}"
+        ) from error
     if not 0 <= to_play < info.num_players:
         raise GameContractError(f"{info.name}.to_play is {to_play}: it must be from 0 to {info.num_players - 1}")
     if legal and not (0 <= min(legal) and max(legal) < info.num_actions):
@@ -159,16 +162,46 @@ def play(state: Any, action: int, info: GameInfo) -> Any:
     return after
 
 
-def refuse_finished(state: Any) -> None:
+def refuse_finished(state: Any, what: str = "this state") -> None:
     """A search of a finished game is a ValueError in every specification."""
-    if state.is_terminal:
-        raise GameOverError("the game is over in this state: there is nothing to search")
+    if is_over(state):
+        raise GameOverError(f"the game is over in {what}: there is nothing to search")
+
+
+def is_over(state: Any) -> bool:
+    """`state.is_terminal`, with the game's own mistakes reported as such."""
+    name = type(state).__name__
+    try:
+        terminal = state.is_terminal
+    except Exception as error:
+        raise GameContractError(f"{name}.is_terminal raised {type(error).__name__}: {error}") from error
+    if callable(terminal):
+        raise GameContractError(f"{name}.is_terminal is a method: make it a property")
+    return bool(terminal)
+
+
+@contextmanager
+def game_mistakes(info: GameInfo, doing: str) -> Iterator[None]:
+    """Reports what a game raises here as a mistake of that game."""
+    try:
+        yield
+    except PonderosaError:
+        raise
+    except Exception as error:
+        raise GameContractError(f"{info.name} raised {type(error).__name__} {doing}: {error}") from error
 
 
 def move_text(state: Any, action: int) -> str:
     """How people write `action` in `state`; the number itself where the game has no notation."""
     writer = getattr(state, "action_to_string", None)
-    return str(action) if writer is None else str(writer(action))
+    if writer is None:
+        return str(action)
+    try:
+        return str(writer(action))
+    except Exception as error:
+        raise GameContractError(
+            f"{type(state).__name__}.action_to_string({action}) raised {type(error).__name__}: {error}"
+        ) from error
 
 
 def _has(state: Any, name: str) -> bool:

@@ -13,7 +13,13 @@ class Node:
     """A position in the tree. `total_value` and `q_value` are for the player to move **at this node** (seed 0)."""
 
     def __init__(
-        self, view: _core.TreeView, info: GameInfo, state: Any, parent: Node | None, action: int | None, edge: dict[str, Any]
+        self,
+        view: _core.TreeView,
+        info: GameInfo,
+        state: Any,
+        parent: Node | None,
+        action: int | None,
+        edge: dict[str, Any],
     ) -> None:
         self._view = view
         self._info = info
@@ -117,9 +123,18 @@ class Node:
     @cached_property
     def state(self) -> Any:
         """The position itself."""
-        if self.parent is None:
-            return self._root_state
-        return self.parent.state.play(self.action)
+        # Up to the nearest position that is known, then down again: a tree may be deeper than Python's stack.
+        line: list[Node] = []
+        node: Node = self
+        while node.parent is not None and "state" not in node.__dict__:
+            line.append(node)
+            node = node.parent
+        state = node._root_state if node.parent is None else node.state
+        for below in reversed(line):
+            state = state.play(below.action)
+            if below is not self:
+                below.__dict__["state"] = state
+        return state
 
     @property
     def move(self) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 import secrets
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ponderosa import check
 from ponderosa.errors import EvaluationError, InvalidArgumentError
 from ponderosa.evaluators.protocol import stack_observations, values_of
-from ponderosa.game import COMPILED, describe
+from ponderosa.game import COMPILED, describe, game_mistakes
 from ponderosa.reference.random import PLAYOUT, Random, tree_key
 from ponderosa.reference.uct import random_playout
 
@@ -38,7 +41,10 @@ def playout(
         values = None if result is None else [float(result), -float(result)]
     else:
         chosen = decisive_policy if policy == "decisive" else policy if callable(policy) else None
-        values, last = random_playout(state, Random(key, PLAYOUT), depth, chosen)
+        with game_mistakes(info, "in a playout"):
+            values, last = random_playout(
+                state, Random(key, PLAYOUT), depth, None if chosen is None else checked_policy(chosen)
+            )
     if values is not None:
         return values[player]
     if evaluator is None:
@@ -49,6 +55,32 @@ def playout(
     if info.num_players > 2:
         raise EvaluationError(f"values must be [1, {info.num_players}] in a game of {info.num_players} players")
     return float(answer[0]) if last.to_play == player or info.num_players == 1 else -float(answer[0])
+
+
+def checked_policy(policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The policy, with its own mistakes reported as such."""
+
+    def checked(state: Any) -> Any:
+        try:
+            answer = policy(state)
+        except Exception as error:
+            raise EvaluationError(f"the playout policy raised {type(error).__name__}: {error}") from error
+        legal = [int(action) for action in state.legal_actions()]
+        try:
+            array = np.asarray(answer)
+            right = array.ndim == 0 and operator.index(answer) in legal
+            if array.ndim == 1 and len(array) == len(legal):
+                right = bool(np.isfinite(array).all() and (array >= 0).all() and array.any())
+        except (TypeError, ValueError):
+            right = False
+        if not right:
+            raise EvaluationError(
+                f"the playout policy answered {answer!r}: it must be one of the legal actions {legal}, "
+                f"or {len(legal)} weights for them, finite, not below 0 and not all 0"
+            )
+        return answer
+
+    return checked
 
 
 def decisive_policy(state: Any) -> int | list[float]:

@@ -41,8 +41,9 @@ class Search(ABC):
     ) -> None:
         if num_simulations is None and time_limit is None:
             num_simulations = self.default_simulations
-        if isinstance(num_simulations, (Sequence, np.ndarray)):
-            num_simulations = [check.count(n, f"num_simulations[{row}]") for row, n in enumerate(num_simulations)]
+        if check.is_listed(num_simulations):
+            rows: Any = num_simulations
+            num_simulations = [check.count(n, f"num_simulations[{row}]") for row, n in enumerate(rows)]
         elif num_simulations is not None:
             num_simulations = check.count(num_simulations, "num_simulations")
         self.num_simulations = num_simulations
@@ -109,22 +110,24 @@ class Search(ABC):
         temperatures = per_row_temperature(temperature, len(states))
         self._refuse_noise(add_noise, len(states))
         forest = Forest(self, states, seeds)
-        counts = self.num_simulations
-        forest.simulate(UNLIMITED if counts is None else counts, seconds=self.time_limit, progress=progress)
+        counts = UNLIMITED if self.num_simulations is None else self.num_simulations
+        counts = check.per_row(counts, len(states), "num_simulations")
+        forest.simulate(counts, seconds=self.time_limit, progress=progress)
         results = [forest.result(row, temperature=temperatures[row]) for row in range(len(states))]
         return results if many else results[0]
 
     def search(self, state: Any, temperature: float | None = None, add_noise: bool = False) -> int:
         """The action to play (seed 0's `search`)."""
         tau = self.default_temperature if temperature is None else temperature
-        return self.run(state, temperature=tau, add_noise=add_noise).action
+        [result] = self.run([state], temperature=tau, add_noise=add_noise)
+        return result.action
 
     def get_policy(
         self, state: Any, temperature: float | None = None, add_noise: bool = False
     ) -> tuple[int, NDArray[np.float64]]:
         """The action to play and the share of visits of each action, whatever the temperature (seed 0's `get_policy`)."""
         tau = self.default_temperature if temperature is None else temperature
-        result = self.run(state, temperature=tau, add_noise=add_noise)
+        [result] = self.run([state], temperature=tau, add_noise=add_noise)
         return result.action, result.policy
 
     def tree(self, state: Any, *, seeds: int | None = None) -> Tree:
@@ -133,12 +136,18 @@ class Search(ABC):
 
     def forest(self, states: Sequence[Any], *, seeds: int | Sequence[int] | None = None) -> Forest:
         """Many trees, grown together."""
+        if not check.is_listed(states):
+            raise InvalidArgumentError(
+                f"states must be a list of states, not a {type(states).__name__}; for one state use tree()"
+            )
         return Forest(self, list(states), seeds)
 
     def _refuse_noise(self, add_noise: Any, rows: int) -> None:
         asked = check.per_row(add_noise, rows, "add_noise")
         if any(entry is not None and check.flag(entry, "add_noise") for entry in asked):
-            raise InvalidArgumentError(f"add_noise=True: {type(self).__name__} has no priors that noise could be added to")
+            raise InvalidArgumentError(
+                f"add_noise=True: {type(self).__name__} has no priors that noise could be added to"
+            )
 
 
 def per_row_temperature(value: Any, rows: int) -> list[float | None]:

@@ -49,7 +49,9 @@ class Settings:
         """The keyword arguments of the engine's forest."""
         for name in ("minimax_depth", "forced_depth"):
             if getattr(self, name) and not info.is_plain:
-                raise InvalidArgumentError(f"{name} needs a zero-sum game of two players without rewards; {info.name} is not one")
+                raise InvalidArgumentError(
+                    f"{name} needs a zero-sum game of two players without rewards; {info.name} is not one"
+                )
         # A Python policy plays its playouts outside, from the leaf itself.
         outside_depth = 0 if self.python_policy is not None else self.max_depth
         return {
@@ -67,6 +69,6 @@ class Settings:
             "has_rewards": info.has_rewards,
             "num_actions": info.num_actions,
             "max_nodes": self.max_nodes,
-            "max_bytes": None if self.max_memory is None else int(self.max_memory * 2**20 / trees),
+            "max_bytes": None if self.max_memory is None else int(min(self.max_memory * 2**20 / trees, 2.0**62)),
             "threads": self.threads,
         }

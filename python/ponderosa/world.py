@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ponderosa import _core
-from ponderosa.game import GameInfo, Position, play, read_position
+from ponderosa.game import GameInfo, Position, game_mistakes, play, read_position
 from ponderosa.reference.uct import forced_actions
 
 
@@ -70,5 +70,6 @@ class PythonWorld:
     def _narrow(self, state: Any, position: Position, forced_left: int) -> Position:
         if forced_left == 0 or position.terminal or not position.legal:
             return position
-        legal = forced_actions(state, position.legal)
+        with game_mistakes(self._info, "when forced moves were looked for"):
+            legal = forced_actions(state, position.legal)
         return Position(position.to_play, False, position.returns, position.rewards, legal)

@@ -53,13 +53,17 @@ def values_of(
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise EvaluationError(f"the evaluator returned {_brief(answer)}: it must return (policy_logits, values)")
     try:
-        values = np.asarray(answer[1], dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(answer[1])
+        if given.dtype.kind not in "biufO":
+            raise TypeError(f"their dtype is {given.dtype}")
+        values = given.astype(np.float64)
+    except Exception as error:
         raise EvaluationError(f"values cannot be read as numbers: {error}") from error
-    if values.shape == (rows, 1):
+    if values.shape == (rows, 1) and num_players <= 2:
         values = values[:, 0]
-    if values.shape not in ((rows,), (rows, num_players)):
-        raise EvaluationError(f"values has shape {values.shape}: it must be ({rows},) or ({rows}, {num_players})")
+    shapes = [(rows,), (rows, num_players)] if num_players <= 2 else [(rows, num_players)]
+    if values.shape not in shapes:
+        raise EvaluationError(f"values has shape {values.shape}: it must be {' or '.join(map(str, shapes))}")
     if not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0][0])
         raise EvaluationError(f"values of row {row} are {values[row]}: every value must be a finite number")
