@@ -1,0 +1,85 @@
+"""Ctrl-C, for real: the signal arrives at random moments, surfaces soon, and nothing is broken by it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.trees import Hashed, PythonGame, fingerprint
+
+import ponderosa
+from ponderosa.games import Chess, ConnectFour, Othello
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
+
+#: The promise is 200 ms. A machine that is busy gets more time, since what is measured includes waiting for a core.
+LATEST = 1.0
+
+
+def seconds_until_interrupted(work: Callable[[], object], delay: float) -> float:
+    """Sends SIGINT after `delay` seconds of `work`: how long it then took until KeyboardInterrupt came out."""
+    sent: list[float] = []
+
+    def send() -> None:
+        time.sleep(delay)
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    sender = threading.Thread(target=send)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        sender.start()
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        came = time.perf_counter()
+    finally:
+        sender.join()
+        signal.signal(signal.SIGINT, before)
+    return came - sent[0]
+
+
+CASES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "othello": (Othello(), {}),
+    "chess": (Chess(), {}),
+    "two threads, many trees": ([Othello()] * 4, {"threads": 2}),
+    "two threads, leaves in flight": (Othello(), {"threads": 2, "in_flight": 16}),
+    "a game in Python": (PythonGame(Othello()), {}),
+    "an evaluator in Python": (ConnectFour(), {"evaluator": Hashed(), "in_flight": 4}),
+    "leaves in flight in Python": ([PythonGame(ConnectFour())] * 3, {"in_flight": 4}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_interrupt_surfaces_soon_and_breaks_nothing(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    state, options = CASES[name]
+    states = state if isinstance(state, list) else [state]
+    numbers = random.Random(name)
+    waited = []
+    for _ in range(3):
+        # A tree that has grown for a minute must be as quick to stop; a kept one is used, so that it is checked after.
+        forest = ponderosa.UCT(time_limit=60.0, **options).forest(states, seeds=7)
+        waited.append(seconds_until_interrupted(forest.simulate, numbers.uniform(0.005, 0.15)))
+        done = [result.simulations for result in forest.results()]
+        forest.simulate([max(done) + 20 - n for n in done])
+        whole = ponderosa.UCT(**options).forest(states, seeds=7).simulate(max(done) + 20)
+        assert [fingerprint(a) for a in forest.results()] == [fingerprint(b) for b in whole.results()]
+    with capsys.disabled():
+        print(f"\n  {name}: interrupted within {', '.join(f'{1000 * s:.0f}' for s in waited)} ms", end=" ")
+    assert max(waited) < LATEST
+
+
+def test_an_interrupt_of_run_leaves_the_search_usable() -> None:
+    search = ponderosa.UCT(time_limit=60.0, seed=1)
+    assert seconds_until_interrupted(lambda: search.run(Othello()), 0.05) < LATEST
+    search.time_limit, search.num_simulations = None, 50
+    result = search.run(Othello())
+    assert result.simulations == 50
+    assert np.isfinite(result.value)
