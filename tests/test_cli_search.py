@@ -105,12 +105,46 @@ def test_same_seed_same_answer_and_as_the_library(capsys: pytest.CaptureFixture[
     assert (once["value"], once["pv"]) == (result.value, result.pv)
 
 
-@pytest.mark.parametrize(("game", "fen"), [("chess", MATE_IN_TWO), ("connect4", None), ("tic-tac-toe", None)])
+@pytest.mark.parametrize(
+    ("game", "moves", "fen"),
+    [
+        ("chess", None, MATE_IN_TWO),
+        ("connect4", None, None),
+        ("connect4", "4 4 3 3 5 7", None),
+        ("tic-tac-toe", "a1 b1", None),
+        ("tic-tac-toe", "a1 c1", None),
+        ("tic-tac-toe", "b1 b2 a3", None),
+    ],
+)
 @pytest.mark.parametrize("seed", range(5))
-def test_lines_are_those_of_the_engine(game: str, fen: str | None, seed: int) -> None:
-    engine = Engine(read_position(game, None, fen), seed)
+def test_lines_are_those_of_the_engine(game: str, moves: str | None, fen: str | None, seed: int) -> None:
+    engine = Engine(read_position(game, moves, fen), seed)
     think(engine, 1500, None)
-    assert list(engine.report().best.pv) == engine.tree.result().pv == list(engine.report(glance=True).best.pv)
+    report, result = engine.report(), engine.tree.result()
+    assert list(report.best.pv) == result.pv == list(engine.report(glance=True).best.pv)
+    places = {int(action): place for place, action in enumerate(result._view.edges(0)[0])}
+    for move in report.moves:
+        assert len(move.pv) == len(result._view.principal_variation(places[move.action]))
+        state = engine.position.state
+        for text, action in zip(move.pv, result._view.principal_variation(places[move.action]), strict=True):
+            assert state.parse_action(text) == action
+            state = state.play(action)
+        assert (
+            move.proven is None
+            or not state.is_terminal
+            or move.proven == state.returns()[report.position.state.to_play]
+        )
+        assert move.proven in (None, 0) or (state.is_terminal and move.plies == len(move.pv))
+
+
+def test_a_move_played_keeps_the_tree_and_another_position_does_not() -> None:
+    engine = Engine(read_position("connect4", None, None), 1)
+    think(engine, 2000, None)
+    best = engine.report().best
+    engine.follow(best.action)
+    assert sum(move.visits for move in engine.report().moves) == best.visits - 1
+    engine.restart(read_position("connect4", "1", None))
+    assert sum(move.visits for move in engine.report().moves) == 0
 
 
 def test_proven(capsys: pytest.CaptureFixture[str]) -> None:
