@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ import pytest
 from ponderosa import UCT
 from ponderosa.cli import main
 from ponderosa.cli.position import read_position
+from ponderosa.cli.report import line_below
 from ponderosa.cli.thinking import Engine, Reference, think
 
 COMMAND = [sys.executable, "-m", "ponderosa", "search"]
@@ -253,3 +255,14 @@ def test_reference_is_a_thinker_that_stops_when_solved() -> None:
     assert think(twin, 100_000, None)
     assert twin.is_solved
     assert twin.report().verdict() == "X wins in 1 ply"
+
+
+def test_a_line_takes_the_shortest_win() -> None:
+    def node(to_play: int, proven: int | None, distance: int, **children: SimpleNamespace) -> SimpleNamespace:
+        below = {int(column[1:]) - 1: child for column, child in children.items()}
+        return SimpleNamespace(to_play=to_play, proven=proven, distance=distance, visit_count=1, children=below)
+
+    slow = node(1, -1, 4)
+    slow.visit_count = 9
+    root = node(0, 1, 3, c1=slow, c2=node(1, None, 0), c5=node(1, -1, 2))
+    assert line_below(read_position("connect4", None, None).state, root) == ["5"]
