@@ -68,7 +68,8 @@ fn decide(tree: &Tree, node: NodeIndex) -> Option<(i8, u16)> {
     if best < 1 && edges.links.iter().any(|link| link.proven().is_none()) {
         return None;
     }
-    let distances = edges.links.iter().filter(|link| link.proven() == Some(best)).filter_map(|link| link.child().map(|c| tree.node(c).distance));
+    let distances =
+        edges.links.iter().filter(|link| link.proven() == Some(best)).filter_map(|link| link.child().map(|c| tree.node(c).distance));
     let distance = if best == 1 { distances.min() } else { distances.max() };
     Some((best, distance.unwrap_or(0).saturating_add(1)))
 }

@@ -124,8 +124,9 @@ fn guarded(tree: &Tree, verdicts: &[(u16, Verdict)], random: &mut Random) -> usi
         return place;
     }
     if verdict(tree, verdicts, chosen) == Verdict::Loss {
-        let others: Vec<usize> =
-            (0..edges.actions.len()).filter(|&place| verdict(tree, verdicts, place) != Verdict::Loss && !edges.links[place].is_loss()).collect();
+        let others: Vec<usize> = (0..edges.actions.len())
+            .filter(|&place| verdict(tree, verdicts, place) != Verdict::Loss && !edges.links[place].is_loss())
+            .collect();
         if !others.is_empty() {
             return pick(&others, |place| edges.visits[place], random);
         }

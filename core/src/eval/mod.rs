@@ -2,7 +2,7 @@
 
 mod playout;
 
-pub use playout::{PlayoutPolicy, playout};
+pub use playout::{playout, PlayoutPolicy};
 
 use crate::random::{Purpose, Random};
 use crate::world::World;

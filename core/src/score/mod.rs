@@ -59,7 +59,7 @@ fn highest(scores: &[f64], random: &mut Random) -> usize {
 #[inline]
 fn one_of_the_highest(scores: &[f64], best: f64, random: &mut Random) -> usize {
     let first = scores.iter().position(|&score| score == best).unwrap_or(0);
-    if scores[first + 1..].iter().any(|&score| score == best) {
+    if scores[first + 1..].contains(&best) {
         return one_of_many(scores, best, random);
     }
     first

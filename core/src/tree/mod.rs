@@ -13,6 +13,15 @@
 //! The opened edges of a node always stand first, in the order in which they were opened. A block holds the edges of many
 //! nodes; nothing ever moves, so growing costs no copy and wastes at most one block.
 
+mod columns;
+mod node;
+mod transplant;
+
+use columns::Columns;
+
+use node::EMPTY_NODE;
+pub use node::{Link, Node, UNPROVEN};
+
 /// Index of a node.
 pub type NodeIndex = u32;
 /// Index of an edge: block number and place in the block.
@@ -20,106 +29,12 @@ pub type EdgeIndex = u32;
 
 /// The root is always the first node.
 pub const ROOT: NodeIndex = 0;
-/// "No result is proven" in `Node::proven`.
-pub const UNPROVEN: i8 = 2;
 
 const BLOCK_BITS: u32 = 10;
 /// Edges are scored this many at a time. A block has room for one such group beyond its end, so that the last group of a
 /// node may always be read whole; what stands there belongs to others and is not looked at.
 pub const LANES: usize = 4;
 const NODE_BLOCK: usize = 1 << BLOCK_BITS;
-
-/// The child of an edge, and what is proven of it for the player who chooses the edge: 30 + 2 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link(u32);
-
-impl Link {
-    const INDEX: u32 = (1 << 30) - 1;
-    /// An edge without a child node, nothing proven.
-    pub const NONE: Self = Self(Self::INDEX);
-
-    /// The child node, if there is one.
-    #[inline]
-    #[must_use]
-    pub fn child(self) -> Option<NodeIndex> {
-        let index = self.0 & Self::INDEX;
-        (index != Self::INDEX).then_some(index)
-    }
-
-    /// What is proven: +1, 0 or -1 for the chooser.
-    #[inline]
-    #[must_use]
-    pub fn proven(self) -> Option<i8> {
-        match self.0 >> 30 {
-            0 => None,
-            tag => Some(2 - tag as i8),
-        }
-    }
-
-    /// Whether the edge is a proven loss for the chooser.
-    #[inline]
-    #[must_use]
-    pub fn is_loss(self) -> bool {
-        self.0 >> 30 == 3
-    }
-
-    #[inline]
-    #[must_use]
-    fn with_child(self, child: NodeIndex) -> Self {
-        Self((self.0 & !Self::INDEX) | child)
-    }
-
-    #[inline]
-    #[must_use]
-    fn with_proven(self, value: i8) -> Self {
-        Self((self.0 & Self::INDEX) | (((2 - value) as u32) << 30))
-    }
-}
-
-/// A position that has been looked at.
-#[derive(Clone, Copy, Debug)]
-pub struct Node {
-    /// The value it was given when it was evaluated (an end: its exact value), for the player to move here.
-    pub raw: f64,
-    /// Its first edge.
-    pub first_edge: EdgeIndex,
-    /// How many edges it has.
-    pub num_edges: u16,
-    /// How many of them have been tried; they stand first.
-    pub opened: u16,
-    /// Plies to the end, where a result is proven.
-    pub distance: u16,
-    /// Who moves here.
-    pub to_play: u8,
-    /// Whether the game is over here.
-    pub end: bool,
-    /// The proven result for the player to move here: -1, 0, +1 or `UNPROVEN`.
-    pub proven: i8,
-    /// Whether a result is proven for any of its edges.
-    pub tagged: bool,
-    /// For how many more plies forced moves are looked for (seed 3).
-    pub forced_depth_left: u8,
-}
-
-impl Node {
-    /// Whether the exact value is known, so that nothing below is ever searched again.
-    #[inline]
-    #[must_use]
-    pub fn is_exact(&self) -> bool {
-        self.end || self.proven != UNPROVEN
-    }
-
-    /// The exact value for the player to move here, where `is_exact`.
-    #[inline]
-    #[must_use]
-    pub fn exact(&self) -> f64 {
-        if self.end {
-            self.raw
-        } else {
-            f64::from(self.proven)
-        }
-    }
-}
 
 /// A run of edges, split by field.
 #[derive(Clone, Debug)]
@@ -148,14 +63,6 @@ pub struct Edges<'a> {
     pub actions: &'a [u16],
     /// Leaves under way.
     pub in_flight: &'a [u16],
-}
-
-/// What external worlds and searches with rewards keep beside each node.
-#[derive(Clone, Debug, Default)]
-struct Columns {
-    slots: Vec<u32>,
-    rewards: Vec<f64>,
-    returns: Vec<f64>,
 }
 
 /// What a tree stores, fixed at its start.
@@ -202,19 +109,6 @@ pub struct Mark {
     root_visits: u32,
     positions: u32,
 }
-
-const EMPTY_NODE: Node = Node {
-    raw: 0.0,
-    first_edge: 0,
-    num_edges: 0,
-    opened: 0,
-    distance: 0,
-    to_play: 0,
-    end: false,
-    proven: UNPROVEN,
-    tagged: false,
-    forced_depth_left: 0,
-};
 
 impl Tree {
     /// An empty tree: the first node added is its root.
@@ -264,16 +158,10 @@ impl Tree {
         ((4 + 8 + 4 + 4 + 2 + if self.shape.count_in_flight { 2 } else { 0 }) << self.block_bits) + LANES * (4 + 8)
     }
 
-    fn columns_bytes_per_node(&self) -> usize {
-        let players = self.shape.players;
-        4 * usize::from(self.shape.slots) + 8 * players * (usize::from(self.shape.rewards) + usize::from(self.shape.returns))
-    }
-
     /// Memory in use, capacity counted.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let columns = self.columns.slots.capacity() * 4 + (self.columns.rewards.capacity() + self.columns.returns.capacity()) * 8;
-        self.nodes.len() * NODE_BLOCK * size_of::<Node>() + self.edges.len() * self.edge_block_bytes() + columns
+        self.nodes.len() * NODE_BLOCK * size_of::<Node>() + self.edges.len() * self.edge_block_bytes() + self.columns.bytes()
     }
 
     /// Whether `nodes` more nodes, each with the most edges possible, fit into `max_bytes` and `max_positions`.
@@ -291,9 +179,10 @@ impl Tree {
         }
         let node_blocks = nodes.saturating_sub(free_nodes).div_ceil(NODE_BLOCK);
         let edge_blocks = (nodes * self.shape.max_edges).saturating_sub(free_edges).div_ceil(block);
-        let grown = node_blocks * NODE_BLOCK * (size_of::<Node>() + 2 * self.columns_bytes_per_node()) + edge_blocks * self.edge_block_bytes();
-        let indices_left =
-            (self.num_nodes as usize + nodes) < Link::INDEX as usize && ((self.edges.len() + edge_blocks) << self.block_bits) <= u32::MAX as usize;
+        let grown = node_blocks * NODE_BLOCK * (size_of::<Node>() + 2 * Columns::bytes_per_node(self.shape))
+            + edge_blocks * self.edge_block_bytes();
+        let indices_left = (self.num_nodes as usize + nodes) < Link::INDEX as usize
+            && ((self.edges.len() + edge_blocks) << self.block_bits) <= u32::MAX as usize;
         indices_left && self.bytes() + grown <= max_bytes
     }
 
@@ -318,15 +207,7 @@ impl Tree {
         }
         self.num_nodes += 1;
         *self.node_mut(index) = Node { to_play, forced_depth_left, ..EMPTY_NODE };
-        if self.shape.slots {
-            self.columns.slots.push(u32::MAX);
-        }
-        if self.shape.rewards {
-            self.columns.rewards.resize(self.num_nodes as usize * self.shape.players, 0.0);
-        }
-        if self.shape.returns {
-            self.columns.returns.resize(self.num_nodes as usize * self.shape.players, 0.0);
-        }
+        self.columns.fit(self.shape, self.num_nodes());
         index
     }
 
@@ -482,47 +363,6 @@ impl Tree {
         }
     }
 
-    /// The slot of a node (external worlds).
-    #[must_use]
-    pub fn slot(&self, node: NodeIndex) -> Option<u32> {
-        self.columns.slots.get(node as usize).copied().filter(|&slot| slot != u32::MAX)
-    }
-
-    /// Sets the slot of a node.
-    pub fn set_slot(&mut self, node: NodeIndex, slot: u32) {
-        self.columns.slots[node as usize] = slot;
-    }
-
-    /// The rewards, per player, of the move that led to `node`; empty where there are none.
-    #[inline]
-    #[must_use]
-    pub fn rewards(&self, node: NodeIndex) -> &[f64] {
-        Self::row(&self.columns.rewards, node, self.shape.players)
-    }
-
-    /// Sets the rewards of a node.
-    pub fn set_rewards(&mut self, node: NodeIndex, rewards: &[f64]) {
-        let at = node as usize * self.shape.players;
-        self.columns.rewards[at..at + rewards.len()].copy_from_slice(rewards);
-    }
-
-    /// The returns, per player, of an end; empty in two-player zero-sum games, whose `raw` says it all.
-    #[must_use]
-    pub fn returns(&self, node: NodeIndex) -> &[f64] {
-        Self::row(&self.columns.returns, node, self.shape.players)
-    }
-
-    /// Sets the returns of an end.
-    pub fn set_returns(&mut self, node: NodeIndex, returns: &[f64]) {
-        let at = node as usize * self.shape.players;
-        self.columns.returns[at..at + returns.len()].copy_from_slice(returns);
-    }
-
-    #[inline]
-    fn row(column: &[f64], node: NodeIndex, players: usize) -> &[f64] {
-        column.get(node as usize * players..(node as usize + 1) * players).unwrap_or(&[])
-    }
-
     /// The indices of all nodes.
     pub fn indices(&self) -> std::ops::Range<NodeIndex> {
         0..self.num_nodes
@@ -547,62 +387,6 @@ impl Tree {
         self.stored_edges = mark.stored_edges;
         self.root_visits = mark.root_visits;
         self.positions = mark.positions;
-        let nodes = mark.num_nodes as usize;
-        self.columns.slots.truncate(nodes);
-        self.columns.rewards.truncate(nodes * self.shape.players);
-        self.columns.returns.truncate(nodes * self.shape.players);
-    }
-
-    /// A new tree whose root is `node` of this one, with all below it; `kept[old] = new` index, `u32::MAX` where dropped.
-    #[must_use]
-    pub fn transplant(&self, node: NodeIndex) -> (Self, Vec<NodeIndex>) {
-        let mut new = Self::new(self.shape);
-        let mut kept = vec![u32::MAX; self.num_nodes()];
-        new.copy_node(self, node);
-        kept[node as usize] = ROOT;
-        let mut queue = vec![node];
-        let mut next = 0;
-        while next < queue.len() {
-            let old = queue[next];
-            next += 1;
-            let header = *self.node(old);
-            let old_edges = self.edges(&header);
-            new.add_edges(kept[old as usize], old_edges.actions);
-            let first = new.node(kept[old as usize]).first_edge;
-            for (offset, link) in old_edges.links.iter().enumerate() {
-                let edge = first + offset as u32;
-                let mut new_link = *link;
-                if let Some(child) = link.child() {
-                    let index = new.copy_node(self, child);
-                    kept[child as usize] = index;
-                    queue.push(child);
-                    new_link = new_link.with_child(index);
-                }
-                new.set_edge(edge, old_edges.visits[offset], old_edges.sums[offset], new_link);
-                let (block, at) = new.place_mut(edge);
-                block.priors[at] = old_edges.priors[offset];
-            }
-            let opened = header.opened;
-            new.node_mut(kept[old as usize]).opened = opened;
-            new.positions += u32::from(opened);
-        }
-        (new, kept)
-    }
-
-    /// Copies the header and columns of `old` in `from`, without edges.
-    fn copy_node(&mut self, from: &Self, old: NodeIndex) -> NodeIndex {
-        let header = *from.node(old);
-        let index = self.add_node(header.to_play, header.forced_depth_left);
-        *self.node_mut(index) = Node { first_edge: 0, num_edges: 0, opened: 0, ..header };
-        if let Some(slot) = from.slot(old) {
-            self.set_slot(index, slot);
-        }
-        if self.shape.rewards {
-            self.set_rewards(index, from.rewards(old));
-        }
-        if self.shape.returns {
-            self.set_returns(index, from.returns(old));
-        }
-        index
+        self.columns.fit(self.shape, self.num_nodes());
     }
 }

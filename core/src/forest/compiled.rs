@@ -1,0 +1,62 @@
+//! Forests of compiled games: the engine holds the states.
+
+use super::Forest;
+use crate::error::Error;
+use crate::expand;
+use crate::game::Game;
+use crate::search::TreeSearch;
+use crate::tree::Tree;
+use crate::world::Compiled;
+
+impl<G: Game> Forest<Compiled<G>> {
+    /// Plants a tree for `state`.
+    ///
+    /// # Errors
+    /// `Error::GameOver` if the game is over there.
+    pub fn plant(&mut self, state: G, key: u64) -> Result<(), Error> {
+        let tree = self.fresh(&state)?;
+        self.trees.push(TreeSearch::new(tree, state, key));
+        Ok(())
+    }
+
+    fn fresh(&self, state: &G) -> Result<Tree, Error> {
+        if state.outcome().is_some() {
+            return Err(Error::GameOver("the game is over in this state: there is nothing to search".into()));
+        }
+        let mut tree = Tree::new(self.parts.shape());
+        expand::root::<Compiled<G>>(&mut tree, &self.parts, state, &mut Vec::new());
+        Ok(tree)
+    }
+
+    /// Puts `state` in the place of tree `index`, with a new key.
+    ///
+    /// # Errors
+    /// `Error::GameOver` if the game is over there; `Error::InvalidArgument` if there is no such tree.
+    pub fn reset(&mut self, index: usize, state: G, key: u64) -> Result<(), Error> {
+        let tree = self.fresh(&state)?;
+        *self.tree_mut(index)? = TreeSearch::new(tree, state, key);
+        Ok(())
+    }
+
+    /// Plays `action` at the root of tree `index`, keeping what is known below it.
+    ///
+    /// # Errors
+    /// `Error::InvalidAction` if it is not legal there, `Error::GameOver` if it ends the game.
+    pub fn advance(&mut self, index: usize, action: u16) -> Result<(), Error> {
+        let mut next = self.tree(index)?.walker.root.clone();
+        if !next.is_legal(action) {
+            return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
+        }
+        next.play(action);
+        let fresh = self.fresh(&next)?;
+        self.advance_with(index, action, |_, _| (fresh, 0))?;
+        self.tree_mut(index)?.walker.root = next;
+        Ok(())
+    }
+
+    /// The position of each waiting leaf, in the order of `waiting`.
+    pub fn waiting_states(&self) -> Vec<&G> {
+        let leaves = self.trees.iter().flat_map(|tree| tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()));
+        leaves.map(|leaf| &leaf.state).collect()
+    }
+}

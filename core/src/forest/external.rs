@@ -1,0 +1,146 @@
+//! Forests of worlds outside: positions are slots, and the world's word on them is checked before it is believed.
+
+use super::Forest;
+use crate::error::Error;
+use crate::gather::Answer;
+use crate::search::TreeSearch;
+use crate::tree::{Tree, ROOT};
+use crate::world::External;
+
+impl Forest<External> {
+    /// Plants a tree for a position outside, whose legal actions and mover are given; its slot.
+    ///
+    /// # Errors
+    /// `Error::GameContract` if `legal` is not a set of actions.
+    pub fn plant(&mut self, to_play: u8, legal: &[u16], key: u64) -> Result<u32, Error> {
+        let (tree, slot) = self.fresh(to_play, legal)?;
+        self.trees.push(TreeSearch::new(tree, (), key));
+        Ok(slot)
+    }
+
+    fn fresh(&mut self, to_play: u8, legal: &[u16]) -> Result<(Tree, u32), Error> {
+        self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("at the root {text}")))?;
+        let slot = self.slots.take();
+        let mut tree = Tree::new(self.parts.shape());
+        let root = tree.add_node(to_play, self.parts.forced_depth);
+        tree.add_edges(root, legal);
+        tree.set_slot(root, slot);
+        Ok((tree, slot))
+    }
+
+    fn check_position(&self, to_play: u8, legal: &[u16]) -> Result<(), String> {
+        if usize::from(to_play) >= self.parts.players {
+            return Err(format!("to_play is {to_play}: it must be from 0 to {}", self.parts.players - 1));
+        }
+        if legal.is_empty() {
+            return Err("legal_actions() is empty although the game is not over".into());
+        }
+        if let Some(action) = legal.iter().find(|&&action| usize::from(action) >= self.parts.num_actions) {
+            return Err(format!("legal_actions() has {action}: actions must be below num_actions = {}", self.parts.num_actions));
+        }
+        let mut sorted = legal.to_vec();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("legal_actions() has {} twice", pair[0]));
+        }
+        Ok(())
+    }
+
+    /// Puts another position in the place of tree `index`: its slot and the slots released.
+    ///
+    /// # Errors
+    /// As `plant`; `Error::InvalidArgument` if there is no such tree.
+    pub fn reset(&mut self, index: usize, to_play: u8, legal: &[u16], key: u64) -> Result<(u32, Vec<u32>), Error> {
+        let old = self.tree(index)?.snapshot();
+        let (tree, slot) = self.fresh(to_play, legal)?;
+        *self.tree_mut(index)? = TreeSearch::new(tree, (), key);
+        let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
+        self.slots.give_back(&released);
+        Ok((slot, released))
+    }
+
+    /// The slot of the position at the root of tree `index`.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` if there is no such tree.
+    pub fn root_slot(&self, index: usize) -> Result<u32, Error> {
+        Ok(self.tree(index)?.tree().slot(ROOT).unwrap_or(u32::MAX))
+    }
+
+    /// The slot of the position behind `action` at the root of tree `index`, if it has been looked at.
+    ///
+    /// # Errors
+    /// `Error::InvalidAction` if the root has no such move.
+    pub fn child_slot(&self, index: usize, action: u16) -> Result<Option<u32>, Error> {
+        let tree = self.tree(index)?.tree();
+        let edges = tree.edges(tree.node(ROOT));
+        let place = edges.actions.iter().position(|&a| a == action);
+        let place = place.ok_or_else(|| Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")))?;
+        Ok(edges.links[place].child().and_then(|child| tree.slot(child)))
+    }
+
+    /// Plays `action` at the root of tree `index`. Where nothing is known below it, a fresh tree is planted from `to_play` and `legal`:
+    /// the slot of the new root, and the slots released.
+    ///
+    /// # Errors
+    /// As `plant` and `child_slot`.
+    pub fn advance(&mut self, index: usize, action: u16, to_play: u8, legal: &[u16]) -> Result<(u32, Vec<u32>), Error> {
+        self.child_slot(index, action)?;
+        self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("after action {action} {text}")))?;
+        let released = self.advance_with(index, action, |parts, slots| {
+            let slot = slots.take();
+            let mut tree = Tree::new(parts.shape());
+            let root = tree.add_node(to_play, parts.forced_depth);
+            tree.add_edges(root, legal);
+            tree.set_slot(root, slot);
+            (tree, slot)
+        })?;
+        Ok((self.root_slot(index)?, released))
+    }
+
+    /// Takes the outside's word on the rows `gather` returned, in their order. A wrong word leaves the forest as it was.
+    ///
+    /// # Errors
+    /// `Error::GameContract` names the row and what is wrong; `Error::Usage` if the number of answers is.
+    pub fn step(&mut self, answers: &[Answer<'_>]) -> Result<(), Error> {
+        if answers.len() != self.stepping.len() {
+            return Err(Error::Usage(format!("step has {} answers for {} rows", answers.len(), self.stepping.len())));
+        }
+        for (row, answer) in answers.iter().enumerate() {
+            self.check_answer(answer).map_err(|text| Error::GameContract(format!("row {row}: {text}")))?;
+        }
+        for (row, answer) in std::mem::take(&mut self.stepping).into_iter().zip(answers) {
+            let (grown, walker) = self.trees[row.tree as usize].parts_mut();
+            walker.step(grown, &self.parts, *answer);
+        }
+        Ok(())
+    }
+
+    fn check_answer(&self, answer: &Answer<'_>) -> Result<(), String> {
+        let players = self.parts.players;
+        let finite = |name: &str, numbers: &[f64]| {
+            if numbers.len() != players {
+                return Err(format!("{name} has {} numbers: one for each of the {players} players is right", numbers.len()));
+            }
+            match numbers.iter().find(|number| !number.is_finite()) {
+                Some(number) => Err(format!("{name} has {number}: every number must be finite")),
+                None => Ok(()),
+            }
+        };
+        if self.parts.has_rewards {
+            finite("rewards()", answer.rewards)?;
+        }
+        let Some(returns) = answer.returns else { return self.check_position(answer.to_play, answer.legal) };
+        finite("returns()", returns)?;
+        if usize::from(answer.to_play) >= players {
+            return Err(format!("to_play is {}: it must be from 0 to {}", answer.to_play, players - 1));
+        }
+        let sum: f64 = returns.iter().sum();
+        if self.parts.zero_sum && !self.parts.has_rewards && sum.abs() > 1e-9 {
+            return Err(format!(
+                "returns() is {returns:?}, which sums to {sum}: a zero-sum game's sum to 0 (set zero_sum = False if this one is not)"
+            ));
+        }
+        Ok(())
+    }
+}
