@@ -15,9 +15,11 @@ pub fn to_python(error: Error) -> PyErr {
         Error::Usage(_) => "UsageError",
     };
     let text = error.to_string();
-    Python::attach(|py| match py.import("ponderosa.errors").and_then(|module| module.getattr(name)).and_then(|class| class.call1((text,))) {
-        Ok(exception) => PyErr::from_value(exception),
-        Err(broken) => broken,
+    Python::attach(|py| {
+        match py.import("ponderosa.errors").and_then(|module| module.getattr(name)).and_then(|class| class.call1((text,))) {
+            Ok(exception) => PyErr::from_value(exception),
+            Err(broken) => broken,
+        }
     })
 }
 

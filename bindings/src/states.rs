@@ -33,7 +33,9 @@ pub fn playout_policy(name: &str) -> PyResult<PlayoutPolicy> {
     match name {
         "random" => Ok(PlayoutPolicy::Random),
         "decisive" => Ok(PlayoutPolicy::Decisive),
-        _ => Err(Error::InvalidArgument(format!("playout_policy {name:?} is unknown: \"random\" and \"decisive\" are compiled"))).or_python(),
+        _ => {
+            Err(Error::InvalidArgument(format!("playout_policy {name:?} is unknown: \"random\" and \"decisive\" are compiled"))).or_python()
+        }
     }
 }
 
