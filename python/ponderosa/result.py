@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,25 @@ from numpy.typing import NDArray
 from ponderosa import _core, check
 from ponderosa.game import GameInfo, move_text
 from ponderosa.node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class MoveStatistics:
+    """What was found out about one move at the root; `q` and `proven` are for the player who would make it."""
+
+    action: int
+    move: str
+    visits: int
+    share: float
+    """Its share of all visits."""
+    prior: float
+    q: float
+    """Its value, exact where proven; NaN where it was never tried."""
+    proven: int | None
+    distance: int | None
+    """Plies to the end, this move included, where a result is proven."""
+    pv: tuple[str, ...]
+    """The line expected if it is played."""
 
 
 class SearchResult:
@@ -71,13 +91,41 @@ class SearchResult:
 
     @cached_property
     def pv(self) -> list[str]:
-        """The line expected after `action`, as people write it."""
+        """The line expected, beginning with `move`, as people write it."""
+        return self._line(self._place)
+
+    def _line(self, place: int) -> list[str]:
         texts = []
         state = self._state
-        for action in self._view.principal_variation(self._place):
+        for action in self._view.principal_variation(place):
             texts.append(move_text(state, action))
             state = state.play(action)
         return texts
+
+    @cached_property
+    def moves(self) -> list[MoveStatistics]:
+        """Statistics of every move at the root, the most visited first."""
+        root = self.root
+        total = max(int(self.visits.sum()), 1)
+        rows = []
+        for place, action in enumerate(self._actions.tolist()):
+            child = root.children.get(action)
+            flip = -1 if child is not None and child.to_play != root.to_play else 1
+            proven = None if child is None or child.proven is None else flip * child.proven
+            rows.append(
+                MoveStatistics(
+                    action=action,
+                    move=move_text(self._state, action),
+                    visits=int(self.visits[action]),
+                    share=int(self.visits[action]) / total,
+                    prior=1.0 / len(self._actions) if child is None else child.prior,
+                    q=float(self.q[action]),
+                    proven=proven,
+                    distance=None if child is None or child.distance is None else child.distance + 1,
+                    pv=tuple(self._line(place)),
+                )
+            )
+        return sorted(rows, key=lambda row: -row.visits)
 
     @cached_property
     def root(self) -> Node:
