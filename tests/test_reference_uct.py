@@ -71,7 +71,7 @@ def check_tree(result: Result) -> None:
 
 
 def check_proofs(root: MCTSNode) -> None:
-    """Every proven node has its exact value; its distance is that of a line that exists.
+    """Every proven node has its exact value, and a distance that some line of play has.
 
     With forced moves only the value is exact: a move that loses by itself is kept and one that lets the opponent win
     is dropped, so a lost node may count one ply too few.
@@ -83,10 +83,9 @@ def check_proofs(root: MCTSNode) -> None:
         assert node.proven == value
         if root.forced_depth_left > 0:
             continue
-        if value == 1:
-            assert node.distance >= plies  # no win is shorter than the shortest
-        if value == -1:
-            assert node.distance <= plies  # no defence is longer than the longest
+        # A proof stops at the first win it finds, which need not be the shortest; so no distance is below the exact
+        # one. A draw needs all moves, so its distance is exact.
+        assert node.distance == plies if value == 0 else node.distance >= plies
 
 
 options = st.fixed_dictionaries(
@@ -324,6 +323,24 @@ def play_out_the_answer(state: TabularState, result: Result) -> None:
 def test_shortest_known_win_and_longest_known_defence(seed: int, order: Any) -> None:
     state = TabularGame(seed, turn_order=order, depth=(1, 6), branching=(1, 4)).start()
     play_out_the_answer(state, MCTS(5000, seed=seed).run(state))
+
+
+def test_the_shortest_of_several_wins() -> None:
+    # Searching stops at the first proof, so two wins at once arise only by hand: one of 3 plies, one of 1.
+    search = MCTS()
+    tree = search.tree(Tree2("n0", {"slow": long_way(1, 2, WIN), "quick": WIN, "slower": long_way(1, 4, WIN)}))
+    root = tree.root
+    random = Random(1, PLAYOUT)
+    children = {child.action: child for child in (root.expand(random) for _ in range(3))}
+    for action, distance in ((0, 2), (1, 0), (2, 4)):
+        child = children[action]
+        child.visit_count = 1 + distance
+        child.proven, child.distance = -1, distance  # for player 1, who is to move there
+        assert child.to_play == 1
+    search._prove_ancestors(children[2])
+    assert (root.proven, root.distance) == (1, 1)
+    assert search._best_action(tree) == 1
+    assert search.result(tree).policy == {0: 0.0, 1: 1.0, 2: 0.0}
 
 
 @settings(max_examples=100, deadline=None)
