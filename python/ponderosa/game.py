@@ -103,6 +103,8 @@ def describe(state: Any) -> GameInfo:
     compiled = COMPILED.get(type(state))
     if compiled is not None:
         return GameInfo(compiled, True, state.num_actions, 2, True, False)
+    if isinstance(state, type):
+        raise InvalidArgumentError(f"{state.__name__} is a class, not a game state: call it to get a starting state")
     missing = [name for name in REQUIRED if not _has(state, name)]
     if missing:
         raise InvalidArgumentError(
@@ -157,8 +159,8 @@ def play(state: Any, action: int, info: GameInfo) -> Any:
         raise GameContractError(
             f"{info.name}.play({action}) raised {type(error).__name__} although the action is in legal_actions(): {error}"
         ) from error
-    if after is None:
-        raise GameContractError(f"{info.name}.play({action}) returned None: it must return the new state")
+    if not _has(after, "is_terminal"):
+        raise GameContractError(f"{info.name}.play({action}) returned {after!r}: it must return the new state")
     return after
 
 

@@ -120,7 +120,7 @@ class Search(ABC):
         """The action to play (seed 0's `search`)."""
         tau = self.default_temperature if temperature is None else temperature
         [result] = self.run([state], temperature=tau, add_noise=add_noise)
-        return result.action
+        return int(result.action)
 
     def get_policy(
         self, state: Any, temperature: float | None = None, add_noise: bool = False
