@@ -40,6 +40,8 @@ STARTS = [
     "7k/7p/8/8/8/8/P7/K7 w - - 60 80",
     "rnbqkbnr/pppp1ppp/8/8/4pP2/8/PPPPP1PP/RNBQKBNR b KQkq f3 0 3",
     "3k4/8/8/8/1b5b/8/3P1P2/4K3 w - - 0 1",
+    "7k/8/2N1N3/1N3N2/8/1N3N2/2N1N3/K7 w - - 0 1",  # SAN must name the whole square
+    "1k6/8/8/8/4Q2Q/K7/8/7Q w - - 0 1",
 ]
 
 
@@ -109,24 +111,27 @@ def test_rules_agree_with_python_chess() -> None:
 
 def test_moves_agree_with_python_chess() -> None:
     """SAN both ways, captures, checks, and the numbers of moves: on every eighth position, as python-chess is slow."""
-    seen = 0
+    seen = sum(check_moves(Chess(fen), chess.Board(fen)) for fen in STARTS)
     for number, (state, board) in enumerate(random_games(200, 2, 100)):
-        if number % 8:
-            continue
-        legal = state.legal_actions()
-        assert len(set(legal)) == len(legal)
-        for action in legal:
-            assert 0 <= action < 4672
-            move = chess.Move.from_uci(state.action_to_string(action))
-            san = state.san(action)
-            assert san == board.san(move)
-            assert state.parse_action(san) == action
-            assert state.parse_action(move.uci()) == action
-            assert state.is_capture(action) == board.is_capture(move)
-            assert state.gives_check(action) == board.gives_check(move)
-            assert action == move_index(move, board.turn)
-            seen += 1
+        if number % 8 == 0:
+            seen += check_moves(state, board)
     assert seen > 30_000
+
+
+def check_moves(state: Chess, board: chess.Board) -> int:
+    legal = state.legal_actions()
+    assert len(set(legal)) == len(legal)
+    for action in legal:
+        assert 0 <= action < 4672
+        move = chess.Move.from_uci(state.action_to_string(action))
+        san = state.san(action)
+        assert san == board.san(move)
+        assert state.parse_action(san) == action
+        assert state.parse_action(move.uci()) == action
+        assert state.is_capture(action) == board.is_capture(move)
+        assert state.gives_check(action) == board.gives_check(move)
+        assert action == move_index(move, board.turn)
+    return len(legal)
 
 
 def move_index(move: chess.Move, white: bool) -> int:
