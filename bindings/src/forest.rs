@@ -5,17 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-use numpy::{IntoPyArray, PyArray1, PyArray4, PyArrayMethods, PyReadonlyArrayDyn};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use ponderosa_core::error::Error;
 use ponderosa_core::eval::Leaf;
 use ponderosa_core::forest::{Forest as CoreForest, Row};
 use ponderosa_core::game::{unpack_observation, Game};
 use ponderosa_core::games::{chess, connect_four, othello, tic_tac_toe};
 use ponderosa_core::gather::Answer;
+use ponderosa_core::noise::Noise;
 use ponderosa_core::parts::Parts;
+use ponderosa_core::policy::{Policy, PolicyKind};
 use ponderosa_core::probe::minimax::{minimax, Verdict};
 use ponderosa_core::random::tree_key;
-use ponderosa_core::score::Score;
+use ponderosa_core::score::{Fpu, ParentVisits, Score};
 use ponderosa_core::world::{Compiled, External};
 use pyo3::prelude::*;
 
@@ -104,6 +106,20 @@ fn compiled_observations<'py, G: Game>(py: Python<'py>, forest: &CoreForest<Comp
     Ok(array)
 }
 
+type Packed<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>);
+
+fn compiled_packed<'py, G: Game>(py: Python<'py>, forest: &CoreForest<Compiled<G>>) -> PyResult<Packed<'py>> {
+    let states = forest.waiting_states();
+    let planes = PyArray2::zeros(py, [states.len(), G::PLANES], false);
+    let scalars = PyArray2::zeros(py, [states.len(), G::SCALARS], false);
+    let (mut plane_rows, mut scalar_rows) = (planes.readwrite(), scalars.readwrite());
+    let rows = plane_rows.as_slice_mut()?.chunks_exact_mut(G::PLANES).zip(scalar_rows.as_slice_mut()?.chunks_exact_mut(G::SCALARS));
+    for (state, (planes, scalars)) in states.iter().zip(rows) {
+        state.pack_observation(planes, scalars);
+    }
+    Ok((planes, scalars))
+}
+
 /// Many trees of one game, searched together.
 #[pyclass(frozen, module = "ponderosa._core")]
 pub struct Forest {
@@ -127,12 +143,16 @@ impl Forest {
 impl Forest {
     /// `game` is the name of a compiled game, or "external"; the rest are the parts of the search.
     #[new]
-    #[pyo3(signature = (game, *, c_param, leaf, playout_policy, max_depth, solve, in_flight, forced_depth, early_stop, trace,
+    #[pyo3(signature = (game, *, score, exploration, fpu, fpu_parent, parent_visits, leaf, playout_policy, max_depth, solve, in_flight, forced_depth, early_stop, trace,
                         num_players, zero_sum, has_rewards, num_actions, max_nodes, max_bytes, threads))]
     #[expect(clippy::too_many_arguments, reason = "the parts of a search, by name")]
     fn new(
         game: &str,
-        c_param: f64,
+        score: &str,
+        exploration: f64,
+        fpu: f64,
+        fpu_parent: bool,
+        parent_visits: &str,
         leaf: &str,
         playout_policy: &str,
         max_depth: Option<u32>,
@@ -156,6 +176,17 @@ impl Forest {
             "outside" => Leaf::Outside { policy, max_depth: max_depth.unwrap_or(0) },
             _ => return Err(Error::InvalidArgument(format!("leaf {leaf:?} is unknown: \"playout\", \"zero\" or \"outside\""))).or_python(),
         };
+        let parent_visits = match parent_visits {
+            "node" => ParentVisits::Node,
+            "edges" => ParentVisits::Edges,
+            _ => return Err(Error::InvalidArgument(format!("parent_visits {parent_visits:?} is unknown: \"node\" or \"edges\""))).or_python(),
+        };
+        let fpu = if fpu_parent { Fpu::Parent(fpu) } else { Fpu::Constant(fpu) };
+        let score = match score {
+            "ucb1" => Score::Ucb1 { c_param: exploration },
+            "puct" => Score::Puct { c_puct: exploration, fpu, parent_visits },
+            _ => return Err(Error::InvalidArgument(format!("score {score:?} is unknown: \"ucb1\" or \"puct\""))).or_python(),
+        };
         let max_legal = match game {
             "tic_tac_toe" => tic_tac_toe::TicTacToe::MAX_LEGAL,
             "connect_four" => connect_four::ConnectFour::MAX_LEGAL,
@@ -164,7 +195,7 @@ impl Forest {
             _ => num_actions,
         };
         let parts = Parts {
-            score: Score::Ucb1 { c_param },
+            score,
             leaf,
             solve,
             in_flight,
@@ -342,12 +373,44 @@ impl Forest {
         Ok(each!(&*inner, forest => forest.batch_can_grow()))
     }
 
-    /// Backs up the values of the waiting rows and closes the batch.
-    fn apply(&self, py: Python<'_>, values: PyReadonlyArrayDyn<'_, f64>) -> PyResult<()> {
+    /// The legal actions of the waiting leaves: where each row begins, and the actions.
+    fn waiting_legal<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyArray1<usize>>, Bound<'py, PyArray1<u16>>)> {
+        let inner = self.lock()?;
+        let (offsets, actions) = each!(&*inner, forest => forest.waiting_legal());
+        Ok((offsets.into_pyarray(py), actions.into_pyarray(py)))
+    }
+
+    /// The observations of the waiting leaves, packed: bit planes uint64 [rows, planes], and the constants of scalar planes.
+    fn waiting_packed<'py>(&self, py: Python<'py>) -> PyResult<Packed<'py>> {
+        each_compiled!(&*self.lock()?, forest, _Class => compiled_packed(py, forest))
+    }
+
+    /// Mixes Dirichlet noise into the root's priors of tree `index` before its next descent; epsilon 0 takes it out.
+    fn set_noise(&self, index: usize, alpha: f64, spread: bool, epsilon: f64) -> PyResult<()> {
+        let wanted = (epsilon > 0.0).then_some(Noise { alpha, spread, epsilon });
+        each!(&mut *self.lock()?, forest => forest.set_noise(index, wanted).or_python())
+    }
+
+    /// Backs up the values of the waiting rows, gives their moves priors, and closes the batch. `policy` has a number for
+    /// every action of a row, or for the legal ones alone, row after row (one dimension); None makes them even.
+    #[pyo3(signature = (policy, values, probabilities = false))]
+    fn apply(
+        &self,
+        py: Python<'_>,
+        policy: Option<PyReadonlyArrayDyn<'_, f32>>,
+        values: PyReadonlyArrayDyn<'_, f64>,
+        probabilities: bool,
+    ) -> PyResult<()> {
         let mut inner = self.lock()?;
-        let values: Vec<f64> = values.as_array().iter().copied().collect();
+        let values = values.as_slice()?;
+        let kind = if probabilities { PolicyKind::Probabilities } else { PolicyKind::Logits };
+        let policy = match &policy {
+            None => Policy::Even,
+            Some(array) if array.shape().len() == 1 => Policy::Legal(array.as_slice()?, kind),
+            Some(array) => Policy::Dense(array.as_slice()?, kind),
+        };
         let guard = &mut *inner;
-        py.detach(|| each!(guard, forest => forest.apply(&values))).or_python()
+        py.detach(|| each!(guard, forest => forest.apply(policy, values))).or_python()
     }
 
     /// Takes back the batch under way: the slots released.

@@ -105,6 +105,12 @@ impl TreeView {
         (proven != UNPROVEN).then_some(proven)
     }
 
+    /// The priors of the root without noise, by action; empty where there is no noise.
+    #[getter]
+    fn clean_priors(&self) -> Vec<(u16, f32)> {
+        self.tree.clean_priors.clone()
+    }
+
     /// N of the root.
     #[getter]
     fn root_visits(&self) -> u32 {

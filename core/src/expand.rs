@@ -11,6 +11,21 @@ pub fn root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State, legal: &
     legal_edges::<W>(tree, state, root, legal);
 }
 
+/// Makes the node and edges of a new leaf of a compiled world, whose moves will get priors.
+pub fn leaf<W: World>(tree: &mut Tree, state: &W::State, edge: EdgeIndex, parent: NodeIndex, legal: &mut Vec<u16>) -> NodeIndex {
+    let node = tree.add_node(W::to_play(state), tree.node(parent).forced_depth_left.saturating_sub(1));
+    tree.set_child(edge, node);
+    legal_edges::<W>(tree, state, node, legal);
+    node
+}
+
+/// Gives every move of a node the same prior.
+pub fn even_priors(tree: &mut Tree, node: NodeIndex) {
+    let priors = tree.priors_mut(node);
+    let even = (1.0 / priors.len() as f64) as f32;
+    priors.fill(even);
+}
+
 /// Makes the node of a leaf that is visited again (UCT keeps no node for a leaf visited once: on a wide game, most are).
 /// Its raw value is what the one visit brought, turned to the player to move.
 pub fn second_visit<W: World>(

@@ -6,10 +6,10 @@ use crate::error::Error;
 use crate::expand;
 use crate::parts::{Parts, MAX_ENDS_PER_GATHER};
 use crate::random::fold;
-use crate::search::{Pending, Stop, Walker};
+use crate::search::{Pending, Stop, Walker, ROOT_EVALUATION};
 use crate::select::{descend, Reached};
 use crate::trace::TraceRow;
-use crate::tree::Tree;
+use crate::tree::{NodeIndex, Tree, ROOT};
 use crate::world::World;
 
 /// What the outside says of one position (external worlds).
@@ -29,7 +29,14 @@ impl<W: World> Walker<W> {
     /// Gathers until the batch is full: `in_flight` leaves, no more simulations wanted, or a leaf met that is under way already.
     /// External worlds gather one leaf at a time, because only `step` can say whether the game is over there.
     pub fn gather(&mut self, tree: &mut Tree, parts: &Parts) {
+        self.settle_root(tree, parts);
         self.journal.begin(tree, self.simulations);
+        if parts.evaluates_root() && tree.root_visits == 0 {
+            if self.pending.is_empty() {
+                self.wait_for_root(tree);
+            }
+            self.full_batch = true;
+        }
         while !self.full_batch {
             if self.pending.len() >= parts.in_flight as usize || self.ends >= MAX_ENDS_PER_GATHER || !self.wants_more(tree, parts) {
                 self.full_batch = true;
@@ -47,21 +54,36 @@ impl<W: World> Walker<W> {
                 }
                 Reached::New => {
                     if W::EXTERNAL {
-                        self.wait(tree, key);
+                        self.wait(tree, key, None);
                         return;
                     }
                     if let Some(node) = self.land(tree, parts) {
                         self.ends += 1;
                         self.back_up_exact(tree, parts, node);
                     } else {
-                        self.wait(tree, key);
+                        let node = self.expand_leaf(tree, parts);
+                        self.wait(tree, key, node);
                     }
                 }
             }
         }
     }
 
-    fn wait(&mut self, tree: &mut Tree, key: u64) {
+    /// The root waits to be evaluated: a leaf at the end of an empty path.
+    fn wait_for_root(&mut self, tree: &Tree) {
+        self.pending.push(Pending {
+            path: Vec::new(),
+            state: self.root.clone(),
+            simulation: ROOT_EVALUATION,
+            key: fold(self.key, ROOT_EVALUATION),
+            node: Some(ROOT),
+            slot: tree.slot(ROOT).unwrap_or(u32::MAX),
+            value: None,
+            trace: Vec::new(),
+        });
+    }
+
+    fn wait(&mut self, tree: &mut Tree, key: u64, node: Option<NodeIndex>) {
         for step in &self.descent.path {
             tree.fly(step.edge, 1);
         }
@@ -70,7 +92,7 @@ impl<W: World> Walker<W> {
             state: self.descent.state.clone(),
             simulation: self.simulations + self.pending.len() as u64,
             key,
-            node: None,
+            node,
             slot: u32::MAX,
             value: None,
             trace: std::mem::take(&mut self.descent.trace),
@@ -110,26 +132,38 @@ impl<W: World> Walker<W> {
     }
 
     /// Backs up one value per player for each waiting leaf, in order, and closes the batch. `values` holds
-    /// `players` numbers a leaf. Nothing here can fail: what comes from outside is checked before.
-    pub fn apply(&mut self, tree: &mut Tree, parts: &Parts, values: &[f64]) {
+    /// `players` numbers a leaf, `priors` one a legal move of each leaf (none: they are even).
+    /// Nothing here can fail: what comes from outside is checked before.
+    pub fn apply(&mut self, tree: &mut Tree, parts: &Parts, values: &[f64], mut priors: &[f32]) {
         let mut leaves = std::mem::take(&mut self.pending);
         for (leaf, row) in leaves.drain(..).zip(values.chunks_exact(parts.players)) {
             for step in &leaf.path {
                 tree.fly(step.edge, -1);
             }
-            if parts.trace {
+            let is_root = leaf.path.is_empty();
+            if parts.trace && !is_root {
                 self.trace.push(TraceRow { simulation: leaf.simulation, steps: leaf.trace, values: row.to_vec() });
             }
             if let Some(node) = leaf.node {
                 let header = tree.node_mut(node);
                 header.raw = row[header.to_play as usize];
+                if parts.score.uses_priors() {
+                    let own = tree.priors_mut(node);
+                    if priors.is_empty() {
+                        expand::even_priors(tree, node);
+                    } else {
+                        let (these, rest) = priors.split_at(own.len());
+                        own.copy_from_slice(these);
+                        priors = rest;
+                    }
+                }
             }
             if parts.is_plain() {
                 backup::zero_sum(tree, &leaf.path, row[0]);
             } else {
                 backup::per_player(tree, &leaf.path, &mut row.to_vec());
             }
-            self.simulations += 1;
+            self.simulations += u64::from(!is_root);
         }
         self.pending = leaves;
         self.close();
@@ -179,7 +213,7 @@ impl<W: World> Walker<W> {
                 });
             }
             let values: Vec<f64> = self.pending.iter().flat_map(|leaf| [leaf.value.unwrap_or(0.0), -leaf.value.unwrap_or(0.0)]).collect();
-            self.apply(tree, parts, &values);
+            self.apply(tree, parts, &values, &[]);
         }
     }
 }

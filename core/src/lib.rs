@@ -15,7 +15,9 @@ pub mod probe;
 pub mod score;
 pub mod trace;
 
+pub mod noise;
 pub mod parts;
+pub mod policy;
 
 pub mod backup;
 pub mod expand;

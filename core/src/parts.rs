@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::eval::Leaf;
-use crate::score::Score;
+use crate::score::{Fpu, Score};
 use crate::tree::Shape;
 
 /// Everything that makes one search differ from another.
@@ -55,6 +55,15 @@ impl Parts {
                 return refuse(format!("c_param must be a finite number of at least 0, not {c_param}"));
             }
             Score::Ucb1 { .. } => {}
+            Score::Puct { c_puct, fpu, .. } => {
+                if !(c_puct.is_finite() && c_puct >= 0.0) {
+                    return refuse(format!("c_puct must be a finite number of at least 0, not {c_puct}"));
+                }
+                let (Fpu::Constant(number) | Fpu::Parent(number)) = fpu;
+                if !number.is_finite() {
+                    return refuse(format!("fpu must be a finite number, not {number}"));
+                }
+            }
         }
         if self.in_flight == 0 || self.in_flight > u32::from(u16::MAX) {
             return refuse(format!("in_flight must be from 1 to 65535, not {}", self.in_flight));
@@ -69,6 +78,13 @@ impl Parts {
             return refuse("forced_depth needs a zero-sum game of two players without rewards".into());
         }
         Ok(())
+    }
+
+    /// Whether the root must be evaluated before the first descent.
+    #[inline]
+    #[must_use]
+    pub fn evaluates_root(&self) -> bool {
+        self.score.uses_priors()
     }
 
     /// A two-player zero-sum game without rewards: one number says what a position is worth to everybody.

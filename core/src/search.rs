@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use crate::backup::{self, Step};
+use crate::eval::Leaf;
 use crate::expand;
 use crate::journal::Journal;
+use crate::noise::Noise;
 use crate::parts::Parts;
 use crate::random::fold;
 use crate::select::{descend, Descent, Reached};
@@ -17,6 +19,9 @@ pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Simulations between two questions whether to stop.
 const SIMULATIONS_PER_CHECK: u64 = 16;
+
+/// The number under which the evaluation of the root draws its random numbers.
+pub const ROOT_EVALUATION: u64 = u64::MAX;
 
 /// One tree and what it takes to search it.
 #[derive(Clone, Debug)]
@@ -38,7 +43,7 @@ pub struct Pending<S> {
     pub simulation: u64,
     /// The key of its simulation's random numbers.
     pub key: u64,
-    /// Its node, once the outside has stepped it (external worlds).
+    /// Its node, if it has one already: once the outside has stepped it, or where its moves wait for priors.
     pub node: Option<NodeIndex>,
     /// Its slot (external worlds).
     pub slot: u32,
@@ -67,6 +72,8 @@ pub struct Walker<W: World> {
     pub full_batch: bool,
     /// Ends met in this batch.
     pub ends: u32,
+    /// Noise to be mixed into the root's priors before the next descent.
+    pub noise: Option<Noise>,
     pub(crate) descent: Descent<W::State>,
     pub(crate) journal: Journal,
 }
@@ -85,6 +92,7 @@ impl<W: World> TreeSearch<W> {
             trace: Vec::new(),
             full_batch: false,
             ends: 0,
+            noise: None,
             journal: Journal::default(),
         };
         Self { tree: Arc::new(tree), walker }
@@ -178,6 +186,7 @@ impl<W: World> Walker<W> {
     }
 
     fn run_one_by_one(&mut self, tree: &mut Tree, parts: &Parts, stop: Stop<'_>) {
+        self.settle_root(tree, parts);
         let mut left = SIMULATIONS_PER_CHECK;
         while self.wants_more(tree, parts) {
             self.simulate(tree, parts);
@@ -203,7 +212,12 @@ impl<W: World> Walker<W> {
         if let Some(node) = exact {
             self.back_up_exact(tree, parts, node);
         } else {
+            let node = self.expand_leaf(tree, parts);
             let value = parts.leaf.value::<W>(&mut self.descent.state, key).unwrap_or(0.0);
+            if let Some(node) = node {
+                expand::even_priors(tree, node);
+                set_raw(tree, node, value);
+            }
             backup::zero_sum(tree, &self.descent.path, value);
             if parts.trace {
                 let steps = std::mem::take(&mut self.descent.trace);
@@ -211,6 +225,32 @@ impl<W: World> Walker<W> {
             }
             self.simulations += 1;
         }
+    }
+
+    /// Evaluates the root inside the engine, where the search wants it evaluated and it is not; then mixes in the noise asked for.
+    pub(crate) fn settle_root(&mut self, tree: &mut Tree, parts: &Parts) {
+        if parts.evaluates_root() && tree.root_visits == 0 && !matches!(parts.leaf, Leaf::Outside { .. }) {
+            self.descent.state.clone_from(&self.root);
+            let value = parts.leaf.value::<W>(&mut self.descent.state, fold(self.key, ROOT_EVALUATION)).unwrap_or(0.0);
+            expand::even_priors(tree, ROOT);
+            set_raw(tree, ROOT, value);
+            tree.root_visits = 1;
+        }
+        if tree.root_visits > 0 {
+            if let Some(noise) = self.noise.take() {
+                noise.add(tree, self.key, self.simulations);
+            }
+        }
+    }
+
+    /// At a new position of a compiled world whose moves have priors: makes its node and edges.
+    pub(crate) fn expand_leaf(&mut self, tree: &mut Tree, parts: &Parts) -> Option<NodeIndex> {
+        if !parts.score.uses_priors() {
+            return None;
+        }
+        let last = *self.descent.path.last()?;
+        self.journal.edge(tree, last.edge);
+        Some(expand::leaf::<W>(tree, &self.descent.state, last.edge, last.node, &mut self.descent.legal))
     }
 
     /// At a new position of a compiled world: makes its node if the game is over there.
@@ -245,6 +285,12 @@ impl<W: World> Walker<W> {
         }
         self.simulations += 1;
     }
+}
+
+/// Notes what a node was valued at, given for player 0.
+pub(crate) fn set_raw(tree: &mut Tree, node: NodeIndex, value: f64) {
+    let header = tree.node_mut(node);
+    header.raw = if header.to_play == 0 { value } else { -value };
 }
 
 /// The exact value of a node, per player.

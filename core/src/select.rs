@@ -61,27 +61,26 @@ pub fn descend<W: World>(
     let mut visits = tree.root_visits + flying;
     loop {
         let node = *tree.node(index);
-        let fresh = node.opened < node.num_edges;
-        let edge = if fresh {
-            let edge = node.first_edge + u32::from(node.opened);
-            let other = edge + random.choose(u32::from(node.num_edges - node.opened));
-            journal.node(tree, index);
-            journal.swap(edge, other);
-            tree.swap_untried(edge, other);
-            tree.node_mut(index).opened += 1;
-            tree.positions += 1;
-            edge
-        } else {
-            let context = Context { visits, virtual_loss: !parts.has_rewards };
-            node.first_edge + parts.score.best(tree, &node, context, &mut descent.scores, &mut random) as u32
-        };
-        let action = tree.action(edge);
+        let context = Context { visits, virtual_loss: !parts.has_rewards, all_scores: parts.trace };
+        let place = parts.score.choose(tree, &node, context, &mut descent.scores, &mut random);
+        let fresh = place >= node.opened as usize;
+        let mut edge = node.first_edge + place as u32;
         if parts.trace {
+            let unscored = fresh && parts.score.opens_unscored();
             // Proven losses that were passed over have no score.
             let scored = || tree.edges(&node).actions.iter().copied().zip(descent.scores.iter().copied()).filter(|(_, s)| s.is_finite());
-            let scores = (!fresh).then(|| scored().collect());
-            descent.trace.push(TraceStep { action, scores });
+            descent.trace.push(TraceStep { action: tree.action(edge), scores: (!unscored).then(|| scored().collect()) });
         }
+        if fresh {
+            let first_untried = node.first_edge + u32::from(node.opened);
+            journal.node(tree, index);
+            journal.swap(first_untried, edge);
+            tree.swap_untried(first_untried, edge);
+            edge = first_untried;
+            tree.node_mut(index).opened += 1;
+            tree.positions += 1;
+        }
+        let action = tree.action(edge);
         descent.path.push(Step { node: index, edge, chooser: node.to_play });
         W::play(&mut descent.state, action);
         if fresh {

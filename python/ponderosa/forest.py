@@ -112,7 +112,7 @@ class Forest:
                 while rows > 0 and self._world is not None:
                     self._world.step()
                     rows = core.gather() if core.batch_can_grow() else 0
-                core.apply(self._values())
+                core.apply(None, self._values())
                 if progress is not None:
                     progress(*core.progress())
         except BaseException:

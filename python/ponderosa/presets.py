@@ -74,7 +74,8 @@ class UCT(Search):
         if python_policy is not None:
             leaf = "outside"
         return Settings(
-            c_param=self.c_param,
+            score="ucb1",
+            exploration=self.c_param,
             leaf=leaf,
             evaluator=evaluator,
             playout_policy=named,

@@ -14,8 +14,16 @@ from ponderosa.game import GameInfo
 class Settings:
     """The parts of a search. One sentence per field; the engine gets them by name."""
 
-    c_param: float
-    """Weight of exploration in UCB1."""
+    score: str
+    """The rule that chooses among moves: "ucb1" or "puct"."""
+    exploration: float
+    """Weight of exploration: c_param of UCB1, c_puct of PUCT."""
+    fpu: float = 0.0
+    """PUCT: the value of a move never tried, or with `fpu_parent` what is taken off its parent's."""
+    fpu_parent: bool = False
+    """PUCT: `fpu` is a reduction of the parent's value."""
+    parent_visits: str = "node"
+    """PUCT: what N(s) counts, "node" or "edges"."""
     leaf: str
     """Who values a leaf: "playout" and "zero" inside the engine, "outside" an evaluator."""
     evaluator: Any = None
@@ -55,7 +63,11 @@ class Settings:
         # A Python policy plays its playouts outside, from the leaf itself.
         outside_depth = 0 if self.python_policy is not None else self.max_depth
         return {
-            "c_param": self.c_param,
+            "score": self.score,
+            "exploration": self.exploration,
+            "fpu": self.fpu,
+            "fpu_parent": self.fpu_parent,
+            "parent_visits": self.parent_visits,
             "leaf": self.leaf if info.compiled else "outside",
             "playout_policy": self.playout_policy,
             "max_depth": outside_depth if self.leaf == "outside" else self.max_depth,

@@ -2,10 +2,12 @@
 
 use std::sync::Mutex;
 
+mod apply;
 mod compiled;
 mod external;
 
 use crate::error::Error;
+use crate::noise::{self, Noise};
 use crate::parts::Parts;
 use crate::search::{Pending, Stop, TreeSearch};
 use crate::slots::Slots;
@@ -101,19 +103,25 @@ impl<W: World> Forest<W> {
     }
 
     fn each_in_parallel(&mut self, work: impl Fn(&mut TreeSearch<W>, &Parts) + Sync) {
+        let nothing = vec![(); self.trees.len()];
+        self.each_in_parallel_with(&nothing, |tree, parts, ()| work(tree, parts));
+    }
+
+    /// Works on every tree, each with its own share of `shares`, on as many threads as there are.
+    fn each_in_parallel_with<T: Copy + Sync>(&mut self, shares: &[T], work: impl Fn(&mut TreeSearch<W>, &Parts, T) + Sync) {
         let parts = &self.parts;
         let workers = self.threads.min(self.trees.len());
         if workers <= 1 {
-            self.trees.iter_mut().for_each(|tree| work(tree, parts));
+            self.trees.iter_mut().zip(shares).for_each(|(tree, &share)| work(tree, parts, share));
             return;
         }
-        let queue = Mutex::new(self.trees.iter_mut());
+        let queue = Mutex::new(self.trees.iter_mut().zip(shares));
         std::thread::scope(|scope| {
             for _ in 0..workers {
                 scope.spawn(|| {
                     // A poisoned lock means another worker panicked; the scope hands that panic on.
-                    while let Some(tree) = queue.lock().ok().and_then(|mut trees| trees.next()) {
-                        work(tree, parts);
+                    while let Some((tree, &share)) = queue.lock().ok().and_then(|mut trees| trees.next()) {
+                        work(tree, parts, share);
                     }
                 });
             }
@@ -201,6 +209,32 @@ impl<W: World> Forest<W> {
         leaves.map(|leaf| leaf.path.last().map_or(0, |step| step.chooser)).collect()
     }
 
+    /// The legal actions of each waiting leaf whose moves want priors: where each row begins (and the last ends), and the actions.
+    #[must_use]
+    pub fn waiting_legal(&self) -> (Vec<usize>, Vec<u16>) {
+        let (mut offsets, mut actions) = (vec![0], Vec::new());
+        for tree in &self.trees {
+            for node in tree.walker.pending.iter().filter_map(|leaf| leaf.node) {
+                actions.extend_from_slice(tree.tree().edges(tree.tree().node(node)).actions);
+                offsets.push(actions.len());
+            }
+        }
+        (offsets, actions)
+    }
+
+    /// Mixes noise into the priors of tree `index`'s root before its next descent; None takes earlier noise out.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` if there is no such tree.
+    pub fn set_noise(&mut self, index: usize, wanted: Option<Noise>) -> Result<(), Error> {
+        let (tree, walker) = self.tree_mut(index)?.parts_mut();
+        walker.noise = wanted;
+        if wanted.is_none() {
+            noise::remove(tree);
+        }
+        Ok(())
+    }
+
     /// Whether a batch is under way.
     #[must_use]
     pub fn has_batch(&self) -> bool {
@@ -211,47 +245,6 @@ impl<W: World> Forest<W> {
     #[must_use]
     pub fn batch_can_grow(&self) -> bool {
         self.trees.iter().any(|tree| !tree.walker.full_batch && tree.wants_more(&self.parts))
-    }
-
-    fn each_waiting(&self, mut visit: impl FnMut(&TreeSearch<W>, &Pending<W::State>)) {
-        for tree in &self.trees {
-            for leaf in tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()) {
-                visit(tree, leaf);
-            }
-        }
-    }
-
-    /// Backs up values, one per waiting row (for the player to move there) or one per row and player.
-    /// A wrong value leaves the forest as it was, batch included.
-    ///
-    /// # Errors
-    /// `Error::Evaluation` names what is wrong; `Error::Usage` if rows are still to be stepped.
-    pub fn apply(&mut self, values: &[f64]) -> Result<(), Error> {
-        if !self.stepping.is_empty() {
-            return Err(Error::Usage(format!("{} rows wait for step: answer them before apply", self.stepping.len())));
-        }
-        let mut movers = Vec::new();
-        self.each_waiting(|tree, leaf| {
-            movers.push(leaf.node.map_or_else(|| W::to_play(&leaf.state), |node| tree.tree().node(node).to_play));
-        });
-        let spread = spread_values(values, &movers, &self.parts)?;
-        let players = self.parts.players;
-        let mut rows = spread.chunks_exact(players);
-        for tree in &mut self.trees {
-            if tree.walker.pending.is_empty() && !tree.walker.full_batch {
-                continue;
-            }
-            let (grown, walker) = tree.parts_mut();
-            let mut all = Vec::with_capacity(walker.pending.len() * players);
-            for leaf in &walker.pending {
-                match leaf.value {
-                    Some(value) => all.extend([value, -value]),
-                    None => all.extend(rows.next().unwrap_or(&[])),
-                }
-            }
-            walker.apply(grown, &self.parts, &all);
-        }
-        Ok(())
     }
 
     /// Takes back the batch under way, if any; the slots it had are free again and returned.
@@ -279,7 +272,7 @@ impl<W: World> Forest<W> {
         let search =
             trees.get_mut(index).ok_or_else(|| Error::InvalidArgument(format!("tree {index} does not exist: this forest has {count}")))?;
         let old = search.snapshot();
-        let dropped = search.keep_child(action, false);
+        let dropped = search.keep_child(action, parts.evaluates_root());
         let released: Vec<u32> = if let Some(dropped) = dropped {
             dropped.into_iter().filter_map(|node| old.slot(node)).collect()
         } else {
@@ -290,24 +283,4 @@ impl<W: World> Forest<W> {
         slots.give_back(&released);
         Ok(released)
     }
-}
-
-/// Turns evaluator values into one number per row and player.
-fn spread_values(values: &[f64], movers: &[u8], parts: &Parts) -> Result<Vec<f64>, Error> {
-    let (rows, players) = (movers.len(), parts.players);
-    let one_each = values.len() == rows && (players == 1 || (players == 2 && parts.zero_sum));
-    if !one_each && values.len() != rows * players {
-        let shape = if players == 1 || (players == 2 && parts.zero_sum) {
-            format!("[{rows}] or [{rows}, {players}]")
-        } else {
-            format!("[{rows}, {players}]")
-        };
-        return Err(Error::Evaluation(format!("values has {} numbers: it must have the shape {shape}", values.len())));
-    }
-    crate::gather::check_values(values)?;
-    if !one_each || players == 1 {
-        return Ok(values.to_vec());
-    }
-    let pair = |(&value, &mover): (&f64, &u8)| if mover == 0 { [value, -value] } else { [-value, value] };
-    Ok(values.iter().zip(movers).flat_map(pair).collect())
 }

@@ -1,6 +1,9 @@
-//! How an edge is scored: one file per rule. A rule sees the opened edges of one node and picks the best of them.
+//! How a move is chosen at a node: one file per rule. A rule sees all edges of the node, the opened ones first.
 
+mod puct;
 mod ucb1;
+
+pub use puct::{Fpu, ParentVisits};
 
 use crate::random::Random;
 use crate::tree::{Node, Tree, LANES};
@@ -8,10 +11,19 @@ use crate::tree::{Node, Tree, LANES};
 /// The rule that picks among the edges of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Score {
-    /// UCB1 (seed 3): every move is tried once before any is tried twice.
+    /// UCB1 (seed 3): every move is tried once, in random order, before any is tried twice.
     Ucb1 {
         /// Weight of exploration; the formula has a factor 2 under the root besides.
         c_param: f64,
+    },
+    /// PUCT with a fixed constant (seeds 0 and 2): priors say where to look first.
+    Puct {
+        /// Weight of exploration.
+        c_puct: f64,
+        /// What an unvisited move is worth.
+        fpu: Fpu,
+        /// What N(s) counts.
+        parent_visits: ParentVisits,
     },
 }
 
@@ -22,30 +34,56 @@ pub struct Context {
     pub visits: u32,
     /// Leaves in flight lower Q as if they were lost (seed 2); otherwise they only count as visits.
     pub virtual_loss: bool,
+    /// The score of every edge is wanted, for a trace.
+    pub all_scores: bool,
 }
 
 impl Score {
-    /// The place of the best edge of `node` by this rule, ties broken by `random`. All its edges are open.
-    /// `scores` receives the score of each edge first (and may have more behind).
+    /// The place of the edge to follow, ties broken by `random`; one at or beyond `opened` is to be opened.
+    /// `scores` receives the scores the choice was made by (and may have more behind): of all edges where the trace wants them.
     #[inline]
-    pub fn best(&self, tree: &Tree, node: &Node, context: Context, scores: &mut Vec<f64>, random: &mut Random) -> usize {
+    pub fn choose(&self, tree: &Tree, node: &Node, context: Context, scores: &mut Vec<f64>, random: &mut Random) -> usize {
         let count = node.num_edges as usize;
+        let opened = node.opened as usize;
         let lanes = count.next_multiple_of(LANES);
         if scores.len() < lanes {
             scores.resize(lanes, f64::NEG_INFINITY);
         }
         let scores = &mut scores[..lanes];
+        let plain = !tree.counts_in_flight() && !node.tagged;
         match *self {
-            Self::Ucb1 { c_param } if !tree.counts_in_flight() && !node.tagged => {
-                let (visits, sums) = tree.lanes(node);
-                let best = ucb1::score_plain(c_param, context.visits, visits, sums, scores, count);
+            Self::Ucb1 { .. } if opened < count => opened + random.choose((count - opened) as u32) as usize,
+            Self::Ucb1 { c_param } if plain => {
+                let best = ucb1::score_plain(c_param, context.visits, tree.lanes(node), scores, count);
                 one_of_the_highest(&scores[..count], best, random)
             }
             Self::Ucb1 { c_param } => {
                 ucb1::score(c_param, &tree.edges(node), context, scores);
                 highest(&scores[..count], random)
             }
+            Self::Puct { c_puct, fpu, parent_visits } => {
+                let rule = puct::Puct::at(c_puct, fpu, parent_visits, tree, node, context.visits);
+                if plain && !context.all_scores {
+                    return rule.choose_plain(tree, node, scores, random);
+                }
+                rule.score(&tree.edges(node), context, scores);
+                highest(&scores[..count], random)
+            }
         }
+    }
+
+    /// Whether moves have priors, so that a leaf gets its edges when it is evaluated, and the root is evaluated first.
+    #[inline]
+    #[must_use]
+    pub fn uses_priors(&self) -> bool {
+        matches!(self, Self::Puct { .. })
+    }
+
+    /// Whether untried moves are opened without being scored.
+    #[inline]
+    #[must_use]
+    pub fn opens_unscored(&self) -> bool {
+        matches!(self, Self::Ucb1 { .. })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::Context;
-use crate::tree::{Edges, LANES};
+use crate::tree::{Edges, Lanes, LANES};
 
 /// `2 ln n` for small n: most nodes are visited seldom, and a logarithm costs as much as scoring two edges.
 static TWICE_LOG: LazyLock<[f64; 2048]> = LazyLock::new(|| std::array::from_fn(|visits| 2.0 * (visits as f64).ln()));
@@ -16,15 +16,15 @@ fn twice_log(visits: u32) -> f64 {
 /// Scores edges of which none is proven and none has leaves in flight, in whole groups of `LANES`; the highest score.
 /// Only the first `count` are edges: the others score minus infinity.
 #[inline]
-pub fn score_plain(c_param: f64, parent_visits: u32, visits: &[u32], sums: &[f64], scores: &mut [f64], count: usize) -> f64 {
+pub fn score_plain(c_param: f64, parent_visits: u32, lanes: Lanes<'_>, scores: &mut [f64], count: usize) -> f64 {
     let log = twice_log(parent_visits);
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
         // SAFETY: the processor has just been seen to have AVX2.
-        return unsafe { score_groups_avx2(c_param, log, visits, sums, scores, count) };
+        return unsafe { score_groups_avx2(c_param, log, lanes.visits, lanes.sums, scores, count) };
     }
-    score_groups(c_param, log, visits, sums, scores, count)
+    score_groups(c_param, log, lanes.visits, lanes.sums, scores, count)
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -65,6 +65,17 @@ pub struct Edges<'a> {
     pub in_flight: &'a [u16],
 }
 
+/// The edges of one node in whole groups, for scoring.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes<'a> {
+    /// N.
+    pub visits: &'a [u32],
+    /// W.
+    pub sums: &'a [f64],
+    /// P.
+    pub priors: &'a [f32],
+}
+
 /// What a tree stores, fixed at its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
@@ -98,6 +109,8 @@ pub struct Tree {
     pub root_visits: u32,
     /// Positions in the tree: the root and every opened edge.
     pub positions: u32,
+    /// The priors of the root without noise, by action; empty where there is no noise.
+    pub clean_priors: Vec<(u16, f32)>,
 }
 
 /// How far a tree had grown, to cut it back to there.
@@ -126,6 +139,7 @@ impl Tree {
             columns: Columns::default(),
             root_visits: 0,
             positions: 1,
+            clean_priors: Vec::new(),
         }
     }
 
@@ -155,7 +169,7 @@ impl Tree {
     }
 
     fn edge_block_bytes(&self) -> usize {
-        ((4 + 8 + 4 + 4 + 2 + if self.shape.count_in_flight { 2 } else { 0 }) << self.block_bits) + LANES * (4 + 8)
+        ((4 + 8 + 4 + 4 + 2 + if self.shape.count_in_flight { 2 } else { 0 }) << self.block_bits) + LANES * (4 + 8 + 4)
     }
 
     /// Memory in use, capacity counted.
@@ -224,7 +238,7 @@ impl Tree {
             self.edges.push(EdgeBlock {
                 visits: vec![0; block_len + LANES].into_boxed_slice(),
                 sums: vec![0.0; block_len + LANES].into_boxed_slice(),
-                priors: vec![0.0; block_len].into_boxed_slice(),
+                priors: vec![0.0; block_len + LANES].into_boxed_slice(),
                 links: vec![Link::NONE; block_len].into_boxed_slice(),
                 actions: vec![0; block_len].into_boxed_slice(),
                 in_flight: vec![0; if self.shape.count_in_flight { block_len } else { 0 }].into_boxed_slice(),
@@ -281,13 +295,13 @@ impl Tree {
         }
     }
 
-    /// N and W of a node's edges, in whole groups of `LANES`: entries beyond `num_edges` mean nothing.
+    /// N, W and P of a node's edges, in whole groups of `LANES`: entries beyond `num_edges` mean nothing.
     #[inline]
     #[must_use]
-    pub fn lanes(&self, node: &Node) -> (&[u32], &[f64]) {
+    pub fn lanes(&self, node: &Node) -> Lanes<'_> {
         let (block, start) = self.place(node.first_edge);
-        let end = start + (node.num_edges as usize).next_multiple_of(LANES);
-        (&block.visits[start..end], &block.sums[start..end])
+        let run = start..start + (node.num_edges as usize).next_multiple_of(LANES);
+        Lanes { visits: &block.visits[run.clone()], sums: &block.sums[run.clone()], priors: &block.priors[run] }
     }
 
     /// N, W and link of an edge.
@@ -333,6 +347,16 @@ impl Tree {
     pub fn set_proven(&mut self, edge: EdgeIndex, value: i8) {
         let (block, at) = self.place_mut(edge);
         block.links[at] = block.links[at].with_proven(value);
+    }
+
+    /// The priors of a node's edges, to be set.
+    pub fn priors_mut(&mut self, node: NodeIndex) -> &mut [f32] {
+        let header = *self.node(node);
+        if header.num_edges == 0 {
+            return &mut [];
+        }
+        let (block, start) = self.place_mut(header.first_edge);
+        &mut block.priors[start..start + header.num_edges as usize]
     }
 
     /// Leaves in flight through an edge.

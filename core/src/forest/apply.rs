@@ -1,0 +1,134 @@
+//! The evaluator's answer to a batch: checked as a whole first, so that a wrong one changes nothing, then backed up.
+
+use super::Forest;
+use crate::error::Error;
+use crate::parts::Parts;
+use crate::policy::{check_dense, priors, Policy};
+use crate::tree::Edges;
+use crate::world::World;
+
+impl<W: World> Forest<W> {
+    /// Backs up values, one per waiting row (for the player to move there) or one per row and player, and gives moves their priors.
+    /// A wrong answer leaves the forest as it was, batch included.
+    ///
+    /// # Errors
+    /// `Error::Evaluation` names the row and what is wrong; `Error::Usage` if rows are still to be stepped.
+    pub fn apply(&mut self, policy: Policy<'_>, values: &[f64]) -> Result<(), Error> {
+        if !self.stepping.is_empty() {
+            return Err(Error::Usage(format!("{} rows wait for step: answer them before apply", self.stepping.len())));
+        }
+        let spread = spread_values(values, &self.waiting_movers(), &self.parts)?;
+        let priors = if self.parts.score.uses_priors() { self.priors(policy)? } else { Vec::new() };
+        // Each tree takes its share of both, in order.
+        let players = self.parts.players;
+        let (mut rows, mut moves) = (spread.as_slice(), priors.as_slice());
+        let mut shares = Vec::with_capacity(self.trees.len());
+        for tree in &self.trees {
+            let waiting = tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()).count();
+            let nodes = tree.walker.pending.iter().filter_map(|leaf| leaf.node);
+            let edges: usize = nodes.map(|node| usize::from(tree.tree().node(node).num_edges)).sum();
+            let (own_rows, other_rows) = rows.split_at(waiting * players);
+            let (own_moves, other_moves) = moves.split_at(if moves.is_empty() { 0 } else { edges });
+            (rows, moves) = (other_rows, other_moves);
+            shares.push((own_rows, own_moves));
+        }
+        self.each_in_parallel_with(&shares, |tree, parts, (values, priors)| {
+            if tree.walker.pending.is_empty() && !tree.walker.full_batch {
+                return;
+            }
+            let (grown, walker) = tree.parts_mut();
+            let mut rows = values.chunks_exact(parts.players);
+            let mut all = Vec::with_capacity(walker.pending.len() * parts.players);
+            for leaf in &walker.pending {
+                match leaf.value {
+                    Some(value) => all.extend([value, -value]),
+                    None => all.extend(rows.next().unwrap_or(&[])),
+                }
+            }
+            walker.apply(grown, parts, &all, priors);
+        });
+        Ok(())
+    }
+
+    /// Who moves at each waiting leaf.
+    fn waiting_movers(&self) -> Vec<u8> {
+        let mut movers = Vec::new();
+        for tree in &self.trees {
+            for leaf in tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()) {
+                movers.push(leaf.node.map_or_else(|| W::to_play(&leaf.state), |node| tree.tree().node(node).to_play));
+            }
+        }
+        movers
+    }
+
+    /// The priors of the legal moves of all waiting rows, one after another; none where they are even.
+    fn priors(&self, policy: Policy<'_>) -> Result<Vec<f32>, Error> {
+        let nodes = || {
+            self.trees.iter().flat_map(|tree| {
+                tree.walker.pending.iter().filter_map(move |leaf| leaf.node.map(|node| tree.tree().edges(tree.tree().node(node))))
+            })
+        };
+        let total: usize = nodes().map(|edges| edges.actions.len()).sum();
+        let mut out = vec![0.0; total];
+        let mut at = 0;
+        let in_row = |row: usize, text: String| Error::Evaluation(format!("row {row}: {text}"));
+        match policy {
+            Policy::Even => return Ok(Vec::new()),
+            Policy::Dense(numbers, kind) => {
+                let (rows, actions) = (nodes().count(), self.parts.num_actions);
+                if numbers.len() != rows * actions {
+                    return Err(Error::Evaluation(format!(
+                        "policy_logits has {} numbers: it must have the shape [{rows}, {actions}]",
+                        numbers.len()
+                    )));
+                }
+                check_dense(numbers, actions)?;
+                for (row, edges) in nodes().enumerate() {
+                    let whole = &numbers[row * actions..(row + 1) * actions];
+                    let legal = edges.actions.iter().map(|&action| whole[usize::from(action)]);
+                    at = write(&edges, at, &mut out, |own| priors(legal, kind, own)).map_err(|text| in_row(row, text))?;
+                }
+            }
+            Policy::Legal(numbers, kind) => {
+                if numbers.len() != total {
+                    return Err(Error::Evaluation(format!(
+                        "policy_logits has {} numbers: the rows have {total} legal actions",
+                        numbers.len()
+                    )));
+                }
+                for (row, edges) in nodes().enumerate() {
+                    let legal = numbers[at..at + edges.actions.len()].iter().copied();
+                    at = write(&edges, at, &mut out, |own| priors(legal, kind, own)).map_err(|text| in_row(row, text))?;
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// Lets `fill` write the priors of one row at `at`; where the next begins.
+fn write(edges: &Edges<'_>, at: usize, out: &mut [f32], fill: impl FnOnce(&mut [f32]) -> Result<(), String>) -> Result<usize, String> {
+    let end = at + edges.actions.len();
+    fill(&mut out[at..end])?;
+    Ok(end)
+}
+
+/// Turns evaluator values into one number per row and player.
+fn spread_values(values: &[f64], movers: &[u8], parts: &Parts) -> Result<Vec<f64>, Error> {
+    let (rows, players) = (movers.len(), parts.players);
+    let one_each = values.len() == rows && (players == 1 || (players == 2 && parts.zero_sum));
+    if !one_each && values.len() != rows * players {
+        let shape = if players == 1 || (players == 2 && parts.zero_sum) {
+            format!("[{rows}] or [{rows}, {players}]")
+        } else {
+            format!("[{rows}, {players}]")
+        };
+        return Err(Error::Evaluation(format!("values has {} numbers: it must have the shape {shape}", values.len())));
+    }
+    crate::gather::check_values(values)?;
+    if !one_each || players == 1 {
+        return Ok(values.to_vec());
+    }
+    let pair = |(&value, &mover): (&f64, &u8)| if mover == 0 { [value, -value] } else { [-value, value] };
+    Ok(values.iter().zip(movers).flat_map(pair).collect())
+}

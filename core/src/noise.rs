@@ -1,0 +1,118 @@
+//! Dirichlet noise at the root (Silver et al. 2017; seed 0): over the legal moves alone, mixed into clean priors that are kept.
+
+use crate::random::{fold, Purpose, Random};
+use crate::tree::{Tree, ROOT};
+
+/// How much noise, and of what shape.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// Concentration of each move, or of all of them together.
+    pub alpha: f64,
+    /// `alpha` is spread over the legal moves.
+    pub spread: bool,
+    /// Its weight against the prior.
+    pub epsilon: f64,
+}
+
+impl Noise {
+    /// Mixes fresh noise into the clean priors of the root.
+    pub fn add(&self, tree: &mut Tree, tree_key: u64, simulations: u64) {
+        remove(tree);
+        let mut random = Random::new(fold(tree_key, simulations), Purpose::Noise);
+        let actions = tree.edges(tree.node(ROOT)).actions.to_vec();
+        let alpha = if self.spread { self.alpha / actions.len() as f64 } else { self.alpha };
+        // Drawn in the order of actions, which no search changes, so that a kept tree and a fresh one draw alike.
+        let mut order: Vec<usize> = (0..actions.len()).collect();
+        order.sort_by_key(|&place| actions[place]);
+        let draws = dirichlet(alpha, actions.len(), &mut random);
+        let priors = tree.priors_mut(ROOT);
+        let clean: Vec<(u16, f32)> = actions.iter().copied().zip(priors.iter().copied()).collect();
+        for (&place, draw) in order.iter().zip(draws) {
+            priors[place] = ((1.0 - self.epsilon) * f64::from(clean[place].1) + self.epsilon * draw) as f32;
+        }
+        tree.clean_priors = clean;
+    }
+}
+
+/// Puts the clean priors back.
+pub fn remove(tree: &mut Tree) {
+    let clean = std::mem::take(&mut tree.clean_priors);
+    if clean.is_empty() {
+        return;
+    }
+    let actions = tree.edges(tree.node(ROOT)).actions.to_vec();
+    for (prior, action) in tree.priors_mut(ROOT).iter_mut().zip(actions) {
+        if let Some((_, value)) = clean.iter().find(|(a, _)| *a == action) {
+            *prior = *value;
+        }
+    }
+}
+
+/// A draw from the symmetric Dirichlet distribution: gamma variates over their sum, in logarithms so that none vanishes.
+#[must_use]
+pub fn dirichlet(alpha: f64, count: usize, random: &mut Random) -> Vec<f64> {
+    let logs: Vec<f64> = (0..count).map(|_| log_gamma_variate(alpha, random)).collect();
+    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = logs.iter().map(|log| (log - most).exp()).collect();
+    let total = weights.iter().fold(0.0, |total, weight| total + weight);
+    weights.into_iter().map(|weight| weight / total).collect()
+}
+
+/// The logarithm of a gamma variate of shape `alpha` (Marsaglia & Tsang 2000; shapes below 1 by their section 6, in logarithms).
+fn log_gamma_variate(alpha: f64, random: &mut Random) -> f64 {
+    if alpha < 1.0 {
+        let boosted = log_gamma_variate(alpha + 1.0, random);
+        return boosted + (1.0 - random.uniform()).ln() / alpha;
+    }
+    let d = alpha - 1.0 / 3.0;
+    let c = 1.0 / (9.0 * d).sqrt();
+    loop {
+        let x = normal(random);
+        let v = 1.0 + c * x;
+        if v <= 0.0 {
+            continue;
+        }
+        let v = v * v * v;
+        let u = 1.0 - random.uniform();
+        if u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+            return (d * v).ln();
+        }
+    }
+}
+
+/// A standard normal number (Box & Muller 1958; the second of the pair is not used, to keep the stream simple).
+fn normal(random: &mut Random) -> f64 {
+    let u = 1.0 - random.uniform();
+    let v = random.uniform();
+    (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draw_is_a_distribution() {
+        let mut random = Random::new(5, Purpose::Noise);
+        for alpha in [0.003, 0.03, 0.3, 1.0, 10.0] {
+            let draw = dirichlet(alpha, 30, &mut random);
+            assert!((draw.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            assert!(draw.iter().all(|&weight| (0.0..=1.0).contains(&weight)), "{alpha}: {draw:?}");
+        }
+    }
+
+    #[test]
+    fn moments_are_those_of_the_distribution() {
+        // Mean 1/k and variance (k - 1) / (k^2 (k alpha + 1)) of each component.
+        let mut random = Random::new(6, Purpose::Noise);
+        for (alpha, count) in [(0.3f64, 7usize), (1.0, 4), (5.0, 3)] {
+            let draws: Vec<f64> = (0..20_000).map(|_| dirichlet(alpha, count, &mut random)[0]).collect();
+            let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+            let variance = draws.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / draws.len() as f64;
+            let k = count as f64;
+            assert!((mean - 1.0 / k).abs() < 0.01, "{alpha} {mean}");
+            let expected = (k - 1.0) / (k * k * (k * alpha + 1.0));
+            assert!((variance / expected - 1.0).abs() < 0.06, "{alpha} {variance} {expected}");
+        }
+    }
+}

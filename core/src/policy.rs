@@ -1,0 +1,109 @@
+//! From what an evaluator says of moves to priors: a softmax over the legal ones, computed in f64 and kept in f32.
+
+use crate::error::Error;
+
+/// What the numbers of an evaluator's policy are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyKind {
+    /// Unnormalised logarithms.
+    Logits,
+    /// Probabilities, which are masked and normalised over the legal moves.
+    Probabilities,
+}
+
+/// The policy of a batch.
+#[derive(Clone, Copy, Debug)]
+pub enum Policy<'a> {
+    /// None is needed: the search has no priors, or they are even.
+    Even,
+    /// A number for every action of every row.
+    Dense(&'a [f32], PolicyKind),
+    /// A number for every legal action, row after row, in the order the rows list them.
+    Legal(&'a [f32], PolicyKind),
+}
+
+/// The priors of legal moves from their numbers; even ones where all probabilities are 0.
+///
+/// # Errors
+/// A sentence about the first number that cannot be.
+pub fn priors(numbers: impl Iterator<Item = f32> + Clone, kind: PolicyKind, out: &mut [f32]) -> Result<(), String> {
+    let count = out.len();
+    match kind {
+        PolicyKind::Logits => {
+            if let Some(wrong) = numbers.clone().find(|logit| logit.is_nan() || *logit == f32::INFINITY) {
+                return Err(format!(
+                    "policy_logits has {wrong} on a legal move: logits are finite, or -inf for a move never to be tried first"
+                ));
+            }
+            let most = numbers.clone().fold(f32::NEG_INFINITY, f32::max);
+            if most == f32::NEG_INFINITY {
+                return Err("policy_logits is -inf on every legal move: at least one must be finite".into());
+            }
+            let most = f64::from(most);
+            let total = numbers.clone().fold(0.0, |total, logit| total + (f64::from(logit) - most).exp());
+            for (prior, logit) in out.iter_mut().zip(numbers) {
+                *prior = ((f64::from(logit) - most).exp() / total) as f32;
+            }
+        }
+        PolicyKind::Probabilities => {
+            if let Some(wrong) = numbers.clone().find(|p| !(p.is_finite() && *p >= 0.0)) {
+                return Err(format!("policy has {wrong} on a legal move: probabilities are finite and not negative"));
+            }
+            let total = numbers.clone().fold(0.0, |total, p| total + f64::from(p));
+            for (prior, p) in out.iter_mut().zip(numbers) {
+                *prior = if total > 0.0 { (f64::from(p) / total) as f32 } else { (1.0 / count as f64) as f32 };
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks every number of a dense policy, on illegal moves too: a NaN anywhere means a network that is broken.
+///
+/// # Errors
+/// `Error::Evaluation` names the row and the action.
+pub fn check_dense(numbers: &[f32], num_actions: usize) -> Result<(), Error> {
+    // One pass without a branch per number; the search for the culprit comes only if there is one.
+    let broken = numbers.iter().fold(false, |broken, number| broken | number.is_nan() | (*number == f32::INFINITY));
+    if !broken {
+        return Ok(());
+    }
+    let at = numbers.iter().position(|number| number.is_nan() || *number == f32::INFINITY).unwrap_or(0);
+    let (row, action) = (at / num_actions, at % num_actions);
+    Err(Error::Evaluation(format!("row {row}: policy_logits has {} for action {action}: it must be finite or -inf", numbers[at])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn priors_sum_to_one(logits in prop::collection::vec(-50.0f32..50.0, 1..100)) {
+            let mut out = vec![0.0; logits.len()];
+            priors(logits.iter().copied(), PolicyKind::Logits, &mut out).expect("finite logits");
+            let sum: f64 = out.iter().map(|&p| f64::from(p)).sum();
+            prop_assert!((sum - 1.0).abs() < 1e-5);
+        }
+    }
+
+    #[test]
+    fn minus_infinity_is_a_prior_of_zero() {
+        let mut out = [0.0; 3];
+        priors([0.0, f32::NEG_INFINITY, 0.0].into_iter(), PolicyKind::Logits, &mut out).expect("fine");
+        assert_eq!(out, [0.5, 0.0, 0.5]);
+        assert!(priors([f32::NEG_INFINITY; 3].into_iter(), PolicyKind::Logits, &mut out).is_err());
+        assert!(priors([f32::NAN, 0.0, 0.0].into_iter(), PolicyKind::Logits, &mut out).is_err());
+    }
+
+    #[test]
+    fn probabilities_are_normalised_and_zeros_are_even() {
+        let mut out = [0.0; 2];
+        priors([1.0, 3.0].into_iter(), PolicyKind::Probabilities, &mut out).expect("fine");
+        assert_eq!(out, [0.25, 0.75]);
+        priors([0.0, 0.0].into_iter(), PolicyKind::Probabilities, &mut out).expect("fine");
+        assert_eq!(out, [0.5, 0.5]);
+        assert!(priors([-1.0, 3.0].into_iter(), PolicyKind::Probabilities, &mut out).is_err());
+    }
+}

@@ -1,0 +1,136 @@
+//! PUCT (Rosin 2011; Silver et al. 2017): `Q + c_puct * P * sqrt(N) / (1 + n)`, computed as `Q + (c_puct * sqrt(N)) * P / (1 + n)`.
+//!
+//! Untried moves share one Q and have n = 0, so among them only the one with the highest prior can win: it alone is scored.
+
+use super::{highest, one_of_the_highest, Context};
+use crate::random::Random;
+use crate::tree::{Edges, Lanes, Node, Tree, LANES};
+
+/// First-play urgency: the Q of a move that was never tried, for the player who chooses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fpu {
+    /// A number; seed 0 has 0.
+    Constant(f64),
+    /// The value of the node, less so much.
+    Parent(f64),
+}
+
+/// What N(s) counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParentVisits {
+    /// Visits of the node, its own evaluation included (seed 0).
+    Node,
+    /// Visits of its edges, at least 1 (seed 2, guarded: with 0 the prior would be ignored).
+    Edges,
+}
+
+/// The rule at one node.
+#[derive(Clone, Copy, Debug)]
+pub struct Puct {
+    exploration: f64,
+    untried: f64,
+}
+
+impl Puct {
+    /// The rule at `node`, which has `visits`, leaves in flight counted.
+    #[inline]
+    pub fn at(c_puct: f64, fpu: Fpu, parent_visits: ParentVisits, tree: &Tree, node: &Node, visits: u32) -> Self {
+        let counted = match parent_visits {
+            ParentVisits::Node => visits,
+            ParentVisits::Edges => visits.saturating_sub(1).max(1),
+        };
+        let untried = match fpu {
+            Fpu::Constant(value) => value,
+            Fpu::Parent(reduction) => node_value(tree, node) - reduction,
+        };
+        Self { exploration: c_puct * f64::from(counted).sqrt(), untried }
+    }
+
+    /// Chooses where nothing is proven and nothing is in flight.
+    #[inline]
+    pub fn choose_plain(&self, tree: &Tree, node: &Node, scores: &mut [f64], random: &mut Random) -> usize {
+        let (count, opened) = (node.num_edges as usize, node.opened as usize);
+        let best = if opened == 0 { f64::NEG_INFINITY } else { self.score_opened(tree.lanes(node), scores, opened) };
+        if opened == count {
+            return one_of_the_highest(&scores[..count], best, random);
+        }
+        let untried = &tree.edges(node).priors[opened..];
+        let prior = untried.iter().fold(0.0f32, |best, &prior| if prior > best { prior } else { best });
+        let candidate = self.untried + self.exploration * f64::from(prior);
+        if candidate < best {
+            return one_of_the_highest(&scores[..opened], best, random);
+        }
+        // An untried move wins or draws level; small priors may round to the same score, so each has a say.
+        for (score, &prior) in scores[opened..count].iter_mut().zip(untried) {
+            *score = self.untried + self.exploration * f64::from(prior);
+        }
+        highest(&scores[..count], random)
+    }
+
+    /// Scores the first `count` edges; the highest score.
+    #[inline]
+    fn score_opened(&self, lanes: Lanes<'_>, scores: &mut [f64], count: usize) -> f64 {
+        let groups = count.next_multiple_of(LANES);
+        let (visits, sums, priors) = (&lanes.visits[..groups], &lanes.sums[..groups], &lanes.priors[..groups]);
+        let scores = &mut scores[..groups];
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
+            // SAFETY: the processor has just been seen to have AVX2.
+            return unsafe { score_groups_avx2(self.exploration, visits, sums, priors, scores, count) };
+        }
+        score_groups(self.exploration, visits, sums, priors, scores, count)
+    }
+
+    /// Scores all edges; a proven loss gets minus infinity unless all are.
+    pub fn score(&self, edges: &Edges<'_>, context: Context, scores: &mut [f64]) {
+        let all_lost = edges.links.iter().all(|link| link.is_loss());
+        for (index, score) in scores.iter_mut().enumerate().take(edges.visits.len()) {
+            let flying = edges.in_flight.get(index).map_or(0.0, |&count| f64::from(count));
+            let visits = f64::from(edges.visits[index]) + flying;
+            let exploit = match edges.links[index].proven() {
+                Some(-1) if !all_lost => {
+                    *score = f64::NEG_INFINITY;
+                    continue;
+                }
+                Some(value) => f64::from(value),
+                None if visits == 0.0 => self.untried,
+                None if context.virtual_loss => (edges.sums[index] - flying) / visits,
+                None => edges.sums[index] / visits,
+            };
+            *score = exploit + self.exploration * f64::from(edges.priors[index]) / (1.0 + visits);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn score_groups_avx2(exploration: f64, visits: &[u32], sums: &[f64], priors: &[f32], scores: &mut [f64], count: usize) -> f64 {
+    score_groups(exploration, visits, sums, priors, scores, count)
+}
+
+#[inline(always)]
+fn score_groups(exploration: f64, visits: &[u32], sums: &[f64], priors: &[f32], scores: &mut [f64], count: usize) -> f64 {
+    let mut best = [f64::NEG_INFINITY; LANES];
+    let groups =
+        visits.chunks_exact(LANES).zip(sums.chunks_exact(LANES)).zip(priors.chunks_exact(LANES)).zip(scores.chunks_exact_mut(LANES));
+    for (group, (((visits, sums), priors), scores)) in groups.enumerate() {
+        for lane in 0..LANES {
+            let visits = f64::from(visits[lane] as i32);
+            let score = sums[lane] / visits + exploration * f64::from(priors[lane]) / (1.0 + visits);
+            let score = if group * LANES + lane < count { score } else { f64::NEG_INFINITY };
+            scores[lane] = score;
+            best[lane] = if score > best[lane] { score } else { best[lane] };
+        }
+    }
+    best.into_iter().fold(f64::NEG_INFINITY, |best, score| if score > best { score } else { best })
+}
+
+/// The value of a node for the player to move there: (its raw value + W of its edges) / N.
+fn node_value(tree: &Tree, node: &Node) -> f64 {
+    let edges = tree.edges(node);
+    let opened = node.opened as usize;
+    let sum = edges.sums[..opened].iter().fold(0.0, |sum, value| sum + value);
+    let visits: u32 = edges.visits[..opened].iter().sum();
+    (node.raw + sum) / (1.0 + f64::from(visits))
+}
