@@ -1,0 +1,24 @@
+"""Draws the pictures of the documentation again: `python docs/images/draw.py`. The same seed gives the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ponderosa
+from ponderosa.games import ConnectFour
+
+HERE = Path(__file__).parent
+
+
+def pictures() -> dict[str, str]:
+    """Every picture by the name of its file."""
+    state = ConnectFour()
+    for column in "443":
+        state = state.play(state.parse_action(column))
+    result = ponderosa.UCT(num_simulations=2000, seed=1).run(state)
+    return {"connect4.svg": result.root.to_svg(depth=2, width=3)}
+
+
+if __name__ == "__main__":
+    for name, text in pictures().items():
+        (HERE / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,233 @@
+"""The documentation: its code runs and prints what it says, its maps name what exists, its pictures can be redrawn."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import importlib
+import importlib.util
+import io
+import itertools
+import os
+import re
+import shlex
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import ponderosa
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")] + sorted(ROOT.glob("docs/*.md"))
+SOURCES = ("core/src", "bindings/src", "python/ponderosa")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    text: str
+    line: int
+    """Where its text begins, from 1."""
+
+
+def blocks_of(page: Path) -> Iterator[Block]:
+    language, lines, first = None, [], 0
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.startswith("```") and language is None:
+            language, lines, first = line[3:].strip(), [], number + 1
+        elif line.startswith("```"):
+            yield Block(language or "", "\n".join(lines) + "\n", first)
+            language = None
+        else:
+            lines.append(line)
+    assert language is None, f"{page.name}: the block before line {first} is never closed"
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_python_blocks_run_and_print_what_they_say(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All blocks of a page share their names, in order. A `text` block right after one is what it prints."""
+    module = types.ModuleType(f"page_{page.stem}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    blocks = list(blocks_of(page))
+    for block, following in itertools.zip_longest(blocks, blocks[1:], fillvalue=Block("", "", 0)):
+        if block.language != "python":
+            continue
+        code = compile("\n" * (block.line - 1) + block.text, name_of(page), "exec", dont_inherit=True)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, module.__dict__)
+        if following.language == "text":
+            lines = [line.rstrip() for line in printed.getvalue().splitlines()]
+            assert lines == following.text.splitlines(), f"{name_of(page)}, line {following.line}"
+
+
+CONSOLE = [
+    pytest.param(block, id=f"{name_of(page)}:{block.line}")
+    for page in PAGES
+    for block in blocks_of(page)
+    if block.language == "console"
+]
+
+
+@pytest.mark.parametrize("block", CONSOLE)
+def test_console_blocks_print_what_they_say(block: Block) -> None:
+    """Times and speeds are written as `...`, and compared as such."""
+    pytest.importorskip("rich")
+    prompt, *expected = block.text.splitlines()
+    program, *arguments = shlex.split(prompt.removeprefix("$ "))
+    assert program == "ponderosa"
+    done = subprocess.run(
+        [sys.executable, "-m", program, *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "80", "PYTHONUTF8": "1", "NO_COLOR": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    printed = re.sub(r"simulations in [\d.]+ s", "simulations in ... s", done.stdout)
+    printed = re.sub(r"[\d,]+ simulations/s", "... simulations/s", printed)
+    assert [line.rstrip() for line in printed.strip().splitlines()] == expected
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    missing = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_pages_name_no_place_of_one_machine(page: Path) -> None:
+    assert not re.findall(r"(?<![\w./])/(?:home|root|tmp|usr|work)\b", page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.golden
+def test_pictures_can_be_drawn_again() -> None:
+    path = ROOT / "docs/images/draw.py"
+    spec = importlib.util.spec_from_file_location("draw_pictures", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    pictures = module.pictures()
+    assert set(pictures) == {picture.name for picture in path.parent.glob("*.svg")}
+    for name, text in pictures.items():
+        stored = (path.parent / name).read_bytes()
+        assert stored == text.encode(), f"{name} has changed: run docs/images/draw.py and look at it"
+
+
+def test_the_table_of_presets_is_true() -> None:
+    rows = re.findall(r"^\| `(?:ponderosa\.)?(\w+)` \|.*\| (\w+) \|$", (ROOT / "README.md").read_text("utf-8"), re.M)
+    assert {state for _, state in rows} <= {"ready", "planned"}
+    assert ("UCT", "ready") in rows
+    for name, state in rows:
+        assert hasattr(ponderosa, name) == (state == "ready"), f"{name} is not {state}"
+
+
+def source_files() -> set[str]:
+    """The sources that git knows, so that a file still being written is not missed; in a copy without git, all."""
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        listed = subprocess.check_output(
+            ["git", "ls-files", *SOURCES], cwd=ROOT, encoding="utf-8", stderr=subprocess.DEVNULL
+        )
+        files = {ROOT / line for line in listed.splitlines()}
+        if files:
+            return {path.relative_to(ROOT).as_posix() for path in files if path.exists() and is_source(path)}
+    files = {path for source in SOURCES for path in (ROOT / source).rglob("*")}
+    return {path.relative_to(ROOT).as_posix() for path in files if is_source(path)}
+
+
+def is_source(path: Path) -> bool:
+    return path.suffix in {".rs", ".py", ".pyi"}
+
+
+def test_the_map_names_every_source_file_and_no_other() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:core|bindings|python)/[\w./]+\.(?:rs|pyi?))`", text))
+    assert not source_files() - named, "not on the map"
+    assert not {path for path in named if not (ROOT / path).exists()}, "on the map, but gone"
+
+
+# --- docs/specifications.md ---------------------------------------------------------------------------------------
+
+
+SPECIFICATIONS = ROOT / "docs/specifications.md"
+
+
+def spec_rows() -> list[tuple[int, str, list[str], list[str]]]:
+    """(line, section, references in `where`, references in `test`) of every row of every table."""
+    rows = []
+    for number, line in enumerate(SPECIFICATIONS.read_text(encoding="utf-8").splitlines(), start=1):
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if not line.startswith("|") or len(cells) != 3 or cells[1] == "where" or set(line) <= set("|- "):
+            continue
+        rows.append((number, cells[0], re.findall(r"`([^`]+)`", cells[1]), re.findall(r"`([^`]+)`", cells[2])))
+    return rows
+
+
+@functools.cache
+def names_in(path: str) -> frozenset[str]:
+    """The functions, classes and constants that a file defines."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    if path.endswith(".rs"):
+        return frozenset(re.findall(r"\b(?:fn|struct|enum|trait|static|type|const(?!\s+fn))\s+(\w+)", text))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return frozenset(node.name for node in ast.walk(ast.parse(text)) if isinstance(node, kinds))
+
+
+def resolves(reference: str) -> bool:
+    """`path/to/file::name`, a path alone, or the dotted name of something in Python."""
+    path, _, name = reference.partition("::")
+    if "/" in path:
+        return (ROOT / path).exists() and (not name or name in names_in(path))
+    parts = reference.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        # Fields of a dataclass without a default are known to the class by their annotation only.
+        for part in parts[length:]:
+            if not hasattr(found, part):
+                return part in getattr(found, "__annotations__", {})
+            found = getattr(found, part)
+        return True
+    return False
+
+
+def test_specifications_name_what_exists() -> None:
+    rows = spec_rows()
+    assert len(rows) > 60
+    lost = [(line, reference) for line, _, where, test in rows for reference in where + test if not resolves(reference)]
+    assert not lost
+
+
+def test_specifications_have_a_place_and_a_test_for_all_that_is_done() -> None:
+    text = SPECIFICATIONS.read_text(encoding="utf-8").splitlines()
+    for line, section, where, test in spec_rows():
+        planned = "| planned |" in text[line - 1]
+        assert planned or (where and test), f"line {line}: {section}"
+        assert not (planned and test), f"line {line}: {section} has a test but is only planned"
+        for reference in test:
+            path, _, name = reference.partition("::")
+            assert name, f"line {line}: {reference} names no test"
+            assert path.startswith("core/") or name.startswith("test_"), f"line {line}: {reference}"
+
+
+def test_seed_3_is_complete() -> None:
+    text = SPECIFICATIONS.read_text(encoding="utf-8")
+    [section] = re.findall(r"^## Seed 3:.*?(?=^## )", text, re.M | re.S)
+    assert "planned" not in section
