@@ -137,6 +137,14 @@ def test_the_table_of_presets_is_true() -> None:
         assert hasattr(ponderosa, name) == (state == "ready"), f"{name} is not {state}"
 
 
+def test_speeds_are_the_recorded_ones() -> None:
+    [section] = re.findall(r"^## Speed\n(.*?)^## ", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
+    quoted = set(re.findall(r"\b[\d.]+x", section))
+    assert quoted
+    recorded = set(re.findall(r"\b[\d.]+x", (ROOT / "benches/RESULTS.md").read_text("utf-8")))
+    assert quoted <= recorded, "the section Speed of README.md quotes an older run"
+
+
 def source_files() -> set[str]:
     """The sources that git knows, so that a file still being written is not missed; in a copy without git, all."""
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
