@@ -306,15 +306,19 @@ def test_uniform_and_rollout(wrap: bool) -> None:
 
 
 def test_compiled_and_python_do_the_same_work() -> None:
-    for options in (
+    options_tried: list[dict[str, Any]] = [
         {},
         {"max_depth": 5},
         {"evaluator": Uniform()},
-        {"playout_policy": "decisive"},
         {"evaluator": Rollout()},
-    ):
-        for seed in range(3):
-            state = random_position(ConnectFour, 10 * seed, seed)
+        {"playout_policy": "decisive"},
+        {"forced_depth": 1},
+        {"forced_depth": 3, "solve": False},
+        {"minimax_depth": 2, "in_flight": 3},
+    ]
+    for options in options_tried:
+        for seed in range(5):
+            state = random_position(ConnectFour, 7 * seed, seed)
             compiled = ponderosa.UCT(80, seed=seed, **options).run(state)
             python = ponderosa.UCT(80, seed=seed, **options).run(PythonGame(state))
             assert compiled.visits.tolist() == python.visits.tolist(), options
