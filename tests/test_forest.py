@@ -104,7 +104,6 @@ def test_advance_keeps_the_subtree(start: Any, wrap: bool) -> None:
         assert tree.result().simulations == count + 100 or tree.result().proven is not None
 
 
-@pytest.mark.xfail(strict=False, reason="Rust: the kept child's own playout is added to its sums but not to its visits")
 @BOTH
 def test_the_value_after_advance_is_the_mean_of_what_was_kept(wrap: bool) -> None:
     """UCT's root is not evaluated, also where it was a leaf once: its value is that of its edges."""
@@ -335,13 +334,7 @@ def raised_by(call: Callable[[], object]) -> BaseException | None:
 # --- When something raises --------------------------------------------------------------------------------------
 
 
-OPEN_JOURNAL = pytest.mark.xfail(
-    strict=False, reason="Rust: apply leaves the journal of a batch open that ended with an end of the game and no leaf"
-)
-BOTH_WITH_OPEN_JOURNAL = pytest.mark.parametrize("wrap", [False, pytest.param(True, marks=OPEN_JOURNAL)])
-
-
-@BOTH_WITH_OPEN_JOURNAL
+@pytest.mark.parametrize("wrap", [False, True])
 @settings(max_examples=60)
 @given(
     at=st.integers(1, 25),
@@ -379,7 +372,7 @@ def test_a_batch_that_fails_is_taken_back_whole(
     assert all(node.in_flight == 0 for result in disturbed.results() for node in every_node(result.root))
 
 
-@BOTH_WITH_OPEN_JOURNAL
+@pytest.mark.parametrize("wrap", [False, True])
 def test_a_failure_after_a_move_does_not_reach_back_before_it(wrap: bool) -> None:
     for seed in range(6):
         for count in range(1, 20):

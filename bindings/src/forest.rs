@@ -179,7 +179,10 @@ impl Forest {
         let parent_visits = match parent_visits {
             "node" => ParentVisits::Node,
             "edges" => ParentVisits::Edges,
-            _ => return Err(Error::InvalidArgument(format!("parent_visits {parent_visits:?} is unknown: \"node\" or \"edges\""))).or_python(),
+            _ => {
+                return Err(Error::InvalidArgument(format!("parent_visits {parent_visits:?} is unknown: \"node\" or \"edges\"")))
+                    .or_python()
+            }
         };
         let fpu = if fpu_parent { Fpu::Parent(fpu) } else { Fpu::Constant(fpu) };
         let score = match score {
@@ -284,7 +287,7 @@ impl Forest {
             let until = deadline.map_or(slice, |deadline| deadline.min(slice));
             let over = || self.stop.load(Ordering::Relaxed) || Instant::now() >= until;
             let guard = &mut *inner;
-            py.detach(|| each!(guard, forest => forest.run(&over)));
+            py.detach(|| each!(guard, forest => forest.run(deadline.is_some(), &over)));
             py.check_signals()?;
             let (done, wanted) = each!(&*inner, forest => forest.progress());
             if let Some(progress) = progress {

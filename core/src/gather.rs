@@ -169,6 +169,12 @@ impl<W: World> Walker<W> {
         self.close();
     }
 
+    /// Whether a batch is under way, if only one whose leaves were all ends.
+    #[must_use]
+    pub fn has_batch(&self) -> bool {
+        self.journal.is_open()
+    }
+
     fn close(&mut self) {
         self.journal.commit();
         self.full_batch = false;
@@ -197,8 +203,8 @@ impl<W: World> Walker<W> {
     }
 
     /// Leaves in flight with an evaluator inside the engine: gathered one after another, evaluated on `threads`, applied in order.
-    pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, parts: &Parts, threads: usize, stop: Stop<'_>) {
-        while self.wants_more(tree, parts) && !stop() {
+    pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, parts: &Parts, threads: usize, pause: u64, stop: Stop<'_>) {
+        while self.simulations < pause && self.wants_more(tree, parts) && !stop() {
             self.gather(tree, parts);
             let leaf = parts.leaf;
             let evaluate = |pending: &mut Pending<W::State>| pending.value = leaf.value::<W>(&mut pending.state, pending.key);

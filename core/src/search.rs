@@ -64,6 +64,8 @@ pub struct Walker<W: World> {
     pub simulations: u64,
     /// Simulations at which to stop.
     pub target: u64,
+    /// Simulations at which the present limit was set.
+    pub begun: u64,
     /// Leaves under way.
     pub pending: Vec<Pending<W::State>>,
     /// Every simulation, if recorded.
@@ -88,6 +90,7 @@ impl<W: World> TreeSearch<W> {
             key,
             simulations: 0,
             target: 0,
+            begun: 0,
             pending: Vec::new(),
             trace: Vec::new(),
             full_batch: false,
@@ -121,16 +124,17 @@ impl<W: World> TreeSearch<W> {
         self.walker.wants_more(&self.tree, parts)
     }
 
-    /// Runs simulations inside the engine until no more are wanted or `stop` says so.
-    pub fn run(&mut self, parts: &Parts, threads: usize, stop: Stop<'_>) {
+    /// Runs simulations inside the engine until no more are wanted, `at_most` so many, or `stop` says so.
+    pub fn run(&mut self, parts: &Parts, threads: usize, at_most: u64, stop: Stop<'_>) {
         if !self.wants_more(parts) {
             return;
         }
         let (tree, walker) = (Arc::make_mut(&mut self.tree), &mut self.walker);
+        let target = walker.simulations.saturating_add(at_most);
         if parts.in_flight > 1 {
-            walker.run_in_flight(tree, parts, threads, stop);
+            walker.run_in_flight(tree, parts, threads, target, stop);
         } else {
-            walker.run_one_by_one(tree, parts, stop);
+            walker.run_one_by_one(tree, parts, target, stop);
         }
     }
 
@@ -146,7 +150,13 @@ impl<W: World> TreeSearch<W> {
             return None;
         }
         let (mut new, kept) = self.tree.transplant(child);
-        new.root_visits = if root_evaluated { visits } else { new.edges(new.node(ROOT)).visits.iter().sum() };
+        if root_evaluated {
+            new.root_visits = visits;
+        } else {
+            // UCT's root is not evaluated: what its first visit brought does not count any more.
+            new.root_visits = new.edges(new.node(ROOT)).visits.iter().sum();
+            new.node_mut(ROOT).raw = 0.0;
+        }
         let dropped = (0..kept.len() as u32).filter(|&old| kept[old as usize] == u32::MAX).collect();
         self.tree = Arc::new(new);
         Some(dropped)
@@ -174,7 +184,8 @@ impl<W: World> Walker<W> {
     fn leader_is_safe(&self, tree: &Tree) -> bool {
         let edges = tree.edges(tree.node(ROOT));
         let (mut first, mut second) = (0, 0);
-        for &visits in edges.visits {
+        // A move that is proven to lose will not be answered, however often it was visited.
+        for (&visits, _) in edges.visits.iter().zip(edges.links).filter(|(_, link)| !link.is_loss()) {
             if visits > first {
                 second = first;
                 first = visits;
@@ -185,10 +196,10 @@ impl<W: World> Walker<W> {
         edges.visits.len() > 1 && u64::from(first - second) > self.target - self.simulations
     }
 
-    fn run_one_by_one(&mut self, tree: &mut Tree, parts: &Parts, stop: Stop<'_>) {
+    fn run_one_by_one(&mut self, tree: &mut Tree, parts: &Parts, pause: u64, stop: Stop<'_>) {
         self.settle_root(tree, parts);
         let mut left = SIMULATIONS_PER_CHECK;
-        while self.wants_more(tree, parts) {
+        while self.simulations < pause && self.wants_more(tree, parts) {
             self.simulate(tree, parts);
             left -= 1;
             if left == 0 {

@@ -77,7 +77,7 @@ fn searched<G: Game>(parts: Parts, threads: usize, states: &[G], simulations: u6
         forest.plant(state.clone(), tree_key(seed, 0, row as u64)).expect("a game that goes on");
         forest.allow(row, simulations).expect("a tree");
     }
-    forest.run(&|| false);
+    forest.run(false, &|| false);
     forest
 }
 
@@ -185,7 +185,7 @@ proptest! {
             prop_assert_eq!(tree.edges(tree.node(ROOT)).visits.to_vec(), kept);
             check_invariants(tree);
             forest.allow(0, 100).expect("a tree");
-            forest.run(&|| false);
+            forest.run(false, &|| false);
             check_invariants(forest.tree(0).expect("a tree").tree());
         }
     }
@@ -197,7 +197,7 @@ fn a_search_in_pieces_is_the_search_in_one_go() {
     let mut pieces = searched(parts::<Othello>(), 1, &[Othello::start()], 100, 5);
     for _ in 0..4 {
         pieces.allow(0, 50).expect("a tree");
-        pieces.run(&|| false);
+        pieces.run(false, &|| false);
     }
     assert_eq!(root_visits(&whole, 0), root_visits(&pieces, 0));
 }

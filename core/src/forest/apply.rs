@@ -33,7 +33,7 @@ impl<W: World> Forest<W> {
             shares.push((own_rows, own_moves));
         }
         self.each_in_parallel_with(&shares, |tree, parts, (values, priors)| {
-            if tree.walker.pending.is_empty() && !tree.walker.full_batch {
+            if !tree.walker.has_batch() {
                 return;
             }
             let (grown, walker) = tree.parts_mut();

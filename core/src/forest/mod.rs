@@ -14,6 +14,9 @@ use crate::slots::Slots;
 use crate::tree::Tree;
 use crate::world::World;
 
+/// Trees that share a limit of time take turns of this many simulations.
+const SIMULATIONS_PER_TURN: u64 = 64;
+
 /// One row of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
@@ -86,6 +89,7 @@ impl<W: World> Forest<W> {
     /// `Error::InvalidArgument` if there is no such tree.
     pub fn allow(&mut self, index: usize, simulations: u64) -> Result<(), Error> {
         let walker = &mut self.tree_mut(index)?.walker;
+        walker.begun = walker.simulations;
         walker.target = walker.simulations.saturating_add(simulations);
         Ok(())
     }
@@ -128,14 +132,21 @@ impl<W: World> Forest<W> {
         });
     }
 
-    /// Runs every tree inside the engine until none wants more or `stop` says so.
-    pub fn run(&mut self, stop: Stop<'_>) {
+    /// Runs every tree inside the engine until none wants more or `stop` says so. With `share`, trees take turns of a few
+    /// simulations, so that a limit of time is spent on all of them alike.
+    pub fn run(&mut self, share: bool, stop: Stop<'_>) {
         let threads_per_tree = if self.trees.len() == 1 { self.threads } else { 1 };
-        self.each_in_parallel(|tree, parts| {
-            if !stop() {
-                tree.run(parts, threads_per_tree, stop);
-            }
-        });
+        let done = |tree: &TreeSearch<W>| tree.walker.simulations - tree.walker.begun;
+        while !stop() {
+            // Trees that are behind catch up first, also those that a stop has cut out of the last turn.
+            let Some(least) = self.trees.iter().filter(|tree| tree.wants_more(&self.parts)).map(done).min() else { return };
+            let level = if share { least + SIMULATIONS_PER_TURN } else { u64::MAX };
+            self.each_in_parallel(|tree, parts| {
+                if !stop() {
+                    tree.run(parts, threads_per_tree, level.saturating_sub(done(tree)), stop);
+                }
+            });
+        }
     }
 
     /// Gathers leaves from every tree that wants work. Compiled worlds: afterwards `waiting` has the leaves to evaluate.
@@ -238,7 +249,7 @@ impl<W: World> Forest<W> {
     /// Whether a batch is under way.
     #[must_use]
     pub fn has_batch(&self) -> bool {
-        !self.stepping.is_empty() || self.trees.iter().any(|tree| !tree.walker.pending.is_empty())
+        self.trees.iter().any(|tree| tree.walker.has_batch())
     }
 
     /// Whether some tree can gather more into the batch under way (external worlds, between `step` and `apply`).

@@ -36,7 +36,10 @@ pub fn keep_forced<W: World>(state: &W::State, legal: &mut Vec<Action>) {
         .filter(|&action| {
             let mut after = state.clone();
             W::play(&mut after, action);
-            W::outcome(&after).is_some() || W::to_play(&after) == mover || !can_win_at_once::<W>(&after, &mut replies)
+            match W::outcome(&after) {
+                Some(result) => result * sign(mover) >= 0,
+                None => W::to_play(&after) == mover || !can_win_at_once::<W>(&after, &mut replies),
+            }
         })
         .collect();
     if !safe.is_empty() && safe.len() < legal.len() {

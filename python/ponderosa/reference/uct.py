@@ -242,14 +242,17 @@ def forced_actions(state: State, legal: Sequence[int]) -> list[int]:
     wins = [action for action in legal if after[action].is_terminal and after[action].returns()[player] > 0]
     if wins:
         return wins
-    safe = [action for action in legal if not _opponent_wins_at_once(after[action], player)]
+    safe = [action for action in legal if not _loses_at_once(after[action], player)]
     return safe or list(legal)
 
 
-def _opponent_wins_at_once(state: State, player: int) -> bool:
+def _loses_at_once(state: State, player: int) -> bool:
+    """Whether `player` has lost in `state`, or loses if the opponent finds the one move that ends the game."""
+    if state.is_terminal:
+        return state.returns()[player] < 0
     opponent = state.to_play
     # After a double move it is still our turn, and nobody else can win here.
-    if state.is_terminal or opponent == player:
+    if opponent == player:
         return False
     replies = (state.play(action) for action in state.legal_actions())
     return any(reply.is_terminal and reply.returns()[opponent] > 0 for reply in replies)
