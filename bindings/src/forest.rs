@@ -74,24 +74,16 @@ macro_rules! each_compiled {
     };
 }
 
+/// A copy of any state; some games are `Copy` and some are not.
+fn copy_of<G: Game>(state: &G) -> G {
+    state.clone()
+}
+
 fn external(any: &mut Any) -> PyResult<&mut CoreForest<External>> {
     match any {
         Any::External(forest) => Ok(forest),
         _ => Err(Error::Usage("this is for Python games: a compiled game is stepped inside".into())).or_python(),
     }
-}
-
-type RowColumns<'py> =
-    (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u16>>, Bound<'py, PyArray1<u64>>);
-
-fn columns<'py>(py: Python<'py>, rows: &[Row]) -> RowColumns<'py> {
-    (
-        rows.iter().map(|row| row.tree).collect::<Vec<_>>().into_pyarray(py),
-        rows.iter().map(|row| row.slot).collect::<Vec<_>>().into_pyarray(py),
-        rows.iter().map(|row| row.parent_slot).collect::<Vec<_>>().into_pyarray(py),
-        rows.iter().map(|row| row.action).collect::<Vec<_>>().into_pyarray(py),
-        rows.iter().map(|row| row.key).collect::<Vec<_>>().into_pyarray(py),
-    )
 }
 
 fn compiled_observations<'py, G: Game>(py: Python<'py>, forest: &CoreForest<Compiled<G>>) -> PyResult<Bound<'py, PyArray4<f32>>> {
@@ -106,6 +98,7 @@ fn compiled_observations<'py, G: Game>(py: Python<'py>, forest: &CoreForest<Comp
     Ok(array)
 }
 
+type LegalRows<'py> = (Bound<'py, PyArray1<usize>>, Bound<'py, PyArray1<u16>>);
 type Packed<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>);
 
 fn compiled_packed<'py, G: Game>(py: Python<'py>, forest: &CoreForest<Compiled<G>>) -> PyResult<Packed<'py>> {
@@ -228,7 +221,7 @@ impl Forest {
     /// Plants a tree for a state of the compiled game.
     fn plant(&self, state: &Bound<'_, PyAny>, seed: u64, call: u64, row: u64) -> PyResult<()> {
         let key = tree_key(seed, call, row);
-        each_compiled!(&mut *self.lock()?, forest, Class => forest.plant(state.cast::<Class>()?.get().0.clone(), key).or_python())
+        each_compiled!(&mut *self.lock()?, forest, Class => forest.plant(copy_of(&state.cast::<Class>()?.get().0), key).or_python())
     }
 
     /// Plants a tree for a state outside: its slot.
@@ -239,7 +232,7 @@ impl Forest {
     /// Puts another state in the place of tree `index`.
     fn reset(&self, index: usize, state: &Bound<'_, PyAny>, seed: u64, call: u64, row: u64) -> PyResult<()> {
         let key = tree_key(seed, call, row);
-        each_compiled!(&mut *self.lock()?, forest, Class => forest.reset(index, state.cast::<Class>()?.get().0.clone(), key).or_python())
+        each_compiled!(&mut *self.lock()?, forest, Class => forest.reset(index, copy_of(&state.cast::<Class>()?.get().0), key).or_python())
     }
 
     /// Puts another state outside in the place of tree `index`: its slot, and the slots released.
@@ -252,22 +245,9 @@ impl Forest {
         each_compiled!(&mut *self.lock()?, forest, _Class => forest.advance(index, action).or_python())
     }
 
-    /// The slot behind `action` at the root of tree `index`, if that position has been looked at.
-    fn child_slot(&self, index: usize, action: u16) -> PyResult<Option<u32>> {
-        external(&mut *self.lock()?)?.child_slot(index, action).or_python()
-    }
-
     /// The same for a state outside: the slot of the new root, and the slots released.
     fn advance_external(&self, index: usize, action: u16, to_play: u8, legal: Vec<u16>) -> PyResult<(u32, Vec<u32>)> {
         external(&mut *self.lock()?)?.advance(index, action, to_play, &legal).or_python()
-    }
-
-    /// The state at the root of tree `index`.
-    fn root_state(&self, py: Python<'_>, index: usize) -> PyResult<Py<PyAny>> {
-        each_compiled!(&*self.lock()?, forest, Class => {
-            let state = forest.tree(index).or_python()?.walker.root.clone();
-            Ok(Py::new(py, Class::wrap(state))?.into_any())
-        })
     }
 
     /// Allows tree `index` so many more simulations.
@@ -307,10 +287,10 @@ impl Forest {
         py.detach(|| each!(guard, forest => forest.gather().map(<[Row]>::len))).or_python()
     }
 
-    /// The rows to step, as columns: tree, slot, parent slot, action, key of the simulation.
-    fn stepping<'py>(&self, py: Python<'py>) -> PyResult<RowColumns<'py>> {
+    /// The rows to step: (slot, slot of the position before, action) of each.
+    fn stepping(&self) -> PyResult<Vec<(u32, u32, u16)>> {
         let inner = self.lock()?;
-        Ok(each!(&*inner, forest => columns(py, forest.stepping())))
+        Ok(each!(&*inner, forest => forest.stepping().iter().map(|row| (row.slot, row.parent_slot, row.action)).collect()))
     }
 
     /// The world's answer to the rows to step: columns of one entry a row (`returns`, `rewards`: one number a row and player).
@@ -346,22 +326,21 @@ impl Forest {
         forest.step(&answers).or_python()
     }
 
-    /// The leaves that wait for values, as columns like `stepping`.
-    fn waiting<'py>(&self, py: Python<'py>) -> PyResult<RowColumns<'py>> {
-        let inner = self.lock()?;
-        Ok(each!(&*inner, forest => columns(py, &forest.waiting())))
+    /// How many leaves wait for values.
+    fn num_waiting(&self) -> PyResult<usize> {
+        Ok(each!(&*self.lock()?, forest => forest.num_waiting()))
     }
 
-    /// Who chose the move that led to each waiting leaf.
-    fn waiting_choosers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    /// The leaves that wait for values: (slot, who chose the move that led there, key of the simulation) of each.
+    fn waiting(&self) -> PyResult<Vec<(u32, u8, u64)>> {
         let inner = self.lock()?;
-        Ok(each!(&*inner, forest => forest.waiting_choosers().into_pyarray(py)))
+        Ok(each!(&*inner, forest => forest.waiting().iter().map(|row| (row.slot, row.chooser, row.key)).collect()))
     }
 
     /// The waiting leaves as states of the compiled game.
     fn waiting_states(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
         each_compiled!(&*self.lock()?, forest, Class => {
-            forest.waiting_states().into_iter().map(|state| Ok(Py::new(py, Class::wrap(state.clone()))?.into_any())).collect()
+            forest.waiting_states().into_iter().map(|state| Ok(Py::new(py, Class::wrap(copy_of(state)))?.into_any())).collect()
         })
     }
 
@@ -377,7 +356,7 @@ impl Forest {
     }
 
     /// The legal actions of the waiting leaves: where each row begins, and the actions.
-    fn waiting_legal<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyArray1<usize>>, Bound<'py, PyArray1<u16>>)> {
+    fn waiting_legal<'py>(&self, py: Python<'py>) -> PyResult<LegalRows<'py>> {
         let inner = self.lock()?;
         let (offsets, actions) = each!(&*inner, forest => forest.waiting_legal());
         Ok((offsets.into_pyarray(py), actions.into_pyarray(py)))

@@ -2,6 +2,7 @@
 
 mod errors;
 mod forest;
+mod random;
 mod states;
 mod view;
 
@@ -12,6 +13,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::forest::Forest;
+    #[pymodule_export]
+    use super::random::PlayoutRandom;
     #[pymodule_export]
     use super::states::{perft, Chess, ConnectFour, Othello, TicTacToe};
     #[pymodule_export]

@@ -28,14 +28,7 @@ pub fn even_priors(tree: &mut Tree, node: NodeIndex) {
 
 /// Makes the node of a leaf that is visited again (UCT keeps no node for a leaf visited once: on a wide game, most are).
 /// Its raw value is what the one visit brought, turned to the player to move.
-pub fn second_visit<W: World>(
-    tree: &mut Tree,
-    _parts: &Parts,
-    state: &W::State,
-    edge: EdgeIndex,
-    parent: &Node,
-    legal: &mut Vec<u16>,
-) -> NodeIndex {
+pub fn second_visit<W: World>(tree: &mut Tree, state: &W::State, edge: EdgeIndex, parent: &Node, legal: &mut Vec<u16>) -> NodeIndex {
     let to_play = W::to_play(state);
     let (visits, sum, _) = tree.edge(edge);
     let node = tree.add_node(to_play, parent.forced_depth_left.saturating_sub(1));

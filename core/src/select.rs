@@ -93,7 +93,7 @@ pub fn descend<W: World>(
             Some(child) => index = child,
             None => {
                 journal.edge(tree, edge);
-                index = expand::second_visit::<W>(tree, parts, &descent.state, edge, &node, &mut descent.legal);
+                index = expand::second_visit::<W>(tree, &descent.state, edge, &node, &mut descent.legal);
             }
         }
         visits = edge_visits + u32::from(tree.in_flight(edge));

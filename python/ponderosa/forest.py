@@ -124,17 +124,17 @@ class Forest:
     def _values(self) -> NDArray[np.float64]:
         """The values of the waiting leaves: [rows] for the player to move, or [rows, num_players]."""
         core, settings = self._core, self._settings
-        _, slots, _, _, keys = (column.tolist() for column in core.waiting())
-        if not slots:
+        count = core.num_waiting()
+        if count == 0:
             return np.zeros((0, self._info.num_players))
         world = self._world
         if world is None and settings.python_policy is None:
             return values_of(
-                settings.evaluator, core.waiting_states, core.waiting_observations, len(slots), self._info.num_players
+                settings.evaluator, core.waiting_states, core.waiting_observations, count, self._info.num_players
             )
-        states = core.waiting_states() if world is None else [world[slot] for slot in slots]
-        choosers = core.waiting_choosers().tolist()
-        leaves = list(zip(states, choosers, keys, strict=True))
+        rows = core.waiting()
+        states = core.waiting_states() if world is None else [world[slot] for slot, _, _ in rows]
+        leaves = [(state, chooser, key) for state, (_, chooser, key) in zip(states, rows, strict=True)]
         batched = None if settings.evaluator is None else _Batched(settings.evaluator, self._info.num_players)
         policy = None if settings.python_policy is None else checked_policy(settings.python_policy)
         with game_mistakes(self._info, "in a playout"):

@@ -46,14 +46,13 @@ class PythonWorld:
 
     def step(self) -> None:
         """Plays the moves of all rows the engine has gathered and tells it what came of them."""
-        _, slots, parents, actions, _ = (column.tolist() for column in self._core.stepping())
         to_play: list[int] = []
         terminal: list[bool] = []
         returns: list[float] = []
         rewards: list[float] = []
         offsets = [0]
         legal: list[int] = []
-        for slot, parent, action in zip(slots, parents, actions, strict=True):
+        for slot, parent, action in self._core.stepping():
             state = play(self._states[parent], action, self._info)
             left = max(self._forced_left[parent] - 1, 0)
             position = self._narrow(state, read_position(state, self._info), left)

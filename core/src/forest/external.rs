@@ -67,25 +67,16 @@ impl Forest<External> {
         Ok(self.tree(index)?.tree().slot(ROOT).unwrap_or(u32::MAX))
     }
 
-    /// The slot of the position behind `action` at the root of tree `index`, if it has been looked at.
-    ///
-    /// # Errors
-    /// `Error::InvalidAction` if the root has no such move.
-    pub fn child_slot(&self, index: usize, action: u16) -> Result<Option<u32>, Error> {
-        let tree = self.tree(index)?.tree();
-        let edges = tree.edges(tree.node(ROOT));
-        let place = edges.actions.iter().position(|&a| a == action);
-        let place = place.ok_or_else(|| Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")))?;
-        Ok(edges.links[place].child().and_then(|child| tree.slot(child)))
-    }
-
     /// Plays `action` at the root of tree `index`. Where nothing is known below it, a fresh tree is planted from `to_play` and `legal`:
     /// the slot of the new root, and the slots released.
     ///
     /// # Errors
-    /// As `plant` and `child_slot`.
+    /// As `plant`; `Error::InvalidAction` if the root has no such move.
     pub fn advance(&mut self, index: usize, action: u16, to_play: u8, legal: &[u16]) -> Result<(u32, Vec<u32>), Error> {
-        self.child_slot(index, action)?;
+        let tree = self.tree(index)?.tree();
+        if !tree.edges(tree.node(ROOT)).actions.contains(&action) {
+            return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
+        }
         self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("after action {action} {text}")))?;
         let released = self.advance_with(index, action, |parts, slots| {
             let slot = slots.take();

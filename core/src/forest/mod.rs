@@ -28,6 +28,8 @@ pub struct Row {
     pub parent_slot: u32,
     /// The move between them.
     pub action: u16,
+    /// Who made it: seed 3's perspective player.
+    pub chooser: u8,
     /// The key of the simulation's random numbers.
     pub key: u64,
 }
@@ -180,6 +182,7 @@ impl<W: World> Forest<W> {
                     slot: leaf.slot,
                     parent_slot: grown.slot(last.node).unwrap_or(u32::MAX),
                     action: grown.action(last.edge),
+                    chooser: last.chooser,
                     key: leaf.key,
                 });
             }
@@ -205,6 +208,7 @@ impl<W: World> Forest<W> {
                     slot: leaf.slot,
                     parent_slot: last.and_then(|step| tree.tree().slot(step.node)).unwrap_or(u32::MAX),
                     action: last.map_or(0, |step| tree.tree().action(step.edge)),
+                    chooser: last.map_or(0, |step| step.chooser),
                     key: leaf.key,
                 }
             };
@@ -213,11 +217,10 @@ impl<W: World> Forest<W> {
         self.trees.iter().enumerate().flat_map(rows).collect()
     }
 
-    /// Who chose the move that led to each waiting leaf: seed 3's perspective player.
+    /// How many leaves wait for values.
     #[must_use]
-    pub fn waiting_choosers(&self) -> Vec<u8> {
-        let leaves = self.trees.iter().flat_map(|tree| tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()));
-        leaves.map(|leaf| leaf.path.last().map_or(0, |step| step.chooser)).collect()
+    pub fn num_waiting(&self) -> usize {
+        self.trees.iter().map(|tree| tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()).count()).sum()
     }
 
     /// The legal actions of each waiting leaf whose moves want priors: where each row begins (and the last ends), and the actions.
