@@ -178,13 +178,13 @@ class Node:
 
         return to_text(self, depth, width)
 
-    def to_dot(self, depth: int = 3, width: int = 5) -> str:
+    def to_dot(self, depth: int = 2, width: int = 4) -> str:
         """The top of the tree in Graphviz's language."""
         from ponderosa.draw import to_dot
 
         return to_dot(self, depth, width)
 
-    def to_svg(self, depth: int = 3, width: int = 5) -> str:
+    def to_svg(self, depth: int = 2, width: int = 4) -> str:
         """The top of the tree as a picture."""
         from ponderosa.draw import to_svg
 
