@@ -14,19 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ponderosa.reference.lookahead import forced_actions, minimax
+from ponderosa.reference.playout import evaluate, random_playout, simulate_leaves
+from ponderosa.reference.proof import prove_ancestors
 from ponderosa.reference.random import ANSWER, PLAYOUT, Random, fold, tree_key
 from ponderosa.reference.tabular import TabularGame, TabularState, best_play, minimax_value, solve
 from ponderosa.reference.trace import TraceRow, first_difference
-from ponderosa.reference.uct import (
-    MCTS,
-    MCTSNode,
-    Result,
-    evaluate,
-    forced_actions,
-    minimax,
-    random_playout,
-    simulate_leaves,
-)
+from ponderosa.reference.uct import MCTS, MCTSNode, Result
 
 ORDERS: Any = ["alternate", "random", "double"]
 orders = st.sampled_from(ORDERS)
@@ -337,7 +331,7 @@ def test_the_shortest_of_several_wins() -> None:
         child.visit_count = 1 + distance
         child.proven, child.distance = -1, distance  # for player 1, who is to move there
         assert child.to_play == 1
-    search._prove_ancestors(children[2])
+    prove_ancestors(children[2])
     assert (root.proven, root.distance) == (1, 1)
     assert search._best_action(tree) == 1
     assert search.result(tree).policy == {0: 0.0, 1: 1.0, 2: 0.0}

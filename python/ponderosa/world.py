@@ -10,7 +10,7 @@ from typing import Any
 
 from ponderosa import _core
 from ponderosa.game import GameInfo, Position, game_mistakes, play, read_position
-from ponderosa.reference.uct import forced_actions
+from ponderosa.reference.lookahead import forced_actions
 
 
 class PythonWorld:

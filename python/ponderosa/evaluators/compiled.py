@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ponderosa.reference.playout import simulate_leaves
 from ponderosa.reference.random import fold
-from ponderosa.reference.uct import simulate_leaves
 
 
 @dataclass(frozen=True, slots=True)

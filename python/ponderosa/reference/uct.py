@@ -4,290 +4,45 @@ It reads as its specification, in the specification's names, with the traps mend
 wherever this text departs from it, and says why. What is more than the specification: results that are proven
 (`solve`), several leaves in flight at once (`in_flight`), and random numbers that can be replayed.
 
-A state is any value with `legal_actions()`, `play(action)`, `to_play`, `is_terminal`, `returns()`, `num_players`;
-optionally `rewards()`, `zero_sum` and `simulateRandomPlayout(perspective_player, max_depth)`.
+What is no node and no search stands in files of its own, and the main names of these also here: `state` (what a
+state says), `playout` (simulation), `lookahead` (forced moves, minimax), `proof` and `answer`.
 """
 
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from ponderosa.reference.random import ANSWER, PLAYOUT, SELECT, Random, fold, tree_key
+from ponderosa.reference.answer import Result, describe, guard, lowest, not_lost, visits_of
+from ponderosa.reference.lookahead import forced_actions, minimax
+from ponderosa.reference.playout import PlayoutPolicy, evaluate, random_playout, simulate_leaves
+from ponderosa.reference.proof import note_end, prove_ancestors
+from ponderosa.reference.random import ANSWER, SELECT, Random, fold, tree_key
+from ponderosa.reference.state import State, end_values, is_zero_sum, listed_actions, rewards_of
 from ponderosa.reference.trace import Scores, TraceRow
+
+__all__ = [
+    "MCTS",
+    "MCTSNode",
+    "Tree",
+    "Result",
+    "State",
+    "PlayoutPolicy",
+    "rewards_of",
+    "is_zero_sum",
+    "end_values",
+    "listed_actions",
+    "random_playout",
+    "simulate_leaves",
+    "evaluate",
+    "forced_actions",
+    "minimax",
+]
 
 MOST_ENDS_PER_BATCH = 1024
 """Ends of game are backed up at once while leaves are gathered; this bounds how long one gathering may take."""
-
-
-class State(Protocol):
-    """What a game must offer (the optional parts are looked up by name)."""
-
-    @property
-    def to_play(self) -> int: ...
-    @property
-    def is_terminal(self) -> bool: ...
-    @property
-    def num_players(self) -> int: ...
-    def legal_actions(self) -> Sequence[int]: ...
-    def play(self, action: int, /) -> State: ...
-    def returns(self) -> Sequence[float]: ...
-
-
-PlayoutPolicy = Callable[[Any], Any]
-"""A state to one action, or to one weight per legal action."""
-
-
-# --- What a state says, in the form the search wants it ---------------------------------------------------------
-
-
-def rewards_of(state: State) -> list[float] | None:
-    """What each player got for the move that led to `state`; None if the game has no rewards."""
-    if not hasattr(state, "rewards"):
-        return None
-    return [float(reward) for reward in state.rewards()]
-
-
-def is_zero_sum(state: State) -> bool:
-    """Whether a win of one is the loss of the other, so that results can be proven and moves be forced.
-
-    That needs two players whose results count: a game with rewards is scored by the way, not by its end.
-    """
-    return state.num_players == 2 and not hasattr(state, "rewards") and bool(getattr(state, "zero_sum", True))
-
-
-def end_values(state: State) -> list[float]:
-    """The value of a finished game for each player. With rewards an end itself is worth nothing."""
-    if hasattr(state, "rewards"):
-        return [0.0] * state.num_players
-    values = [float(value) for value in state.returns()]
-    if is_zero_sum(state) and abs(sum(values)) > 1e-9:
-        raise ValueError(f"the game is zero-sum but ends with {values}; if it is not, set zero_sum = False")
-    return values
-
-
-def listed_actions(state: State) -> list[int]:
-    """The legal actions of a state that is no end: there must be some."""
-    actions = [int(action) for action in state.legal_actions()]
-    if not actions:
-        raise ValueError("the state has no legal actions and is not terminal")
-    return actions
-
-
-# --- Simulation -------------------------------------------------------------------------------------------------
-
-
-def random_playout(
-    state: State, random: Random, max_depth: int | None = None, policy: PlayoutPolicy | None = None
-) -> tuple[list[float] | None, State]:
-    """Plays at random, or by `policy`, to the end or for `max_depth` moves: the values and the last state.
-
-    The values are one per player, and None if the playout was cut. In a game with rewards they are the sums of the
-    rewards of the playout's moves.
-    """
-    earned, final = _play(state, random, max_depth, policy)
-    if not final.is_terminal:
-        return None, final
-    return [e + v for e, v in zip(earned, end_values(final), strict=True)], final
-
-
-def _play(
-    state: State, random: Random, max_depth: int | None, policy: PlayoutPolicy | None
-) -> tuple[list[float], State]:
-    """The moves of a playout: the rewards earned on the way (0 for all if there are none) and the last state."""
-    earned = [0.0] * state.num_players
-    depth = 0
-    while not state.is_terminal and depth != max_depth:
-        legal = listed_actions(state)
-        action = legal[random.choose(len(legal))] if policy is None else _follow(policy, state, legal, random)
-        state = state.play(action)
-        depth += 1
-        rewards = rewards_of(state)
-        if rewards is not None:
-            earned = [e + r for e, r in zip(earned, rewards, strict=True)]
-    return earned, state
-
-
-def _follow(policy: PlayoutPolicy, state: State, legal: list[int], random: Random) -> int:
-    """The policy's action, or one drawn by its weights."""
-    answer = policy(state)
-    weights = _numbers(answer)
-    if weights is None:
-        action = operator.index(answer)
-        if action not in legal:
-            raise ValueError(f"the playout policy chose action {action}; legal are {legal}")
-        return action
-    if len(weights) != len(legal):
-        raise ValueError(f"the playout policy gave {len(weights)} weights for {len(legal)} legal actions")
-    if not all(math.isfinite(weight) and weight >= 0.0 for weight in weights) or not any(weights):
-        raise ValueError(f"the weights of a playout policy must be finite, not negative, and not all 0: {weights}")
-    # Added one by one: `sum` rounds differently from Python 3.12 on, and the engine must draw the same action.
-    total = 0.0
-    for weight in weights:
-        total += weight
-    x = random.uniform() * total
-    running = 0.0
-    chosen = 0
-    for index, weight in enumerate(weights):
-        if weight > 0.0:
-            chosen = index
-        running += weight
-        if running > x:
-            break
-    return legal[chosen]
-
-
-def _numbers(answer: Any) -> list[float] | None:
-    """A list, tuple or array as a list of floats; None for a single number (also one in an array without axes)."""
-    try:
-        return [float(number) for number in answer]
-    except TypeError:
-        return None
-
-
-def simulate_leaves(
-    leaves: Sequence[tuple[State, int, int]],
-    max_depth: int | None = None,
-    evaluator: Any = None,
-    policy: PlayoutPolicy | None = None,
-) -> list[list[float]]:
-    """The values of new leaves, one list per leaf, one number per player.
-
-    A leaf is its state, the player who chose the move to it, and the key of its simulation. With an evaluator and no
-    depth to play to, the leaves are evaluated as they are. Otherwise each is played out.
-
-    Trap: a playout cut at `max_depth` has no result, and the specification does not say what it is worth. It is the
-    evaluator's value of the position where it was cut, or a draw without one; rewards earned so far are kept.
-    """
-    values: list[list[float]] = []
-    to_evaluate: list[tuple[int, State]] = []
-    for state, chooser, sim_key in leaves:
-        if evaluator is not None and max_depth in (None, 0):
-            to_evaluate.append((len(values), state))
-            values.append([0.0] * state.num_players)
-        elif evaluator is None and policy is None and hasattr(state, "simulateRandomPlayout"):
-            values.append(_own_playout(state, chooser, max_depth))
-        else:
-            earned, final = _play(state, Random(sim_key, PLAYOUT), max_depth, policy)
-            if final.is_terminal:
-                earned = [e + v for e, v in zip(earned, end_values(final), strict=True)]
-            elif evaluator is not None:
-                to_evaluate.append((len(values), final))
-            values.append(earned)
-    answers = evaluate(evaluator, [state for _, state in to_evaluate]) if to_evaluate else []
-    for (index, _), answer in zip(to_evaluate, answers, strict=True):
-        values[index] = [e + v for e, v in zip(values[index], answer, strict=True)]
-    return values
-
-
-def _own_playout(state: Any, chooser: int, max_depth: int | None) -> list[float]:
-    """The values by the game's own `simulateRandomPlayout`, which answers for the player it is asked about.
-
-    Trap: the specification leaves open whose view that is, and then adds it unsigned to the node that was expanded.
-    So we ask for the player who chose the move to the leaf: that is the player whose statistics come first.
-    """
-    players = state.num_players
-    if players == 1:
-        return [float(state.simulateRandomPlayout(0, max_depth))]
-    if players == 2:
-        value = float(state.simulateRandomPlayout(chooser, max_depth))
-        return [value, -value] if chooser == 0 else [-value, value]
-    return [float(state.simulateRandomPlayout(player, max_depth)) for player in range(players)]
-
-
-def evaluate(evaluator: Any, states: Sequence[State]) -> list[list[float]]:
-    """The evaluator's values of `states`, one list per state, one number per player.
-
-    An evaluator has `evaluate_states(states) -> (logits, values)`, or is a function of one state. A value is one
-    number per player, or one number for the player to move (with two players the other gets its negative).
-    """
-    if hasattr(evaluator, "evaluate_states"):
-        answers = list(evaluator.evaluate_states(list(states))[1])
-    else:
-        answers = [evaluator(state) for state in states]
-    if len(answers) != len(states):
-        raise ValueError(f"the evaluator gave {len(answers)} values for {len(states)} states")
-    return [_per_player(state, answer) for state, answer in zip(states, answers, strict=True)]
-
-
-def _per_player(state: State, answer: Any) -> list[float]:
-    players = state.num_players
-    listed = _numbers(answer)
-    values = [float(answer)] if listed is None else listed
-    if len(values) == 1 and players == 2:
-        # The other player's number is the negative, and it stands where that player's number belongs.
-        values = [values[0], -values[0]] if state.to_play == 0 else [-values[0], values[0]]
-    if len(values) != players:
-        raise ValueError(f"the evaluator gave {len(values)} values for {players} players")
-    if not all(math.isfinite(value) for value in values):
-        raise ValueError(f"the evaluator gave values that are not finite: {values}")
-    return values
-
-
-# --- Short looks ahead (two-player zero-sum games) --------------------------------------------------------------
-
-
-def forced_actions(state: State, legal: Sequence[int]) -> list[int]:
-    """The actions of `legal` worth looking at: those that win at once, or else those that do not lose at once.
-
-    Trap: the specification names forced moves without saying what they are. Dropping a move is sound only if it
-    cannot be better than one that stays. So nothing is dropped unless a move wins at once, or the opponent can end
-    the game with a win right after it while another move prevents that.
-    """
-    player = state.to_play
-    after = {action: state.play(action) for action in legal}
-    wins = [action for action in legal if after[action].is_terminal and after[action].returns()[player] > 0]
-    if wins:
-        return wins
-    safe = [action for action in legal if not _loses_at_once(after[action], player)]
-    return safe or list(legal)
-
-
-def _loses_at_once(state: State, player: int) -> bool:
-    """Whether `player` has lost in `state`, or loses if the opponent finds the one move that ends the game."""
-    if state.is_terminal:
-        return state.returns()[player] < 0
-    opponent = state.to_play
-    # After a double move it is still our turn, and nobody else can win here.
-    if opponent == player:
-        return False
-    replies = (state.play(action) for action in state.legal_actions())
-    return any(reply.is_terminal and reply.returns()[opponent] > 0 for reply in replies)
-
-
-def minimax(state: State, depth: int) -> dict[int, tuple[int, int]]:
-    """What each legal action leads to for the player to move, seen `depth` plies deep: (verdict, plies).
-
-    The verdict is +1 for a forced win, -1 for a forced loss, 0 for neither (a draw, or not known within the depth).
-    `plies` counts to the end of the game, this action included: the fewest for a win, the most for a loss, 0 for
-    neither. Only ends of the game count, and positions at the edge of the depth are unknown, never equal.
-    """
-    player = state.to_play
-    verdicts: dict[int, tuple[int, int]] = {}
-    for action in listed_actions(state):
-        verdict, plies = _verdict(state.play(action), depth - 1, player) if depth > 0 else (0, 0)
-        verdicts[action] = (verdict, plies + 1 if verdict else 0)
-    return verdicts
-
-
-def _verdict(state: State, depth: int, player: int) -> tuple[int, int]:
-    """The verdict for `player`, whoever is to move. The recursion is as deep as `depth`, not as the game."""
-    if state.is_terminal:
-        result = state.returns()[player]
-        return (1 if result > 0 else -1 if result < 0 else 0), 0
-    if depth == 0:
-        return 0, 0
-    win = 1 if state.to_play == player else -1  # what the player to move here hopes for
-    verdicts = [_verdict(state.play(action), depth - 1, player) for action in listed_actions(state)]
-    wins = [plies for verdict, plies in verdicts if verdict == win]
-    if wins:
-        return win, 1 + min(wins)
-    if all(verdict == -win for verdict, _ in verdicts):
-        return -win, 1 + max(plies for _, plies in verdicts)
-    return 0, 0
 
 
 # --- The tree ---------------------------------------------------------------------------------------------------
@@ -433,25 +188,6 @@ class Tree:
 
 
 @dataclass(slots=True)
-class Result:
-    """What a search found. The dicts have every legal action of the root, in the order of `legal_actions()`."""
-
-    action: int
-    visits: dict[int, int]
-    values: dict[int, float]
-    """The sums of values W, for the player to move at the root."""
-    policy: dict[int, float]
-    q: dict[int, float]
-    """The mean value for the player to move at the root; exact where proven, NaN where unvisited."""
-    value: float
-    """The root's value for its player to move; exact if proven, 0 without any simulation."""
-    proven: int | None
-    simulations: int
-    root: MCTSNode
-    trace: list[TraceRow] | None
-
-
-@dataclass(slots=True)
 class _Pending:
     """A leaf in flight."""
 
@@ -562,7 +298,8 @@ class MCTS:
             if leaf.exact_values() is None:
                 leaf = leaf.expand(random)
                 scores.append(None)
-                self._note_end(leaf)
+                if self.solve:
+                    note_end(leaf)
             row: TraceRow | None = None
             if tree.trace is not None:
                 row = {"simulation": simulation, "path": _path(leaf), "scores": scores, "values": []}
@@ -573,7 +310,7 @@ class MCTS:
                 pending.append(_Pending(leaf, sim_key, row))
             else:
                 self._finish(tree, leaf, exact, row)
-                self._prove_ancestors(leaf)
+                prove_ancestors(leaf)
                 ends += 1
         return pending
 
@@ -619,32 +356,6 @@ class MCTS:
             node.in_flight += change
             node = node.parent
 
-    def _note_end(self, leaf: MCTSNode) -> None:
-        """A new leaf where the game is over is proven, if its result is one of those that proofs are made of."""
-        if self.solve and leaf.end is not None and is_zero_sum(leaf.state):
-            result = leaf.end[leaf.to_play]
-            if result in (-1.0, 0.0, 1.0):
-                leaf.proven = int(result)
-
-    def _prove_ancestors(self, leaf: MCTSNode) -> None:
-        """Walks up from a proven leaf for as long as each next node is decided by its children.
-
-        A win needs one winning move; anything else needs all moves. The sums of the ancestors are not rewritten.
-        """
-        node = leaf.parent if leaf.proven is not None else None
-        while node is not None and node.proven is None:
-            known = [(c.proven_for_chooser, c.distance) for c in node.children.values()]
-            results = [(result, distance) for result, distance in known if result is not None]
-            wins = [distance for result, distance in results if result == 1]
-            if wins:
-                node.proven, node.distance = 1, 1 + min(wins)
-            elif not node.list_actions() and len(results) == len(known):
-                node.proven = max(result for result, _ in results)
-                node.distance = 1 + max(distance for result, distance in results if result == node.proven)
-            else:
-                return
-            node = node.parent
-
     # --- Choosing an action ---------------------------------------------------------------------------------
 
     def _best_action(self, tree: Tree) -> int:
@@ -655,80 +366,21 @@ class MCTS:
         if root.proven is not None:
             actions = [action for action, child in children.items() if child.proven_for_chooser == root.proven]
             if root.proven == 1:
-                actions = _least(actions, lambda action: children[action].distance)
+                actions = lowest(actions, lambda action: children[action].distance)
             elif root.proven == -1:
-                actions = _least(actions, lambda action: -children[action].distance)
+                actions = lowest(actions, lambda action: -children[action].distance)
             if root.proven != 1:
-                actions = _least(actions, lambda action: -children[action].visit_count)
+                actions = lowest(actions, lambda action: -children[action].visit_count)
             return actions[random.choose(len(actions))]
-        most_visited = _least(_not_lost(root), lambda action: -_visits(root, action))
+        most_visited = lowest(not_lost(root), lambda action: -visits_of(root, action))
         chosen = most_visited[random.choose(len(most_visited))]
         if self.minimax_depth > 0 and is_zero_sum(root.state):
-            chosen = self._guard(root, chosen, random)
+            chosen = guard(root, chosen, self.minimax_depth, random)
         return chosen
-
-    def _guard(self, root: MCTSNode, chosen: int, random: Random) -> int:
-        """Depth-limited minimax corrects the search where it has a proof.
-
-        Trap: in the specification its result always overrides the search, also when it saw nothing but equal leaves
-        (then the first move wins). Here it speaks up only for a proven win, or against a proven loss.
-        """
-        verdicts = minimax(root.state, self.minimax_depth)
-        wins = [action for action, (verdict, _) in verdicts.items() if verdict == 1]
-        if wins:
-            shortest = _least(wins, lambda action: verdicts[action][1])
-            return chosen if verdicts[chosen][0] == 1 else shortest[0]
-        if verdicts[chosen][0] == -1:
-            others = [action for action in _not_lost(root) if verdicts[action][0] != -1]
-            if others:
-                others = _least(others, lambda action: -_visits(root, action))
-                return others[random.choose(len(others))]
-        return chosen
-
-    def _policy(self, tree: Tree, answer: int) -> dict[int, float]:
-        """The share of visits of each move, with what is proven: all on a won move, none on lost ones."""
-        root = tree.root
-        policy = dict.fromkeys(listed_actions(root.state), 0.0)
-        if root.proven == 1:
-            policy[answer] = 1.0
-            return policy
-        if root.proven == 0:
-            actions = [action for action, child in root.children.items() if child.proven_for_chooser == 0]
-        elif root.proven == -1:
-            actions = list(root.children)
-        else:
-            actions = _not_lost(root)
-        total = sum(_visits(root, action) for action in actions)
-        for action in actions:
-            policy[action] = _visits(root, action) / total if total else 1.0 / len(actions)
-        return policy
 
     def result(self, tree: Tree) -> Result:
         """What the tree says so far; asking does not change it."""
-        root = tree.root
-        answer = self._best_action(tree)
-        legal = listed_actions(root.state)
-        visits = {action: _visits(root, action) for action in legal}
-        values = {action: root.children[action].total_value if action in root.children else 0.0 for action in legal}
-        q = {action: _mean(root, action) for action in legal}
-        # The sum goes in the order of opening, so that it is the engine's to the last bit.
-        total = 0.0
-        for child in root.children.values():
-            total += child.total_value
-        simulations = sum(visits.values())
-        value = float(root.proven) if root.proven is not None else total / simulations if simulations else 0.0
-        return Result(
-            action=answer,
-            visits=visits,
-            values=values,
-            policy=self._policy(tree, answer),
-            q=q,
-            value=value,
-            proven=root.proven,
-            simulations=tree.simulations,
-            root=root,
-            trace=tree.trace,
-        )
+        return describe(tree.root, self._best_action(tree), tree.simulations, tree.trace)
 
 
 def _chooser(leaf: MCTSNode) -> int:
@@ -744,28 +396,3 @@ def _path(node: MCTSNode) -> list[int]:
         path.append(_action(node))
         node = node.parent
     return path[::-1]
-
-
-def _visits(root: MCTSNode, action: int) -> int:
-    """The visits of a move; 0 if it was not opened."""
-    return root.children[action].visit_count if action in root.children else 0
-
-
-def _mean(root: MCTSNode, action: int) -> float:
-    child = root.children.get(action)
-    if child is None or child.visit_count == 0:
-        return math.nan
-    proven = child.proven_for_chooser
-    return float(proven) if proven is not None else child.total_value / child.visit_count
-
-
-def _not_lost(root: MCTSNode) -> list[int]:
-    """The root's moves that are not proven to lose: the opened ones in order of opening, then the others."""
-    opened = [action for action, child in root.children.items() if child.proven_for_chooser != -1]
-    return opened + root.list_actions()
-
-
-def _least(actions: list[int], measure: Callable[[int], int]) -> list[int]:
-    """The actions for which `measure` is least, in the order given."""
-    least = min(measure(action) for action in actions)
-    return [action for action in actions if measure(action) == least]

@@ -1,0 +1,57 @@
+"""What a state says of its game, in the form the search wants it.
+
+A state is any value with `legal_actions()`, `play(action)`, `to_play`, `is_terminal`, `returns()`, `num_players`;
+optionally `rewards()`, `zero_sum` and `simulateRandomPlayout(perspective_player, max_depth)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class State(Protocol):
+    """What a game must offer (the optional parts are looked up by name)."""
+
+    @property
+    def to_play(self) -> int: ...
+    @property
+    def is_terminal(self) -> bool: ...
+    @property
+    def num_players(self) -> int: ...
+    def legal_actions(self) -> Sequence[int]: ...
+    def play(self, action: int, /) -> State: ...
+    def returns(self) -> Sequence[float]: ...
+
+
+def rewards_of(state: State) -> list[float] | None:
+    """What each player got for the move that led to `state`; None if the game has no rewards."""
+    if not hasattr(state, "rewards"):
+        return None
+    return [float(reward) for reward in state.rewards()]
+
+
+def is_zero_sum(state: State) -> bool:
+    """Whether a win of one is the loss of the other, so that results can be proven and moves be forced.
+
+    That needs two players whose results count: a game with rewards is scored by the way, not by its end.
+    """
+    return state.num_players == 2 and not hasattr(state, "rewards") and bool(getattr(state, "zero_sum", True))
+
+
+def end_values(state: State) -> list[float]:
+    """The value of a finished game for each player. With rewards an end itself is worth nothing."""
+    if hasattr(state, "rewards"):
+        return [0.0] * state.num_players
+    values = [float(value) for value in state.returns()]
+    if is_zero_sum(state) and abs(sum(values)) > 1e-9:
+        raise ValueError(f"the game is zero-sum but ends with {values}; if it is not, set zero_sum = False")
+    return values
+
+
+def listed_actions(state: State) -> list[int]:
+    """The legal actions of a state that is no end: there must be some."""
+    actions = [int(action) for action in state.legal_actions()]
+    if not actions:
+        raise ValueError("the state has no legal actions and is not terminal")
+    return actions
