@@ -22,7 +22,7 @@ class InvalidArgumentError(PonderosaError, ValueError):
 
 
 class GameContractError(PonderosaError, ValueError):
-    """A game written by a user that broke the rules of DESIGN's state interface."""
+    """A game written by a user that broke the rules of the state interface (`ponderosa.Game`)."""
 
 
 class EvaluationError(PonderosaError, ValueError):
