@@ -67,7 +67,8 @@ class TabularValues:
             key = fold(0, hash(tuple(np.asarray(state.observation(), dtype=np.float64).ravel().tolist())) & (2**64 - 1))
             rows.append([(fold(key, player) % 2001 - 1000) / 1000.0 for player in range(state.num_players)])
         values = np.array(rows)
-        return None, values[:, 0] if values.shape[1] <= 2 else values
+        one_number_will_do = values.shape[1] == 1 or (values.shape[1] == 2 and not hasattr(states[0], "rewards"))
+        return None, values[:, 0] if one_number_will_do else values
 
 
 GAMES = st.builds(

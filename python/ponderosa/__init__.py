@@ -23,13 +23,14 @@ from ponderosa.forest import Forest, Tree
 from ponderosa.game import Game
 from ponderosa.node import Node
 from ponderosa.playout import playout
-from ponderosa.presets import UCT
+from ponderosa.presets import UCT, AlphaZero
 from ponderosa.result import SearchResult
 
 __version__ = "0.1.0"
 
 __all__ = [
     "UCT",
+    "AlphaZero",
     "EvaluationError",
     "Evaluator",
     "Forest",

@@ -7,16 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ponderosa import _core
-from ponderosa.check import per_row, positive_number, whole_number
+from ponderosa.check import flag, per_row, positive_number, whole_number
 from ponderosa.errors import InvalidActionError, InvalidArgumentError, UsageError
-from ponderosa.evaluators.protocol import stack_observations, values_of
 from ponderosa.game import describe, game_mistakes, move_text, play, refuse_finished
-from ponderosa.playout import checked_policy
-from ponderosa.reference.uct import minimax, simulate_leaves
+from ponderosa.leaves import Leaves
+from ponderosa.reference.uct import minimax
 from ponderosa.result import SearchResult
 from ponderosa.world import PythonWorld
 
@@ -47,6 +43,7 @@ class Forest:
             **self._settings.engine(self._info, len(states)),
         )
         self._world = None if self._info.compiled else PythonWorld(self._core, self._info, self._settings.forced_depth)
+        self._leaves = Leaves(self._core, self._info, self._settings, self._world)
         self._keys: list[tuple[int, int, int]] = []
         self._elapsed = [0.0] * len(states)
         self._states: list[Any] = []
@@ -72,11 +69,17 @@ class Forest:
         return self._states[self._index(index)]
 
     def simulate(
-        self, n: int | Sequence[int] | None = None, *, seconds: float | None = None, progress: Progress | None = None
+        self,
+        n: int | Sequence[int] | None = None,
+        *,
+        seconds: float | None = None,
+        add_noise: bool | Sequence[bool] | None = None,
+        progress: Progress | None = None,
     ) -> Forest:
         """Gives every tree `n` more simulations (one number, or one per tree), or as many as fit into `seconds`.
 
-        Without either, the limits of the search hold. `progress(done, wanted)` is called now and then.
+        Without either, the limits of the search hold. `add_noise=True` mixes fresh noise into the clean priors of the
+        root, False takes it out, None leaves it as it is. `progress(done, wanted)` is called now and then.
         """
         if n is None and seconds is None:
             n, seconds = self._search.num_simulations, self._search.time_limit
@@ -87,10 +90,14 @@ class Forest:
             raise InvalidArgumentError(f"progress must be a function of (done, wanted), not {progress!r}")
         if self._busy:
             raise UsageError("this search is already running: an evaluator or another thread must not enter it again")
+        noise = per_row(add_noise, len(self), "add_noise")
         self._busy = True
         begun = time.perf_counter()
         try:
             self._core.resume()
+            for index, wanted in enumerate(noise):
+                if wanted is not None:
+                    self._settings.set_noise(self._core, index, flag(wanted, "add_noise"))
             for index, count in enumerate(counts):
                 self._core.allow(index, count)
             if self._info.compiled and self._settings.leaf != "outside":
@@ -112,7 +119,8 @@ class Forest:
                 while rows > 0 and self._world is not None:
                     self._world.step()
                     rows = core.gather() if core.batch_can_grow() else 0
-                core.apply(None, self._values())
+                answer = self._leaves.answer()
+                core.apply(answer.policy, answer.values, answer.probabilities)
                 if progress is not None:
                     progress(*core.progress())
         except BaseException:
@@ -120,25 +128,6 @@ class Forest:
             if self._world is not None:
                 self._world.release(released)
             raise
-
-    def _values(self) -> NDArray[np.float64]:
-        """The values of the waiting leaves: [rows] for the player to move, or [rows, num_players]."""
-        core, settings = self._core, self._settings
-        count = core.num_waiting()
-        if count == 0:
-            return np.zeros((0, self._info.num_players))
-        world = self._world
-        if world is None and settings.python_policy is None:
-            return values_of(
-                settings.evaluator, core.waiting_states, core.waiting_observations, count, self._info.num_players
-            )
-        rows = core.waiting()
-        states = core.waiting_states() if world is None else [world[slot] for slot, _, _ in rows]
-        leaves = [(state, chooser, key) for state, (_, chooser, key) in zip(states, rows, strict=True)]
-        batched = None if settings.evaluator is None else _Batched(settings.evaluator, self._info.num_players)
-        policy = None if settings.python_policy is None else checked_policy(settings.python_policy)
-        with game_mistakes(self._info, "in a playout"):
-            return np.array(simulate_leaves(leaves, settings.max_depth, batched, policy), dtype=np.float64)
 
     def result(self, index: int = 0, *, temperature: float | None = None) -> SearchResult:
         """What tree `index` has found so far."""
@@ -247,9 +236,16 @@ class Tree:
         """The state at the root."""
         return self._forest.state(0)
 
-    def simulate(self, n: int | None = None, *, seconds: float | None = None, progress: Progress | None = None) -> Tree:
-        """`n` more simulations, or as many as fit into `seconds`."""
-        self._forest.simulate(n, seconds=seconds, progress=progress)
+    def simulate(
+        self,
+        n: int | None = None,
+        *,
+        seconds: float | None = None,
+        add_noise: bool | None = None,
+        progress: Progress | None = None,
+    ) -> Tree:
+        """`n` more simulations, or as many as fit into `seconds`; see `Forest.simulate`."""
+        self._forest.simulate(n, seconds=seconds, add_noise=add_noise, progress=progress)
         return self
 
     def result(self, *, temperature: float | None = None) -> SearchResult:
@@ -276,15 +272,3 @@ class Tree:
         result = self.result()
         return f"<Tree: {result.simulations} simulations, best {move_text(self.state, result.action)}>"
 
-
-class _Batched:
-    """Any evaluator, in the form the leaves of Python games are valued with."""
-
-    def __init__(self, evaluator: Any, num_players: int) -> None:
-        self._evaluator = evaluator
-        self._num_players = num_players
-
-    def evaluate_states(self, states: Sequence[Any]) -> tuple[None, NDArray[np.float64]]:
-        """(nothing, values)."""
-        observations = lambda: stack_observations(states)  # noqa: E731
-        return None, values_of(self._evaluator, lambda: states, observations, len(states), self._num_players)

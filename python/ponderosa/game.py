@@ -77,11 +77,21 @@ class GameInfo:
     num_players: int
     zero_sum: bool
     has_rewards: bool
+    plane_shape: tuple[int, int] = (0, 0)
+    """Height and width of an observation's planes (compiled games)."""
 
     @property
     def is_plain(self) -> bool:
         """Two players, zero-sum, no rewards: the games in which results can be proven."""
         return self.num_players == 2 and self.zero_sum and not self.has_rewards
+
+
+COMPILED_INFO: dict[str, GameInfo] = {
+    "tic_tac_toe": GameInfo("tic_tac_toe", True, 9, 2, True, False, (3, 3)),
+    "connect_four": GameInfo("connect_four", True, 7, 2, True, False, (6, 7)),
+    "othello": GameInfo("othello", True, 65, 2, True, False, (8, 8)),
+    "chess": GameInfo("chess", True, 4672, 2, True, False, (8, 8)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +112,7 @@ def describe(state: Any) -> GameInfo:
     """What game `state` belongs to; an exception that says what is missing if it is no state."""
     compiled = COMPILED.get(type(state))
     if compiled is not None:
-        return GameInfo(compiled, True, state.num_actions, 2, True, False)
+        return COMPILED_INFO[compiled]
     if isinstance(state, type):
         raise InvalidArgumentError(f"{state.__name__} is a class, not a game state: call it to get a starting state")
     missing = [name for name in REQUIRED if not _has(state, name)]

@@ -54,7 +54,9 @@ class Node:
     @property
     def clean_prior(self) -> float:
         """P without noise."""
-        return self.prior
+        if self.parent is None or self.parent.parent is not None:
+            return self.prior
+        return float(dict(self._view.clean_priors).get(self.action or 0, self.prior))
 
     @cached_property
     def to_play(self) -> int:
@@ -143,11 +145,12 @@ class Node:
 
     @cached_property
     def children(self) -> dict[int, Node]:
-        """The moves that have been tried, by action, in the order they were."""
+        """The moves by action: those that have been tried, in the order they were, and then those that only have a prior."""
         if self._header is None:
             return {}
-        opened = int(self._header[6])
-        actions, visits, sums, _, children, _, in_flight = self._view.edges(self._index)
+        actions, visits, sums, priors, children, _, in_flight = self._view.edges(self._index)
+        has_priors = bool(priors.any())
+        shown = len(actions) if has_priors else int(self._header[6])
         share = 1.0 / max(len(actions), 1)
         return {
             int(actions[place]): Node(
@@ -160,11 +163,11 @@ class Node:
                     "child": int(children[place]),
                     "visits": int(visits[place]),
                     "sum": float(sums[place]),
-                    "prior": share,
+                    "prior": float(priors[place]) if has_priors else share,
                     "in_flight": int(in_flight[place]),
                 },
             )
-            for place in range(opened)
+            for place in range(shown)
         }
 
     @property

@@ -11,7 +11,8 @@ import numpy as np
 
 from ponderosa import check
 from ponderosa.errors import EvaluationError, InvalidArgumentError
-from ponderosa.evaluators.protocol import stack_observations, values_of
+from ponderosa.evaluators.batch import Batch
+from ponderosa.evaluators.protocol import ask
 from ponderosa.game import COMPILED, describe, game_mistakes
 from ponderosa.reference.random import PLAYOUT, Random, tree_key
 from ponderosa.reference.uct import random_playout
@@ -49,7 +50,7 @@ def playout(
         return values[player]
     if evaluator is None:
         return 0.0
-    answer = values_of(evaluator, lambda: [last], lambda: stack_observations([last]), 1, info.num_players)
+    answer = ask(evaluator, Batch.of([last])).values
     if answer.ndim == 2:
         return float(answer[0, player])
     if info.num_players > 2:

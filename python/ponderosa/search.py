@@ -62,6 +62,18 @@ class Search(ABC):
     def settings(self, info: GameInfo) -> Settings:
         """The parts of this search for a game."""
 
+    def shared(self) -> dict[str, Any]:
+        """The settings that all searches share."""
+        return {
+            "solve": self.solve,
+            "in_flight": self.in_flight,
+            "threads": self.threads,
+            "early_stop": self.early_stop,
+            "trace": self.trace,
+            "max_nodes": self.max_nodes,
+            "max_memory": self.max_memory,
+        }
+
     def next_call(self) -> int:
         """Calls are numbered, so that no two searches of one object draw the same random numbers."""
         self._calls += 1
@@ -108,11 +120,10 @@ class Search(ABC):
         if many and not states:
             return []
         temperatures = per_row_temperature(temperature, len(states))
-        self._refuse_noise(add_noise, len(states))
         forest = Forest(self, states, seeds)
         counts = UNLIMITED if self.num_simulations is None else self.num_simulations
         counts = check.per_row(counts, len(states), "num_simulations")
-        forest.simulate(counts, seconds=self.time_limit, progress=progress)
+        forest.simulate(counts, seconds=self.time_limit, add_noise=add_noise, progress=progress)
         results = [forest.result(row, temperature=temperatures[row]) for row in range(len(states))]
         return results if many else results[0]
 
@@ -141,13 +152,6 @@ class Search(ABC):
                 f"states must be a list of states, not a {type(states).__name__}; for one state use tree()"
             )
         return Forest(self, list(states), seeds)
-
-    def _refuse_noise(self, add_noise: Any, rows: int) -> None:
-        asked = check.per_row(add_noise, rows, "add_noise")
-        if any(entry is not None and check.flag(entry, "add_noise") for entry in asked):
-            raise InvalidArgumentError(
-                f"add_noise=True: {type(self).__name__} has no priors that noise could be added to"
-            )
 
 
 def per_row_temperature(value: Any, rows: int) -> list[float | None]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ponderosa import _core
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.game import GameInfo
 
@@ -24,6 +25,12 @@ class Settings:
     """PUCT: `fpu` is a reduction of the parent's value."""
     parent_visits: str = "node"
     """PUCT: what N(s) counts, "node" or "edges"."""
+    noise_alpha: float = 0.0
+    """Concentration of the Dirichlet noise for each move, or with `noise_spread` for all together."""
+    noise_spread: bool = False
+    """`noise_alpha` is spread over the legal moves."""
+    noise_epsilon: float = 0.0
+    """Weight of the noise; 0 where the search has none."""
     leaf: str
     """Who values a leaf: "playout" and "zero" inside the engine, "outside" an evaluator."""
     evaluator: Any = None
@@ -52,6 +59,12 @@ class Settings:
     """Most positions one tree may hold."""
     max_memory: float | None = None
     """Most MiB all trees of one forest may hold."""
+
+    def set_noise(self, core: _core.Forest, index: int, wanted: bool) -> None:
+        """Asks for fresh noise at the root of tree `index`, or for none."""
+        if wanted and self.score != "puct":
+            raise InvalidArgumentError("add_noise=True: this search has no priors that noise could be added to")
+        core.set_noise(index, self.noise_alpha, self.noise_spread, self.noise_epsilon if wanted else 0.0)
 
     def engine(self, info: GameInfo, trees: int) -> dict[str, Any]:
         """The keyword arguments of the engine's forest."""

@@ -5,7 +5,18 @@ of that form; or an object with `evaluate_states(states)` of the same form, for 
 Beyond two players values are `[B, num_players]`.
 """
 
+from ponderosa.evaluators.batch import Batch, Packed
 from ponderosa.evaluators.compiled import Rollout, Uniform
-from ponderosa.evaluators.protocol import Evaluator, StateEvaluator, values_of
+from ponderosa.evaluators.protocol import Answer, Evaluator, PackedEvaluator, StateEvaluator, ask
 
-__all__ = ["Evaluator", "Rollout", "StateEvaluator", "Uniform", "values_of"]
+__all__ = [
+    "Answer",
+    "Batch",
+    "Evaluator",
+    "Packed",
+    "PackedEvaluator",
+    "Rollout",
+    "StateEvaluator",
+    "Uniform",
+    "ask",
+]
