@@ -3,4 +3,5 @@
 pub mod chess;
 pub mod connect_four;
 pub mod othello;
+mod shared;
 pub mod tic_tac_toe;

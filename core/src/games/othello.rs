@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::tic_tac_toe::{parse_by_name, square_name, stone_symbol, write_status};
+use super::shared::{parse_by_name, square_name, stone_symbol, write_status};
 use crate::error::Error;
 use crate::game::{Action, Game};
 use crate::random::Random;

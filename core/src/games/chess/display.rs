@@ -4,6 +4,7 @@ use std::fmt;
 
 use cozy_chess::{Board, Color, File, Rank, Square};
 
+use super::rules::Termination;
 use super::Chess;
 
 /// The letter of the piece on a square: capital for White.
@@ -13,7 +14,7 @@ pub(super) fn letter(board: &Board, square: Square) -> Option<char> {
 }
 
 impl fmt::Display for Chess {
-    /// White below, capital letters for White, the coordinates at the edges, and who moves.
+    /// White below, capital letters for White, the coordinates at the edges; then who moves, or how the game ended.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let board = self.board();
         for rank in Rank::ALL.into_iter().rev() {
@@ -24,7 +25,12 @@ impl fmt::Display for Chess {
             writeln!(formatter)?;
         }
         writeln!(formatter, "  a b c d e f g h")?;
-        write!(formatter, "{} to move", if board.side_to_move() == Color::White { "White" } else { "Black" })
+        let name = |color| if color == Color::White { "White" } else { "Black" };
+        match self.termination() {
+            None => write!(formatter, "{} to move", name(board.side_to_move())),
+            Some(Termination::Checkmate) => write!(formatter, "{} wins by checkmate", name(!board.side_to_move())),
+            Some(draw) => write!(formatter, "draw by {}", draw.name().replace('_', " ")),
+        }
     }
 }
 
@@ -38,5 +44,19 @@ mod tests {
         let drawn = "8 r n b q k b n r\n7 p p p p p p p p\n6 . . . . . . . .\n5 . . . . . . . .\n4 . . . . . . . .\n\
                      3 . . . . . . . .\n2 P P P P P P P P\n1 R N B Q K B N R\n  a b c d e f g h\nWhite to move";
         assert_eq!(Chess::default().to_string(), drawn);
+    }
+
+    #[test]
+    fn the_last_line_says_how_it_ended() {
+        for (fen, last) in [
+            ("7k/5KQ1/8/8/8/8/8/8 b - - 0 1", "White wins by checkmate"),
+            ("8/8/8/8/8/8/5kq1/7K w - - 0 1", "Black wins by checkmate"),
+            ("7k/5K2/6Q1/8/8/8/8/8 b - - 0 1", "draw by stalemate"),
+            ("7k/5K2/8/8/8/8/8/8 b - - 0 1", "draw by insufficient material"),
+            ("7k/5K2/8/8/8/8/8/R7 b - - 150 90", "draw by seventyfive moves"),
+            ("7k/5K2/8/8/8/8/8/R7 b - - 100 90", "Black to move"),
+        ] {
+            assert_eq!(Chess::from_fen(fen).unwrap().to_string().lines().last(), Some(last), "{fen}");
+        }
     }
 }
