@@ -14,6 +14,7 @@ from tests.trees import PythonGame, after, every_node
 
 import ponderosa
 from ponderosa.draw import best_children
+from ponderosa.evaluators import Uniform
 from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
 from ponderosa.reference.tabular import TabularGame
 
@@ -200,3 +201,13 @@ def test_proven_words() -> None:
     assert "win in 1" in result.root.to_text().split("\n")[0]
     [line] = [line for line in result.root.to_text(depth=1, width=9).split("\n")[1:] if re.search(r"─ 1 ", line)]
     assert line.endswith("win in 1"), "for the player who chose it, counted from where it was chosen"
+
+
+def test_untried_moves_are_data_and_not_drawn() -> None:
+    root = ponderosa.AlphaZero(Uniform(), num_simulations=12, seed=1).run(ConnectFour()).root
+    assert any(not child.visit_count for node in every_node(root) for child in node.children.values())
+    for text in (root.to_text(depth=9, width=9), root.to_dot(depth=9, width=9), root.to_svg(depth=9, width=9)):
+        assert not re.search(r"\b0 +0\.0%|\\n0\\n|>0</text>", text)
+    assert root.to_svg(depth=9, width=9).count("<rect") == sum(node.visit_count > 0 for node in every_node(root))
+    data = json.loads(root.to_json())
+    assert {child["action"] for child in data["children"][0]["children"]} == set(range(7))

@@ -191,7 +191,8 @@ def test_compiled_games(
 
 @pytest.mark.parametrize("in_flight", [1, 5])
 @pytest.mark.parametrize(
-    "fen", [None, "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4", "8/8/8/8/8/5k2/5p2/5K2 b - - 0 1"]
+    "fen",
+    [None, "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4", "8/8/8/8/8/5k2/5p2/5K2 b - - 0 1"],
 )
 def test_chess_with_a_table_of_values(fen: str | None, in_flight: int) -> None:
     assert_equal(Chess(fen), 300, 11, TabularValues(), in_flight=in_flight)

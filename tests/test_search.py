@@ -244,7 +244,7 @@ def test_an_early_stop_never_changes_the_move() -> None:
 
 
 def test_an_early_stop_changes_the_move_only_where_more_simulations_prove_something() -> None:
-    """The leader of visits cannot be caught by visits; a proof that would have come later is what an early stop gives up."""
+    """The leader of visits cannot be caught by visits; what an early stop gives up is a proof that would come later."""
     for start, seed, plies, count in (
         (TicTacToe, 1081, 1, 800),
         (TicTacToe, 1203, 3, 200),

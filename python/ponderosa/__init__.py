@@ -1,5 +1,7 @@
 """Ponderosa: Monte Carlo tree search, one compiled engine for many searches.
 
+For example, to see which moves of Connect 4 a search has looked at:
+
     import ponderosa
     from ponderosa.games import ConnectFour
 

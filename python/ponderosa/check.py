@@ -1,4 +1,4 @@
-"""Checks of arguments: each gives the value back, or raises an error that names the argument and what would be right."""
+"""Checks of arguments: each gives the value back, or raises an error that names the argument and what is right."""
 
 from __future__ import annotations
 

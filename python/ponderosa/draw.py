@@ -44,8 +44,8 @@ def merit(child: Node) -> tuple[int, int, int]:
 
 
 def best_children(node: Node, width: int | None) -> list[Node]:
-    """The children, the best first, then proven wins, then the most visited; at most `width` of them."""
-    children = node.children.values()
+    """The best child, then proven wins, then the most visited, at most `width`; None is all, untried ones too."""
+    children = [child for child in node.children.values() if child.visit_count or width is None]
     best = max(children, key=merit, default=None)
     return sorted(children, key=lambda child: (child is not best, for_chooser(child) != 1, -child.visit_count))[:width]
 
@@ -54,7 +54,7 @@ def best_line(root: Node, depth: int | None, width: int | None) -> set[int]:
     """The ids of the positions that are reached when both play the best move, as far as they are drawn."""
     line: set[int] = set()
     children = best_children(root, width)
-    while children and (depth is None or len(line) < depth):
+    while children and children[0].visit_count and (depth is None or len(line) < depth):
         line.add(id(children[0]))
         children = best_children(children[0], width)
     return line

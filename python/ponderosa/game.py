@@ -21,8 +21,8 @@ class Game(Protocol):
     """A state of a game.
 
     Optional, looked for by name: `observation()` (float32, any fixed shape), `action_to_string(action)`,
-    `parse_action(text)`, `rewards()` (one number per player for the move that led here: a game that defines it is scored
-    by rewards alone, and its end is worth 0), `zero_sum` (default: two players and no `rewards`),
+    `parse_action(text)`, `rewards()` (one number per player for the move that led here: a game that defines it is
+    scored by rewards alone, and its end is worth 0), `zero_sum` (default: two players and no `rewards`),
     `simulateRandomPlayout(perspective_player, max_depth)` (seed 3: the game's own playout).
     """
 
@@ -153,10 +153,11 @@ def read_position(state: Any, info: GameInfo) -> Position:
         ) from error
     if not 0 <= to_play < info.num_players:
         raise GameContractError(f"{info.name}.to_play is {to_play}: it must be from 0 to {info.num_players - 1}")
-    if legal and not (0 <= min(legal) and max(legal) < info.num_actions):
+    if legal and not (min(legal) >= 0 and max(legal) < info.num_actions):
         wrong = next(action for action in legal if not 0 <= action < info.num_actions)
         raise GameContractError(
-            f"{info.name}.legal_actions() has {wrong}: actions must be from 0 to num_actions - 1 = {info.num_actions - 1}"
+            f"{info.name}.legal_actions() has {wrong}: "
+            f"actions must be from 0 to num_actions - 1 = {info.num_actions - 1}"
         )
     return Position(to_play, False, (0.0,) * info.num_players, rewards, legal)
 
@@ -167,7 +168,8 @@ def play(state: Any, action: int, info: GameInfo) -> Any:
         after = state.play(action)
     except Exception as error:
         raise GameContractError(
-            f"{info.name}.play({action}) raised {type(error).__name__} although the action is in legal_actions(): {error}"
+            f"{info.name}.play({action}) raised {type(error).__name__} "
+            f"although the action is in legal_actions(): {error}"
         ) from error
     if not _has(after, "is_terminal"):
         raise GameContractError(f"{info.name}.play({action}) returned {after!r}: it must return the new state")

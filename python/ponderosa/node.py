@@ -145,7 +145,7 @@ class Node:
 
     @cached_property
     def children(self) -> dict[int, Node]:
-        """The moves by action: those that have been tried, in the order they were, and then those that only have a prior."""
+        """The moves by action: those that have been tried, in that order, and then those that only have a prior."""
         if self._header is None:
             return {}
         actions, visits, sums, priors, children, _, in_flight = self._view.edges(self._index)
