@@ -96,18 +96,17 @@ fn highest(scores: &[f64], random: &mut Random) -> usize {
 /// The place of a score equal to `best`; among several, each with the same chance.
 #[inline]
 fn one_of_the_highest(scores: &[f64], best: f64, random: &mut Random) -> usize {
-    let first = scores.iter().position(|&score| score == best).unwrap_or(0);
-    if scores[first + 1..].contains(&best) {
-        return one_of_many(scores, best, random);
+    let ties = scores.iter().map(|&score| u32::from(score == best)).sum::<u32>();
+    let mut left = if ties > 1 { random.choose(ties) } else { 0 };
+    for (place, &score) in scores.iter().enumerate() {
+        if score == best {
+            if left == 0 {
+                return place;
+            }
+            left -= 1;
+        }
     }
-    first
-}
-
-#[cold]
-fn one_of_many(scores: &[f64], best: f64, random: &mut Random) -> usize {
-    let ties = scores.iter().filter(|&&score| score == best).count() as u32;
-    let chosen = random.choose(ties.max(1)) as usize;
-    scores.iter().enumerate().filter(|(_, &score)| score == best).nth(chosen).map_or(0, |(index, _)| index)
+    0
 }
 
 #[cfg(test)]

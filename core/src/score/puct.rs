@@ -6,6 +6,9 @@ use super::{highest, one_of_the_highest, Context};
 use crate::random::Random;
 use crate::tree::{Edges, Lanes, Node, Tree, LANES};
 
+/// Up to so many edges, it is cheaper to score all of them than to look for the one untried move worth it.
+const FEW: usize = 64;
+
 /// First-play urgency: the Q of a move that was never tried, for the player who chooses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fpu {
@@ -50,11 +53,16 @@ impl Puct {
     #[inline]
     pub fn choose_plain(&self, tree: &Tree, node: &Node, scores: &mut [f64], random: &mut Random) -> usize {
         let (count, opened) = (node.num_edges as usize, node.opened as usize);
-        let best = if opened == 0 { f64::NEG_INFINITY } else { self.score_opened(tree.lanes(node), scores, opened) };
+        let lanes = tree.lanes(node);
+        if count <= FEW {
+            let best = self.score_first(lanes, scores, count);
+            return one_of_the_highest(&scores[..count], best, random);
+        }
+        let best = if opened == 0 { f64::NEG_INFINITY } else { self.score_first(lanes, scores, opened) };
         if opened == count {
             return one_of_the_highest(&scores[..count], best, random);
         }
-        let untried = &tree.edges(node).priors[opened..];
+        let untried = &lanes.priors[opened..count];
         let prior = untried.iter().fold(0.0f32, |best, &prior| if prior > best { prior } else { best });
         let candidate = self.untried + self.exploration * f64::from(prior);
         if candidate < best {
@@ -69,17 +77,17 @@ impl Puct {
 
     /// Scores the first `count` edges; the highest score.
     #[inline]
-    fn score_opened(&self, lanes: Lanes<'_>, scores: &mut [f64], count: usize) -> f64 {
+    fn score_first(&self, lanes: Lanes<'_>, scores: &mut [f64], count: usize) -> f64 {
         let groups = count.next_multiple_of(LANES);
-        let (visits, sums, priors) = (&lanes.visits[..groups], &lanes.sums[..groups], &lanes.priors[..groups]);
+        let lanes = Lanes { visits: &lanes.visits[..groups], sums: &lanes.sums[..groups], priors: &lanes.priors[..groups] };
         let scores = &mut scores[..groups];
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
             // SAFETY: the processor has just been seen to have AVX2.
-            return unsafe { score_groups_avx2(self.exploration, visits, sums, priors, scores, count) };
+            return unsafe { score_groups_avx2(*self, lanes, scores, count) };
         }
-        score_groups(self.exploration, visits, sums, priors, scores, count)
+        score_groups(*self, lanes, scores, count)
     }
 
     /// Scores all edges; a proven loss gets minus infinity unless all are.
@@ -105,19 +113,20 @@ impl Puct {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn score_groups_avx2(exploration: f64, visits: &[u32], sums: &[f64], priors: &[f32], scores: &mut [f64], count: usize) -> f64 {
-    score_groups(exploration, visits, sums, priors, scores, count)
+fn score_groups_avx2(rule: Puct, lanes: Lanes<'_>, scores: &mut [f64], count: usize) -> f64 {
+    score_groups(rule, lanes, scores, count)
 }
 
 #[inline(always)]
-fn score_groups(exploration: f64, visits: &[u32], sums: &[f64], priors: &[f32], scores: &mut [f64], count: usize) -> f64 {
+fn score_groups(rule: Puct, lanes: Lanes<'_>, scores: &mut [f64], count: usize) -> f64 {
     let mut best = [f64::NEG_INFINITY; LANES];
-    let groups =
-        visits.chunks_exact(LANES).zip(sums.chunks_exact(LANES)).zip(priors.chunks_exact(LANES)).zip(scores.chunks_exact_mut(LANES));
-    for (group, (((visits, sums), priors), scores)) in groups.enumerate() {
+    let edges = lanes.visits.chunks_exact(LANES).zip(lanes.sums.chunks_exact(LANES)).zip(lanes.priors.chunks_exact(LANES));
+    for (group, (((visits, sums), priors), scores)) in edges.zip(scores.chunks_exact_mut(LANES)).enumerate() {
         for lane in 0..LANES {
             let visits = f64::from(visits[lane] as i32);
-            let score = sums[lane] / visits + exploration * f64::from(priors[lane]) / (1.0 + visits);
+            let mean = sums[lane] / visits;
+            let exploit = if visits > 0.0 { mean } else { rule.untried };
+            let score = exploit + rule.exploration * f64::from(priors[lane]) / (1.0 + visits);
             let score = if group * LANES + lane < count { score } else { f64::NEG_INFINITY };
             scores[lane] = score;
             best[lane] = if score > best[lane] { score } else { best[lane] };
