@@ -12,7 +12,7 @@ from ponderosa.check import flag, per_row, positive_number, whole_number
 from ponderosa.errors import InvalidActionError, InvalidArgumentError, UsageError
 from ponderosa.game import describe, game_mistakes, move_text, play, refuse_finished
 from ponderosa.leaves import Leaves
-from ponderosa.reference.uct import minimax
+from ponderosa.reference.lookahead import minimax
 from ponderosa.result import SearchResult
 from ponderosa.world import PythonWorld
 

@@ -13,7 +13,7 @@ from ponderosa.evaluators.batch import Batch, Packed
 from ponderosa.evaluators.protocol import Answer, ask
 from ponderosa.game import GameInfo, game_mistakes
 from ponderosa.playout import checked_policy
-from ponderosa.reference.uct import simulate_leaves
+from ponderosa.reference.playout import simulate_leaves
 from ponderosa.settings import Settings
 from ponderosa.world import PythonWorld
 

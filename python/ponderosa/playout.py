@@ -14,8 +14,8 @@ from ponderosa.errors import EvaluationError, InvalidArgumentError
 from ponderosa.evaluators.batch import Batch
 from ponderosa.evaluators.protocol import ask
 from ponderosa.game import COMPILED, describe, game_mistakes
+from ponderosa.reference.playout import random_playout
 from ponderosa.reference.random import PLAYOUT, Random, tree_key
-from ponderosa.reference.uct import random_playout
 
 
 def playout(
