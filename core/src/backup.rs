@@ -1,7 +1,7 @@
 //! The way back up: every edge of the path gets one visit and the value **of the player who chose it**, then what is proven
 //! is handed up. Signs follow whose turn it is, never depth, so double moves, passes and many players need no special case.
 
-use crate::tree::{EdgeIndex, NodeIndex, Tree, ROOT, UNPROVEN};
+use crate::tree::{Edge, NodeIndex, Tree, ROOT, UNPROVEN};
 
 /// One choice of a descent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct Step {
     /// Where it was made.
     pub node: NodeIndex,
     /// What was chosen.
-    pub edge: EdgeIndex,
+    pub edge: Edge,
     /// By whom.
     pub chooser: u8,
 }

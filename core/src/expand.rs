@@ -2,7 +2,7 @@
 
 use crate::parts::Parts;
 use crate::probe::forced;
-use crate::tree::{EdgeIndex, Node, NodeIndex, Tree};
+use crate::tree::{Edge, Node, NodeIndex, Tree};
 use crate::world::World;
 
 /// Makes the root of a compiled world's tree.
@@ -12,7 +12,7 @@ pub fn root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State, legal: &
 }
 
 /// Makes the node and edges of a new leaf of a compiled world, whose moves will get priors.
-pub fn leaf<W: World>(tree: &mut Tree, state: &W::State, edge: EdgeIndex, parent: NodeIndex, legal: &mut Vec<u16>) -> NodeIndex {
+pub fn leaf<W: World>(tree: &mut Tree, state: &W::State, edge: Edge, parent: NodeIndex, legal: &mut Vec<u16>) -> NodeIndex {
     let node = tree.add_node(W::to_play(state), tree.node(parent).forced_depth_left.saturating_sub(1));
     tree.set_child(edge, node);
     legal_edges::<W>(tree, state, node, legal);
@@ -28,7 +28,7 @@ pub fn even_priors(tree: &mut Tree, node: NodeIndex) {
 
 /// Makes the node of a leaf that is visited again (UCT keeps no node for a leaf visited once: on a wide game, most are).
 /// Its raw value is what the one visit brought, turned to the player to move.
-pub fn second_visit<W: World>(tree: &mut Tree, state: &W::State, edge: EdgeIndex, parent: &Node, legal: &mut Vec<u16>) -> NodeIndex {
+pub fn second_visit<W: World>(tree: &mut Tree, state: &W::State, edge: Edge, parent: &Node, legal: &mut Vec<u16>) -> NodeIndex {
     let to_play = W::to_play(state);
     let (visits, sum, _) = tree.edge(edge);
     let node = tree.add_node(to_play, parent.forced_depth_left.saturating_sub(1));
@@ -48,7 +48,7 @@ fn legal_edges<W: World>(tree: &mut Tree, state: &W::State, node: NodeIndex, leg
 }
 
 /// Hangs an end under `edge`. `returns` has one number per player.
-pub fn end(tree: &mut Tree, parts: &Parts, edge: EdgeIndex, to_play: u8, returns: &[f64]) -> NodeIndex {
+pub fn end(tree: &mut Tree, parts: &Parts, edge: Edge, to_play: u8, returns: &[f64]) -> NodeIndex {
     let index = tree.add_node(to_play, 0);
     tree.set_child(edge, index);
     let value = returns[to_play as usize];

@@ -1,13 +1,13 @@
 //! What a batch has changed in a tree before its evaluations arrive, so that a dropped batch can be taken back whole.
 
 use crate::backup::Step;
-use crate::tree::{EdgeIndex, Link, Mark, Node, NodeIndex, Tree};
+use crate::tree::{Edge, Link, Mark, Node, NodeIndex, Tree};
 
 #[derive(Clone, Copy, Debug)]
 enum Change {
-    Edge { edge: EdgeIndex, visits: u32, sum: f64, link: Link },
+    Edge { edge: Edge, visits: u32, sum: f64, link: Link },
     Node { index: NodeIndex, node: Node },
-    Swap { a: EdgeIndex, b: EdgeIndex },
+    Swap { a: Edge, b: Edge },
 }
 
 /// The changes since a mark, oldest first.
@@ -41,7 +41,7 @@ impl Journal {
     }
 
     /// Notes an edge before it changes.
-    pub fn edge(&mut self, tree: &Tree, edge: EdgeIndex) {
+    pub fn edge(&mut self, tree: &Tree, edge: Edge) {
         if self.is_open() {
             let (visits, sum, link) = tree.edge(edge);
             self.changes.push(Change::Edge { edge, visits, sum, link });
@@ -58,7 +58,7 @@ impl Journal {
 
     /// Notes a swap of untried edges.
     #[inline]
-    pub fn swap(&mut self, a: EdgeIndex, b: EdgeIndex) {
+    pub fn swap(&mut self, a: Edge, b: Edge) {
         if self.is_open() {
             self.changes.push(Change::Swap { a, b });
         }

@@ -64,7 +64,7 @@ pub fn descend<W: World>(
         let context = Context { visits, virtual_loss: !parts.has_rewards, all_scores: parts.trace };
         let place = parts.score.choose(tree, &node, context, &mut descent.scores, &mut random);
         let fresh = place >= node.opened as usize;
-        let mut edge = node.first_edge + place as u32;
+        let mut edge = node.edge(place);
         if parts.trace {
             let unscored = fresh && parts.score.opens_unscored();
             // Proven losses that were passed over have no score.
@@ -72,7 +72,7 @@ pub fn descend<W: World>(
             descent.trace.push(TraceStep { action: tree.action(edge), scores: (!unscored).then(|| scored().collect()) });
         }
         if fresh {
-            let first_untried = node.first_edge + u32::from(node.opened);
+            let first_untried = node.edge(node.opened as usize);
             journal.node(tree, index);
             journal.swap(first_untried, edge);
             tree.swap_untried(first_untried, edge);

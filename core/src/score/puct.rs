@@ -2,9 +2,9 @@
 //!
 //! Untried moves share one Q and have n = 0, so among them only the one with the highest prior can win: it alone is scored.
 
-use super::{highest, one_of_the_highest, Context};
+use super::{highest, one_of_the_highest, score_in_groups, Context};
 use crate::random::Random;
-use crate::tree::{Edges, Lanes, Node, Tree, LANES};
+use crate::tree::{Edges, Node, Statistics, Tree};
 
 /// Up to so many edges, it is cheaper to score all of them than to look for the one untried move worth it.
 const FEW: usize = 64;
@@ -53,41 +53,35 @@ impl Puct {
     #[inline]
     pub fn choose_plain(&self, tree: &Tree, node: &Node, scores: &mut [f64], random: &mut Random) -> usize {
         let (count, opened) = (node.num_edges as usize, node.opened as usize);
-        let lanes = tree.lanes(node);
-        if count <= FEW {
-            let best = self.score_first(lanes, scores, count);
-            return one_of_the_highest(&scores[..count], best, random);
+        let edges = tree.statistics(node);
+        if count <= FEW || opened == count {
+            let best = self.score_first(edges, scores);
+            return one_of_the_highest(scores, best, random);
         }
-        let best = if opened == 0 { f64::NEG_INFINITY } else { self.score_first(lanes, scores, opened) };
-        if opened == count {
-            return one_of_the_highest(&scores[..count], best, random);
-        }
-        let untried = &lanes.priors[opened..count];
+        let best = self.score_first(edges, &mut scores[..opened]);
+        let untried = &edges.priors[opened..];
         let prior = untried.iter().fold(0.0f32, |best, &prior| if prior > best { prior } else { best });
         let candidate = self.untried + self.exploration * f64::from(prior);
         if candidate < best {
             return one_of_the_highest(&scores[..opened], best, random);
         }
         // An untried move wins or draws level; small priors may round to the same score, so each has a say.
-        for (score, &prior) in scores[opened..count].iter_mut().zip(untried) {
+        for (score, &prior) in scores[opened..].iter_mut().zip(untried) {
             *score = self.untried + self.exploration * f64::from(prior);
         }
-        highest(&scores[..count], random)
+        highest(scores, random)
     }
 
-    /// Scores the first `count` edges; the highest score.
+    /// Scores the first edges, as many as `scores` has places; the highest score.
     #[inline]
-    fn score_first(&self, lanes: Lanes<'_>, scores: &mut [f64], count: usize) -> f64 {
-        let groups = count.next_multiple_of(LANES);
-        let lanes = Lanes { visits: &lanes.visits[..groups], sums: &lanes.sums[..groups], priors: &lanes.priors[..groups] };
-        let scores = &mut scores[..groups];
+    fn score_first(&self, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
             // SAFETY: the processor has just been seen to have AVX2.
-            return unsafe { score_groups_avx2(*self, lanes, scores, count) };
+            return unsafe { score_wide(*self, edges, scores) };
         }
-        score_groups(*self, lanes, scores, count)
+        score_groups(*self, edges, scores)
     }
 
     /// Scores all edges; a proven loss gets minus infinity unless all are.
@@ -113,26 +107,17 @@ impl Puct {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn score_groups_avx2(rule: Puct, lanes: Lanes<'_>, scores: &mut [f64], count: usize) -> f64 {
-    score_groups(rule, lanes, scores, count)
+fn score_wide(rule: Puct, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
+    score_groups(rule, edges, scores)
 }
 
 #[inline(always)]
-fn score_groups(rule: Puct, lanes: Lanes<'_>, scores: &mut [f64], count: usize) -> f64 {
-    let mut best = [f64::NEG_INFINITY; LANES];
-    let edges = lanes.visits.chunks_exact(LANES).zip(lanes.sums.chunks_exact(LANES)).zip(lanes.priors.chunks_exact(LANES));
-    for (group, (((visits, sums), priors), scores)) in edges.zip(scores.chunks_exact_mut(LANES)).enumerate() {
-        for lane in 0..LANES {
-            let visits = f64::from(visits[lane] as i32);
-            let mean = sums[lane] / visits;
-            let exploit = if visits > 0.0 { mean } else { rule.untried };
-            let score = exploit + rule.exploration * f64::from(priors[lane]) / (1.0 + visits);
-            let score = if group * LANES + lane < count { score } else { f64::NEG_INFINITY };
-            scores[lane] = score;
-            best[lane] = if score > best[lane] { score } else { best[lane] };
-        }
-    }
-    best.into_iter().fold(f64::NEG_INFINITY, |best, score| if score > best { score } else { best })
+fn score_groups(rule: Puct, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
+    score_in_groups(edges, scores, |visits, sum, prior| {
+        let mean = sum / visits;
+        let exploit = if visits > 0.0 { mean } else { rule.untried };
+        exploit + rule.exploration * prior / (1.0 + visits)
+    })
 }
 
 /// The value of a node for the player to move there: (its raw value + W of its edges) / N.

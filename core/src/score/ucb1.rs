@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::Context;
-use crate::tree::{Edges, Lanes, LANES};
+use super::{score_in_groups, Context};
+use crate::tree::{Edges, Statistics};
 
 /// `2 ln n` for small n: most nodes are visited seldom, and a logarithm costs as much as scoring two edges.
 static TWICE_LOG: LazyLock<[f64; 2048]> = LazyLock::new(|| std::array::from_fn(|visits| 2.0 * (visits as f64).ln()));
@@ -13,41 +13,28 @@ fn twice_log(visits: u32) -> f64 {
     TWICE_LOG.get(visits as usize).copied().unwrap_or_else(|| 2.0 * f64::from(visits).ln())
 }
 
-/// Scores edges of which none is proven and none has leaves in flight, in whole groups of `LANES`; the highest score.
-/// Only the first `count` are edges: the others score minus infinity.
+/// Scores edges of which none is proven and none has leaves in flight; the highest score.
 #[inline]
-pub fn score_plain(c_param: f64, parent_visits: u32, lanes: Lanes<'_>, scores: &mut [f64], count: usize) -> f64 {
+pub fn score_plain(c_param: f64, parent_visits: u32, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
     let log = twice_log(parent_visits);
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
         // SAFETY: the processor has just been seen to have AVX2.
-        return unsafe { score_groups_avx2(c_param, log, lanes.visits, lanes.sums, scores, count) };
+        return unsafe { score_wide(c_param, log, edges, scores) };
     }
-    score_groups(c_param, log, lanes.visits, lanes.sums, scores, count)
+    score_groups(c_param, log, edges, scores)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn score_groups_avx2(c_param: f64, log: f64, visits: &[u32], sums: &[f64], scores: &mut [f64], count: usize) -> f64 {
-    score_groups(c_param, log, visits, sums, scores, count)
+fn score_wide(c_param: f64, log: f64, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
+    score_groups(c_param, log, edges, scores)
 }
 
 #[inline(always)]
-fn score_groups(c_param: f64, log: f64, visits: &[u32], sums: &[f64], scores: &mut [f64], count: usize) -> f64 {
-    let mut best = [f64::NEG_INFINITY; LANES];
-    let groups = visits.chunks_exact(LANES).zip(sums.chunks_exact(LANES)).zip(scores.chunks_exact_mut(LANES));
-    for (group, ((visits, sums), scores)) in groups.enumerate() {
-        for lane in 0..LANES {
-            // Signed, because that conversion is one instruction everywhere; no edge is visited 2^31 times.
-            let visits = f64::from(visits[lane] as i32);
-            let score = sums[lane] / visits + c_param * (log / visits).sqrt();
-            let score = if group * LANES + lane < count { score } else { f64::NEG_INFINITY };
-            scores[lane] = score;
-            best[lane] = if score > best[lane] { score } else { best[lane] };
-        }
-    }
-    best.into_iter().fold(f64::NEG_INFINITY, |best, score| if score > best { score } else { best })
+fn score_groups(c_param: f64, log: f64, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
+    score_in_groups(edges, scores, |visits, sum, _| sum / visits + c_param * (log / visits).sqrt())
 }
 
 /// Scores any edges; a proven loss gets minus infinity unless all are.

@@ -1,12 +1,15 @@
 //! What stands on one node, and the link of an edge.
 
-use super::{EdgeIndex, NodeIndex};
+use bytemuck::{Pod, Zeroable};
+
+use super::NodeIndex;
 
 /// "No result is proven" in `Node::proven`.
 pub const UNPROVEN: i8 = 2;
 
 /// The child of an edge, and what is proven of it for the player who chooses the edge: 30 + 2 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
 pub struct Link(u32);
 
 impl Link {
@@ -14,6 +17,11 @@ impl Link {
     pub(super) const INDEX: u32 = (1 << 30) - 1;
     /// An edge without a child node, nothing proven.
     pub const NONE: Self = Self(Self::INDEX);
+
+    #[inline]
+    pub(super) fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
 
     /// The child node, if there is one.
     #[inline]
@@ -58,8 +66,8 @@ impl Link {
 pub struct Node {
     /// The value it was given when it was evaluated (an end: its exact value), for the player to move here.
     pub raw: f64,
-    /// Its first edge.
-    pub first_edge: EdgeIndex,
+    /// Where its edges begin.
+    pub first_edge: u32,
     /// How many edges it has.
     pub num_edges: u16,
     /// How many of them have been tried; they stand first.

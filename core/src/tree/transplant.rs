@@ -18,9 +18,9 @@ impl Tree {
             let header = *self.node(old);
             let old_edges = self.edges(&header);
             new.add_edges(kept[old as usize], old_edges.actions);
-            let first = new.node(kept[old as usize]).first_edge;
+            let added = *new.node(kept[old as usize]);
             for (offset, link) in old_edges.links.iter().enumerate() {
-                let edge = first + offset as u32;
+                let edge = added.edge(offset);
                 let mut new_link = *link;
                 if let Some(child) = link.child() {
                     let index = new.copy_node(self, child);
@@ -29,9 +29,8 @@ impl Tree {
                     new_link = new_link.with_child(index);
                 }
                 new.set_edge(edge, old_edges.visits[offset], old_edges.sums[offset], new_link);
-                let (block, at) = new.place_mut(edge);
-                block.priors[at] = old_edges.priors[offset];
             }
+            new.priors_mut(kept[old as usize]).copy_from_slice(old_edges.priors);
             let opened = header.opened;
             new.node_mut(kept[old as usize]).opened = opened;
             new.positions += u32::from(opened);

@@ -1,0 +1,272 @@
+//! The edges of all nodes. The fields of one node lie together, one after another without a gap, so that looking at a node
+//! touches few cache lines; with many trees in turn, that is what a search waits for.
+
+use bytemuck::{cast_slice, cast_slice_mut};
+
+use super::node::{Link, Node};
+
+/// A block has at least this many words of 8 bytes.
+const BLOCK_BITS: u32 = 11;
+
+/// One edge: where the run of its node begins, how many edges that has, and which of them it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    first: u32,
+    count: u16,
+    place: u16,
+}
+
+impl Node {
+    /// The edge at `place`.
+    #[inline]
+    #[must_use]
+    pub fn edge(&self, place: usize) -> Edge {
+        Edge { first: self.first_edge, count: self.num_edges, place: place as u16 }
+    }
+}
+
+/// The edges of one node, read only. `in_flight` is empty where the tree does not count it.
+#[derive(Clone, Copy, Debug)]
+pub struct Edges<'a> {
+    /// W, for the player who chooses.
+    pub sums: &'a [f64],
+    /// N.
+    pub visits: &'a [u32],
+    /// P.
+    pub priors: &'a [f32],
+    /// Children.
+    pub links: &'a [Link],
+    /// The moves.
+    pub actions: &'a [u16],
+    /// Leaves under way.
+    pub in_flight: &'a [u16],
+}
+
+/// What a score is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Statistics<'a> {
+    /// W.
+    pub sums: &'a [f64],
+    /// N.
+    pub visits: &'a [u32],
+    /// P.
+    pub priors: &'a [f32],
+}
+
+/// How far the arena had grown.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    used: u32,
+    stored: u32,
+}
+
+/// Runs of edges in blocks of words. In a run of n edges that begins at word w, counted in elements of each kind:
+/// W at w, N at 2w + 2n, P at 2w + 3n, links at 2w + 4n, actions at 4w + 10n, leaves in flight at 4w + 11n.
+#[derive(Clone, Debug)]
+pub(super) struct EdgeArena {
+    blocks: Vec<Box<[u64]>>,
+    block_bits: u32,
+    /// Words in use, unused tails of blocks included.
+    used: u32,
+    /// Edges in use.
+    stored: u32,
+    longest_run: usize,
+    counts_in_flight: bool,
+}
+
+impl EdgeArena {
+    pub(super) fn new(max_edges: usize, counts_in_flight: bool) -> Self {
+        let longest_run = words(max_edges, counts_in_flight).max(1);
+        let wanted = usize::BITS - (longest_run - 1).leading_zeros();
+        Self { blocks: Vec::new(), block_bits: wanted.max(BLOCK_BITS), used: 0, stored: 0, longest_run, counts_in_flight }
+    }
+
+    pub(super) fn stored(&self) -> usize {
+        self.stored as usize
+    }
+
+    pub(super) fn block_bytes(&self) -> usize {
+        8 << self.block_bits
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.blocks.len() * self.block_bytes()
+    }
+
+    /// Blocks that `runs` more of the longest runs may need.
+    #[inline]
+    pub(super) fn new_blocks(&self, runs: usize) -> usize {
+        let free = (self.blocks.len() << self.block_bits) - self.used as usize;
+        if runs == 1 {
+            // The usual question, on every simulation.
+            return usize::from(free < self.longest_run);
+        }
+        let per_block = (1usize << self.block_bits) / self.longest_run;
+        runs.saturating_sub(free / self.longest_run).div_ceil(per_block)
+    }
+
+    pub(super) fn has_indices(&self, new_blocks: usize) -> bool {
+        ((self.blocks.len() + new_blocks) << self.block_bits) <= u32::MAX as usize
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark { used: self.used, stored: self.stored }
+    }
+
+    pub(super) fn cut_back(&mut self, mark: Mark) {
+        self.used = mark.used;
+        self.stored = mark.stored;
+    }
+
+    /// Adds a run of untried edges; where it begins.
+    pub(super) fn add(&mut self, actions: &[u16]) -> u32 {
+        let count = actions.len();
+        let words = words(count, self.counts_in_flight);
+        let block_words = 1usize << self.block_bits;
+        if (self.used as usize & (block_words - 1)) + words > block_words {
+            // A run must not straddle two blocks: the tail of this one stays unused.
+            self.used = ((self.used >> self.block_bits) + 1) << self.block_bits;
+        }
+        while (self.blocks.len() << self.block_bits) < self.used as usize + words {
+            self.blocks.push(vec![0; block_words].into_boxed_slice());
+        }
+        let first = self.used;
+        self.used += words as u32;
+        self.stored += count as u32;
+        if count > 0 {
+            let (block, at) = self.block_mut(first);
+            block[at..at + words].fill(0);
+            cast_slice_mut::<u64, Link>(block)[2 * at + 4 * count..2 * at + 5 * count].fill(Link::NONE);
+            cast_slice_mut::<u64, u16>(block)[4 * at + 10 * count..4 * at + 11 * count].copy_from_slice(actions);
+        }
+        first
+    }
+
+    /// The block a run is in, and its first word there.
+    #[inline]
+    fn block(&self, first: u32) -> (&[u64], usize) {
+        (&self.blocks[(first >> self.block_bits) as usize], first as usize & ((1 << self.block_bits) - 1))
+    }
+
+    #[inline]
+    fn block_mut(&mut self, first: u32) -> (&mut [u64], usize) {
+        let at = first as usize & ((1 << self.block_bits) - 1);
+        (&mut self.blocks[(first >> self.block_bits) as usize], at)
+    }
+
+    #[inline]
+    pub(super) fn view(&self, node: &Node) -> Edges<'_> {
+        let count = node.num_edges as usize;
+        if count == 0 {
+            return Edges { sums: &[], visits: &[], priors: &[], links: &[], actions: &[], in_flight: &[] };
+        }
+        let (block, at) = self.block(node.first_edge);
+        let statistics = self.statistics(node);
+        let quarters: &[u16] = cast_slice(block);
+        Edges {
+            sums: statistics.sums,
+            visits: statistics.visits,
+            priors: statistics.priors,
+            links: &cast_slice(block)[2 * at + 4 * count..2 * at + 5 * count],
+            actions: &quarters[4 * at + 10 * count..4 * at + 11 * count],
+            in_flight: if self.counts_in_flight { &quarters[4 * at + 11 * count..4 * at + 12 * count] } else { &[] },
+        }
+    }
+
+    #[inline]
+    pub(super) fn statistics(&self, node: &Node) -> Statistics<'_> {
+        let count = node.num_edges as usize;
+        let (block, at) = self.block(node.first_edge);
+        Statistics {
+            sums: cast_slice(&block[at..at + count]),
+            visits: &cast_slice(block)[2 * at + 2 * count..2 * at + 3 * count],
+            priors: &cast_slice(block)[2 * at + 3 * count..2 * at + 4 * count],
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, edge: Edge) -> (u32, f64, Link) {
+        let (block, at) = self.block(edge.first);
+        let (count, place) = (edge.count as usize, edge.place as usize);
+        let halves: &[u32] = cast_slice(block);
+        (halves[2 * at + 2 * count + place], f64::from_bits(block[at + place]), Link::from_bits(halves[2 * at + 4 * count + place]))
+    }
+
+    #[inline]
+    pub(super) fn action(&self, edge: Edge) -> u16 {
+        let (block, at) = self.block(edge.first);
+        cast_slice::<u64, u16>(block)[4 * at + 10 * edge.count as usize + edge.place as usize]
+    }
+
+    pub(super) fn set(&mut self, edge: Edge, visits: u32, sum: f64, link: Link) {
+        let (block, at) = self.block_mut(edge.first);
+        block[at + edge.place as usize] = sum.to_bits();
+        cast_slice_mut::<u64, u32>(block)[2 * at + 2 * edge.count as usize + edge.place as usize] = visits;
+        *self.link_mut(edge) = link;
+    }
+
+    #[inline]
+    pub(super) fn visit(&mut self, edge: Edge, value: f64) {
+        let (block, at) = self.block_mut(edge.first);
+        let (count, place) = (edge.count as usize, edge.place as usize);
+        let sum = &mut block[at + place];
+        *sum = (f64::from_bits(*sum) + value).to_bits();
+        cast_slice_mut::<u64, u32>(block)[2 * at + 2 * count + place] += 1;
+    }
+
+    #[inline]
+    pub(super) fn link_mut(&mut self, edge: Edge) -> &mut Link {
+        let (block, at) = self.block_mut(edge.first);
+        &mut cast_slice_mut::<u64, Link>(block)[2 * at + 4 * edge.count as usize + edge.place as usize]
+    }
+
+    pub(super) fn priors_mut(&mut self, node: &Node) -> &mut [f32] {
+        let count = node.num_edges as usize;
+        if count == 0 {
+            return &mut [];
+        }
+        let (block, at) = self.block_mut(node.first_edge);
+        &mut cast_slice_mut(block)[2 * at + 3 * count..2 * at + 4 * count]
+    }
+
+    #[inline]
+    fn flying_at(edge: Edge, at: usize) -> usize {
+        4 * at + 11 * edge.count as usize + edge.place as usize
+    }
+
+    #[inline]
+    pub(super) fn in_flight(&self, edge: Edge) -> u16 {
+        if !self.counts_in_flight {
+            return 0;
+        }
+        let (block, at) = self.block(edge.first);
+        cast_slice::<u64, u16>(block)[Self::flying_at(edge, at)]
+    }
+
+    #[inline]
+    pub(super) fn fly(&mut self, edge: Edge, change: i16) {
+        if self.counts_in_flight {
+            let (block, at) = self.block_mut(edge.first);
+            let count = &mut cast_slice_mut::<u64, u16>(block)[Self::flying_at(edge, at)];
+            *count = count.wrapping_add_signed(change);
+        }
+    }
+
+    #[inline]
+    pub(super) fn swap_untried(&mut self, a: Edge, b: Edge) {
+        let (block, at) = self.block_mut(a.first);
+        let (count, first, second) = (a.count as usize, a.place as usize, b.place as usize);
+        cast_slice_mut::<u64, u16>(block)[4 * at + 10 * count..4 * at + 11 * count].swap(first, second);
+        cast_slice_mut::<u64, f32>(block)[2 * at + 3 * count..2 * at + 4 * count].swap(first, second);
+    }
+}
+
+/// Words of a run: 22 bytes an edge, 24 where leaves in flight are counted.
+#[inline]
+fn words(count: usize, counts_in_flight: bool) -> usize {
+    if counts_in_flight {
+        3 * count
+    } else {
+        (11 * count).div_ceil(4)
+    }
+}
