@@ -80,11 +80,13 @@ impl TreeView {
         ))
     }
 
-    /// The place, among the root's edges, of the move to play; `verdicts` (action, plies of a win or -1 of a loss) guard it.
-    fn choose(&self, temperature: f64, verdicts: Vec<(u16, i64)>) -> usize {
+    /// The move to play, as its place among the root's edges and its action; `verdicts` (action, plies of a win or -1 of a loss)
+    /// guard it.
+    fn choose(&self, temperature: f64, verdicts: Vec<(u16, i64)>) -> (usize, u16) {
         let verdict = |plies: i64| u32::try_from(plies).map_or(Verdict::Loss, Verdict::Win);
         let verdicts: Vec<(u16, Verdict)> = verdicts.into_iter().map(|(action, plies)| (action, verdict(plies))).collect();
-        root::choose(&self.tree, temperature, self.key, self.simulations, &verdicts)
+        let place = root::choose(&self.tree, temperature, self.key, self.simulations, &verdicts);
+        (place, self.tree.edges(self.tree.node(ROOT)).actions[place])
     }
 
     /// The probability of each of the root's edges at a temperature; `greedy` is the place of the best.

@@ -92,4 +92,5 @@ def decisive_policy(state: Any) -> int | list[float]:
         after = state.play(action)
         if after.is_terminal and after.returns()[player] > 0:
             return int(action)
-    return [1.0] * len(legal)
+    # A single move is no choice, and draws no random number; the engine sees it the same way.
+    return int(legal[0]) if len(legal) == 1 else [1.0] * len(legal)

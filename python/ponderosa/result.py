@@ -50,23 +50,13 @@ class SearchResult:
         self._view = view
         self._state = state
         self._info = info
-        actions, visits, sums, _, _, proven, _ = view.edges(0)
-        self._actions: NDArray[np.intp] = actions.astype(np.intp)
         tau = 0.0 if temperature is None else check.temperature(temperature)
-        self._greedy = view.choose(0.0, list(verdicts))
-        self._place = self._greedy if tau == 0.0 else view.choose(tau, list(verdicts))
+        self._greedy, action = view.choose(0.0, list(verdicts))
+        self._place = self._greedy
+        if tau > 0.0:
+            self._place, action = view.choose(tau, list(verdicts))
         #: The action to play.
-        self.action = int(actions[self._place])
-        #: How people write it.
-        self.move = move_text(state, self.action)
-        #: Visits of each action, as they were counted.
-        self.visits: NDArray[np.int64] = np.zeros(info.num_actions, dtype=np.int64)
-        self.visits[self._actions] = visits
-        with np.errstate(divide="ignore", invalid="ignore"):
-            means = np.where(proven == 2, sums / visits, proven.astype(np.float64))
-        #: Value of each action, exact where proven; NaN where it was never tried.
-        self.q: NDArray[np.float64] = np.full(info.num_actions, np.nan)
-        self.q[self._actions] = np.where((visits == 0) & (proven == 2), np.nan, means)
+        self.action = action
         #: Value of the root for the player to move there.
         self.value = float(view.value)
         #: What is proven for the player to move: -1, 0, +1, or None.
@@ -77,6 +67,34 @@ class SearchResult:
         self.elapsed = elapsed
         #: The seed that repeats it.
         self.seed = seed
+
+    # What follows is made when it is first asked for: self-play that only wants moves pays for nothing else.
+
+    @cached_property
+    def _actions(self) -> NDArray[np.intp]:
+        return self._view.edges(0)[0].astype(np.intp)
+
+    @cached_property
+    def move(self) -> str:
+        """How people write `action`."""
+        return move_text(self._state, self.action)
+
+    @cached_property
+    def visits(self) -> NDArray[np.int64]:
+        """Visits of each action, as they were counted."""
+        visits = np.zeros(self._info.num_actions, dtype=np.int64)
+        visits[self._actions] = self._view.edges(0)[1]
+        return visits
+
+    @cached_property
+    def q(self) -> NDArray[np.float64]:
+        """Value of each action, exact where proven; NaN where it was never tried."""
+        _, visits, sums, _, _, proven, _ = self._view.edges(0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = np.where(proven == 2, sums / visits, proven.astype(np.float64))
+        q = np.full(self._info.num_actions, np.nan)
+        q[self._actions] = np.where((visits == 0) & (proven == 2), np.nan, means)
+        return q
 
     def policy_at(self, tau: float) -> NDArray[np.float64]:
         """Visits to the power 1/tau, normalised (seed 2); 0 is the best move alone. Proven results are respected."""
