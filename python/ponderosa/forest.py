@@ -35,7 +35,8 @@ class Forest:
         for row, state in enumerate(states[1:], start=1):
             if describe(state) != self._info:
                 raise InvalidArgumentError(
-                    f"states[{row}] is a state of another game ({describe(state).name}) than states[0] ({self._info.name})"
+                    f"states[{row}] is a state of {describe(state).name}, states[0] one of {self._info.name}: "
+                    "all states of a forest must be of one game"
                 )
         self._settings = search.settings(self._info)
         self._core = _core.Forest(
@@ -271,4 +272,3 @@ class Tree:
     def __repr__(self) -> str:
         result = self.result()
         return f"<Tree: {result.simulations} simulations, best {move_text(self.state, result.action)}>"
-

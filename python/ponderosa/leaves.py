@@ -46,9 +46,7 @@ class Leaves:
             states = [world[slot] for slot, _, _ in core.waiting()]
             return Batch(count, info.num_players, info.num_actions, lambda: states)
         packed = self._packed if self._settings.score == "puct" else None
-        return Batch(
-            count, info.num_players, info.num_actions, core.waiting_states, core.waiting_observations, packed
-        )
+        return Batch(count, info.num_players, info.num_actions, core.waiting_states, core.waiting_observations, packed)
 
     def _packed(self) -> Packed:
         planes, scalars = self._core.waiting_packed()

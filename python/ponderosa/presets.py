@@ -19,7 +19,7 @@ class UCT(Search):
     """Classic Monte Carlo tree search with UCB1 (seed 3; Kocsis & Szepesvari 2006).
 
     An edge scores `Q + c_param * sqrt(2 ln N / n)`, Q for the player who chooses; untried moves come first, in random
-    order. A leaf is valued by a random playout (cut after `max_depth` moves, which scores 0), or by `evaluator`: at once
+    order. A leaf is valued by a random playout (cut after `max_depth` moves, it scores 0), or by `evaluator`: at once
     where `max_depth` is None or 0, else where it cuts the playout. `playout_policy` biases playouts: "random",
     "decisive" (win at once if possible), or a function of a state that gives an action or a weight per legal action.
     The answer is the most visited move, guarded by minimax `minimax_depth` plies deep. `forced_depth` plies below the
@@ -87,18 +87,21 @@ class UCT(Search):
         )
 
     def __repr__(self) -> str:
-        limit = f"num_simulations={self.num_simulations}" if self.time_limit is None else f"time_limit={self.time_limit}"
+        limit = (
+            f"num_simulations={self.num_simulations}" if self.time_limit is None else f"time_limit={self.time_limit}"
+        )
         return f"UCT({limit}, c_param={self.c_param}, seed={self.seed})"
 
 
 class AlphaZero(Search):
     """Tree search with a network's policy and value (seeds 0 and 2; Silver et al. 2017, 2018).
 
-    An edge scores `Q + c_puct * P * sqrt(N) / (1 + n)`, Q for the player who chooses. A leaf gets its moves, with priors from
-    `evaluator`, and its value when it is evaluated; there are no playouts. A move never tried is worth `fpu`: a number, or
-    `("parent", reduction)` for the value of its position less so much. `parent_visits` says what N counts: "node" (seed 0:
-    visits of the node, its own evaluation included) or "edges" (seed 2: visits of its moves, at least 1). Noise at the root is
-    added on request: `dirichlet_alpha` is the concentration of each move, or `("total", alpha)` of all together.
+    An edge scores `Q + c_puct * P * sqrt(N) / (1 + n)`, Q for the player who chooses. A leaf gets its moves, with
+    priors from `evaluator`, and its value when it is evaluated; there are no playouts. A move never tried is worth
+    `fpu`: a number, or `("parent", reduction)` for the value of its position less so much. `parent_visits` says what N
+    counts: "node" (seed 0: visits of the node, its own evaluation included) or "edges" (seed 2: visits of its moves, at
+    least 1). Noise at the root is added on request: `dirichlet_alpha` is the concentration of each move, or
+    `("total", alpha)` of all together.
     """
 
     default_simulations = 100
@@ -136,7 +139,13 @@ class AlphaZero(Search):
 
     def settings(self, info: GameInfo) -> Settings:
         """PUCT; the two evaluators of the engine run inside it."""
-        leaf = "zero" if isinstance(self.evaluator, Uniform) else "playout" if isinstance(self.evaluator, Rollout) else "outside"
+        leaf = (
+            "zero"
+            if isinstance(self.evaluator, Uniform)
+            else "playout"
+            if isinstance(self.evaluator, Rollout)
+            else "outside"
+        )
         return Settings(
             score="puct",
             exploration=self.c_puct,
@@ -152,7 +161,9 @@ class AlphaZero(Search):
         )
 
     def __repr__(self) -> str:
-        limit = f"num_simulations={self.num_simulations}" if self.time_limit is None else f"time_limit={self.time_limit}"
+        limit = (
+            f"num_simulations={self.num_simulations}" if self.time_limit is None else f"time_limit={self.time_limit}"
+        )
         return f"{type(self).__name__}({self.evaluator!r}, {limit}, c_puct={self.c_puct}, seed={self.seed})"
 
 

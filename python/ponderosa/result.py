@@ -159,6 +159,6 @@ class SearchResult:
         share = self.visits[self.action] / max(int(self.visits.sum()), 1)
         proven = "" if self.proven is None else f", proven {self.proven:+d}"
         return (
-            f"SearchResult(move={self.move!r}, value={self.value:+.3f}{proven}, visits={share:.0%} of {self.simulations}, "
-            f"pv={' '.join(self.pv[:6])!r})"
+            f"SearchResult(move={self.move!r}, value={self.value:+.3f}{proven}, "
+            f"visits={share:.0%} of {self.simulations}, pv={' '.join(self.pv[:6])!r})"
         )
