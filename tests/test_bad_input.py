@@ -79,7 +79,7 @@ CALLS: list[tuple[str, Callable[[ponderosa.UCT, ponderosa.Forest], Any], type[Ex
         "mixed python",
         lambda s, f: s.run([ConnectFour(), PythonGame(ConnectFour())]),
         ponderosa.InvalidArgumentError,
-        r"states\[1\].*another game",
+        r"states\[1\].*of one game",
     ),
     (
         "temperature -1",
@@ -336,7 +336,7 @@ def test_broken_roots(name: str, methods: dict[str, Any], words: str) -> None:
     game = type("Wobbly", (Row,), methods)
     search = ponderosa.UCT(20, seed=1)
     with pytest.raises(ponderosa.GameContractError, match=words):
-        search.run(game())
+        _ = search.run(game()).move
     assert search.run(Row()).simulations > 0
 
 
