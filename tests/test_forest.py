@@ -319,7 +319,7 @@ def test_the_table_of_states_holds_what_the_trees_hold(seed: int, steps: list[tu
                 forest.advance(row, action)
         assert forest._world is not None
         assert len(forest._world) == slots_of(forest)
-        assert len(forest._world._forced_left) == len(forest._world)
+        assert not forest._world._forced_left, "kept only where forced moves are looked for"
 
 
 def raised_by(call: Callable[[], object]) -> BaseException | None:

@@ -36,7 +36,8 @@ class PythonWorld:
     def put_root(self, slot: int, state: Any) -> None:
         """Keeps the state of a root."""
         self._states[slot] = state
-        self._forced_left[slot] = self._forced_depth
+        if self._forced_depth:
+            self._forced_left[slot] = self._forced_depth
 
     def release(self, slots: Iterable[int]) -> None:
         """Forgets states the engine no longer has."""
@@ -54,10 +55,12 @@ class PythonWorld:
         legal: list[int] = []
         for slot, parent, action in self._core.stepping():
             state = play(self._states[parent], action, self._info)
-            left = max(self._forced_left[parent] - 1, 0)
-            position = self._narrow(state, read_position(state, self._info), left)
+            position = read_position(state, self._info)
             self._states[slot] = state
-            self._forced_left[slot] = left
+            if self._forced_depth:
+                left = max(self._forced_left[parent] - 1, 0)
+                position = self._narrow(state, position, left)
+                self._forced_left[slot] = left
             to_play.append(position.to_play)
             terminal.append(position.terminal)
             returns.extend(position.returns)
