@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa import check
+from ponderosa.door import enter, open_door
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.forest import UNLIMITED, Forest, Progress, Tree
 from ponderosa.game import GameInfo
@@ -110,13 +111,13 @@ class Search(ABC):
         seeds: Any = None,
         progress: Progress | None = None,
     ) -> SearchResult | list[SearchResult]:
-        """Searches a state, or a list of states in one batch.
+        """Searches a state (or a python-chess board), or a list of them in one batch.
 
         `temperature=None` is greedy. `seeds` fixes the random numbers of each row, which then does not depend on its
         place in the batch. `progress(done, wanted)` is called now and then.
         """
         many = isinstance(state, (list, tuple))
-        states = list(state) if many else [state]
+        states = [enter(given) for given in state] if many else [enter(state)]
         if many and not states:
             return []
         temperatures = per_row_temperature(temperature, len(states))
@@ -127,23 +128,25 @@ class Search(ABC):
         results = [forest.result(row, temperature=temperatures[row]) for row in range(len(states))]
         return results if many else results[0]
 
-    def search(self, state: Any, temperature: float | None = None, add_noise: bool = False) -> int:
-        """The action to play (seed 0's `search`)."""
-        tau = self.default_temperature if temperature is None else temperature
-        [result] = self.run([state], temperature=tau, add_noise=add_noise)
-        return int(result.action)
+    def search(self, state: Any, temperature: float | None = None, add_noise: bool = False) -> Any:
+        """The action to play (seed 0's `search`): an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`."""
+        return self.get_policy(state, temperature, add_noise)[0]
 
     def get_policy(
         self, state: Any, temperature: float | None = None, add_noise: bool = False
-    ) -> tuple[int, NDArray[np.float64]]:
-        """The action to play and the share of visits of each action, whatever the temperature (seed 0's `get_policy`)."""
+    ) -> tuple[Any, NDArray[np.float64]]:
+        """The action to play and the share of visits of each action, whatever the temperature (seed 0's `get_policy`).
+
+        The action is an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`.
+        """
         tau = self.default_temperature if temperature is None else temperature
+        state, answer = open_door(state)
         [result] = self.run([state], temperature=tau, add_noise=add_noise)
-        return result.action, result.policy
+        return answer(result.action), result.policy
 
     def tree(self, state: Any, *, seeds: int | None = None) -> Tree:
         """A tree to be grown step by step and kept from move to move."""
-        return Tree(self, state, seeds)
+        return Tree(self, enter(state), seeds)
 
     def forest(self, states: Sequence[Any], *, seeds: int | Sequence[int] | None = None) -> Forest:
         """Many trees, grown together."""
@@ -151,7 +154,7 @@ class Search(ABC):
             raise InvalidArgumentError(
                 f"states must be a list of states, not a {type(states).__name__}; for one state use tree()"
             )
-        return Forest(self, list(states), seeds)
+        return Forest(self, [enter(state) for state in states], seeds)
 
 
 def per_row_temperature(value: Any, rows: int) -> list[float | None]:

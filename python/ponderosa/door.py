@@ -1,0 +1,104 @@
+"""Conversion at the door: positions of other libraries become states, and the answer goes back in their terms.
+
+A `chess.Board` of python-chess, or a `ponderosa.chess.ChessGame` around one, becomes the compiled `Chess` with its
+history. They are known by the names of their classes: python-chess is not imported before somebody hands in a board.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ponderosa._core import Chess
+from ponderosa.errors import GameOverError, InvalidActionError, InvalidPositionError
+
+if TYPE_CHECKING:
+    import chess
+
+Answer = Callable[[int], Any]
+
+
+def open_door(state: Any) -> tuple[Any, Answer]:
+    """The state to search, and how its actions are said to the caller: as `chess.Move` for a board, else as numbers."""
+    board = board_of(state)
+    if board is None:
+        return state, int
+    converted = chess_state(board)
+    return converted, lambda action: chess_move(converted, action)
+
+
+def enter(state: Any) -> Any:
+    """The state to search."""
+    return open_door(state)[0]
+
+
+def board_of(state: Any) -> chess.Board | None:
+    """The python-chess board that `state` is or holds, if any."""
+    for base in type(state).__mro__:
+        if base.__name__ == "Board" and base.__module__ == "chess":
+            board: chess.Board = state
+            return board
+        if base.__name__ == "ChessGame" and base.__module__ == "ponderosa.chess.game":
+            board = state.board
+            return board
+    return None
+
+
+def chess_state(board: chess.Board) -> Chess:
+    """The state of a board, with the repetitions and past positions of its move stack. The board stays as it is."""
+    refuse_variants(board)
+    now = Chess(board.fen())
+    if not board.move_stack:
+        return now
+    try:
+        state = _replay(board)
+    except (InvalidActionError, InvalidPositionError):
+        state = None
+    # A board may have been played on after an automatic draw, or set up by hand on top of its stack: then its history
+    # is not one that leads here.
+    if state is not None and state.fen() == now.fen():
+        return state
+    if board.is_fivefold_repetition():
+        raise GameOverError("the game on this board is over by fivefold repetition: there is nothing to search")
+    return now
+
+
+def bare_state(board: chess.Board) -> Chess:
+    """The state of a board without its history: enough for the numbers and names of moves."""
+    refuse_variants(board)
+    return Chess(board.fen())
+
+
+def chess_move(state: Chess, action: int) -> chess.Move:
+    """The `chess.Move` of an action."""
+    import chess
+
+    return chess.Move.from_uci(state.action_to_string(action))
+
+
+def refuse_variants(board: chess.Board) -> None:
+    """Only the rules of standard chess are known here."""
+    if board.uci_variant != "chess":
+        raise InvalidPositionError(
+            f"this is a board of the variant {board.uci_variant!r}: only standard chess can be searched"
+        )
+    if board.chess960:
+        raise InvalidPositionError(
+            "this board has chess960=True: only standard chess can be searched (chess.Board(fen) is a standard board)"
+        )
+
+
+def _replay(board: chess.Board) -> Chess:
+    moves = list(board.move_stack)
+    start = board.root()
+    null = next((place for place in reversed(range(len(moves))) if not moves[place]), None)
+    if null is not None:
+        # A null move is none of the rules; what happened before it does not count.
+        moves = moves[null + 1 :]
+        start = board.copy()
+        for _ in moves:
+            start.pop()
+    state = Chess(start.fen())
+    for move in moves:
+        state = state.play(state.parse_action(move.uci()))
+    return state
