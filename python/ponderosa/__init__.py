@@ -8,6 +8,8 @@ For example, to see which moves of Connect 4 a search has looked at:
     print(ponderosa.UCT(num_simulations=10_000).run(ConnectFour()).root.to_text())
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ponderosa import games
 from ponderosa.errors import (
     EvaluationError,
@@ -27,6 +29,10 @@ from ponderosa.node import Node
 from ponderosa.playout import playout
 from ponderosa.presets import UCT, AlphaZero
 from ponderosa.result import SearchResult
+from ponderosa.schedule import Temperature
+
+if TYPE_CHECKING:
+    from ponderosa import chess
 
 __version__ = "0.1.0"
 
@@ -46,9 +52,20 @@ __all__ = [
     "Node",
     "PonderosaError",
     "SearchResult",
+    "Temperature",
     "Tree",
     "UsageError",
     "__version__",
+    "chess",
     "games",
     "playout",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`ponderosa.chess` is loaded when it is first asked for (and even then not the library python-chess)."""
+    if name == "chess":
+        from importlib import import_module
+
+        return import_module("ponderosa.chess")
+    raise AttributeError(f"module 'ponderosa' has no attribute {name!r}")

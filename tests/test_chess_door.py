@@ -1,0 +1,261 @@
+"""Boards of python-chess in every search: they come in with their history, and moves go out."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+
+import chess
+import chess.variant
+import numpy as np
+import pytest
+
+import ponderosa
+from ponderosa import UCT, AlphaZero
+from ponderosa.chess import MCTS, ChessGame
+from ponderosa.door import chess_state, open_door
+from ponderosa.errors import GameOverError, InvalidArgumentError, InvalidPositionError, PonderosaError
+from ponderosa.evaluators import Uniform
+from ponderosa.games import Chess, ConnectFour
+
+FOOLS_MATE = ["f2f3", "e7e5", "g2g4", "d8h4"]
+SHUFFLE = ["g1f3", "g8f6", "f3g1", "f6g8"]
+SEARCHES = [UCT(20, seed=1), AlphaZero(Uniform(), 20, seed=1), MCTS(Uniform(), 20, seed=1)]
+
+
+def board_after(moves: list[str], fen: str = chess.STARTING_FEN) -> chess.Board:
+    board = chess.Board(fen)
+    for move in moves:
+        board.push_uci(move)
+    return board
+
+
+def snapshot(board: chess.Board) -> tuple[str, str, list[chess.Move], int]:
+    return board.fen(), board.root().fen(), list(board.move_stack), board.halfmove_clock
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
+@pytest.mark.parametrize("moves", [[], ["e2e4"]])
+def test_every_search_takes_a_board(search: ponderosa.search.Search, moves: list[str]) -> None:
+    board = board_after(moves)
+    before = snapshot(board)
+    move = search.search(board, temperature=0)
+    assert type(move) is chess.Move
+    assert move in board.legal_moves
+    move, policy = search.get_policy(board)
+    assert move in board.legal_moves
+    assert policy.shape == (4672,)
+    assert policy.sum() == pytest.approx(1)
+    game = ChessGame(board)
+    legal = {game.get_move_index(legal) for legal in board.legal_moves}
+    assert set(np.flatnonzero(policy).tolist()) <= legal
+    result = search.run(board)
+    assert type(result.action) is int
+    assert chess.Move.from_uci(result.move) == game.get_move(result.action)
+    assert [type(result.action) for result in search.run([board, game, game.state])] == [int] * 3
+    tree = search.tree(board).simulate(5)
+    assert tree.state == game.state
+    assert len(search.forest([board, board]).simulate(5).results()) == 2
+    assert snapshot(board) == before
+
+
+def test_a_board_and_its_state_are_searched_alike() -> None:
+    board = board_after(["e2e4", "c7c5"])
+    state = Chess()
+    for text in ("e4", "c5"):
+        state = state.play(state.parse_action(text))
+    results = UCT(200, seed=3).run([board, ChessGame(board), state], seeds=7)
+    assert all(np.array_equal(result.visits, results[0].visits) for result in results)
+
+
+def test_other_states_pass() -> None:
+    state = ConnectFour()
+    same, answer = open_door(state)
+    assert same is state
+    assert answer(np.int64(3)) == 3
+    assert type(UCT(20, seed=1).search(state)) is int
+    with pytest.raises(InvalidArgumentError, match="not a game state"):
+        UCT(20).run("e2e4")
+    with pytest.raises(InvalidArgumentError, match="is a class"):
+        UCT(20).run(chess.Board)
+
+
+def test_history_comes_along() -> None:
+    """The eight past positions and the repetitions are those of a game played on our own states."""
+    numbers = random.Random(5)
+    for start in (chess.STARTING_FEN, "r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 3 20", "8/P6k/8/8/8/8/p6K/8 w - - 0 60"):
+        for _ in range(10):
+            board, state = chess.Board(start), Chess(start)
+            for _ in range(60):
+                if board.is_game_over():
+                    break
+                move = numbers.choice(list(board.legal_moves))
+                board.push(move)
+                state = state.play(state.parse_action(move.uci()))
+                converted = chess_state(board)
+                assert converted == state
+                assert converted.repetitions == state.repetitions
+                assert np.array_equal(converted.observation(), state.observation())
+
+
+class Material:
+    """Who has the queen is winning."""
+
+    def evaluate_states(self, states: list[Chess]) -> tuple[None, list[float]]:
+        white = [("Q" in state.fen().split()[0]) - ("q" in state.fen().split()[0]) for state in states]
+        return None, [0.9 * value * (-1) ** state.to_play for value, state in zip(white, states, strict=True)]
+
+
+def test_a_repetition_is_seen_with_the_stack_and_not_without() -> None:
+    # White, a queen down, can step back to a position that has then been there three times.
+    moves = ["g8h8", "h1g1", "h8g8", "g1h1", "g8h8", "h1g1", "h8g8"]
+    board = board_after(moves, "1q4k1/8/8/8/8/8/7P/7K b - - 0 1")
+    back = chess.Move.from_uci("g1h1")
+    action = ChessGame(board).get_move_index(back)
+    search = MCTS(Material(), 200, seed=1)
+    with_stack, without = search.run([board, chess.Board(board.fen())])
+    assert with_stack.move == "g1h1"
+    assert with_stack.root.children[action].proven == 0
+    assert with_stack.q[action] == 0
+    assert without.root.children[action].proven is None
+    assert without.q[action] < -0.5
+    assert search.search(board, temperature=0) == search.search(ChessGame(board), temperature=0) == back
+
+
+def test_a_part_of_the_stack_is_a_part_of_the_history() -> None:
+    board = board_after(SHUFFLE * 2)
+    assert chess_state(board).repetitions == 2
+    assert chess_state(board.copy(stack=4)).repetitions == 1
+    assert chess_state(board.copy(stack=False)).repetitions == 0
+
+
+def test_claimable_draws_go_on_and_automatic_ones_are_over() -> None:
+    search = UCT(10, seed=1)
+    threefold = board_after(SHUFFLE * 2)
+    assert threefold.can_claim_draw()
+    assert search.search(threefold) in threefold.legal_moves
+    fifty = chess.Board("8/8/4k3/8/8/3QK3/8/8 w - - 120 90")
+    assert search.search(fifty) in fifty.legal_moves
+    over = [
+        board_after(FOOLS_MATE),
+        chess.Board("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"),
+        chess.Board("7k/8/6K1/8/8/8/8/8 b - - 0 1"),
+        chess.Board("8/8/4k3/8/8/3QK3/8/8 w - - 150 90"),
+        board_after(SHUFFLE * 4),
+    ]
+    for board in over:
+        for position in (board, ChessGame(board)):
+            for call in (search.search, search.get_policy, search.run, search.tree):
+                with pytest.raises(ValueError, match="over") as caught:
+                    call(position)
+                assert isinstance(caught.value, GameOverError)
+
+
+def test_played_on_after_an_automatic_draw() -> None:
+    board = board_after([*SHUFFLE * 4, "e2e4"])
+    assert not board.is_game_over()
+    assert chess_state(board) == Chess(board.fen())
+    still = board_after([*SHUFFLE * 5])
+    assert still.is_fivefold_repetition()
+    with pytest.raises(GameOverError, match="fivefold"):
+        UCT(10).run(still)
+
+
+def test_a_null_move_ends_what_is_known() -> None:
+    board = board_after(SHUFFLE)
+    board.push(chess.Move.null())
+    board.push_uci("e7e5")
+    state = chess_state(board)
+    assert state.fen() == board.fen()
+    assert UCT(10, seed=1).search(board) in board.legal_moves
+
+
+def test_a_board_changed_by_hand() -> None:
+    board = board_after(["e2e4", "e7e5"])
+    board.turn = chess.BLACK
+    assert chess_state(board).fen() == board.fen()
+
+
+def test_promotions_castling_and_en_passant_for_both_sides() -> None:
+    cases = [
+        ("7k/P7/8/8/8/8/8/K7 w - - 0 1", {"a7a8q", "a7a8r", "a7a8b", "a7a8n"}),
+        ("k7/8/8/8/8/8/p7/1R5K b - - 0 1", {"a2a1q", "a2b1q", "a2a1n", "a2b1r"}),
+        ("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", {"e1g1", "e1c1"}),
+        ("r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 0 1", {"e8g8", "e8c8"}),
+        ("4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 2", {"e5d6"}),
+        ("4k3/8/8/8/3Pp3/8/8/4K3 b - d3 0 2", {"e4d3"}),
+    ]
+    for fen, wanted in cases:
+        board = chess.Board(fen)
+        state, answer = open_door(board)
+        said = {answer(action) for action in state.legal_actions()}
+        assert said == set(board.legal_moves)
+        assert wanted <= {move.uci() for move in said}
+
+
+def test_variants_are_refused() -> None:
+    for board in (
+        chess.Board(chess960=True),
+        chess.Board.from_chess960_pos(100),
+        chess.variant.AtomicBoard(),
+        chess.variant.CrazyhouseBoard(),
+    ):
+        with pytest.raises(PonderosaError, match="standard chess") as caught:
+            UCT(10).search(board)
+        assert isinstance(caught.value, InvalidPositionError)
+    with pytest.raises(InvalidPositionError):
+        UCT(10).search(chess.Board(None))
+
+
+def test_a_board_of_ones_own() -> None:
+    class MyBoard(chess.Board):
+        pass
+
+    board = MyBoard()
+    assert UCT(10, seed=1).search(board) in board.legal_moves
+
+
+LOADED = """
+import sys
+import ponderosa
+import ponderosa.chess
+ponderosa.chess.perft(ponderosa.games.Chess(), 2)
+ponderosa.chess.ChessNN()
+ponderosa.UCT(10).search(ponderosa.games.Chess())
+print([name for name in ("chess", "torch", "keras", "safetensors", "tensorflow", "jax") if name in sys.modules])
+"""
+
+LAZY = """
+import sys
+import ponderosa
+print("ponderosa.chess" in sys.modules, ponderosa.chess.__name__, "chess" in sys.modules)
+import chess
+print(chess.Board().fen() == ponderosa.chess.ChessGame().fen())
+"""
+
+
+def test_importing_brings_in_no_gpl_and_nothing_heavy() -> None:
+    assert python(LOADED) == "[]"
+
+
+def test_the_package_is_lazy_and_shadows_nothing() -> None:
+    assert python(LAZY) == "False ponderosa.chess False\nTrue"
+
+
+def test_without_python_chess_the_error_says_what_to_install() -> None:
+    text = python("""
+import sys
+sys.modules["chess"] = None
+from ponderosa.chess import ChessGame
+try:
+    ChessGame()
+except ImportError as error:
+    print(type(error).__name__, error)
+""")
+    assert text == 'MissingExtraError ChessGame needs chess: pip install "ponderosa[python-chess]"'
+
+
+def python(text: str) -> str:
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout.strip()

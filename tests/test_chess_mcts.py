@@ -1,0 +1,200 @@
+"""Seed 0's `MCTS`, and its usage example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import chess
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ponderosa import AlphaZero, Temperature
+from ponderosa.chess import MCTS, ChessGame, ChessNN
+from ponderosa.errors import EvaluationError, InvalidArgumentError, UsageError
+
+# Word for word, after the import lines.
+USAGE = """
+# Setup
+nn = ChessNN()
+nn.load_model("trained_model.keras")
+mcts = MCTS(neural_network=nn, num_simulations=100)
+
+# Play a move (greedy)
+game = ChessGame()
+move = mcts.search(game, temperature=0)
+game.make_move(move)
+
+# For training data (with exploration)
+game = ChessGame()
+move, policy = mcts.get_policy(game, temperature=1.0, add_noise=True)
+# policy is the MCTS-improved target for training
+"""
+
+SELF_PLAY = """
+for move_number in range(max_moves):
+    temp = 1.0 if move_number < 30 else 0.0
+    move, policy = mcts.get_policy(game, temperature=temp, add_noise=True)
+    # Store (position, policy, result) for training
+    game.make_move(move)
+"""
+
+
+class Tiny:
+    """A network of the smallest kind: fixed random weights on the material."""
+
+    def __init__(self) -> None:
+        numbers = np.random.default_rng(0)
+        self.logits = numbers.normal(size=4672).astype(np.float32)
+        self.calls = 0
+
+    def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        self.calls += 1
+        assert observations.shape[1:] == (119, 8, 8)
+        worth = np.array([1, 3, 3, 5, 9], dtype=np.float32)
+        pieces = observations[:, :12].sum(axis=(2, 3))
+        material = pieces[:, :5] @ worth - pieces[:, 6:11] @ worth
+        return np.tile(self.logits, (len(observations), 1)), np.tanh(material / 10)
+
+
+def test_defaults_are_the_seeds() -> None:
+    network = Tiny()
+    mcts = MCTS(network)
+    assert isinstance(mcts, AlphaZero)
+    assert mcts.neural_network is network
+    assert (mcts.num_simulations, mcts.c_puct) == (100, 1.0)
+    assert (mcts.dirichlet_alpha, mcts.dirichlet_epsilon) == (0.3, 0.25)
+    assert mcts.default_temperature == 1.0
+    assert network.calls == 0, "nothing is searched before it is asked for"
+    assert repr(mcts).startswith("MCTS(")
+    with pytest.raises(InvalidArgumentError, match="evaluator"):
+        MCTS(None)
+
+
+def test_search_and_policy() -> None:
+    mcts = MCTS(neural_network=Tiny(), num_simulations=64, c_puct=2.0, seed=1)
+    game = ChessGame()
+    for _ in range(6):
+        before = game.clone()
+        move = mcts.search(game, temperature=0)
+        assert isinstance(move, chess.Move)
+        move, policy = mcts.get_policy(game, temperature=1.0, add_noise=True)
+        assert game == before
+        assert policy.shape == (4672,)
+        assert policy.sum() == pytest.approx(1)
+        assert {game.get_move(int(index)) for index in np.flatnonzero(policy)} <= set(game.legal_moves)
+        assert policy[game.get_move_index(move)] > 0
+        game.make_move(move)
+
+
+def test_policy_is_built_as_the_seed_says() -> None:
+    mcts = MCTS(Tiny(), 50, seed=4, solve=False)
+    game = ChessGame()
+    result = mcts.run(game)
+    policy = np.zeros(4672)
+    for action, child in result.root.children.items():
+        policy[game.get_move_index(game.get_move(action))] = child.visit_count
+    policy = policy / policy.sum()
+    assert np.allclose(result.policy, policy, rtol=1e-12, atol=0)
+    assert result.visits.sum() == 50
+    assert result.root.visit_count == 51
+
+
+@pytest.mark.parametrize(
+    ("fen", "mate"),
+    [("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", "a1a8"), ("r3k3/8/8/8/8/8/5PPP/6K1 b - - 0 1", "a8a1")],
+)
+@pytest.mark.parametrize("solve", [True, False])
+def test_mate_in_one_for_both_sides(fen: str, mate: str, solve: bool) -> None:
+    mcts = MCTS(Tiny(), 200, seed=1, solve=solve)
+    assert mcts.search(ChessGame(fen), temperature=0).uci() == mate
+    move, policy = mcts.get_policy(chess.Board(fen), temperature=0)
+    assert policy.argmax() == ChessGame(fen).get_move_index(move)
+
+
+def test_noise_and_temperature_are_the_callers() -> None:
+    game = ChessGame()
+    quiet = [MCTS(Tiny(), 30, seed=seed).search(game, temperature=0) for seed in range(4)]
+    assert len(set(quiet)) == 1
+    noisy = [MCTS(Tiny(), 30, seed=seed).get_policy(game, temperature=0, add_noise=True)[1] for seed in range(4)]
+    assert any(not np.array_equal(noisy[0], other) for other in noisy[1:])
+    sampled = {MCTS(Tiny(), 30, seed=seed).search(game) for seed in range(12)}
+    assert len(sampled) > 1, "the default temperature is 1"
+
+
+def test_the_same_seed_gives_the_same_game() -> None:
+    def play() -> list[chess.Move]:
+        mcts, game, schedule = MCTS(Tiny(), 16, seed=9), ChessGame(), Temperature(1.0, until=4)
+        for move_number in range(8):
+            move, _ = mcts.get_policy(game, temperature=schedule(move_number), add_noise=True)
+            game.make_move(move)
+        return game.board.move_stack
+
+    assert play() == play()
+
+
+def test_a_finished_game_is_a_value_error() -> None:
+    game = ChessGame()
+    for move in ("f3", "e5", "g4", "Qh4"):
+        game.make_move(move)
+    network = Tiny()
+    mcts = MCTS(network, 10)
+    with pytest.raises(ValueError, match="over"):
+        mcts.search(game)
+    with pytest.raises(ValueError, match="over"):
+        mcts.get_policy(game)
+    assert network.calls == 0
+
+
+def test_an_unbuilt_network_is_a_clear_error() -> None:
+    mcts = MCTS(ChessNN(), 10)
+    for call in (mcts.search, mcts.get_policy, mcts.run, mcts.tree):
+        with pytest.raises(UsageError, match=r"call build\(\) or load_model\(\) first"):
+            call(ChessGame())
+    with pytest.raises(EvaluationError, match=r"call build\(\) or load_model\(\) first"):
+        AlphaZero(ChessNN(), 10).search(ChessGame())
+
+
+def test_self_play_as_the_seed_writes_it() -> None:
+    names: dict[str, Any] = {"mcts": MCTS(Tiny(), 8, seed=2), "game": ChessGame(), "max_moves": 33}
+    exec(SELF_PLAY, names)
+    assert len(names["game"].board.move_stack) == 33
+    assert names["temp"] == 0.0
+
+
+@pytest.fixture
+def one_thread() -> Any:
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # small networks on a busy machine
+    yield
+    torch.set_num_threads(threads)
+
+
+def check_usage(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, save: Callable[[ChessNN], None]) -> None:
+    monkeypatch.chdir(folder)
+    save(ChessNN(blocks=2, channels=16).build(seed=1))
+    names: dict[str, Any] = {"ChessGame": ChessGame, "ChessNN": ChessNN, "MCTS": MCTS}
+    exec(text, names)
+    game, move, policy = names["game"], names["move"], names["policy"]
+    assert game == ChessGame()
+    assert move in game.legal_moves
+    assert policy.shape == (4672,)
+    assert policy.sum() == pytest.approx(1)
+    assert names["nn"].config.blocks == 2
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.skipif(find_spec("keras") is None, reason="needs Keras")
+def test_the_usage_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_usage(USAGE, tmp_path, monkeypatch, lambda nn: nn.save_model("trained_model.keras"))
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_the_usage_example_with_safetensors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("safetensors")
+    text = USAGE.replace("trained_model.keras", "trained_model.safetensors")
+    check_usage(text, tmp_path, monkeypatch, lambda nn: nn.save_model("trained_model.safetensors"))
