@@ -1,0 +1,166 @@
+"""Networks of PyTorch."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ponderosa import check
+from ponderosa.errors import EvaluationError, InvalidArgumentError
+from ponderosa.evaluators.batch import Packed
+from ponderosa.evaluators.forms import take_rows
+from ponderosa.evaluators.library import check_policy_kind, require, two_outputs
+
+DTYPES = ("float32", "bfloat16", "float16")
+
+
+class Torch:
+    """A `torch.nn.Module`: `module(observations [B, ...]) -> (policy_logits [B, num_actions], values [B])`.
+
+    A policy of more dimensions is read in memory order; values may also be `[B, 1]` or `[B, num_players]`.
+
+    The module is moved to `device` (default: where its weights are) and used in place, so that weights trained
+    meanwhile count at once; it is in eval mode and without gradients while it evaluates, and in its own modes again
+    afterwards. After a change of weights, change `version` if there is a `Cached` around it.
+
+    `dtype` "bfloat16" or "float16" computes in that type under autocast and leaves the weights as they are; a module
+    whose weights already have that type (`module.to(torch.bfloat16)`) is faster, since nothing is cast on the way,
+    and needs no `dtype`. Answers come back as float32. `batch_size` splits larger batches, where the device's memory
+    is short.
+
+    Compiled games are asked in the fast form: packed planes and legal actions go to the device and are unpacked
+    there, and only the logits of legal actions come back.
+
+    Threads: several searches may evaluate at once if the module is in eval mode already. In training mode the modes are
+    switched on the way, so a module that one thread trains must not be evaluated by another: give each its own copy.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        device: Any = None,
+        *,
+        dtype: str | None = None,
+        policy: str = "logits",
+        batch_size: int | None = None,
+    ) -> None:
+        torch = require("torch", "torch")
+        if not isinstance(module, torch.nn.Module):
+            raise InvalidArgumentError(f"module must be a torch.nn.Module, not a {type(module).__name__}")
+        if dtype is not None and dtype not in DTYPES:
+            raise InvalidArgumentError(f"dtype must be {', '.join(DTYPES)} or None, not {dtype!r}")
+        weights = next((p for p in (*module.parameters(), *module.buffers()) if p.is_floating_point()), None)
+        own = torch.float32 if weights is None else weights.dtype
+        wanted = own if dtype is None else getattr(torch, dtype)
+        if wanted != own and own != torch.float32:
+            raise InvalidArgumentError(
+                f"dtype is {dtype}, but the weights are {str(own).removeprefix('torch.')}: leave it out"
+            )
+        if device is None:
+            device = torch.device("cpu") if weights is None else weights.device
+        try:
+            self.device = torch.device(device)
+            self.module = module.to(self.device)
+        except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
+            raise InvalidArgumentError(f"device {device!r} cannot be used: {error}") from error
+        self.policy = check_policy_kind(policy)
+        self.batch_size = None if batch_size is None else check.count(batch_size, "batch_size")
+        self.version = 0
+        """To be changed whenever the weights change, so that a `Cached` around it forgets the old answers."""
+        self._torch = torch
+        self._input_dtype = own
+        self._autocast_dtype = None if wanted == own else wanted
+
+    def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(policy_logits [B, num_actions], values [B, ...])."""
+        torch = self._torch
+        with self._evaluating():
+            parts = []
+            for first, last in self._chunks(len(observations)):
+                logits, values = self._forward(self._send(observations[first:last]).to(self._input_dtype))
+                parts.append((logits.float().cpu(), values.float().cpu()))
+            logits, values = (torch.cat(tensors).numpy() for tensors in zip(*parts, strict=True))
+        return logits, values
+
+    def evaluate_packed(self, packed: Packed) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(logits of the legal actions [L], values [B, ...])."""
+        torch = self._torch
+        with self._evaluating():
+            parts = []
+            for first, last in self._chunks(len(packed)):
+                part = packed if last - first == len(packed) else take_rows(packed, np.arange(first, last))
+                logits, values = self._forward(self._unpack(part))
+                if logits.shape[1] != part.num_actions:
+                    shape = (len(part), part.num_actions)
+                    raise EvaluationError(f"policy_logits has shape {tuple(logits.shape)}: it must be {shape}")
+                parts.append((self._legal(logits, part).float().cpu(), values.float().cpu()))
+            logits, values = (torch.cat(tensors).numpy() for tensors in zip(*parts, strict=True))
+        return logits, values
+
+    def _forward(self, observations: Any) -> tuple[Any, Any]:
+        """The module's answer, its structure checked; the numbers are checked where every evaluator's are."""
+        torch = self._torch
+        logits, values = two_outputs(self.module(observations), f"module {type(self.module).__name__}")
+        for name, tensor in (("policy_logits", logits), ("values", values)):
+            if not isinstance(tensor, torch.Tensor):
+                raise EvaluationError(f"{name} is a {type(tensor).__name__}: the module must return tensors")
+            if tensor.is_complex() or tensor.ndim == 0 or len(tensor) != len(observations):
+                raise EvaluationError(
+                    f"{name} has shape {tuple(tensor.shape)} and {tensor.dtype}: "
+                    f"it must be real numbers, one row for each of the {len(observations)} positions"
+                )
+        return logits.reshape(len(logits), -1), values
+
+    def _unpack(self, packed: Packed) -> Any:
+        """The observations [B, P + S, H, W], made on the device: byte k of a plane holds its cells 8k to 8k + 7."""
+        torch = self._torch
+        rows, planes = packed.planes.shape
+        cells = packed.height * packed.width
+        octets = self._send(np.ascontiguousarray(packed.planes, dtype="<u8").view(np.uint8))
+        shifts = torch.arange(8, dtype=torch.uint8, device=self.device)
+        bits = (octets[:, :, None] >> shifts) & 1
+        whole = torch.empty(
+            (rows, planes + packed.scalars.shape[1], cells), dtype=self._input_dtype, device=self.device
+        )
+        whole[:, :planes] = bits.reshape(rows, planes, 64)[:, :, :cells]
+        whole[:, planes:] = self._send(packed.scalars)[:, :, None]
+        return whole.reshape(rows, -1, packed.height, packed.width)
+
+    def _legal(self, logits: Any, packed: Packed) -> Any:
+        """The logits of the legal actions, picked on the device. Actions travel as 16 bits, in torch signed ones."""
+        torch = self._torch
+        actions = self._send(packed.legal_actions.view(np.int16)).to(torch.int64) & 0xFFFF
+        counts = self._send(np.diff(packed.legal_offsets).astype(np.int64))
+        numbers = torch.arange(len(packed), device=self.device)
+        return logits[numbers.repeat_interleave(counts, output_size=len(packed.legal_actions)), actions]
+
+    def _send(self, array: NDArray[Any]) -> Any:
+        return self._torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self.device)
+
+    def _chunks(self, rows: int) -> Iterator[tuple[int, int]]:
+        size = self.batch_size or max(rows, 1)
+        return ((first, min(first + size, rows)) for first in range(0, max(rows, 1), size))
+
+    @contextlib.contextmanager
+    def _evaluating(self) -> Iterator[None]:
+        """Eval mode, no gradients, the type to compute in; every part of the module has its mode back at the end."""
+        torch = self._torch
+        in_training = [part for part in self.module.modules() if part.training]
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.inference_mode())
+            if self._autocast_dtype is not None:
+                stack.enter_context(torch.autocast(self.device.type, dtype=self._autocast_dtype))
+            try:
+                if in_training:
+                    self.module.eval()
+                yield
+            finally:
+                for part in in_training:
+                    part.training = True
+
+    def __repr__(self) -> str:
+        return f"Torch({type(self.module).__name__}, device={str(self.device)!r}, policy={self.policy!r})"
