@@ -70,33 +70,35 @@ impl<W: World> Walker<W> {
     }
 
     /// The root waits to be evaluated: a leaf at the end of an empty path.
-    fn wait_for_root(&mut self, tree: &Tree) {
-        self.pending.push(Pending {
-            path: Vec::new(),
-            state: self.root.clone(),
-            simulation: ROOT_EVALUATION,
-            key: fold(self.key, ROOT_EVALUATION),
-            node: Some(ROOT),
-            slot: tree.slot(ROOT).unwrap_or(u32::MAX),
-            value: None,
-            trace: Vec::new(),
-        });
+    fn wait_for_root(&mut self, tree: &mut Tree) {
+        self.descent.path.clear();
+        self.descent.state.clone_from(&self.root);
+        self.wait(tree, fold(self.key, ROOT_EVALUATION), Some(ROOT));
+        if let Some(leaf) = self.pending.last_mut() {
+            leaf.slot = tree.slot(ROOT).unwrap_or(u32::MAX);
+        }
     }
 
     fn wait(&mut self, tree: &mut Tree, key: u64, node: Option<NodeIndex>) {
         for step in &self.descent.path {
             tree.fly(step.edge, 1);
         }
-        self.pending.push(Pending {
-            path: self.descent.path.clone(),
-            state: self.descent.state.clone(),
-            simulation: self.simulations + self.pending.len() as u64,
+        let simulation = self.simulations + self.pending.len() as u64;
+        let mut leaf = self.spare.pop().unwrap_or_else(|| Pending {
+            path: Vec::new(),
+            state: self.root.clone(),
+            simulation,
             key,
             node,
             slot: u32::MAX,
             value: None,
-            trace: std::mem::take(&mut self.descent.trace),
+            trace: Vec::new(),
         });
+        std::mem::swap(&mut leaf.path, &mut self.descent.path);
+        std::mem::swap(&mut leaf.state, &mut self.descent.state);
+        std::mem::swap(&mut leaf.trace, &mut self.descent.trace);
+        (leaf.simulation, leaf.key, leaf.node, leaf.slot, leaf.value) = (simulation, key, node, u32::MAX, None);
+        self.pending.push(leaf);
     }
 
     /// Takes the outside's word on the leaf gathered last. An end is backed up at once and leaves the batch.
@@ -131,18 +133,28 @@ impl<W: World> Walker<W> {
         }
     }
 
-    /// Backs up one value per player for each waiting leaf, in order, and closes the batch. `values` holds
-    /// `players` numbers a leaf, `priors` one a legal move of each leaf (none: they are even).
+    /// Backs up one value per player for each waiting leaf, in order, and closes the batch. `values` holds `players` numbers for
+    /// each leaf that no playout has valued, `priors` one for each legal move of each leaf (none: they are even).
     /// Nothing here can fail: what comes from outside is checked before.
     pub fn apply(&mut self, tree: &mut Tree, parts: &Parts, values: &[f64], mut priors: &[f32]) {
+        let mut rows = values.chunks_exact(parts.players);
         let mut leaves = std::mem::take(&mut self.pending);
-        for (leaf, row) in leaves.drain(..).zip(values.chunks_exact(parts.players)) {
+        for mut leaf in leaves.drain(..) {
             for step in &leaf.path {
                 tree.fly(step.edge, -1);
             }
+            let played_out;
+            let row = match leaf.value {
+                Some(value) => {
+                    played_out = [value, -value];
+                    &played_out[..]
+                }
+                None => rows.next().unwrap_or(&[0.0, 0.0]),
+            };
             let is_root = leaf.path.is_empty();
             if parts.trace && !is_root {
-                self.trace.push(TraceRow { simulation: leaf.simulation, steps: leaf.trace, values: row.to_vec() });
+                let steps = std::mem::take(&mut leaf.trace);
+                self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: row.to_vec() });
             }
             if let Some(node) = leaf.node {
                 let header = tree.node_mut(node);
@@ -164,6 +176,7 @@ impl<W: World> Walker<W> {
                 backup::per_player(tree, &leaf.path, &mut row.to_vec());
             }
             self.simulations += u64::from(!is_root);
+            self.spare.push(leaf);
         }
         self.pending = leaves;
         self.close();
@@ -218,8 +231,7 @@ impl<W: World> Walker<W> {
                     }
                 });
             }
-            let values: Vec<f64> = self.pending.iter().flat_map(|leaf| [leaf.value.unwrap_or(0.0), -leaf.value.unwrap_or(0.0)]).collect();
-            self.apply(tree, parts, &values, &[]);
+            self.apply(tree, parts, &[], &[]);
         }
     }
 }

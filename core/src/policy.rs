@@ -39,6 +39,11 @@ pub fn priors(numbers: impl Iterator<Item = f32> + Clone, kind: PolicyKind, out:
             if most == f32::NEG_INFINITY {
                 return Err("policy_logits is -inf on every legal move: at least one must be finite".into());
             }
+            if numbers.clone().all(|logit| logit == most) {
+                // Alike, and so are the priors: exp(0) / n.
+                out.fill((1.0 / count as f64) as f32);
+                return Ok(());
+            }
             let most = f64::from(most);
             let total = numbers.clone().fold(0.0, |total, logit| total + (f64::from(logit) - most).exp());
             for (prior, logit) in out.iter_mut().zip(numbers) {

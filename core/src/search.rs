@@ -68,6 +68,8 @@ pub struct Walker<W: World> {
     pub begun: u64,
     /// Leaves under way.
     pub pending: Vec<Pending<W::State>>,
+    /// Leaves that have been evaluated, whose buffers the next ones take over.
+    pub(crate) spare: Vec<Pending<W::State>>,
     /// Every simulation, if recorded.
     pub trace: Vec<TraceRow>,
     /// This batch has all the leaves it will get.
@@ -92,6 +94,7 @@ impl<W: World> TreeSearch<W> {
             target: 0,
             begun: 0,
             pending: Vec::new(),
+            spare: Vec::new(),
             trace: Vec::new(),
             full_batch: false,
             ends: 0,

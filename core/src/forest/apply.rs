@@ -37,15 +37,7 @@ impl<W: World> Forest<W> {
                 return;
             }
             let (grown, walker) = tree.parts_mut();
-            let mut rows = values.chunks_exact(parts.players);
-            let mut all = Vec::with_capacity(walker.pending.len() * parts.players);
-            for leaf in &walker.pending {
-                match leaf.value {
-                    Some(value) => all.extend([value, -value]),
-                    None => all.extend(rows.next().unwrap_or(&[])),
-                }
-            }
-            walker.apply(grown, parts, &all, priors);
+            walker.apply(grown, parts, values, priors);
         });
         Ok(())
     }
