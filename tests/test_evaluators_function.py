@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -117,3 +118,12 @@ def test_a_missing_library_says_what_to_install(
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(ponderosa.MissingExtraError, match=rf'{library}.*pip install "ponderosa\[{extra}\]"'):
         make()
+
+
+def test_a_library_that_lacks_something_says_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keras without the backend it was told to use."""
+    (tmp_path / "keras.py").write_text("import no_such_backend")
+    monkeypatch.delitem(sys.modules, "keras", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ponderosa.MissingExtraError, match=r"no_such_backend.*KERAS_BACKEND"):
+        evaluators.Keras("network.keras")

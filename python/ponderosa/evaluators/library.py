@@ -18,7 +18,9 @@ def require(library: str, extra: str) -> Any:
         return importlib.import_module(library)
     except ModuleNotFoundError as error:
         if error.name != library:
-            raise  # it is there, but something it needs is not: its own message says more
+            # It is there, but something it needs is not. Keras takes TensorFlow unless told otherwise.
+            hint = "; KERAS_BACKEND=torch or jax chooses another backend" if library == "keras" else ""
+            raise MissingExtraError(f"{library} cannot be imported: {error}{hint}") from error
         raise MissingExtraError(f'this evaluator needs {library}: pip install "ponderosa[{extra}]"') from error
 
 
