@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import ours_alphazero
 import tic_tac_toe
 from worker import Work, resident_bytes, serve
 
@@ -118,12 +119,21 @@ def about() -> dict[str, Any]:
 
 if __name__ == "__main__":
     serve(
-        rates={"uct": uct, "python_uct": python_uct, "perft": perft},
+        rates={
+            "uct": uct,
+            "python_uct": python_uct,
+            "perft": perft,
+            "puct_compiled": ours_alphazero.puct_compiled,
+            "puct_python": ours_alphazero.puct_python,
+        },
         answers={
             "playout_length": playout_length,
             "memory": memory,
             "roots": roots,
             "roots_parts": roots_parts,
+            "puct_memory": ours_alphazero.puct_memory,
+            "tree_share": ours_alphazero.tree_share,
+            "one_move": ours_alphazero.one_move,
             "about": about,
         },
     )

@@ -7,12 +7,15 @@ import random
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 import pyspiel
+from open_spiel.python.algorithms import mcts as python_mcts
 from worker import Work, resident_bytes, serve
 
 # OpenSpiel scores an edge `Q + uct_c * sqrt(ln N / n)`, Ponderosa `Q + c_param * sqrt(2 ln N / n)`: with c_param = 1
 # the two are the same. Results are from -1 to 1 on both sides.
 UCT_C = math.sqrt(2)
+NOTHING = np.zeros(2)
 
 
 def bot(game: pyspiel.Game, sims: int) -> pyspiel.MCTSBot:
@@ -28,6 +31,40 @@ def uct(game: str, sims: int) -> Work:
 
     def work() -> int:
         searcher.step(start)
+        return sims
+
+    return work
+
+
+class Free(python_mcts.Evaluator):  # type: ignore[misc]
+    """An evaluator that costs as little as one can."""
+
+    def evaluate(self, state: Any) -> Any:
+        """An even position."""
+        return NOTHING
+
+    def prior(self, state: Any) -> Any:
+        """All moves alike."""
+        actions = state.legal_actions()
+        return [(action, 1 / len(actions)) for action in actions]
+
+
+def puct_python(game: str, sims: int) -> Work:
+    """A search in Python from the start, with a free evaluator."""
+    loaded = pyspiel.load_game(game)
+    start = loaded.new_initial_state()
+    searcher = python_mcts.MCTSBot(
+        loaded,
+        1.25,
+        sims,
+        Free(),
+        solve=False,
+        random_state=np.random.RandomState(1),
+        child_selection_fn=python_mcts.SearchNode.puct_value,
+    )
+
+    def work() -> int:
+        searcher.mcts_search(start)
         return sims
 
     return work
@@ -63,4 +100,7 @@ def about() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    serve(rates={"uct": uct}, answers={"playout_length": playout_length, "memory": memory, "about": about})
+    serve(
+        rates={"uct": uct, "puct_python": puct_python, "puct_compiled": puct_python},
+        answers={"playout_length": playout_length, "memory": memory, "about": about},
+    )

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import alphazero
 import memory
 import perft
 import python_game
@@ -22,6 +23,7 @@ from harness import Plan, Row
 
 BENCHES: dict[str, Callable[[Plan], list[Row]]] = {
     "uct": uct.rows,
+    "alphazero": alphazero.rows,
     "memory": memory.rows,
     "roots": roots.rows,
     "perft": perft.rows,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ponderosa import AlphaZero, Temperature
 from ponderosa.chess import MCTS, ChessGame, ChessNN
-from ponderosa.errors import EvaluationError, InvalidArgumentError, UsageError
+from ponderosa.errors import InvalidArgumentError, UsageError
 
 # Word for word, after the import lines.
 USAGE = """
@@ -154,7 +154,7 @@ def test_an_unbuilt_network_is_a_clear_error() -> None:
     for call in (mcts.search, mcts.get_policy, mcts.run, mcts.tree):
         with pytest.raises(UsageError, match=r"call build\(\) or load_model\(\) first"):
             call(ChessGame())
-    with pytest.raises(EvaluationError, match=r"call build\(\) or load_model\(\) first"):
+    with pytest.raises(UsageError, match=r"call build\(\) or load_model\(\) first"):
         AlphaZero(ChessNN(), 10).search(ChessGame())
 
 

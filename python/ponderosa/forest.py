@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ponderosa import _core
 from ponderosa.check import flag, per_row, positive_number, whole_number
+from ponderosa.door import enter
 from ponderosa.errors import InvalidActionError, InvalidArgumentError, UsageError
 from ponderosa.game import describe, game_mistakes, move_text, play, refuse_finished
 from ponderosa.leaves import Leaves
@@ -186,6 +187,7 @@ class Forest:
         index = self._index(index)
         if self._busy:
             raise UsageError("this search is running: reset it when it has come back")
+        state = enter(state)
         if describe(state) != self._info:
             raise InvalidArgumentError(f"state is one of another game than this forest's ({self._info.name})")
         refuse_finished(state)

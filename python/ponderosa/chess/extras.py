@@ -1,29 +1,19 @@
-"""Optional packages: imported where they are used, and missed with the words that say how to get them."""
+"""The optional packages of the chess door."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ponderosa.errors import MissingExtraError
+from ponderosa.extras import require
 
 #: Before this, a file could have code run even in Keras's safe mode.
 OLDEST_KERAS = (3, 12)
-
-
-def require(module: str, extra: str, what: str) -> Any:
-    """The module, or an error saying that `what` needs it and which extra brings it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        if error.name is not None and error.name.partition(".")[0] != module.partition(".")[0]:
-            raise MissingExtraError(f"{what} needs {module}, which cannot be imported: {error}") from error
-        raise MissingExtraError(f'{what} needs {module}: pip install "ponderosa[{extra}]"') from error
 
 
 def python_chess() -> Any:

@@ -20,6 +20,7 @@ from ponderosa.chess.config import NUM_MOVES, PLANES, NetworkConfig
 from ponderosa.chess.residual_keras import KerasNetwork
 from ponderosa.errors import InvalidArgumentError, UsageError
 from ponderosa.evaluators.batch import Packed
+from ponderosa.extras import require
 
 Floats = NDArray[np.float32]
 FORMAT = "ponderosa.chess.ChessNN"
@@ -131,7 +132,7 @@ class ChessNN:
             return
         if not ours:
             raise InvalidArgumentError("a network that Keras runs can only be saved as a .keras file")
-        save_file = extras.require("safetensors.torch", "torch", "a .safetensors file").save_file
+        save_file = require("safetensors.torch", "torch", "a .safetensors file").save_file
         metadata = {"format": FORMAT, "version": "1", "config": json.dumps(asdict(self.module.config))}
         tensors = {
             name: (tensor.float() if tensor.is_floating_point() else tensor).cpu().contiguous()
@@ -154,7 +155,7 @@ class ChessNN:
 
     def _load_safetensors(self, source: Path) -> None:
         extras.torch()
-        safe_open = extras.require("safetensors", "torch", "a .safetensors file").safe_open
+        safe_open = require("safetensors", "torch", "a .safetensors file").safe_open
         from ponderosa.chess.residual_torch import of_tensors
 
         try:

@@ -1,4 +1,4 @@
-"""The positions of one evaluation, in whichever form an evaluator wants them; each form is made only if it is asked for."""
+"""The positions of one evaluation, in whichever form an evaluator wants them; a form is made only if asked for."""
 
 from __future__ import annotations
 

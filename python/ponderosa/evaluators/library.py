@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ponderosa.errors import EvaluationError, InvalidArgumentError, MissingExtraError
+from ponderosa import extras
+from ponderosa.errors import EvaluationError, InvalidArgumentError
 
 
 def require(library: str, extra: str) -> Any:
     """The imported library; if it is not installed, an error that says how to get it."""
-    try:
-        return importlib.import_module(library)
-    except ModuleNotFoundError as error:
-        if error.name != library:
-            # It is there, but something it needs is not. Keras takes TensorFlow unless told otherwise.
-            hint = "; KERAS_BACKEND=torch or jax chooses another backend" if library == "keras" else ""
-            raise MissingExtraError(f"{library} cannot be imported: {error}{hint}") from error
-        raise MissingExtraError(f'this evaluator needs {library}: pip install "ponderosa[{extra}]"') from error
+    return extras.require(library, extra, "this evaluator")
 
 
 def check_policy_kind(policy: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ponderosa.errors import EvaluationError, InvalidArgumentError
+from ponderosa.errors import EvaluationError, InvalidArgumentError, PonderosaError
 from ponderosa.evaluators.batch import Batch, Packed
 
 
@@ -121,6 +121,8 @@ def _numbers(given: Any, name: str) -> NDArray[Any]:
 def _call(function: Callable[[Any], Any], batch: Any) -> Any:
     try:
         return function(batch)
+    except PonderosaError:
+        raise
     except Exception as error:
         raise EvaluationError(f"the evaluator raised {type(error).__name__}: {error}") from error
 

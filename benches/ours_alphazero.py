@@ -1,0 +1,105 @@
+"""The jobs of `alphazero.py` on our side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from worker import Work
+
+from ponderosa import AlphaZero, _core
+from ponderosa.evaluators import Onnx, Packed, Uniform
+
+GAMES: dict[str, Any] = {"connect_four": _core.ConnectFour, "chess": _core.Chess}
+
+
+class Free:
+    """An evaluator in Python that costs as little as one can."""
+
+    def evaluate_packed(self, packed: Packed) -> tuple[Any, Any]:
+        """All moves alike, all positions even."""
+        return np.zeros(len(packed.legal_actions), dtype=np.float32), np.zeros(len(packed))
+
+
+def puct_compiled(game: str, sims: int) -> Work:
+    """One search inside the engine."""
+    search = AlphaZero(Uniform(), sims, c_puct=1.25, solve=False, seed=1)
+    start = GAMES[game]()
+    return lambda: int(search.run(start).simulations)
+
+
+def puct_python(game: str, sims: int, batch: int) -> Work:
+    """Many games, one call of the evaluator for a leaf of each."""
+    search = AlphaZero(Free(), sims, c_puct=1.25, solve=False, seed=1)
+    starts = [GAMES[game]()] * batch
+    return lambda: sum(result.simulations for result in search.run(starts))
+
+
+def puct_memory(game: str, sims: int) -> dict[str, Any]:
+    """What one search holds, capacity counted."""
+    return {"bytes": AlphaZero(Uniform(), sims, solve=False, seed=1).run(GAMES[game]()).memory}
+
+
+class Timed:
+    """An evaluator, and the time spent in it."""
+
+    def __init__(self, evaluate: Callable[[Any], Any]) -> None:
+        self._evaluate = evaluate
+        self.seconds = 0.0
+
+    def evaluate(self, observations: Any) -> Any:
+        """What the network says."""
+        begun = time.perf_counter()
+        answer = self._evaluate(observations)
+        self.seconds += time.perf_counter() - begun
+        return answer
+
+
+def _network() -> Timed:
+    from network import connect_four_network
+
+    return Timed(Onnx(connect_four_network(), threads=1).evaluate)
+
+
+def tree_share(games: int, sims: int) -> dict[str, Any]:
+    """The part of a batched search that is not the network."""
+    network = _network()
+    search = AlphaZero(network, sims, seed=1, solve=False)
+    search.run([_core.ConnectFour()] * games)
+    network.seconds = 0.0
+    begun = time.perf_counter()
+    search.run([_core.ConnectFour()] * games)
+    whole = time.perf_counter() - begun
+    return {"share": 1 - network.seconds / whole, "seconds": whole}
+
+
+def one_move(sims: int, in_flight: int) -> dict[str, Any]:
+    """One move as seed 2 has it: milliseconds, depths, and where the time goes."""
+    network = _network()
+    search = AlphaZero.connect_four(network, sims, in_flight=in_flight, seed=1, solve=False, trace=True)
+    search.run(_core.ConnectFour())
+    forest = search.forest([_core.ConnectFour()])
+    core = forest._core
+    core.allow(0, sims)
+    parts = {"select and expand": 0.0, "network": 0.0, "backup": 0.0}
+    begun = time.perf_counter()
+    while core.wants_more():
+        started = time.perf_counter()
+        core.gather()
+        gathered = time.perf_counter()
+        answer = forest._leaves.answer()
+        answered = time.perf_counter()
+        core.apply(answer.policy, answer.values, answer.probabilities)
+        parts["select and expand"] += gathered - started
+        parts["network"] += answered - gathered
+        parts["backup"] += time.perf_counter() - answered
+    whole = time.perf_counter() - begun
+    depths = [len(row["path"]) for row in forest.trace(0)]
+    return {
+        "milliseconds": 1e3 * whole,
+        "depth": sum(depths) / len(depths),
+        "deepest": max(depths),
+        "split": {part: seconds / whole for part, seconds in parts.items()},
+    }
