@@ -22,6 +22,8 @@ from pathlib import Path
 import pytest
 
 import ponderosa
+from ponderosa.evaluators import Uniform
+from ponderosa.games import ConnectFour
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")] + sorted(ROOT.glob("docs/*.md"))
@@ -108,6 +110,14 @@ def test_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     missing = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_within_a_page_lead_to_a_heading(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    anchors = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= anchors
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -252,7 +262,24 @@ def test_specifications_have_a_place_and_a_test_for_all_that_is_done() -> None:
             assert path.startswith("core/") or name.startswith("test_"), f"line {line}: {reference}"
 
 
-def test_seed_3_is_complete() -> None:
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_a_seed_is_complete(seed: int) -> None:
     text = SPECIFICATIONS.read_text(encoding="utf-8")
-    [section] = re.findall(r"^## Seed 3:.*?(?=^## )", text, re.M | re.S)
+    [section] = re.findall(rf"^## Seed {seed}:.*?(?=^## )", text, re.M | re.S)
     assert "planned" not in section
+
+
+# --- docs/mathematics.md ------------------------------------------------------------------------------------------
+
+
+def test_the_preset_of_seed_2() -> None:
+    """What the page says of it: c_puct 1.5, noise of 0.25 and alpha 0.3, N(s) over the moves; each can be changed."""
+    preset = ponderosa.AlphaZero.connect_four(Uniform(), 60, seed=3)
+    assert (preset.c_puct, preset.parent_visits) == (1.5, "edges")
+    assert (preset.dirichlet_alpha, preset.dirichlet_epsilon) == (0.3, 0.25)
+    written = ponderosa.AlphaZero(Uniform(), 60, c_puct=1.5, parent_visits="edges", seed=3)
+    same = [search.run(ConnectFour(), add_noise=True) for search in (preset, written)]
+    assert same[0].visits.tolist() == same[1].visits.tolist()
+    assert same[0].root.children[0].prior == same[1].root.children[0].prior
+    assert ponderosa.AlphaZero.connect_four(Uniform(), c_puct=2.0).c_puct == 2.0
+    assert ponderosa.AlphaZero.connect_four(Uniform()).num_simulations == 100
