@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -270,9 +272,10 @@ BROKEN: list[tuple[str, dict[str, Any], str]] = [
     ("no results", {"returns": lambda s: []}, "0 numbers|2 players|shorter|longer|IndexError"),
     ("NaN", {"returns": lambda s: [math.nan, 0.0]}, "nan|NaN"),
     ("infinite", {"returns": lambda s: [math.inf, -math.inf]}, "inf"),
-    ("text results", {"returns": lambda s: ["win", "loss"]}, "ValueError|TypeError|float"),
-    ("results None", {"returns": lambda s: None}, "NoneType"),
-    ("one number", {"returns": lambda s: 1.0}, "float"),
+    ("text results", {"returns": lambda s: ["win", "loss"]}, "one number for each|when forced moves"),
+    ("results too large", {"returns": lambda s: (5.0, -5.0)}, "from -1 to 1"),
+    ("results None", {"returns": lambda s: None}, "one number for each|when forced moves"),
+    ("one number", {"returns": lambda s: 1.0}, "one number for each|when forced moves"),
 ]
 
 MODES: dict[str, dict[str, Any]] = {
@@ -471,3 +474,38 @@ def test_what_needs_two_players(option: str) -> None:
 
     with pytest.raises(ponderosa.InvalidArgumentError, match=f"{option} needs a zero-sum game"):
         ponderosa.UCT(10, **{option: 1}).run(TabularGame(1, players=3).start())
+
+
+class Endless:
+    """A game that goes on for ever."""
+
+    num_actions, num_players, to_play, is_terminal = 2, 2, 0, False
+
+    def legal_actions(self) -> list[int]:
+        return [0, 1]
+
+    def play(self, action: int) -> Endless:
+        return self
+
+    def returns(self) -> tuple[float, float]:
+        return 0.0, 0.0
+
+
+@pytest.mark.parametrize("policy", [None, lambda state: [1.0, 2.0]])
+def test_a_game_without_end_does_not_outlast_the_time(policy: Any) -> None:
+    begun = time.perf_counter()
+    result = ponderosa.UCT(50, time_limit=0.2, playout_policy=policy).run(Endless())
+    assert time.perf_counter() - begun < 5
+    assert result.action in (0, 1)
+    tree = ponderosa.UCT(50, playout_policy=policy).tree(Endless())
+    timer = threading.Timer(0.2, tree.stop)
+    timer.start()
+    tree.simulate()
+    timer.join()
+    assert ponderosa.UCT(50, max_depth=10, playout_policy=policy).run(Endless()).simulations == 50
+
+
+def test_an_action_beyond_all_numbers_is_not_legal() -> None:
+    for action in (2**63, -(2**70), 10**30):
+        with pytest.raises(ponderosa.InvalidActionError, match="not legal"):
+            ConnectFour().play(action)

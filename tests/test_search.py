@@ -212,7 +212,7 @@ def test_max_memory(state: Any) -> None:
         assert tree.result().simulations == before
         tree.advance(result.action)
         tree.simulate(100)
-        assert tree.result().simulations == before + 100
+        assert tree.result().simulations == 100, "counted from the new root"
         assert tree.result().memory <= limit * 2**20
 
 
@@ -226,6 +226,22 @@ def test_hardly_any_memory_still_answers() -> None:
     result = ponderosa.UCT(100, max_memory=1e-6, seed=1).run(ConnectFour())
     assert result.action in range(7)
     assert not np.isnan(result.policy).any()
+
+
+def test_every_state_gets_a_simulation_however_short_the_time() -> None:
+    for search in (ponderosa.UCT(time_limit=1e-6, seed=1), ponderosa.UCT(time_limit=1e-6, seed=1, evaluator=even)):
+        results = search.run([ConnectFour()] * 200)
+        assert min(result.simulations for result in results) >= 1
+
+
+def even(observations: np.ndarray) -> tuple[None, np.ndarray]:
+    return None, np.zeros(len(observations))
+
+
+def test_the_minimax_guard_is_bounded() -> None:
+    begun = time.perf_counter()
+    assert ponderosa.UCT(20, seed=1, minimax_depth=40).run(Chess()).simulations == 20
+    assert time.perf_counter() - begun < 20
 
 
 # --- Stopping early ---------------------------------------------------------------------------------------------

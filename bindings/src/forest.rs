@@ -264,7 +264,9 @@ impl Forest {
         let mut inner = self.lock()?;
         loop {
             let slice = Instant::now() + SLICE;
-            let until = deadline.map_or(slice, |deadline| deadline.min(slice));
+            // A limit of time, however short, leaves no tree without a single simulation.
+            let begun = each!(&*inner, forest => forest.all_begun());
+            let until = deadline.filter(|_| begun).map_or(slice, |deadline| deadline.min(slice));
             let over = || self.stop.load(Ordering::Relaxed) || Instant::now() >= until;
             let guard = &mut *inner;
             py.detach(|| each!(guard, forest => forest.run(deadline.is_some(), &over)));
@@ -273,7 +275,7 @@ impl Forest {
             if let Some(progress) = progress {
                 progress.call1((done, wanted))?;
             }
-            let passed = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            let passed = deadline.is_some_and(|deadline| Instant::now() >= deadline) && each!(&*inner, forest => forest.all_begun());
             if passed || self.stop.load(Ordering::Relaxed) || !each!(&*inner, forest => forest.wants_more()) {
                 return Ok(());
             }
@@ -419,11 +421,20 @@ impl Forest {
     }
 
     /// What is proven within `depth` plies of the actions at the root of tree `index`: (action, plies of a win, or -1 of a loss).
-    fn minimax(&self, py: Python<'_>, index: usize, depth: u32) -> PyResult<Vec<(u16, i64)>> {
+    fn minimax(&self, index: usize, depth: u32) -> PyResult<Vec<(u16, i64)>> {
         let inner = self.lock()?;
         each_compiled!(&*inner, forest, Class => {
             let root = &forest.tree(index).or_python()?.walker.root;
-            let verdicts = py.detach(|| minimax::<Compiled<<Class as crate::states::Wraps>::Inner>>(root, depth));
+            let raised = std::cell::RefCell::new(None);
+            let stop = || {
+                let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
+                *raised.borrow_mut() = Some(error);
+                true
+            };
+            let verdicts = minimax::<Compiled<<Class as crate::states::Wraps>::Inner>>(root, depth, &stop);
+            if let Some(error) = raised.into_inner() {
+                return Err(error);
+            }
             Ok(verdicts.into_iter().filter_map(|(action, verdict)| match verdict {
                 Verdict::Win(plies) => Some((action, i64::from(plies))),
                 Verdict::Loss => Some((action, -1)),

@@ -10,12 +10,28 @@ use ponderosa_core::game::{unpack_observation, Game};
 use ponderosa_core::games;
 use ponderosa_core::random::{Purpose, Random};
 use ponderosa_core::world::Compiled;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
+use pyo3::Borrowed;
 
 use crate::errors::OrPython;
 
+/// An action as Python hands it over; one too large for any game is one that is not legal.
+pub struct Number(i64);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Number {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match object.extract::<i64>() {
+            Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => Ok(Self(i64::MAX)),
+            other => other.map(Self),
+        }
+    }
+}
+
 /// The action `number` as the engine writes it, if it is legal in `state`.
-fn legal_action<G: Game>(state: &G, number: i64) -> Result<u16, Error> {
+fn legal_action<G: Game>(state: &G, Number(number): Number) -> Result<u16, Error> {
     if state.outcome().is_some() {
         return Err(Error::GameOver(format!("the game is over: action {number} cannot be played")));
     }
@@ -84,7 +100,7 @@ macro_rules! state_class {
             }
 
             /// The state after `action`.
-            fn play(&self, action: i64) -> PyResult<Self> {
+            fn play(&self, action: Number) -> PyResult<Self> {
                 let action = legal_action(&self.0, action).or_python()?;
                 let mut next = self.0.clone();
                 next.play(action);
@@ -133,7 +149,7 @@ macro_rules! state_class {
             }
 
             /// How people write `action`.
-            fn action_to_string(&self, action: i64) -> PyResult<String> {
+            fn action_to_string(&self, action: Number) -> PyResult<String> {
                 let action = legal_action(&self.0, action).or_python()?;
                 Ok(self.0.action_to_string(action))
             }
@@ -227,19 +243,19 @@ state_class!(Chess, games::chess::Chess, {
     }
 
     /// Standard algebraic notation of `action`.
-    fn san(&self, action: i64) -> PyResult<String> {
+    fn san(&self, action: Number) -> PyResult<String> {
         let action = legal_action(&self.0, action).or_python()?;
         self.0.san(action).or_python()
     }
 
     /// Whether `action` captures, en passant too.
-    fn is_capture(&self, action: i64) -> PyResult<bool> {
+    fn is_capture(&self, action: Number) -> PyResult<bool> {
         let action = legal_action(&self.0, action).or_python()?;
         Ok(self.0.is_capture(action))
     }
 
     /// Whether `action` gives check.
-    fn gives_check(&self, action: i64) -> PyResult<bool> {
+    fn gives_check(&self, action: Number) -> PyResult<bool> {
         let action = legal_action(&self.0, action).or_python()?;
         Ok(self.0.gives_check(action))
     }

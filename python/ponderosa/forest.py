@@ -12,7 +12,7 @@ from ponderosa.check import flag, per_row, positive_number, whole_number
 from ponderosa.door import enter
 from ponderosa.errors import InvalidActionError, InvalidArgumentError, UsageError
 from ponderosa.game import describe, game_mistakes, move_text, play, refuse_finished
-from ponderosa.leaves import Leaves
+from ponderosa.leaves import Leaves, OutOfTime
 from ponderosa.reference.lookahead import minimax
 from ponderosa.result import SearchResult
 from ponderosa.world import PythonWorld
@@ -50,6 +50,9 @@ class Forest:
         self._elapsed = [0.0] * len(states)
         self._states: list[Any] = []
         self._busy = False
+        #: Simulations each tree had when its root was set, and what the guard says of that root.
+        self._begun = [0] * len(states)
+        self._guards: list[list[tuple[int, int]] | None] = [None] * len(states)
         call = search.next_call()
         given = None if seeds is None else per_row(seeds, len(states), "seeds", whole_number)
         for row, state in enumerate(states):
@@ -115,8 +118,9 @@ class Forest:
     def _drive(self, deadline: float | None, progress: Progress | None) -> None:
         """Gather, step, evaluate, apply, until no tree wants more. A batch that is not finished is taken back."""
         core = self._core
+        self._leaves.deadline = deadline
         try:
-            while core.wants_more() and not core.stopped and (deadline is None or time.perf_counter() < deadline):
+            while core.wants_more() and not core.stopped:
                 rows = core.gather()
                 while rows > 0 and self._world is not None:
                     self._world.step()
@@ -125,11 +129,18 @@ class Forest:
                 core.apply(answer.policy, answer.values, answer.probabilities)
                 if progress is not None:
                     progress(*core.progress())
+                if deadline is not None and time.perf_counter() >= deadline:
+                    break
+        except OutOfTime:
+            self._roll_back()
         except BaseException:
-            released = core.roll_back()
-            if self._world is not None:
-                self._world.release(released)
+            self._roll_back()
             raise
+
+    def _roll_back(self) -> None:
+        released = self._core.roll_back()
+        if self._world is not None:
+            self._world.release(released)
 
     def result(self, index: int = 0, *, temperature: float | None = None) -> SearchResult:
         """What tree `index` has found so far."""
@@ -137,7 +148,14 @@ class Forest:
         view = self._core.view(index)
         verdicts = self._verdicts(index) if self._settings.minimax_depth and view.proven is None else []
         return SearchResult(
-            view, self._states[index], self._info, temperature, verdicts, self._keys[index][0], self._elapsed[index]
+            view,
+            self._states[index],
+            self._info,
+            temperature,
+            verdicts,
+            self._keys[index][0],
+            self._elapsed[index],
+            view.simulations - self._begun[index],
         )
 
     def results(self, *, temperature: float | Sequence[float] | None = None) -> list[SearchResult]:
@@ -146,13 +164,18 @@ class Forest:
         return [self.result(index, temperature=temperatures[index]) for index in range(len(self))]
 
     def _verdicts(self, index: int) -> list[tuple[int, int]]:
-        """The minimax guard's word on root actions: plies of a proven win, -1 for a proven loss."""
-        depth = self._settings.minimax_depth
-        if self._info.compiled:
-            return self._core.minimax(index, depth)
-        with game_mistakes(self._info, "in the minimax guard"):
-            verdicts = minimax(self._states[index], depth)
-        return [(action, plies if verdict > 0 else -1) for action, (verdict, plies) in verdicts.items() if verdict]
+        """The minimax guard's word on root actions: plies of a proven win, -1 for a proven loss. Asked once a root."""
+        known = self._guards[index]
+        if known is None:
+            depth = self._settings.minimax_depth
+            if self._info.compiled:
+                known = self._core.minimax(index, depth)
+            else:
+                with game_mistakes(self._info, "in the minimax guard"):
+                    verdicts = minimax(self._states[index], depth)
+                known = [(action, plies if word > 0 else -1) for action, (word, plies) in verdicts.items() if word]
+            self._guards[index] = known
+        return known
 
     def advance(self, index: int, action: int) -> None:
         """Plays `action` in tree `index` and keeps what is known below it."""
@@ -179,8 +202,7 @@ class Forest:
             slot, released = self._core.advance_external(index, action, position.to_play, position.legal)
             self._world.release(released)
             self._world.put_root(slot, after)
-        self._states[index] = after
-        self._elapsed[index] = 0.0
+        self._set_root(index, after, int(self._core.view(index).simulations))
 
     def reset(self, index: int, state: Any) -> None:
         """Puts `state` in the place of tree `index`: a new search, with its own random numbers."""
@@ -200,8 +222,13 @@ class Forest:
             self._world.release(released)
             self._world.put_root(slot, state)
         self._keys[index] = key
+        self._set_root(index, state, 0)
+
+    def _set_root(self, index: int, state: Any, begun: int) -> None:
         self._states[index] = state
         self._elapsed[index] = 0.0
+        self._begun[index] = begun
+        self._guards[index] = None
 
     def stop(self) -> None:
         """Asks a running `simulate` to come back soon; from any thread. What was searched stays."""

@@ -138,9 +138,9 @@ def read_position(state: Any, info: GameInfo) -> Position:
     try:
         terminal = is_over(state)
         to_play = operator.index(state.to_play)
-        rewards = _numbers(state.rewards(), info, "rewards()") if info.has_rewards else ()
+        rewards = numbers(state.rewards(), info, "rewards()") if info.has_rewards else ()
         if terminal:
-            returns = (0.0,) * info.num_players if info.has_rewards else _numbers(state.returns(), info, "returns()")
+            returns = (0.0,) * info.num_players if info.has_rewards else numbers(state.returns(), info, "returns()")
             # Nobody moves at an end, so any player will do as the one whose view its value is kept in.
             to_play = to_play if 0 <= to_play < info.num_players else 0
             return Position(to_play, True, returns, rewards, [])
@@ -233,8 +233,30 @@ def _whole(state: Any, name: str, least: int, most: int) -> int:
     return number
 
 
-def _numbers(numbers: Any, info: GameInfo, what: str) -> tuple[float, ...]:
-    values = tuple(float(number) for number in numbers)
+def check_returns(given: Any, info: GameInfo) -> list[float]:
+    """The returns of a finished game, checked: finite, from -1 to 1, cancelling out where the game is zero-sum."""
+    values = list(numbers(given, info, "returns()"))
+    if not all(-1.0 <= value <= 1.0 for value in values):
+        raise GameContractError(
+            f"{info.name}.returns() is {values}: results are finite and from -1 to 1 "
+            "(a game of points pays them by rewards())"
+        )
+    if info.zero_sum and abs(sum(values)) > 1e-9:
+        raise GameContractError(
+            f"{info.name}.returns() is {values}, which sums to {sum(values)}: a zero-sum game's sum to 0 "
+            "(set zero_sum = False if this one is not)"
+        )
+    return values
+
+
+def numbers(given: Any, info: GameInfo, what: str) -> tuple[float, ...]:
+    """One number per player, as a game gave them."""
+    try:
+        values = tuple(float(number) for number in given)
+    except (TypeError, ValueError):
+        raise GameContractError(
+            f"{info.name}.{what} is {given!r}: it must be one number for each of the {info.num_players} players"
+        ) from None
     if len(values) != info.num_players:
         raise GameContractError(
             f"{info.name}.{what} has {len(values)} numbers: one for each of the {info.num_players} players is right"

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa import _core
-from ponderosa.errors import GameContractError
+from ponderosa.errors import GameContractError, PonderosaError
 from ponderosa.evaluators.batch import Batch, Packed
 from ponderosa.evaluators.protocol import Answer, ask
-from ponderosa.game import GameInfo, game_mistakes
+from ponderosa.game import GameInfo, check_returns, game_mistakes, numbers
 from ponderosa.playout import checked_policy
 from ponderosa.reference.playout import simulate_leaves
 from ponderosa.settings import Settings
 from ponderosa.world import PythonWorld
+
+#: Moves of a playout between two looks at the clock.
+MOVES_PER_CHECK = 256
 
 
 class Leaves:
@@ -28,13 +31,14 @@ class Leaves:
         self._info = info
         self._settings = settings
         self._world = world
+        #: When a playout is to be left, by the clock of `time.perf_counter`.
+        self.deadline: float | None = None
 
     @property
     def _has_plain_playouts(self) -> bool:
         """Random moves to the end and nothing else: the usual case, which has a loop of its own."""
         settings = self._settings
-        plain = settings.evaluator is None and settings.python_policy is None and settings.max_depth is None
-        return plain and not self._info.has_rewards
+        return settings.evaluator is None and settings.python_policy is None and settings.max_depth is None
 
     def answer(self) -> Answer:
         """The answer to the batch under way."""
@@ -48,6 +52,19 @@ class Leaves:
             # The engine has played these leaves out as far as `max_depth`; the evaluator says the rest.
             return ask(settings.evaluator, self._batch(count))
         return Answer(None, self._playouts(), False)
+
+    def _expired(self) -> bool:
+        return self._core.stopped or (self.deadline is not None and time.perf_counter() >= self.deadline)
+
+    def _timely(self, policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """The policy of a playout, which is left when the time is up."""
+
+        def timely(state: Any) -> Any:
+            if self._expired():
+                raise OutOfTime
+            return policy(state)
+
+        return timely
 
     def _batch(self, count: int) -> Batch:
         core, world, info = self._core, self._world, self._info
@@ -72,37 +89,45 @@ class Leaves:
         states = core.waiting_states() if world is None else [world[slot] for slot, _, _ in rows]
         leaves = [(state, chooser, key) for state, (_, chooser, key) in zip(states, rows, strict=True)]
         if self._has_plain_playouts and not hasattr(states[0], "simulateRandomPlayout"):
-            with game_mistakes(self._info, "in a playout"):
-                return np.array([plain_playout(state, key, self._info) for state, _, key in leaves])
+            return np.array([plain_playout(state, key, self._info, self._expired) for state, _, key in leaves])
         batched = None if settings.evaluator is None else _Batched(settings.evaluator)
-        policy = None if settings.python_policy is None else checked_policy(settings.python_policy)
+        policy = None if settings.python_policy is None else self._timely(checked_policy(settings.python_policy))
         with game_mistakes(self._info, "in a playout"):
             return np.array(simulate_leaves(leaves, settings.max_depth, batched, policy), dtype=np.float64)
 
 
-def plain_playout(state: Any, key: int, info: GameInfo) -> list[float]:
-    """The result of random moves to the end, one number per player.
+class OutOfTime(PonderosaError):  # noqa: N818 (a signal inside the search, which nobody outside sees)
+    """A playout was going on when the time was up, or the search was told to stop."""
+
+
+def plain_playout(state: Any, key: int, info: GameInfo, expired: Callable[[], bool]) -> list[float]:
+    """The result of random moves to the end, one number per player; with rewards, their sums.
 
     The same moves as the twin's `random_playout`, with the engine's numbers and nothing asked twice: in a search of a
-    Python game most of the time is spent here.
+    Python game most of the time is spent here. A game that does not end is left when the time is up.
     """
     choose = _core.PlayoutRandom(key).choose
-    while not state.is_terminal:
-        legal = state.legal_actions()
-        if len(legal) == 0:
-            raise GameContractError(f"{info.name}.legal_actions() is empty although the game is not over")
-        state = state.play(legal[choose(len(legal))])
-    values = [float(value) for value in state.returns()]
-    if len(values) != info.num_players:
-        raise GameContractError(f"{info.name}.returns() has {len(values)} numbers for {info.num_players} players")
-    if not math.isfinite(sum(values)):
-        raise GameContractError(f"{info.name}.returns() is {values}: every number must be finite")
-    if info.zero_sum and abs(sum(values)) > 1e-9:
-        raise GameContractError(
-            f"{info.name}.returns() is {values}, which sums to {sum(values)}: a zero-sum game's sum to 0 "
-            "(set zero_sum = False if this one is not)"
-        )
-    return values
+    earned = [0.0] * info.num_players
+    moves, action = 0, None
+    try:
+        while not state.is_terminal:
+            legal = state.legal_actions()
+            if len(legal) == 0:
+                raise GameContractError(f"{info.name}.legal_actions() is empty although the game is not over")
+            action = legal[choose(len(legal))]
+            state = state.play(action)
+            if info.has_rewards:
+                rewards = numbers(state.rewards(), info, "rewards()")
+                earned = [sum_ + reward for sum_, reward in zip(earned, rewards, strict=True)]
+            moves += 1
+            if moves % MOVES_PER_CHECK == 0 and expired():
+                raise OutOfTime
+        return earned if info.has_rewards else check_returns(state.returns(), info)
+    except PonderosaError:
+        raise
+    except Exception as error:
+        doing = "at its start" if action is None else f"at or after play({action})"
+        raise GameContractError(f"{info.name} raised {type(error).__name__} in a playout, {doing}: {error}") from error
 
 
 class _Batched:

@@ -24,10 +24,8 @@ class Node:
         self._view = view
         self._info = info
         self._root_state = state
-        #: The node above; None at the root.
-        self.parent = parent
-        #: The action that leads here; None at the root.
-        self.action = action
+        self._parent = parent
+        self._action = action
         self._edge = edge
         self._index: int = edge["child"]
 
@@ -35,6 +33,16 @@ class Node:
     def of_root(cls, view: _core.TreeView, state: Any, info: GameInfo) -> Node:
         """The root of a tree."""
         return cls(view, info, state, None, None, {"child": 0, "visits": int(view.root_visits), "prior": 1.0})
+
+    @property
+    def parent(self) -> Node | None:
+        """The node above; None at the root."""
+        return self._parent
+
+    @property
+    def action(self) -> int | None:
+        """The action that leads here; None at the root."""
+        return self._action
 
     @cached_property
     def _header(self) -> tuple[Any, ...] | None:

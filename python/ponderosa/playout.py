@@ -13,7 +13,7 @@ from ponderosa import check
 from ponderosa.errors import EvaluationError, InvalidArgumentError
 from ponderosa.evaluators.batch import Batch
 from ponderosa.evaluators.protocol import ask
-from ponderosa.game import COMPILED, describe, game_mistakes
+from ponderosa.game import COMPILED, describe, game_mistakes, is_over
 from ponderosa.reference.playout import random_playout
 from ponderosa.reference.random import PLAYOUT, Random, tree_key
 
@@ -28,14 +28,21 @@ def playout(
 ) -> float:
     """Plays `state` to its end at random: 1 if `perspective_player` won, 0 for a draw, -1 for a loss.
 
-    `policy` biases the moves as in `UCT`. A playout cut after `max_depth` moves scores 0, or what `evaluator` says of
-    the position where it was cut. Games with rewards answer the rewards that the player collected.
+    `policy` biases the moves as in `UCT`. A playout cut after `max_depth` moves scores 0. With an `evaluator`, it is
+    what that says of the position where the playout was cut; or of `state` itself, where `max_depth` is None or 0.
+    Games with rewards answer the rewards that the player collected. A game's own `simulateRandomPlayout` is used where
+    neither policy nor evaluator is given.
     """
     info = describe(state)
     player = check.whole_number(perspective_player, "perspective_player", most=info.num_players - 1)
     depth = None if max_depth is None else check.whole_number(max_depth, "max_depth", most=(1 << 31) - 1)
     if not (policy is None or policy in ("random", "decisive") or callable(policy)):
         raise InvalidArgumentError(f'policy must be "random", "decisive" or a function of a state, not {policy!r}')
+    if evaluator is None and policy is None and hasattr(state, "simulateRandomPlayout") and not is_over(state):
+        with game_mistakes(info, "in its own simulateRandomPlayout"):
+            return check.number(state.simulateRandomPlayout(player, depth), "simulateRandomPlayout(...)")
+    if evaluator is not None and depth is None:
+        depth = 0
     key = tree_key(secrets.randbits(63) if seed is None else check.whole_number(seed, "seed"), 0, 0)
     if type(state) in COMPILED and not callable(policy):
         result, last = state._playout(key, policy or "random", depth)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from ponderosa import check
 from ponderosa.errors import InvalidArgumentError
@@ -11,7 +11,7 @@ from ponderosa.evaluators import Rollout, Uniform
 from ponderosa.evaluators.protocol import check_evaluator
 from ponderosa.game import GameInfo
 from ponderosa.playout import decisive_policy
-from ponderosa.search import Search
+from ponderosa.search import Search, Shared
 from ponderosa.settings import Settings
 
 
@@ -38,7 +38,7 @@ class UCT(Search):
         playout_policy: str | Callable[[Any], Any] | None = None,
         minimax_depth: int = 0,
         forced_depth: int = 0,
-        **shared: Any,
+        **shared: Unpack[Shared],
     ) -> None:
         super().__init__(num_simulations, **shared)
         self.c_param = check.number(c_param, "c_param", least=0.0)
@@ -116,7 +116,7 @@ class AlphaZero(Search):
         dirichlet_epsilon: float = 0.25,
         fpu: float | tuple[str, float] = 0.0,
         parent_visits: str = "node",
-        **shared: Any,
+        **shared: Unpack[Shared],
     ) -> None:
         super().__init__(num_simulations, **shared)
         check_evaluator(evaluator)

@@ -46,6 +46,7 @@ class SearchResult:
         verdicts: Sequence[tuple[int, int]],
         seed: int,
         elapsed: float,
+        simulations: int,
     ) -> None:
         self._view = view
         self._state = state
@@ -61,8 +62,8 @@ class SearchResult:
         self.value = float(view.value)
         #: What is proven for the player to move: -1, 0, +1, or None.
         self.proven: int | None = view.proven
-        #: Simulations in the life of this tree.
-        self.simulations = int(view.simulations)
+        #: Simulations since this root was set; visits kept from before count in `visits` alone.
+        self.simulations = simulations
         #: Seconds spent on it since its root was set.
         self.elapsed = elapsed
         #: The seed that repeats it.
@@ -156,9 +157,10 @@ class SearchResult:
         return int(self._view.bytes)
 
     def __repr__(self) -> str:
-        share = self.visits[self.action] / max(int(self.visits.sum()), 1)
+        visits = int(self.visits.sum())
+        share = self.visits[self.action] / max(visits, 1)
         proven = "" if self.proven is None else f", proven {self.proven:+d}"
         return (
             f"SearchResult(move={self.move!r}, value={self.value:+.3f}{proven}, "
-            f"visits={share:.0%} of {self.simulations}, pv={' '.join(self.pv[:6])!r})"
+            f"visits={share:.0%} of {visits}, pv={' '.join(self.pv[:6])!r})"
         )

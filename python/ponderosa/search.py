@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, TypedDict, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,20 @@ from ponderosa.forest import UNLIMITED, Forest, Progress, Tree
 from ponderosa.game import GameInfo
 from ponderosa.result import SearchResult
 from ponderosa.settings import Settings
+
+
+class Shared(TypedDict, total=False):
+    """The settings that all searches share."""
+
+    time_limit: float | None
+    max_nodes: int | None
+    max_memory: float | None
+    seed: int | None
+    in_flight: int
+    threads: int
+    solve: bool
+    early_stop: bool
+    trace: bool
 
 
 class Search(ABC):

@@ -126,6 +126,9 @@ impl Forest<External> {
         if usize::from(answer.to_play) >= players {
             return Err(format!("to_play is {}: it must be from 0 to {}", answer.to_play, players - 1));
         }
+        if let Some(wrong) = returns.iter().find(|result| result.abs() > 1.0) {
+            return Err(format!("returns() has {wrong}: results are from -1 to 1 (a game of points pays them by rewards())"));
+        }
         let sum: f64 = returns.iter().sum();
         if self.parts.zero_sum && !self.parts.has_rewards && sum.abs() > 1e-9 {
             return Err(format!(

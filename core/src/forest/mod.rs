@@ -14,7 +14,7 @@ use crate::slots::Slots;
 use crate::tree::Tree;
 use crate::world::World;
 
-/// Trees that share a limit of time take turns of this many simulations.
+/// Trees that share a limit of time take turns of at most this many simulations.
 const SIMULATIONS_PER_TURN: u64 = 64;
 
 /// One row of a batch.
@@ -142,13 +142,20 @@ impl<W: World> Forest<W> {
         while !stop() {
             // Trees that are behind catch up first, also those that a stop has cut out of the last turn.
             let Some(least) = self.trees.iter().filter(|tree| tree.wants_more(&self.parts)).map(done).min() else { return };
-            let level = if share { least + SIMULATIONS_PER_TURN } else { u64::MAX };
+            // Turns begin with one simulation, so that a short time is not spent on the first trees alone.
+            let level = if share { least + least.clamp(1, SIMULATIONS_PER_TURN) } else { u64::MAX };
             self.each_in_parallel(|tree, parts| {
                 if !stop() {
                     tree.run(parts, threads_per_tree, level.saturating_sub(done(tree)), stop);
                 }
             });
         }
+    }
+
+    /// Whether every tree that wants simulations has had one since its limit was set.
+    #[must_use]
+    pub fn all_begun(&self) -> bool {
+        self.trees.iter().all(|tree| tree.walker.simulations > tree.walker.begun || !tree.wants_more(&self.parts))
     }
 
     /// Gathers leaves from every tree that wants work. Compiled worlds: afterwards `waiting` has the leaves to evaluate.

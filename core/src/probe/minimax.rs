@@ -1,8 +1,14 @@
 //! Depth-limited minimax over ends of the game alone: the guard of UCT's answer (seed 3's `minimax_depth`).
-//! It says what is proven within the depth and nothing else, so that it can only mend an answer, never spoil it.
+//! It says what is proven within the depth and nothing else, so that it can only mend an answer, never spoil it;
+//! and it looks at a limited number of positions, so that an answer never waits long for it.
 
 use crate::game::Action;
 use crate::world::World;
+
+/// Positions looked at, at most; a move that is not decided by then is `Unknown`.
+const BUDGET: u32 = 1 << 20;
+/// Positions between two questions whether to stop.
+const POSITIONS_PER_CHECK: u32 = 1 << 10;
 
 /// What is proven of a root action, for the player to move at the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,35 +21,48 @@ pub enum Verdict {
     Unknown,
 }
 
-/// A verdict on each legal action of `state`, looking `depth` plies ahead.
+struct Look<'a> {
+    left: u32,
+    stop: &'a dyn Fn() -> bool,
+}
+
+/// A verdict on each legal action of `state`, looking `depth` plies ahead, all moves a ply deeper in turn: the shortest proofs
+/// come first. `stop` is asked now and then; what is known by then is answered.
 #[must_use]
-pub fn minimax<W: World>(state: &W::State, depth: u32) -> Vec<(Action, Verdict)> {
+pub fn minimax<W: World>(state: &W::State, depth: u32, stop: &dyn Fn() -> bool) -> Vec<(Action, Verdict)> {
     let mut legal = Vec::new();
     W::legal_actions(state, &mut legal);
     let mover = W::to_play(state);
-    let judge = |action: Action| {
-        let mut after = state.clone();
-        W::play(&mut after, action);
-        // Deepening finds the shortest win, and most wins cheaply.
-        for plies in 1..=depth {
-            match solve::<W>(&after, plies - 1, mover) {
-                1 => return Verdict::Win(plies),
-                -1 => return Verdict::Loss,
-                _ => {}
+    let mut verdicts: Vec<(Action, Verdict)> = legal.into_iter().map(|action| (action, Verdict::Unknown)).collect();
+    let mut look = Look { left: BUDGET, stop };
+    for plies in 1..=depth {
+        for (action, verdict) in verdicts.iter_mut().filter(|(_, verdict)| *verdict == Verdict::Unknown) {
+            let mut after = state.clone();
+            W::play(&mut after, *action);
+            match solve::<W>(&after, plies - 1, mover, &mut look) {
+                Some(1) => *verdict = Verdict::Win(plies),
+                Some(-1) => *verdict = Verdict::Loss,
+                Some(_) => {}
+                None => return verdicts,
             }
         }
-        Verdict::Unknown
-    };
-    legal.into_iter().map(|action| (action, judge(action))).collect()
+    }
+    verdicts
 }
 
-/// +1: a win for `player` is forced within `depth` plies; -1: a loss; 0: neither. Recursion is as deep as `depth`.
-fn solve<W: World>(state: &W::State, depth: u32, player: u8) -> i8 {
+/// +1: a win for `player` is forced within `depth` plies; -1: a loss; 0: neither; None: the look is over.
+/// Recursion is as deep as `depth`.
+fn solve<W: World>(state: &W::State, depth: u32, player: u8, look: &mut Look<'_>) -> Option<i8> {
+    look.left = look.left.checked_sub(1)?;
+    if look.left % POSITIONS_PER_CHECK == 0 && (look.stop)() {
+        look.left = 0;
+        return None;
+    }
     if let Some(result) = W::outcome(state) {
-        return result * (1 - 2 * player as i8);
+        return Some(result * (1 - 2 * player as i8));
     }
     if depth == 0 {
-        return 0;
+        return Some(0);
     }
     let mut legal = Vec::new();
     W::legal_actions(state, &mut legal);
@@ -52,13 +71,13 @@ fn solve<W: World>(state: &W::State, depth: u32, player: u8) -> i8 {
     for action in legal {
         let mut after = state.clone();
         W::play(&mut after, action);
-        let value = solve::<W>(&after, depth - 1, player);
+        let value = solve::<W>(&after, depth - 1, player, look)?;
         if value == ours {
-            return ours;
+            return Some(ours);
         }
         if value == 0 {
             best = 0;
         }
     }
-    best
+    Some(best)
 }
