@@ -18,7 +18,7 @@ import ponderosa
 from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
 from ponderosa.reference import alphazero as twin
 from ponderosa.reference.random import fold
-from ponderosa.reference.tabular import TabularGame
+from ponderosa.reference.tabular import TabularGame, minimax_value
 from ponderosa.reference.trace import first_difference
 
 MATE_IN_ONE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
@@ -234,12 +234,26 @@ def test_a_kept_tree_over_several_moves(
     pair = Pair(state, network, seed, options)
     for count, noise, number in moves:
         result = pair.simulate(count, noise)
+        if number % 4 == 0:
+            continue  # the same root again: noise anew, or out again
         legal = state.legal_actions()
         action = result.action if number % 3 else legal[number % len(legal)]
         state = state.play(action)
         if state.is_terminal:
             return
         pair.advance(action)
+
+
+@pytest.mark.parametrize("turn_order", ["alternate", "double"])
+@pytest.mark.parametrize("value", [-1, 0, 1])
+def test_decided_roots_at_every_temperature(value: int, turn_order: Any) -> None:
+    """The shortest win, a drawing move by its visits, the longest defence."""
+    games = [TabularGame(seed, branching=(2, 4), depth=(1, 3), turn_order=turn_order) for seed in range(1000)]
+    decided = [game.start() for game in games if minimax_value(game.start()) == value]
+    results = [assert_equal(state, 300, seed, Table(levels=3)) for seed, state in enumerate(decided[:12])]
+    # A search may spend its simulations on a proven draw and leave the rest open.
+    assert {result.proven for result in results} <= {value, None}
+    assert sum(result.proven == value for result in results) > 5
 
 
 @settings(max_examples=80)

@@ -267,6 +267,40 @@ def test_scores_by_hand() -> None:
     assert dict(edges[0]["scores"][0] or []) == {first: 1.5, second: 0.5}, "at the first choice priors count"
 
 
+def test_every_term_of_the_score_by_hand() -> None:
+    """A move that is bad for us, one that is good, one never tried; the first two with leaves in flight."""
+    state = ConnectFour()
+    root = Node(1.0)
+    root.arrive(state)
+    root.visit_count, root.in_flight, root.raw_value = 10, 3, 0.5
+    root.expand({0: 0.5, 1: 0.25, 2: 0.25})
+    bad, good, untried = root.children.values()
+    for child, visits, total, flying in ((bad, 6, 3.0, 2), (good, 3, -1.5, 1)):
+        child.arrive(state.play(child.action or 0))
+        child.visit_count, child.total_value, child.in_flight = visits, total, flying
+    explore = 2.0 * math.sqrt(13)
+    expected = {0: (-3.0 - 2) / 8 + explore * 0.5 / 9, 1: (1.5 - 1) / 4 + explore * 0.25 / 5, 2: explore * 0.25}
+    assert MCTS(Uniform(), c_puct=2.0)._scores(root) == pytest.approx(expected)
+    edges = MCTS(Uniform(), c_puct=2.0, parent_visits="edges")._scores(root)
+    assert edges[2] == pytest.approx(2.0 * math.sqrt(12) * 0.25)
+    parent = MCTS(Uniform(), c_puct=2.0, fpu=("parent", 0.1))._scores(root)
+    assert parent[2] == pytest.approx((0.5 - 3.0 + 1.5) / 10 - 0.1 + explore * 0.25)
+    good.proven = -1  # lost for who moves there: we have won
+    assert MCTS(Uniform(), c_puct=2.0)._scores(root)[1] == pytest.approx(1.0 + explore * 0.25 / 5)
+    bad.proven = 1
+    assert list(MCTS(Uniform(), c_puct=2.0)._scores(root)) == [1, 2], "a move that loses is passed over"
+    untried.arrive(state.play(2))
+    good.proven = untried.proven = 1
+    assert list(MCTS(Uniform(), c_puct=2.0)._scores(root)) == [0, 1, 2], "unless all do"
+
+
+def test_ties_are_drawn() -> None:
+    state = ConnectFour()
+    firsts = [MCTS(Uniform(), 1, seed=seed).run(state).root for seed in range(200)]
+    tried = [next(iter(root.children)) for root in firsts]
+    assert all(15 < tried.count(action) < 45 for action in range(7)), "each of seven about 29 times"
+
+
 def test_an_untried_move_is_worth_what_fpu_says() -> None:
     state = TabularGame(3, branching=(3, 3), depth=(9, 9)).start()
 

@@ -168,6 +168,9 @@ class Tree:
     root: Node
     key: int
     simulations: int = 0
+    """Over the whole life of the tree."""
+    begun: int = 0
+    """How many of them were done when the present root became the root."""
     trace: list[TraceRow] | None = None
     wants_noise: bool = False
     """Fresh noise is to be mixed in before the next descent."""
@@ -189,6 +192,7 @@ class Result:
     """The root's value for its player to move; exact if proven."""
     proven: int | None
     simulations: int
+    """Since the root became the root."""
     root: Node
     trace: list[TraceRow] | None
 
@@ -428,11 +432,10 @@ class MCTS:
             raise ValueError(f"action {action} is not legal; legal are {list(tree.root.state.legal_actions())}")
         if child is None or child.visit_count == 0 or child.end is not None:
             # Nothing is known of it; or the game is over there, which `_root` refuses.
-            tree.root = _root(tree.root.state.play(action))
-            return
+            child = _root(tree.root.state.play(action))
         child.parent, child.action = None, None
         child.prior = child.clean_prior = 1.0
-        tree.root = child
+        tree.root, tree.begun = child, tree.simulations
 
     def simulate(self, tree: Tree, num_simulations: int, add_noise: bool | None = None) -> None:
         """So many more simulations; fewer if the root is proven. If a game or a network raises, drop the tree.
@@ -635,7 +638,7 @@ class MCTS:
             q={action: _mean_for_chooser(children[action]) for action in legal},
             value=float(root.proven) if root.proven is not None else root.mean_value,
             proven=root.proven,
-            simulations=tree.simulations,
+            simulations=tree.simulations - tree.begun,
             root=tree.root,
             trace=tree.trace,
         )
