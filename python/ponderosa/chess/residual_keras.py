@@ -134,7 +134,7 @@ class KerasNetwork:
         given = observations.transpose(0, 2, 3, 1) if self._planes_last else observations
         rows = len(observations)
         if self._pads:
-            from ponderosa.evaluators.library import bucket, padded
+            from ponderosa.evaluators.adapter import bucket, padded
 
             given = padded(given, bucket(rows))
         # Outputs may be named; flat, they are in the order of `model.outputs`.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ponderosa import check
 from ponderosa.errors import EvaluationError, InvalidArgumentError
-from ponderosa.evaluators.library import bucket, check_policy_kind, flat_policy, padded, require, two_outputs
+from ponderosa.evaluators.adapter import bucket, check_policy_kind, flat_policy, padded, require, two_outputs
 
 
 class Jax:

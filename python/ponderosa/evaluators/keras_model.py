@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ponderosa import check
 from ponderosa.errors import EvaluationError, InvalidArgumentError
-from ponderosa.evaluators.library import bucket, check_policy_kind, flat_policy, padded, require, two_outputs
+from ponderosa.evaluators.adapter import bucket, check_policy_kind, flat_policy, padded, require, two_outputs
 
 #: Before this, a file could run code even in safe mode (CVE-2025-1550, CVE-2025-8747, CVE-2025-9906).
 SAFE_SINCE = (3, 12)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ponderosa import check
 from ponderosa.errors import InvalidArgumentError
-from ponderosa.evaluators.library import check_policy_kind, flat_policy, padded, require
+from ponderosa.evaluators.adapter import check_policy_kind, flat_policy, padded, require
 
 POLICY_NAMES = ("policy", "policy_logits", "logits")
 VALUE_NAMES = ("value", "values")

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ponderosa import check
 from ponderosa.errors import EvaluationError, InvalidArgumentError
+from ponderosa.evaluators.adapter import check_policy_kind, require, two_outputs
 from ponderosa.evaluators.batch import Packed
 from ponderosa.evaluators.forms import take_rows
-from ponderosa.evaluators.library import check_policy_kind, require, two_outputs
 
 DTYPES = ("float32", "bfloat16", "float16")
 
