@@ -487,3 +487,14 @@ def test_chess_keeps_its_history_through_advance() -> None:
         tree.advance(tree.state.parse_action(move))
     assert tree.state.repetitions == after(Chess(), "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1").repetitions
     assert tree.simulate(30).result().visits.sum() >= 30
+
+
+def test_the_record_forgets_what_was_taken_back() -> None:
+    """Ends of the game in a batch that fails are taken back with it, from the trace too."""
+    for at in range(1, 12):
+        evaluator = Failing(at, RuntimeError("on purpose"))
+        search = ponderosa.UCT(60, seed=1, evaluator=evaluator, in_flight=4, solve=False, trace=True)
+        tree = search.tree(random_position(TicTacToe, 4, 1))
+        with contextlib.suppress(ponderosa.EvaluationError):
+            tree.simulate()
+        assert [row["simulation"] for row in tree.trace()] == list(range(tree.result().simulations))
