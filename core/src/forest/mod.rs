@@ -122,15 +122,18 @@ impl<W: World> Forest<W> {
             return;
         }
         let queue = Mutex::new(self.trees.iter_mut().zip(shares));
-        std::thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|| {
-                    // A poisoned lock means another worker panicked; the scope hands that panic on.
-                    while let Some((tree, &share)) = queue.lock().ok().and_then(|mut trees| trees.next()) {
-                        work(tree, parts, share);
-                    }
-                });
+        let labour = || {
+            // A poisoned lock means another worker panicked; the scope hands that panic on.
+            while let Some((tree, &share)) = queue.lock().ok().and_then(|mut trees| trees.next()) {
+                work(tree, parts, share);
             }
+        };
+        std::thread::scope(|scope| {
+            // This thread works too: it is on a core already, where a new one would first have to find its own.
+            for _ in 1..workers {
+                scope.spawn(labour);
+            }
+            labour();
         });
     }
 
