@@ -1,23 +1,22 @@
-"""The answer of a search: which moves it may come from, the guard of minimax, the policy."""
+"""The answer of a search: which moves it may come from, the best of them, the guard of minimax, the policy."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Generic
 
 from ponderosa.reference.lookahead import minimax
+from ponderosa.reference.policy import tempered
 from ponderosa.reference.random import Random
 from ponderosa.reference.state import listed_actions
 from ponderosa.reference.trace import TraceRow
-
-if TYPE_CHECKING:
-    from ponderosa.reference.uct import MCTSNode
+from ponderosa.reference.tree import N, TreeNode
 
 
 @dataclass(slots=True)
-class Result:
+class Result(Generic[N]):
     """What a search found. The dicts have every legal action of the root, in the order of `legal_actions()`."""
 
     action: int
@@ -25,17 +24,31 @@ class Result:
     values: dict[int, float]
     """The sums of values W, for the player to move at the root."""
     policy: dict[int, float]
+    """The share of visits, whatever the temperature: what a network is trained on."""
     q: dict[int, float]
     """The mean value for the player to move at the root; exact where proven, NaN where unvisited."""
     value: float
-    """The root's value for its player to move; exact if proven, 0 without any simulation."""
+    """The root's value for its player to move; exact if proven, 0 if nothing is known."""
     proven: int | None
     simulations: int
-    root: MCTSNode
+    """Since the root became the root."""
+    root: N
     trace: list[TraceRow] | None
 
 
-def guard(root: MCTSNode, chosen: int, depth: int, random: Random) -> int:
+def best_move(root: TreeNode, random: Random) -> int:
+    """The most visited move. A proven root is played exactly: the shortest win, or the longest defence."""
+    actions = allowed(root)
+    if root.proven is not None and root.proven != 0:
+        # Fewest plies where it is won, most where it is lost.
+        sign = root.proven
+        actions = lowest(actions, lambda action: sign * root.children[action].distance)
+    if root.proven != 1:
+        actions = lowest(actions, lambda action: -visits_of(root, action))
+    return actions[random.choose(len(actions))]
+
+
+def guard(root: TreeNode, chosen: int, depth: int, random: Random) -> int:
     """Depth-limited minimax corrects the search where it has a proof.
 
     Trap: in the specification its result always overrides the search, also when it saw nothing but equal leaves
@@ -54,40 +67,45 @@ def guard(root: MCTSNode, chosen: int, depth: int, random: Random) -> int:
     return chosen
 
 
-def policy_of(root: MCTSNode, answer: int) -> dict[int, float]:
+def policy_of(root: TreeNode, answer: int) -> dict[int, float]:
     """The share of visits of each move, with what is proven: all on a won move, none on lost ones."""
     policy = dict.fromkeys(listed_actions(root.state), 0.0)
     if root.proven == 1:
         policy[answer] = 1.0
         return policy
-    if root.proven == 0:
-        actions = [action for action, child in root.children.items() if child.proven_for_chooser == 0]
-    elif root.proven == -1:
-        actions = list(root.children)
-    else:
-        actions = not_lost(root)
+    actions = allowed(root)
     total = sum(visits_of(root, action) for action in actions)
     for action in actions:
         policy[action] = visits_of(root, action) / total if total else 1.0 / len(actions)
     return policy
 
 
-def describe(root: MCTSNode, answer: int, simulations: int, trace: list[TraceRow] | None) -> Result:
-    """The result of a search whose answer is known."""
+def policy_at(root: TreeNode, temperature: float, best: int) -> dict[int, float]:
+    """Visits to the power 1/T over their sum, for each move in the order of the children; at 0 the best move alone.
+
+    Moves proven to lose have no chance while another is left, and a win is played at any temperature.
+    """
+    policy = dict.fromkeys(root.children, 0.0)
+    if temperature == 0.0 or root.proven == 1:
+        policy[best] = 1.0
+        return policy
+    actions = allowed(root)
+    shares = tempered([visits_of(root, action) for action in actions], temperature)
+    policy.update(zip(actions, shares, strict=True))
+    return policy
+
+
+def describe(root: N, action: int, best: int, simulations: int, trace: list[TraceRow] | None) -> Result[N]:
+    """The result of a search whose answer is known, and the best move, which is another one where moves are drawn."""
     legal = listed_actions(root.state)
-    visits = {action: visits_of(root, action) for action in legal}
-    # The sum goes in the order of opening, so that it is the engine's to the last bit.
-    total = 0.0
-    for child in root.children.values():
-        total += child.total_value
-    visited = sum(visits.values())
+    children = root.children
     return Result(
-        action=answer,
-        visits=visits,
-        values={action: root.children[action].total_value if action in root.children else 0.0 for action in legal},
-        policy=policy_of(root, answer),
+        action=action,
+        visits={action: visits_of(root, action) for action in legal},
+        values={action: children[action].total_for_chooser if action in children else 0.0 for action in legal},
+        policy=policy_of(root, best),
         q={action: mean_of(root, action) for action in legal},
-        value=float(root.proven) if root.proven is not None else total / visited if visited else 0.0,
+        value=float(root.proven) if root.proven is not None else root.mean_value,
         proven=root.proven,
         simulations=simulations,
         root=root,
@@ -95,21 +113,28 @@ def describe(root: MCTSNode, answer: int, simulations: int, trace: list[TraceRow
     )
 
 
-def visits_of(root: MCTSNode, action: int) -> int:
+def visits_of(root: TreeNode, action: int) -> int:
     """The visits of a move; 0 if it was not opened."""
     return root.children[action].visit_count if action in root.children else 0
 
 
-def mean_of(root: MCTSNode, action: int) -> float:
+def mean_of(root: TreeNode, action: int) -> float:
     """The mean value of a move for who makes it; exact if proven, NaN if it was never tried."""
     child = root.children.get(action)
     if child is None or child.visit_count == 0:
         return math.nan
     proven = child.proven_for_chooser
-    return float(proven) if proven is not None else child.total_value / child.visit_count
+    return float(proven) if proven is not None else child.total_for_chooser / child.visit_count
 
 
-def not_lost(root: MCTSNode) -> list[int]:
+def allowed(root: TreeNode) -> list[int]:
+    """The moves an answer may come from: those that keep what is proven, or else those not proven to lose."""
+    if root.proven is None:
+        return not_lost(root)
+    return [action for action, child in root.children.items() if child.proven_for_chooser == root.proven]
+
+
+def not_lost(root: TreeNode) -> list[int]:
     """The root's moves that are not proven to lose: the opened ones in order of opening, then the others."""
     opened = [action for action, child in root.children.items() if child.proven_for_chooser != -1]
     return opened + root.list_actions()

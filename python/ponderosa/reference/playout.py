@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ponderosa.reference.policy import draw
 from ponderosa.reference.random import PLAYOUT, Random
 from ponderosa.reference.state import State, end_values, listed_actions, rewards_of
 
 PlayoutPolicy = Callable[[Any], Any]
 """A state to one action, or to one weight per legal action."""
+
+Leaf = tuple[State, int, int]
+"""A position to evaluate: its state, the player who chose the move to it (0 at the root), the key of its simulation."""
 
 
 def random_playout(
@@ -58,20 +62,7 @@ def _follow(policy: PlayoutPolicy, state: State, legal: list[int], random: Rando
         raise ValueError(f"the playout policy gave {len(weights)} weights for {len(legal)} legal actions")
     if not all(math.isfinite(weight) and weight >= 0.0 for weight in weights) or not any(weights):
         raise ValueError(f"the weights of a playout policy must be finite, not negative, and not all 0: {weights}")
-    # Added one by one: `sum` rounds differently from Python 3.12 on, and the engine must draw the same action.
-    total = 0.0
-    for weight in weights:
-        total += weight
-    x = random.uniform() * total
-    running = 0.0
-    chosen = 0
-    for index, weight in enumerate(weights):
-        if weight > 0.0:
-            chosen = index
-        running += weight
-        if running > x:
-            break
-    return legal[chosen]
+    return legal[draw(weights, random)]
 
 
 def _numbers(answer: Any) -> list[float] | None:
@@ -83,15 +74,14 @@ def _numbers(answer: Any) -> list[float] | None:
 
 
 def simulate_leaves(
-    leaves: Sequence[tuple[State, int, int]],
+    leaves: Sequence[Leaf],
     max_depth: int | None = None,
     evaluator: Any = None,
     policy: PlayoutPolicy | None = None,
 ) -> list[list[float]]:
     """The values of new leaves, one list per leaf, one number per player.
 
-    A leaf is its state, the player who chose the move to it, and the key of its simulation. With an evaluator and no
-    depth to play to, the leaves are evaluated as they are. Otherwise each is played out.
+    With an evaluator and no depth to play to, the leaves are evaluated as they are. Otherwise each is played out.
 
     Trap: a playout cut at `max_depth` has no result, and the specification does not say what it is worth. It is the
     evaluator's value of the position where it was cut, or a draw without one; rewards earned so far are kept.
@@ -139,15 +129,19 @@ def evaluate(evaluator: Any, states: Sequence[State]) -> list[list[float]]:
     number per player, or one number for the player to move (with two players the other gets its negative).
     """
     if hasattr(evaluator, "evaluate_states"):
-        answers = list(evaluator.evaluate_states(list(states))[1])
-    else:
-        answers = [evaluator(state) for state in states]
+        return per_player(states, evaluator.evaluate_states(list(states))[1])
+    return per_player(states, [evaluator(state) for state in states])
+
+
+def per_player(states: Sequence[State], answers: Iterable[Any]) -> list[list[float]]:
+    """The values that an evaluator gave for `states`, checked, one list per state, one number per player."""
+    answers = list(answers)
     if len(answers) != len(states):
         raise ValueError(f"the evaluator gave {len(answers)} values for {len(states)} states")
-    return [_per_player(state, answer) for state, answer in zip(states, answers, strict=True)]
+    return [_values(state, answer) for state, answer in zip(states, answers, strict=True)]
 
 
-def _per_player(state: State, answer: Any) -> list[float]:
+def _values(state: State, answer: Any) -> list[float]:
     players = state.num_players
     listed = _numbers(answer)
     values = [float(answer)] if listed is None else listed

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ponderosa.reference.state import is_zero_sum
-
-if TYPE_CHECKING:
-    from ponderosa.reference.uct import MCTSNode
+from ponderosa.reference.tree import TreeNode
 
 
-def note_end(leaf: MCTSNode) -> None:
+def note_end(leaf: TreeNode) -> None:
     """A new leaf where the game is over is proven, if its result is one of those that proofs are made of."""
     if leaf.end is not None and is_zero_sum(leaf.state):
         result = leaf.end[leaf.to_play]
@@ -18,7 +14,7 @@ def note_end(leaf: MCTSNode) -> None:
             leaf.proven = int(result)
 
 
-def prove_ancestors(leaf: MCTSNode) -> None:
+def prove_ancestors(leaf: TreeNode) -> None:
     """Walks up from a proven leaf for as long as each next node is decided by its children.
 
     A win needs one winning move; anything else needs all moves. The sums of the ancestors are not rewritten.

@@ -49,6 +49,12 @@ def end_values(state: State) -> list[float]:
     return values
 
 
+def refuse_end(state: State) -> None:
+    """A search begins where somebody is to move."""
+    if state.is_terminal:
+        raise ValueError("the game is over: there is nothing to search")
+
+
 def listed_actions(state: State) -> list[int]:
     """The legal actions of a state that is no end: there must be some."""
     actions = [int(action) for action in state.legal_actions()]
