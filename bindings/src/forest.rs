@@ -98,7 +98,7 @@ fn compiled_observations<'py, G: Game>(py: Python<'py>, forest: &CoreForest<Comp
     Ok(array)
 }
 
-type LegalRows<'py> = (Bound<'py, PyArray1<usize>>, Bound<'py, PyArray1<u16>>);
+type LegalRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u16>>);
 type Packed<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>);
 
 fn compiled_packed<'py, G: Game>(py: Python<'py>, forest: &CoreForest<Compiled<G>>) -> PyResult<Packed<'py>> {

@@ -78,7 +78,7 @@ class Leaves:
         planes, scalars = self._core.waiting_packed()
         offsets, actions = self._core.waiting_legal()
         height, width = self._info.plane_shape
-        return Packed(planes, scalars, height, width, offsets.astype(np.int64), actions, self._info.num_actions)
+        return Packed(planes, scalars, height, width, offsets, actions, self._info.num_actions)
 
     def _playouts(self) -> NDArray[np.float64]:
         """Playouts in Python: of Python games, or by a policy in Python."""

@@ -235,12 +235,12 @@ impl<W: World> Forest<W> {
 
     /// The legal actions of each waiting leaf whose moves want priors: where each row begins (and the last ends), and the actions.
     #[must_use]
-    pub fn waiting_legal(&self) -> (Vec<usize>, Vec<u16>) {
+    pub fn waiting_legal(&self) -> (Vec<i64>, Vec<u16>) {
         let (mut offsets, mut actions) = (vec![0], Vec::new());
         for tree in &self.trees {
             for node in tree.walker.pending.iter().filter_map(|leaf| leaf.node) {
                 actions.extend_from_slice(tree.tree().edges(tree.tree().node(node)).actions);
-                offsets.push(actions.len());
+                offsets.push(actions.len() as i64);
             }
         }
         (offsets, actions)

@@ -2,12 +2,9 @@
 //!
 //! Untried moves share one Q and have n = 0, so among them only the one with the highest prior can win: it alone is scored.
 
-use super::{highest, one_of_the_highest, score_in_groups, Context};
+use super::{highest, one_of_the_highest, pick, score_in_groups, Context, FEW};
 use crate::random::Random;
 use crate::tree::{Edges, Node, Statistics, Tree};
-
-/// Up to so many edges, it is cheaper to score all of them than to look for the one untried move worth it.
-const FEW: usize = 64;
 
 /// First-play urgency: the Q of a move that was never tried, for the player who chooses.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,11 +51,14 @@ impl Puct {
     pub fn choose_plain(&self, tree: &Tree, node: &Node, scores: &mut [f64], random: &mut Random) -> usize {
         let (count, opened) = (node.num_edges as usize, node.opened as usize);
         let edges = tree.statistics(node);
-        if count <= FEW || opened == count {
-            let best = self.score_first(edges, scores);
+        if count <= FEW {
+            return self.pick(edges, scores, random);
+        }
+        let scores = &mut scores[..count];
+        let best = self.score_first(edges, &mut scores[..opened]);
+        if opened == count {
             return one_of_the_highest(scores, best, random);
         }
-        let best = self.score_first(edges, &mut scores[..opened]);
         let untried = &edges.priors[opened..];
         let prior = untried.iter().fold(0.0f32, |best, &prior| if prior > best { prior } else { best });
         let candidate = self.untried + self.exploration * f64::from(prior);
@@ -72,16 +72,38 @@ impl Puct {
         highest(scores, random)
     }
 
+    /// Chooses among a few edges.
+    #[inline]
+    fn pick(&self, edges: Statistics<'_>, scratch: &mut [f64], random: &mut Random) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        if super::has_wide_registers() {
+            #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
+            // SAFETY: the processor has just been seen to have them.
+            return unsafe { pick_wide(*self, edges, scratch, random) };
+        }
+        pick(edges, scratch, random, self.formula())
+    }
+
     /// Scores the first edges, as many as `scores` has places; the highest score.
     #[inline]
     fn score_first(&self, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
         #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
+        if super::has_wide_registers() {
             #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
-            // SAFETY: the processor has just been seen to have AVX2.
+            // SAFETY: the processor has just been seen to have them.
             return unsafe { score_wide(*self, edges, scores) };
         }
-        score_groups(*self, edges, scores)
+        score_in_groups(edges, scores, self.formula())
+    }
+
+    /// The score of an edge from its visits, sum and prior.
+    #[inline(always)]
+    fn formula(self) -> impl Fn(f64, f64, f64) -> f64 {
+        move |visits, sum, prior| {
+            let mean = sum / visits;
+            let exploit = if visits > 0.0 { mean } else { self.untried };
+            exploit + self.exploration * prior / (1.0 + visits)
+        }
     }
 
     /// Scores all edges; a proven loss gets minus infinity unless all are.
@@ -106,18 +128,15 @@ impl Puct {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn score_wide(rule: Puct, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
-    score_groups(rule, edges, scores)
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+fn pick_wide(rule: Puct, edges: Statistics<'_>, scratch: &mut [f64], random: &mut Random) -> usize {
+    pick(edges, scratch, random, rule.formula())
 }
 
-#[inline(always)]
-fn score_groups(rule: Puct, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
-    score_in_groups(edges, scores, |visits, sum, prior| {
-        let mean = sum / visits;
-        let exploit = if visits > 0.0 { mean } else { rule.untried };
-        exploit + rule.exploration * prior / (1.0 + visits)
-    })
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+fn score_wide(rule: Puct, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
+    score_in_groups(edges, scores, rule.formula())
 }
 
 /// The value of a node for the player to move there: (its raw value + W of its edges) / N.

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::{score_in_groups, Context};
+use super::{one_of_the_highest, pick, score_in_groups, Context, FEW};
+use crate::random::Random;
 use crate::tree::{Edges, Statistics};
 
 /// `2 ln n` for small n: most nodes are visited seldom, and a logarithm costs as much as scoring two edges.
@@ -13,28 +14,34 @@ fn twice_log(visits: u32) -> f64 {
     TWICE_LOG.get(visits as usize).copied().unwrap_or_else(|| 2.0 * f64::from(visits).ln())
 }
 
-/// Scores edges of which none is proven and none has leaves in flight; the highest score.
+/// Chooses among edges of which none is proven and none has leaves in flight.
 #[inline]
-pub fn score_plain(c_param: f64, parent_visits: u32, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
+pub fn choose_plain(c_param: f64, parent_visits: u32, edges: Statistics<'_>, scratch: &mut [f64], random: &mut Random) -> usize {
     let log = twice_log(parent_visits);
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
+    if super::has_wide_registers() {
         #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
-        // SAFETY: the processor has just been seen to have AVX2.
-        return unsafe { score_wide(c_param, log, edges, scores) };
+        // SAFETY: the processor has just been seen to have them.
+        return unsafe { choose_wide(c_param, log, edges, scratch, random) };
     }
-    score_groups(c_param, log, edges, scores)
+    choose(c_param, log, edges, scratch, random)
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn score_wide(c_param: f64, log: f64, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
-    score_groups(c_param, log, edges, scores)
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+fn choose_wide(c_param: f64, log: f64, edges: Statistics<'_>, scratch: &mut [f64], random: &mut Random) -> usize {
+    choose(c_param, log, edges, scratch, random)
 }
 
 #[inline(always)]
-fn score_groups(c_param: f64, log: f64, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
-    score_in_groups(edges, scores, |visits, sum, _| sum / visits + c_param * (log / visits).sqrt())
+fn choose(c_param: f64, log: f64, edges: Statistics<'_>, scratch: &mut [f64], random: &mut Random) -> usize {
+    let formula = |visits: f64, sum: f64, _: f64| sum / visits + c_param * (log / visits).sqrt();
+    let count = edges.visits.len();
+    if count <= FEW {
+        return pick(edges, scratch, random, formula);
+    }
+    let best = score_in_groups(edges, &mut scratch[..count], formula);
+    one_of_the_highest(&scratch[..count], best, random)
 }
 
 /// Scores any edges; a proven loss gets minus infinity unless all are.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -94,16 +95,17 @@ def check_policy(given: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 def check_values(given: Any, rows: int, num_players: int) -> NDArray[np.float64]:
     """Values as a contiguous float64 array, [rows] or [rows, num_players], all finite."""
-    values = _numbers(given, "values").astype(np.float64)
+    values = np.ascontiguousarray(_numbers(given, "values"), dtype=np.float64)
     if values.shape == (rows, 1) and num_players <= 2:
-        values = values[:, 0]
+        values = values.reshape(rows)
     shapes = [(rows,), (rows, num_players)] if num_players <= 2 else [(rows, num_players)]
     if values.shape not in shapes:
         raise EvaluationError(f"values has shape {values.shape}: it must be {' or '.join(map(str, shapes))}")
-    if not np.isfinite(values).all():
+    # A sum that is finite has only finite parts; the search for the culprit comes only if there may be one.
+    if not math.isfinite(np.add.reduce(values, axis=None)) and not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0][0])
         raise EvaluationError(f"values of row {row} are {values[row]}: every value must be a finite number")
-    return np.ascontiguousarray(values)
+    return values
 
 
 def _numbers(given: Any, name: str) -> NDArray[Any]:

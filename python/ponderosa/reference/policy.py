@@ -21,6 +21,8 @@ def priors_of(legal: Sequence[int], policy: Sequence[float] | None, kind: str = 
     if any(math.isnan(number) or number == math.inf for number in policy):
         raise ValueError("the numbers of a policy must be finite, or -inf for a move that is not to be looked at")
     own = [float32(float(policy[action])) for action in legal]
+    if math.inf in own:
+        raise ValueError("a number of the policy is too large for 32 bits")
     if kind == "logits":
         if max(own) == -math.inf:
             raise ValueError("the logits are -inf on every legal move: at least one must be finite")
