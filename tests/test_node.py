@@ -164,3 +164,22 @@ def test_words() -> None:
     assert root.action is None
     assert root.parent is None
     assert root.slot is None
+
+
+def test_a_node_is_read_only() -> None:
+    root = ponderosa.UCT(100, seed=1).run(ConnectFour()).root
+    before = root.total_value
+    for node in (root, root.children[3], root.children[3].children[3]):
+        for name in ("total_value", "children", "to_play", "state", "visit_count", "_header", "_edge", "anything"):
+            with pytest.raises(AttributeError, match="read-only"):
+                setattr(node, name, 1)
+        with pytest.raises(AttributeError, match="read-only"):
+            del node.children
+        with pytest.raises(TypeError, match="item assignment"):
+            node.children[3] = None  # type: ignore[index]
+        with pytest.raises(TypeError, match="item deletion"):
+            del node.children[3]  # type: ignore[attr-defined]
+    assert root.total_value == before
+    assert len(root.children) == 7
+    with pytest.raises(TypeError, match="item assignment"):
+        next(node for node in every_node(root) if not node.children).children[0] = root  # type: ignore[index]

@@ -194,3 +194,22 @@ def test_without_solve_nothing_is_proven() -> None:
     assert result.proven is None
     assert result.simulations == 3000
     assert result.visits.argmax() == 0
+
+
+def test_a_result_is_read_only() -> None:
+    result = ponderosa.UCT(200, seed=1).run(ConnectFour(), temperature=1.0)
+    again = ponderosa.UCT(200, seed=1).run(ConnectFour(), temperature=1.0)
+    for name in ("policy", "visits", "q"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(result, name)[:] = 9
+    for name in ("action", "value", "policy", "visits", "q", "moves", "pv", "root", "move", "anything"):
+        with pytest.raises(AttributeError, match="read-only"):
+            setattr(result, name, 1)
+        with pytest.raises(AttributeError, match="read-only"):
+            delattr(result, name)
+    result.pv.clear()
+    result.moves.clear()
+    result.policy_at(0.5)[:] = 9  # a new array each time
+    assert (result.action, result.value, result.pv, result.moves) == (again.action, again.value, again.pv, again.moves)
+    assert result.policy.tolist() == again.policy.tolist()
+    assert result.visits.copy().flags.writeable

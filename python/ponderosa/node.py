@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NoReturn
 
 from ponderosa import _core
 from ponderosa.game import GameInfo, move_text
 
 
-class Node:
+class ReadOnly:
+    """What was found does not change: an attribute is neither set nor deleted from outside."""
+
+    # A `cached_property` writes into `__dict__`, past this, and so does `__init__`: looking costs nothing more.
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{name!r} cannot be set: a {type(self).__name__} is read-only")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{name!r} cannot be deleted: a {type(self).__name__} is read-only")
+
+
+class Node(ReadOnly):
     """A position in the tree. `total_value` and `q_value` are for the player to move **at this node** (seed 0)."""
+
+    _view: _core.TreeView
+    _info: GameInfo
+    _root_state: Any
+    _parent: Node | None
+    _action: int | None
+    _edge: dict[str, Any]
+    _index: int
 
     def __init__(
         self,
@@ -21,13 +43,15 @@ class Node:
         action: int | None,
         edge: dict[str, Any],
     ) -> None:
-        self._view = view
-        self._info = info
-        self._root_state = state
-        self._parent = parent
-        self._action = action
-        self._edge = edge
-        self._index: int = edge["child"]
+        self.__dict__.update(
+            _view=view,
+            _info=info,
+            _root_state=state,
+            _parent=parent,
+            _action=action,
+            _edge=edge,
+            _index=edge["child"],
+        )
 
     @classmethod
     def of_root(cls, view: _core.TreeView, state: Any, info: GameInfo) -> Node:
@@ -152,15 +176,15 @@ class Node:
         return "" if self.parent is None or self.action is None else move_text(self.parent.state, self.action)
 
     @cached_property
-    def children(self) -> dict[int, Node]:
+    def children(self) -> Mapping[int, Node]:
         """The moves by action: those that have been tried, in that order, and then those that only have a prior."""
         if self._header is None:
-            return {}
-        actions, visits, sums, priors, children, _, in_flight = self._view.edges(self._index)
+            return MappingProxyType({})
+        actions, visits, sums, priors, indices, _, in_flight = self._view.edges(self._index)
         has_priors = bool(priors.any())
         shown = len(actions) if has_priors else int(self._header[6])
         share = 1.0 / max(len(actions), 1)
-        return {
+        children = {
             int(actions[place]): Node(
                 self._view,
                 self._info,
@@ -168,7 +192,7 @@ class Node:
                 self,
                 int(actions[place]),
                 {
-                    "child": int(children[place]),
+                    "child": int(indices[place]),
                     "visits": int(visits[place]),
                     "sum": float(sums[place]),
                     "prior": float(priors[place]) if has_priors else share,
@@ -177,6 +201,7 @@ class Node:
             )
             for place in range(shown)
         }
+        return MappingProxyType(children)
 
     @property
     def in_flight(self) -> int:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa import _core, check
 from ponderosa.game import GameInfo, move_text
-from ponderosa.node import Node
+from ponderosa.node import Node, ReadOnly
+
+Numbers = TypeVar("Numbers", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,29 @@ class MoveStatistics:
     """The line expected if it is played."""
 
 
-class SearchResult:
-    """The answer of one search. Arrays run over `num_actions`; values are for the player to move at the root."""
+class SearchResult(ReadOnly):
+    """The answer of one search. Arrays run over `num_actions`; values are for the player to move at the root.
+
+    It does not change: whoever wants to change an array takes a copy.
+    """
+
+    _view: _core.TreeView
+    _state: Any
+    _info: GameInfo
+    _greedy: int
+    _place: int
+    action: int
+    """The action to play."""
+    value: float
+    """Value of the root for the player to move there."""
+    proven: int | None
+    """What is proven for the player to move: -1, 0, +1, or None."""
+    simulations: int
+    """Simulations since this root was set; visits kept from before count in `visits` alone."""
+    elapsed: float
+    """Seconds spent on it since its root was set."""
+    seed: int
+    """The seed that repeats it."""
 
     def __init__(
         self,
@@ -48,26 +71,24 @@ class SearchResult:
         elapsed: float,
         simulations: int,
     ) -> None:
-        self._view = view
-        self._state = state
-        self._info = info
         tau = 0.0 if temperature is None else check.temperature(temperature)
-        self._greedy, action = view.choose(0.0, list(verdicts))
-        self._place = self._greedy
+        greedy, action = view.choose(0.0, list(verdicts))
+        place = greedy
         if tau > 0.0:
-            self._place, action = view.choose(tau, list(verdicts))
-        #: The action to play.
-        self.action = action
-        #: Value of the root for the player to move there.
-        self.value = float(view.value)
-        #: What is proven for the player to move: -1, 0, +1, or None.
-        self.proven: int | None = view.proven
-        #: Simulations since this root was set; visits kept from before count in `visits` alone.
-        self.simulations = simulations
-        #: Seconds spent on it since its root was set.
-        self.elapsed = elapsed
-        #: The seed that repeats it.
-        self.seed = seed
+            place, action = view.choose(tau, list(verdicts))
+        self.__dict__.update(
+            _view=view,
+            _state=state,
+            _info=info,
+            _greedy=greedy,
+            _place=place,
+            action=action,
+            value=float(view.value),
+            proven=view.proven,
+            simulations=simulations,
+            elapsed=elapsed,
+            seed=seed,
+        )
 
     # What follows is made when it is first asked for: self-play that only wants moves pays for nothing else.
 
@@ -85,7 +106,7 @@ class SearchResult:
         """Visits of each action, as they were counted."""
         visits = np.zeros(self._info.num_actions, dtype=np.int64)
         visits[self._actions] = self._view.edges(0)[1]
-        return visits
+        return _fixed(visits)
 
     @cached_property
     def q(self) -> NDArray[np.float64]:
@@ -95,7 +116,7 @@ class SearchResult:
             means = np.where(proven == 2, sums / visits, proven.astype(np.float64))
         q = np.full(self._info.num_actions, np.nan)
         q[self._actions] = np.where((visits == 0) & (proven == 2), np.nan, means)
-        return q
+        return _fixed(q)
 
     def policy_at(self, tau: float) -> NDArray[np.float64]:
         """Visits to the power 1/tau, normalised (seed 2); 0 is the best move alone. Proven results are respected."""
@@ -106,12 +127,16 @@ class SearchResult:
     @cached_property
     def policy(self) -> NDArray[np.float64]:
         """The share of visits of each action, whatever the temperature; proven results are respected."""
-        return self.policy_at(1.0)
+        return _fixed(self.policy_at(1.0))
 
-    @cached_property
+    @property
     def pv(self) -> list[str]:
         """The line expected, beginning with `move`, as people write it."""
-        return self._line(self._place)
+        return list(self._pv)
+
+    @cached_property
+    def _pv(self) -> tuple[str, ...]:
+        return tuple(self._line(self._place))
 
     def _line(self, place: int) -> list[str]:
         texts = []
@@ -121,9 +146,13 @@ class SearchResult:
             state = state.play(action)
         return texts
 
-    @cached_property
+    @property
     def moves(self) -> list[MoveStatistics]:
         """Statistics of every move at the root, the most visited first."""
+        return list(self._moves)
+
+    @cached_property
+    def _moves(self) -> tuple[MoveStatistics, ...]:
         root = self.root
         total = max(int(self.visits.sum()), 1)
         rows = []
@@ -144,7 +173,7 @@ class SearchResult:
                     pv=tuple(self._line(place)),
                 )
             )
-        return sorted(rows, key=lambda row: -row.visits)
+        return tuple(sorted(rows, key=lambda row: -row.visits))
 
     @cached_property
     def root(self) -> Node:
@@ -164,3 +193,9 @@ class SearchResult:
             f"SearchResult(move={self.move!r}, value={self.value:+.3f}{proven}, "
             f"visits={share:.0%} of {visits}, pv={' '.join(self.pv[:6])!r})"
         )
+
+
+def _fixed(array: NDArray[Numbers]) -> NDArray[Numbers]:
+    """The array, no longer writeable."""
+    array.flags.writeable = False
+    return array
