@@ -1,0 +1,48 @@
+"""The pool of hidden states in PyTorch: tensors that stay on their device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+
+class TorchBackend:
+    """Rows in a tensor.
+
+    Without gradients, but not in inference mode: what is read goes into the user's code, and a tensor made in inference
+    mode cannot be used there wherever gradients are on.
+    """
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+        self._pinned = device.type == "cuda"
+
+    def send(self, slots: NDArray[Any]) -> Any:
+        """As int64 on the device; from pinned memory the copy need not be waited for."""
+        sent = torch.from_numpy(np.ascontiguousarray(slots, dtype=np.int64))
+        return sent.pin_memory().to(self._device, non_blocking=True) if self._pinned else sent.to(self._device)
+
+    def empty(self, like: Any, capacity: int) -> Any:
+        """Room for rows."""
+        with torch.inference_mode(False):
+            return torch.empty((capacity, *like.shape[1:]), dtype=like.dtype, device=self._device)
+
+    def resized(self, rows: Any, capacity: int, dtype: Any) -> Any:
+        """Longer or wider."""
+        with torch.inference_mode(False), torch.no_grad():
+            grown = torch.empty((capacity, *rows.shape[1:]), dtype=dtype, device=self._device)
+            grown[: len(rows)] = rows
+            return grown
+
+    def gather(self, rows: Any, slots: Any) -> Any:
+        """A copy."""
+        return rows.index_select(0, slots)
+
+    def scatter(self, rows: Any, slots: Any, written: Any) -> Any:
+        """In place."""
+        with torch.no_grad():
+            rows.index_copy_(0, slots, written if written.dtype == rows.dtype else written.to(rows.dtype))
+        return rows
