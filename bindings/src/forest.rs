@@ -5,24 +5,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn,
+    PyUntypedArrayMethods,
+};
 use ponderosa_core::error::Error;
-use ponderosa_core::eval::Leaf;
+use ponderosa_core::forest::latent::Root;
 use ponderosa_core::forest::{Forest as CoreForest, Row};
 use ponderosa_core::game::{unpack_observation, Game};
 use ponderosa_core::games::{chess, connect_four, othello, tic_tac_toe};
 use ponderosa_core::gather::Answer;
+use ponderosa_core::latent::ModelAnswer;
 use ponderosa_core::noise::Noise;
-use ponderosa_core::parts::Parts;
 use ponderosa_core::policy::{Policy, PolicyKind};
 use ponderosa_core::probe::minimax::{minimax, Verdict};
 use ponderosa_core::random::tree_key;
-use ponderosa_core::score::{Fpu, ParentVisits, Score};
-use ponderosa_core::world::{Compiled, External};
+use ponderosa_core::world::{Compiled, External, Latent};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;
-use crate::states::{playout_policy, Chess, ConnectFour, Othello, TicTacToe};
+use crate::parts::PartsArguments;
+use crate::states::{Chess, ConnectFour, Othello, TicTacToe};
 use crate::view::TreeView;
 
 /// Between two looks at signals, the engine runs at most this long without the interpreter lock.
@@ -34,6 +37,7 @@ enum Any {
     Othello(CoreForest<Compiled<othello::Othello>>),
     Chess(CoreForest<Compiled<chess::Chess>>),
     External(CoreForest<External>),
+    Latent(CoreForest<Latent>),
 }
 
 /// Runs the same line on whichever forest it is.
@@ -45,6 +49,7 @@ macro_rules! each {
             Any::Othello($forest) => $body,
             Any::Chess($forest) => $body,
             Any::External($forest) => $body,
+            Any::Latent($forest) => $body,
         }
     };
 }
@@ -69,7 +74,9 @@ macro_rules! each_compiled {
                 type $class = Chess;
                 $body
             }
-            Any::External(_) => Err(Error::Usage("this is for compiled games: a Python game is stepped outside".into())).or_python(),
+            Any::External(_) | Any::Latent(_) => {
+                Err(Error::Usage("this is for compiled games: the positions of this forest live outside".into())).or_python()
+            }
         }
     };
 }
@@ -82,7 +89,14 @@ fn copy_of<G: Game>(state: &G) -> G {
 fn external(any: &mut Any) -> PyResult<&mut CoreForest<External>> {
     match any {
         Any::External(forest) => Ok(forest),
-        _ => Err(Error::Usage("this is for Python games: a compiled game is stepped inside".into())).or_python(),
+        _ => Err(Error::Usage("this is for games written in Python".into())).or_python(),
+    }
+}
+
+fn latent(any: &mut Any) -> PyResult<&mut CoreForest<Latent>> {
+    match any {
+        Any::Latent(forest) => Ok(forest),
+        _ => Err(Error::Usage("this is for learned models".into())).or_python(),
     }
 }
 
@@ -99,6 +113,7 @@ fn compiled_observations<'py, G: Game>(py: Python<'py>, forest: &CoreForest<Comp
 }
 
 type LegalRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u16>>);
+type LatentRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
 type Packed<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>);
 
 fn compiled_packed<'py, G: Game>(py: Python<'py>, forest: &CoreForest<Compiled<G>>) -> PyResult<Packed<'py>> {
@@ -134,85 +149,18 @@ impl Forest {
 
 #[pymethods]
 impl Forest {
-    /// `game` is the name of a compiled game, or "external"; the rest are the parts of the search.
+    /// `game` is the name of a compiled game, "external" or "latent"; `parts` is a dict of the parts of the search.
     #[new]
-    #[pyo3(signature = (game, *, score, exploration, fpu, fpu_parent, parent_visits, leaf, playout_policy, max_depth, solve, in_flight, forced_depth, early_stop, trace,
-                        num_players, zero_sum, has_rewards, num_actions, max_nodes, max_bytes, threads))]
-    #[expect(clippy::too_many_arguments, reason = "the parts of a search, by name")]
-    fn new(
-        game: &str,
-        score: &str,
-        exploration: f64,
-        fpu: f64,
-        fpu_parent: bool,
-        parent_visits: &str,
-        leaf: &str,
-        playout_policy: &str,
-        max_depth: Option<u32>,
-        solve: bool,
-        in_flight: u32,
-        forced_depth: u8,
-        early_stop: bool,
-        trace: bool,
-        num_players: usize,
-        zero_sum: bool,
-        has_rewards: bool,
-        num_actions: usize,
-        max_nodes: Option<usize>,
-        max_bytes: Option<usize>,
-        threads: usize,
-    ) -> PyResult<Self> {
-        let policy = self::playout_policy(playout_policy)?;
-        let leaf = match leaf {
-            "playout" => Leaf::Playout { policy, max_depth },
-            "zero" => Leaf::Zero,
-            "outside" => Leaf::Outside { policy, max_depth: max_depth.unwrap_or(0) },
-            _ => return Err(Error::InvalidArgument(format!("leaf {leaf:?} is unknown: \"playout\", \"zero\" or \"outside\""))).or_python(),
-        };
-        let parent_visits = match parent_visits {
-            "node" => ParentVisits::Node,
-            "edges" => ParentVisits::Edges,
-            _ => {
-                return Err(Error::InvalidArgument(format!("parent_visits {parent_visits:?} is unknown: \"node\" or \"edges\"")))
-                    .or_python()
-            }
-        };
-        let fpu = if fpu_parent { Fpu::Parent(fpu) } else { Fpu::Constant(fpu) };
-        let score = match score {
-            "ucb1" => Score::Ucb1 { c_param: exploration },
-            "puct" => Score::Puct { c_puct: exploration, fpu, parent_visits },
-            _ => return Err(Error::InvalidArgument(format!("score {score:?} is unknown: \"ucb1\" or \"puct\""))).or_python(),
-        };
-        let max_legal = match game {
-            "tic_tac_toe" => tic_tac_toe::TicTacToe::MAX_LEGAL,
-            "connect_four" => connect_four::ConnectFour::MAX_LEGAL,
-            "othello" => othello::Othello::MAX_LEGAL,
-            "chess" => chess::Chess::MAX_LEGAL,
-            _ => num_actions,
-        };
-        let parts = Parts {
-            score,
-            leaf,
-            solve,
-            in_flight,
-            forced_depth,
-            early_stop,
-            trace,
-            players: num_players,
-            zero_sum,
-            has_rewards,
-            num_actions,
-            max_legal,
-            external: game == "external",
-            max_nodes: max_nodes.unwrap_or(usize::MAX),
-            max_bytes: max_bytes.unwrap_or(usize::MAX),
-        };
+    fn new(game: &str, parts: PartsArguments) -> PyResult<Self> {
+        let threads = parts.threads;
+        let parts = parts.parts(game)?;
         let inner = match game {
             "tic_tac_toe" => Any::TicTacToe(CoreForest::new(parts, threads).or_python()?),
             "connect_four" => Any::ConnectFour(CoreForest::new(parts, threads).or_python()?),
             "othello" => Any::Othello(CoreForest::new(parts, threads).or_python()?),
             "chess" => Any::Chess(CoreForest::new(parts, threads).or_python()?),
             "external" => Any::External(CoreForest::new(parts, threads).or_python()?),
+            "latent" => Any::Latent(CoreForest::new(parts, threads).or_python()?),
             _ => return Err(Error::InvalidArgument(format!("game {game:?} is not compiled"))).or_python(),
         };
         Ok(Self { inner: Mutex::new(inner), stop: AtomicBool::new(false) })
@@ -265,11 +213,17 @@ impl Forest {
         loop {
             let slice = Instant::now() + SLICE;
             // A limit of time, however short, leaves no tree without a single simulation.
-            let begun = each!(&*inner, forest => forest.all_begun());
-            let until = deadline.filter(|_| begun).map_or(slice, |deadline| deadline.min(slice));
+            let until = deadline.map_or(slice, |deadline| deadline.min(slice));
             let over = || self.stop.load(Ordering::Relaxed) || Instant::now() >= until;
             let guard = &mut *inner;
-            py.detach(|| each!(guard, forest => forest.run(deadline.is_some(), &over)));
+            py.detach(|| {
+                each!(guard, forest => {
+                    if !forest.all_begun() {
+                        forest.begin(&|| self.stop.load(Ordering::Relaxed) || Instant::now() >= slice);
+                    }
+                    forest.run(deadline.is_some(), &over);
+                })
+            });
             py.check_signals()?;
             let (done, wanted) = each!(&*inner, forest => forest.progress());
             if let Some(progress) = progress {
@@ -326,6 +280,87 @@ impl Forest {
         };
         let answers: Vec<Answer<'_>> = (0..rows).map(answer).collect();
         forest.step(&answers).or_python()
+    }
+
+    /// Plants a tree of a learned model: the slot of its root.
+    #[expect(clippy::too_many_arguments, reason = "a root, and the key of its numbers")]
+    fn plant_latent(
+        &self,
+        to_play: u8,
+        legal: Vec<u16>,
+        logits: PyReadonlyArray1<'_, f32>,
+        value: f64,
+        seed: u64,
+        call: u64,
+        row: u64,
+    ) -> PyResult<u32> {
+        let root = Root { to_play, legal: &legal, logits: logits.as_slice()?, value };
+        latent(&mut *self.lock()?)?.plant(root, tree_key(seed, call, row)).or_python()
+    }
+
+    /// Puts another root in the place of tree `index`: its slot, and the slots released.
+    #[expect(clippy::too_many_arguments, reason = "a root, and the key of its numbers")]
+    fn reset_latent(
+        &self,
+        index: usize,
+        to_play: u8,
+        legal: Vec<u16>,
+        logits: PyReadonlyArray1<'_, f32>,
+        value: f64,
+        seed: u64,
+        call: u64,
+        row: u64,
+    ) -> PyResult<(u32, Vec<u32>)> {
+        let root = Root { to_play, legal: &legal, logits: logits.as_slice()?, value };
+        latent(&mut *self.lock()?)?.reset(index, root, tree_key(seed, call, row)).or_python()
+    }
+
+    /// Plays `action` at the root of tree `index`, whose new root is described anew: its slot, and the slots released.
+    fn advance_latent(
+        &self,
+        index: usize,
+        action: u16,
+        to_play: u8,
+        legal: Vec<u16>,
+        logits: PyReadonlyArray1<'_, f32>,
+        value: f64,
+    ) -> PyResult<(u32, Vec<u32>)> {
+        let root = Root { to_play, legal: &legal, logits: logits.as_slice()?, value };
+        latent(&mut *self.lock()?)?.advance(index, action, root).or_python()
+    }
+
+    /// Gathers the leaves a learned model is to be asked about: slots of the positions before, actions, slots for the new ones.
+    fn gather_latent<'py>(&self, py: Python<'py>) -> PyResult<LatentRows<'py>> {
+        let mut inner = self.lock()?;
+        let forest = latent(&mut inner)?;
+        let rows = py.detach(|| forest.gather_leaves()).or_python()?;
+        let column = |of: fn(&Row) -> i64| rows.iter().map(of).collect::<Vec<i64>>().into_pyarray(py);
+        Ok((column(|row| i64::from(row.parent_slot)), column(|row| i64::from(row.action)), column(|row| i64::from(row.slot))))
+    }
+
+    /// The model's answer to the rows gathered: each leaf gets its node, and the batch is closed.
+    fn apply_latent(
+        &self,
+        py: Python<'_>,
+        rewards: PyReadonlyArray1<'_, f64>,
+        logits: PyReadonlyArray2<'_, f32>,
+        values: PyReadonlyArray1<'_, f64>,
+        discounts: Option<PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<()> {
+        let mut inner = self.lock()?;
+        let forest = latent(&mut inner)?;
+        let answer = ModelAnswer {
+            rewards: rewards.as_slice()?,
+            discounts: discounts.as_ref().map(|discounts| discounts.as_slice()).transpose()?,
+            logits: logits.as_slice()?,
+            values: values.as_slice()?,
+        };
+        py.detach(|| forest.apply_model(answer)).or_python()
+    }
+
+    /// Gives tree `index` its Gumbel numbers, one for each action; None draws them.
+    fn set_gumbel(&self, index: usize, numbers: Option<Vec<f64>>) -> PyResult<()> {
+        each!(&mut *self.lock()?, forest => forest.set_gumbel(index, numbers).or_python())
     }
 
     /// How many leaves wait for values.
@@ -416,7 +451,12 @@ impl Forest {
     fn view(&self, index: usize) -> PyResult<TreeView> {
         each!(&*self.lock()?, forest => {
             let tree = forest.tree(index).or_python()?;
-            Ok(TreeView { tree: tree.snapshot(), key: tree.walker.key, simulations: tree.walker.simulations })
+            Ok(TreeView {
+                tree: tree.snapshot(),
+                key: tree.walker.key,
+                simulations: tree.walker.simulations,
+                plan: tree.plan(&forest.parts),
+            })
         })
     }
 

@@ -2,6 +2,7 @@
 
 mod errors;
 mod forest;
+mod parts;
 mod random;
 mod states;
 mod view;

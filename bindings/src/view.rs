@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use ponderosa_core::probe::minimax::Verdict;
-use ponderosa_core::root;
+use ponderosa_core::root::{self, Plan};
 use ponderosa_core::tree::{Tree, ROOT, UNPROVEN};
 use pyo3::prelude::*;
 
@@ -18,6 +18,7 @@ pub struct TreeView {
     pub key: u64,
     #[pyo3(get)]
     pub simulations: u64,
+    pub plan: Option<Plan>,
 }
 
 type NodeRow = (f64, u8, bool, Option<i8>, u16, u16, u16, u8, Option<u32>, Vec<f64>);
@@ -85,13 +86,13 @@ impl TreeView {
     fn choose(&self, temperature: f64, verdicts: Vec<(u16, i64)>) -> (usize, u16) {
         let verdict = |plies: i64| u32::try_from(plies).map_or(Verdict::Loss, Verdict::Win);
         let verdicts: Vec<(u16, Verdict)> = verdicts.into_iter().map(|(action, plies)| (action, verdict(plies))).collect();
-        let place = root::choose(&self.tree, temperature, self.key, self.simulations, &verdicts);
+        let place = root::choose(&self.tree, temperature, self.key, self.simulations, &verdicts, self.plan.as_ref());
         (place, self.tree.edges(self.tree.node(ROOT)).actions[place])
     }
 
     /// The probability of each of the root's edges at a temperature; `greedy` is the place of the best.
     fn policy<'py>(&self, py: Python<'py>, temperature: f64, greedy: usize) -> Bound<'py, PyArray1<f64>> {
-        root::policy(&self.tree, temperature, greedy).into_pyarray(py)
+        root::policy(&self.tree, temperature, greedy, self.plan.as_ref()).into_pyarray(py)
     }
 
     /// The value of the root for the player to move there.

@@ -37,6 +37,25 @@ pub fn per_player(tree: &mut Tree, path: &[Step], values: &mut [f64]) {
     }
 }
 
+/// Backs up the value of a learned model's leaf, given for the player to move there: `g = r + discount * g`, turned where the
+/// player changes (Schrittwieser et al. 2020, appendix B).
+pub fn discounted(tree: &mut Tree, path: &[Step], value: f64, keep_bounds: bool) {
+    tree.root_visits += 1;
+    let mut gain = value;
+    for step in path.iter().rev() {
+        if let Some(child) = tree.edge(step.edge).2.child() {
+            let own = if tree.node(child).to_play == step.chooser { gain } else { -gain };
+            gain = tree.rewards(child).first().copied().unwrap_or(0.0) + tree.discount(child) * own;
+        }
+        tree.visit(step.edge, gain);
+        if keep_bounds {
+            let (visits, sum, _) = tree.edge(step.edge);
+            let mean = sum / f64::from(visits);
+            tree.bounds = (tree.bounds.0.min(mean), tree.bounds.1.max(mean));
+        }
+    }
+}
+
 /// Hands a proven result up the path: a win if any reply loses, a loss if all win; the shortest win, the longest loss.
 /// Sums of ancestors are not rewritten. `changed` hears of each node before it changes.
 pub fn hand_up(tree: &mut Tree, path: &[Step], mut changed: impl FnMut(&Tree, Step)) {

@@ -7,7 +7,7 @@ use crate::expand;
 use crate::parts::{Parts, MAX_ENDS_PER_GATHER};
 use crate::random::fold;
 use crate::search::{Pending, Stop, Walker, ROOT_EVALUATION};
-use crate::select::{descend, Reached};
+use crate::select::{descend, Reached, Start};
 use crate::trace::TraceRow;
 use crate::tree::{NodeIndex, Tree, ROOT};
 use crate::world::World;
@@ -43,7 +43,8 @@ impl<W: World> Walker<W> {
                 return;
             }
             let key = fold(self.key, self.simulations + self.pending.len() as u64);
-            match descend::<W>(tree, parts, &self.root, &mut self.descent, self.pending.len() as u32, key, &mut self.journal) {
+            let start = Start { first: self.first_place(tree, parts), flying: self.pending.len() as u32, key };
+            match descend::<W>(tree, parts, &self.root, &mut self.descent, start, &mut self.journal) {
                 Reached::InFlight => {
                     self.full_batch = true;
                     return;
@@ -55,7 +56,10 @@ impl<W: World> Walker<W> {
                 Reached::New => {
                     if W::EXTERNAL {
                         self.wait(tree, key, None);
-                        return;
+                        if W::STEPPED {
+                            return;
+                        }
+                        continue;
                     }
                     if let Some(node) = self.land(tree, parts) {
                         self.ends += 1;
@@ -188,7 +192,7 @@ impl<W: World> Walker<W> {
         self.journal.is_open()
     }
 
-    fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.journal.commit();
         self.full_batch = false;
         self.ends = 0;

@@ -11,6 +11,7 @@ pub mod world;
 pub mod tree;
 
 pub mod eval;
+pub mod halving;
 pub mod probe;
 pub mod score;
 pub mod trace;
@@ -29,4 +30,5 @@ pub mod search;
 
 pub mod forest;
 pub mod gather;
+pub mod latent;
 pub mod slots;

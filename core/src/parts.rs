@@ -28,12 +28,16 @@ pub struct Parts {
     pub zero_sum: bool,
     /// The game pays rewards along the way, and nothing at its end.
     pub has_rewards: bool,
+    /// What a learned model's values are multiplied by, a move later, where the model does not say.
+    pub discount: f64,
     /// Size of the action space.
     pub num_actions: usize,
     /// No position has more legal moves.
     pub max_legal: usize,
     /// Positions live outside.
     pub external: bool,
+    /// They are hidden states of a learned model.
+    pub latent: bool,
     /// Most positions one tree may hold.
     pub max_nodes: usize,
     /// Most bytes one tree may hold.
@@ -64,6 +68,33 @@ impl Parts {
                     return refuse(format!("fpu must be a finite number, not {number}"));
                 }
             }
+            Score::MuZero { pb_c_base, pb_c_init, .. } => {
+                if !(pb_c_base.is_finite() && pb_c_base > 0.0) {
+                    return refuse(format!("pb_c_base must be a finite number above 0, not {pb_c_base}"));
+                }
+                if !(pb_c_init.is_finite() && pb_c_init >= 0.0) {
+                    return refuse(format!("pb_c_init must be a finite number of at least 0, not {pb_c_init}"));
+                }
+            }
+            Score::Gumbel { completed, max_num_considered_actions, gumbel_scale } => {
+                let numbers =
+                    [("value_scale", completed.value_scale), ("maxvisit_init", completed.maxvisit_init), ("gumbel_scale", gumbel_scale)];
+                if let Some((name, number)) = numbers.into_iter().find(|(_, number)| !(number.is_finite() && *number >= 0.0)) {
+                    return refuse(format!("{name} must be a finite number of at least 0, not {number}"));
+                }
+                if max_num_considered_actions == 0 {
+                    return refuse("max_num_considered_actions must be at least 1, not 0".into());
+                }
+                if self.early_stop {
+                    return refuse("early_stop does not go with sequential halving, which spends every simulation by a plan".into());
+                }
+            }
+        }
+        if !(0.0..=1.0).contains(&self.discount) {
+            return refuse(format!("discount must be from 0 to 1, not {}", self.discount));
+        }
+        if self.latent && !(1..=2).contains(&self.players) {
+            return refuse(format!("num_players must be 1 or 2 with a learned model, not {}", self.players));
         }
         if self.in_flight == 0 || self.in_flight > u32::from(u16::MAX) {
             return refuse(format!("in_flight must be from 1 to 65535, not {}", self.in_flight));
@@ -91,14 +122,14 @@ impl Parts {
     #[inline]
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        self.players == 2 && self.zero_sum && !self.has_rewards
+        self.players == 2 && self.zero_sum && !self.has_rewards && !self.latent
     }
 
     /// Whether results are proven.
     #[inline]
     #[must_use]
     pub fn solves(&self) -> bool {
-        self.solve && self.is_plain()
+        self.solve && self.is_plain() && !self.latent
     }
 
     /// What a tree of this search stores.
@@ -109,8 +140,13 @@ impl Parts {
             players: self.players,
             count_in_flight: self.in_flight > 1,
             slots: self.external,
-            rewards: self.has_rewards,
-            returns: !self.is_plain(),
+            rewards: match (self.latent, self.has_rewards) {
+                (true, _) => 1,
+                (false, true) => self.players,
+                (false, false) => 0,
+            },
+            discounts: self.latent,
+            returns: !self.is_plain() && !self.latent,
         }
     }
 }

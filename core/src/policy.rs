@@ -39,16 +39,7 @@ pub fn priors(numbers: impl Iterator<Item = f32> + Clone, kind: PolicyKind, out:
             if most == f32::NEG_INFINITY {
                 return Err("policy_logits is -inf on every legal move: at least one must be finite".into());
             }
-            if numbers.clone().all(|logit| logit == most) {
-                // Alike, and so are the priors: exp(0) / n.
-                out.fill((1.0 / count as f64) as f32);
-                return Ok(());
-            }
-            let most = f64::from(most);
-            let total = numbers.clone().fold(0.0, |total, logit| total + (f64::from(logit) - most).exp());
-            for (prior, logit) in out.iter_mut().zip(numbers) {
-                *prior = ((f64::from(logit) - most).exp() / total) as f32;
-            }
+            softmax(numbers, out);
         }
         PolicyKind::Probabilities => {
             if let Some(wrong) = numbers.clone().find(|p| !(p.is_finite() && *p >= 0.0)) {
@@ -61,6 +52,22 @@ pub fn priors(numbers: impl Iterator<Item = f32> + Clone, kind: PolicyKind, out:
         }
     }
     Ok(())
+}
+
+/// exp(logit) over their sum. The greatest is subtracted first, so that nothing overflows; one must be above minus infinity.
+pub fn softmax(logits: impl Iterator<Item = f32> + Clone, out: &mut [f32]) {
+    let most = logits.clone().fold(f32::NEG_INFINITY, f32::max);
+    if logits.clone().all(|logit| logit == most) {
+        // Alike, and so are the priors: exp(0) / n.
+        let even = (1.0 / out.len() as f64) as f32;
+        out.fill(even);
+        return;
+    }
+    let most = f64::from(most);
+    let total = logits.clone().fold(0.0, |total, logit| total + (f64::from(logit) - most).exp());
+    for (prior, logit) in out.iter_mut().zip(logits) {
+        *prior = ((f64::from(logit) - most).exp() / total) as f32;
+    }
 }
 
 /// Checks every number of a dense policy, on illegal moves too: a NaN anywhere means a network that is broken.

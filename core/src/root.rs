@@ -1,8 +1,19 @@
 //! The answer at the root: which move, with what policy, worth what.
 
+use crate::halving::Schedule;
 use crate::probe::minimax::Verdict;
 use crate::random::{fold, Purpose, Random};
+use crate::score::{gumbel, Completed};
 use crate::tree::{Edges, Tree, ROOT, UNPROVEN};
+
+/// What Gumbel search answers by, instead of visits.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How Q is completed.
+    pub completed: Completed,
+    /// The draws, and what the visits were when they were made.
+    pub schedule: Schedule,
+}
 
 /// The moves an answer may come from, as places among the root's edges.
 ///
@@ -27,9 +38,10 @@ fn distance(tree: &Tree, edges: &Edges<'_>, place: usize) -> u16 {
 }
 
 /// The probability of each edge of the root at temperature `tau`: visits to the power 1/tau over the allowed moves
-/// (computed in logarithms, so that no temperature overflows), uniform where none of them was visited.
+/// (computed in logarithms, so that no temperature overflows), uniform where none of them was visited. With a plan, the improved
+/// policy takes the place of visits.
 #[must_use]
-pub fn policy(tree: &Tree, tau: f64, greedy: usize) -> Vec<f64> {
+pub fn policy(tree: &Tree, tau: f64, greedy: usize, plan: Option<&Plan>) -> Vec<f64> {
     let edges = tree.edges(tree.node(ROOT));
     let mut policy = vec![0.0; edges.actions.len()];
     if tau == 0.0 || tree.node(ROOT).proven == 1 {
@@ -37,11 +49,16 @@ pub fn policy(tree: &Tree, tau: f64, greedy: usize) -> Vec<f64> {
         return policy;
     }
     let places = allowed(tree, &edges);
-    let most = places.iter().map(|&place| edges.visits[place]).max().unwrap_or(0);
-    let weight = |place: usize| match edges.visits[place] {
-        _ if most == 0 => 1.0,
-        0 => 0.0,
-        visits => (((f64::from(visits)).ln() - f64::from(most).ln()) / tau).exp(),
+    let improved = plan.map(|plan| gumbel::policy(&plan.completed, &edges, tree.node(ROOT), &places));
+    if let Some(improved) = improved.as_ref().filter(|_| tau == 1.0) {
+        return improved.clone();
+    }
+    let share = |place: usize| improved.as_ref().map_or(f64::from(edges.visits[place]), |improved| improved[place]);
+    let most = places.iter().map(|&place| share(place)).fold(0.0, f64::max);
+    let weight = |place: usize| match share(place) {
+        _ if most == 0.0 => 1.0,
+        0.0 => 0.0,
+        share => ((share.ln() - most.ln()) / tau).exp(),
     };
     let total: f64 = places.iter().map(|&place| weight(place)).sum();
     for &place in &places {
@@ -53,13 +70,19 @@ pub fn policy(tree: &Tree, tau: f64, greedy: usize) -> Vec<f64> {
 /// The place of the move to play: sampled at temperature `tau`, or the best one at 0. A win is always a shortest one,
 /// a loss always the longest. `verdicts` is what a minimax guard says of actions; `random_key` is `fold(tree key, simulations)`'s first word.
 #[must_use]
-pub fn choose(tree: &Tree, tau: f64, tree_key: u64, simulations: u64, verdicts: &[(u16, Verdict)]) -> usize {
+pub fn choose(tree: &Tree, tau: f64, tree_key: u64, simulations: u64, verdicts: &[(u16, Verdict)], plan: Option<&Plan>) -> usize {
     let mut random = Random::new(fold(tree_key, simulations), Purpose::Answer);
-    let best = guarded(tree, verdicts, &mut random);
+    let best = match plan.filter(|_| matches!(tree.node(ROOT).proven, 0 | UNPROVEN)) {
+        Some(plan) => {
+            let (node, edges) = (tree.node(ROOT), tree.edges(tree.node(ROOT)));
+            plan.schedule.answer(&plan.completed.at(&edges, node), &edges, &allowed(tree, &edges))
+        }
+        None => guarded(tree, verdicts, &mut random),
+    };
     let sampled = tau > 0.0 && tree.node(ROOT).proven == UNPROVEN && verdict(tree, verdicts, best) == Verdict::Unknown;
     let drawn = tau > 0.0 && tree.node(ROOT).proven == 0;
     if sampled || drawn {
-        return sample(&policy(tree, tau, best), &mut random).unwrap_or(best);
+        return sample(&policy(tree, tau, best, plan), &mut random).unwrap_or(best);
     }
     best
 }

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use crate::backup::{self, Step};
 use crate::eval::Leaf;
 use crate::expand;
+use crate::halving::Schedule;
 use crate::journal::Journal;
 use crate::noise::Noise;
 use crate::parts::Parts;
 use crate::random::fold;
-use crate::select::{descend, Descent, Reached};
+use crate::root::Plan;
+use crate::score::Score;
+use crate::select::{descend, Descent, Reached, Start};
 use crate::trace::{TraceRow, TraceStep};
 use crate::tree::{NodeIndex, Tree, ROOT, UNPROVEN};
 use crate::world::World;
@@ -19,6 +22,9 @@ pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Simulations between two questions whether to stop.
 const SIMULATIONS_PER_CHECK: u64 = 16;
+
+/// Longer schedules are cut: nobody waits for their end.
+const LONGEST_SCHEDULE: u64 = 1 << 26;
 
 /// The number under which the evaluation of the root draws its random numbers.
 pub const ROOT_EVALUATION: u64 = u64::MAX;
@@ -78,6 +84,10 @@ pub struct Walker<W: World> {
     pub ends: u32,
     /// Noise to be mixed into the root's priors before the next descent.
     pub noise: Option<Noise>,
+    /// How the simulations allowed last are spent at the root (Gumbel), once the root has its priors.
+    pub schedule: Option<Arc<Schedule>>,
+    /// Gumbel numbers by action, where they are given and not drawn.
+    pub gumbel: Option<Vec<f64>>,
     pub(crate) descent: Descent<W::State>,
     pub(crate) journal: Journal,
 }
@@ -99,6 +109,8 @@ impl<W: World> TreeSearch<W> {
             full_batch: false,
             ends: 0,
             noise: None,
+            schedule: None,
+            gumbel: None,
             journal: Journal::default(),
         };
         Self { tree: Arc::new(tree), walker }
@@ -114,6 +126,14 @@ impl<W: World> TreeSearch<W> {
     #[must_use]
     pub fn tree(&self) -> &Tree {
         &self.tree
+    }
+
+    /// What Gumbel search answers by; None for searches that answer by visits.
+    #[must_use]
+    pub fn plan(&self, parts: &Parts) -> Option<Plan> {
+        let Score::Gumbel { completed, .. } = parts.score else { return None };
+        let schedule = self.walker.schedule.as_deref().cloned().unwrap_or_else(|| Schedule::without_numbers(&self.tree));
+        Some(Plan { completed, schedule })
     }
 
     /// The tree, to change it, and the walker.
@@ -141,9 +161,9 @@ impl<W: World> TreeSearch<W> {
         }
     }
 
-    /// Makes the position behind `action` the root and keeps what is known of it; the nodes dropped, by old index.
-    /// None if there is no node to keep: the caller plants a new tree.
-    pub fn keep_child(&mut self, action: u16, root_evaluated: bool) -> Option<Vec<NodeIndex>> {
+    /// Makes the position behind `action` the root and keeps what is known of it, of the `legal` moves there alone if they are
+    /// given; the nodes dropped, by old index. None if there is no node to keep: the caller plants a new tree.
+    pub fn keep_child(&mut self, action: u16, root_evaluated: bool, legal: Option<&[u16]>) -> Option<Vec<NodeIndex>> {
         let root = self.tree.node(ROOT);
         let edges = self.tree.edges(root);
         let offset = edges.actions.iter().position(|&a| a == action)?;
@@ -152,8 +172,10 @@ impl<W: World> TreeSearch<W> {
         if self.tree.node(child).num_edges == 0 {
             return None;
         }
-        let (mut new, kept) = self.tree.transplant(child);
-        if root_evaluated {
+        let (mut new, kept) = self.tree.transplant(child, legal);
+        if legal.is_some() {
+            new.root_visits = 1 + new.edges(new.node(ROOT)).visits.iter().sum::<u32>();
+        } else if root_evaluated {
             new.root_visits = visits;
         } else {
             // UCT's root is not evaluated: what its first visit brought does not count any more.
@@ -217,7 +239,8 @@ impl<W: World> Walker<W> {
     #[inline]
     fn simulate(&mut self, tree: &mut Tree, parts: &Parts) {
         let key = fold(self.key, self.simulations);
-        let reached = descend::<W>(tree, parts, &self.root, &mut self.descent, 0, key, &mut self.journal);
+        let start = Start { first: self.first_place(tree, parts), flying: 0, key };
+        let reached = descend::<W>(tree, parts, &self.root, &mut self.descent, start, &mut self.journal);
         let exact = match reached {
             Reached::New => self.land(tree, parts),
             Reached::Exact(node) => Some(node),
@@ -254,7 +277,20 @@ impl<W: World> Walker<W> {
             if let Some(noise) = self.noise.take() {
                 noise.add(tree, self.key, self.simulations);
             }
+            if let (Score::Gumbel { max_num_considered_actions, gumbel_scale, .. }, None) = (parts.score, &self.schedule) {
+                let simulations = self.target.saturating_sub(self.simulations).min(LONGEST_SCHEDULE);
+                let (most, given) = (max_num_considered_actions, self.gumbel.as_deref());
+                let schedule = Schedule::new(tree, self.key, self.simulations, simulations, most, gumbel_scale, given);
+                self.schedule = Some(Arc::new(schedule));
+            }
         }
+    }
+
+    /// The place to follow at the root, if the search has a rule of its own there.
+    #[inline]
+    pub(crate) fn first_place(&mut self, tree: &Tree, parts: &Parts) -> Option<usize> {
+        let (Some(schedule), Score::Gumbel { completed, .. }) = (&self.schedule, &parts.score) else { return None };
+        Some(schedule.choose(completed, tree, self.simulations + self.pending.len() as u64, &mut self.descent.scores))
     }
 
     /// At a new position of a compiled world whose moves have priors: makes its node and edges.

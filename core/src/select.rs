@@ -32,7 +32,8 @@ pub struct Descent<S> {
     pub legal: Vec<u16>,
     /// What was seen on the way, if asked for.
     pub trace: Vec<TraceStep>,
-    scores: Vec<f64>,
+    /// The scores of the last choice.
+    pub scores: Vec<f64>,
 }
 
 impl<S> Descent<S> {
@@ -42,27 +43,41 @@ impl<S> Descent<S> {
     }
 }
 
-/// Walks down once. `flying` leaves of this tree are under way. The tree changes in two ways only, both noted in the journal:
+/// How one descent begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// The place to follow at the root, where that has a rule of its own.
+    pub first: Option<usize>,
+    /// Leaves of this tree that are under way.
+    pub flying: u32,
+    /// The key of the simulation's random numbers.
+    pub key: u64,
+}
+
+/// Walks down once. The tree changes in two ways only, both noted in the journal:
 /// an untried edge may be opened, and a leaf visited for the second time gets its node.
 pub fn descend<W: World>(
     tree: &mut Tree,
     parts: &Parts,
     root: &W::State,
     descent: &mut Descent<W::State>,
-    flying: u32,
-    simulation_key: u64,
+    start: Start,
     journal: &mut Journal,
 ) -> Reached {
-    let mut random = Random::new(simulation_key, Purpose::Select);
+    let mut random = Random::new(start.key, Purpose::Select);
+    let mut first = start.first;
     descent.path.clear();
     descent.trace.clear();
     descent.state.clone_from(root);
     let mut index = ROOT;
-    let mut visits = tree.root_visits + flying;
+    let mut visits = tree.root_visits + start.flying;
     loop {
         let node = *tree.node(index);
         let context = Context { visits, virtual_loss: !parts.has_rewards, all_scores: parts.trace };
-        let place = parts.score.choose(tree, &node, context, &mut descent.scores, &mut random);
+        let place = match first.take() {
+            Some(place) => place,
+            None => parts.score.choose(tree, index, &node, context, &mut descent.scores, &mut random),
+        };
         let fresh = place >= node.opened as usize;
         let mut edge = node.edge(place);
         if parts.trace {

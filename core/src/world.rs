@@ -8,19 +8,36 @@ use crate::random::Random;
 pub trait World: Send + Sync + 'static {
     /// What the engine keeps of a position while it descends.
     type State: Clone + std::fmt::Debug + Send + Sync;
-    /// Whether positions live outside and `step` must be asked for them.
+    /// Whether positions live outside, under slots.
     const EXTERNAL: bool;
+    /// Whether the outside must be asked what a position is before it can be evaluated; a learned model says both at once.
+    const STEPPED: bool = false;
+
+    // Worlds outside are never asked any of these.
 
     /// Plays a legal action.
-    fn play(state: &mut Self::State, action: Action);
+    #[inline]
+    fn play(_state: &mut Self::State, _action: Action) {}
     /// Who moves.
-    fn to_play(state: &Self::State) -> u8;
+    #[inline]
+    fn to_play(_state: &Self::State) -> u8 {
+        0
+    }
     /// The result for player 0, where the game is over below the root of a search.
-    fn outcome(state: &Self::State) -> Option<i8>;
+    #[inline]
+    fn outcome(_state: &Self::State) -> Option<i8> {
+        None
+    }
     /// Legal actions.
-    fn legal_actions(state: &Self::State, actions: &mut Vec<Action>);
+    #[inline]
+    fn legal_actions(_state: &Self::State, actions: &mut Vec<Action>) {
+        actions.clear();
+    }
     /// Random play to the end, or None if `max_depth` moves did not reach it.
-    fn playout(state: &mut Self::State, random: &mut Random, max_depth: u32) -> Option<i8>;
+    #[inline]
+    fn playout(_state: &mut Self::State, _random: &mut Random, _max_depth: u32) -> Option<i8> {
+        None
+    }
 }
 
 /// The world of a compiled game.
@@ -53,26 +70,21 @@ impl<G: Game> World for Compiled<G> {
     }
 }
 
-/// The world outside: the engine knows a position by its slot alone, so none of these is ever asked of it.
+/// A world outside, stepped there: games written in Python. The engine knows a position by its slot alone.
 #[derive(Debug)]
 pub struct External;
 
 impl World for External {
     type State = ();
     const EXTERNAL: bool = true;
+    const STEPPED: bool = true;
+}
 
-    #[inline]
-    fn play(_state: &mut (), _action: Action) {}
-    fn to_play(_state: &()) -> u8 {
-        0
-    }
-    fn outcome(_state: &()) -> Option<i8> {
-        None
-    }
-    fn legal_actions(_state: &(), actions: &mut Vec<Action>) {
-        actions.clear();
-    }
-    fn playout(_state: &mut (), _random: &mut Random, _max_depth: u32) -> Option<i8> {
-        None
-    }
+/// The world of a learned model: positions are hidden states outside, under slots, and nothing is known of any rules.
+#[derive(Debug)]
+pub struct Latent;
+
+impl World for Latent {
+    type State = ();
+    const EXTERNAL: bool = true;
 }

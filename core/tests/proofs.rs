@@ -5,7 +5,7 @@ use ponderosa_core::root;
 use ponderosa_core::tree::{NodeIndex, Shape, Tree, ROOT, UNPROVEN};
 
 fn shape() -> Shape {
-    Shape { max_edges: 4, players: 2, count_in_flight: false, slots: false, rewards: false, returns: false }
+    Shape { max_edges: 4, players: 2, count_in_flight: false, slots: false, rewards: 0, discounts: false, returns: false }
 }
 
 /// Gives `parent` one edge a child; every child is proven `value` for the player who moves there, at the distances given.
@@ -49,7 +49,7 @@ fn the_shortest_of_several_wins() {
         assert_eq!((tree.node(ROOT).proven, tree.node(ROOT).distance), (1, 3));
         let shortest = distances.iter().position(|&distance| distance == 2).expect("there is one");
         for key in 0..20 {
-            assert_eq!(root::choose(&tree, 1.0, key, 3, &[]), shortest);
+            assert_eq!(root::choose(&tree, 1.0, key, 3, &[], None), shortest);
         }
     }
 }
@@ -62,7 +62,7 @@ fn the_longest_of_several_losses() {
     prove(&mut tree, &steps);
     assert_eq!((tree.node(ROOT).proven, tree.node(ROOT).distance), (-1, 6));
     for key in 0..20 {
-        assert_eq!(root::choose(&tree, 1.0, key, 3, &[]), 1);
+        assert_eq!(root::choose(&tree, 1.0, key, 3, &[], None), 1);
     }
 }
 

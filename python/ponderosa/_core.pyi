@@ -130,31 +130,7 @@ _Trace = list[tuple[int, list[tuple[int, list[tuple[int, float]] | None]], list[
 
 @final
 class Forest:
-    def __new__(
-        cls,
-        game: str,
-        *,
-        score: str,
-        exploration: float,
-        fpu: float,
-        fpu_parent: bool,
-        parent_visits: str,
-        leaf: str,
-        playout_policy: str,
-        max_depth: int | None,
-        solve: bool,
-        in_flight: int,
-        forced_depth: int,
-        early_stop: bool,
-        trace: bool,
-        num_players: int,
-        zero_sum: bool,
-        has_rewards: bool,
-        num_actions: int,
-        max_nodes: int | None,
-        max_bytes: int | None,
-        threads: int,
-    ) -> Self: ...
+    def __new__(cls, game: str, parts: dict[str, Any]) -> Self: ...
     def plant(self, state: Any, seed: int, call: int, row: int) -> None: ...
     def plant_external(self, to_play: int, legal: list[int], seed: int, call: int, row: int) -> int: ...
     def reset(self, index: int, state: Any, seed: int, call: int, row: int) -> None: ...
@@ -176,6 +152,32 @@ class Forest:
         legal_offsets: list[int],
         legal_actions: list[int],
     ) -> None: ...
+    def plant_latent(
+        self, to_play: int, legal: list[int], logits: NDArray[np.float32], value: float, seed: int, call: int, row: int
+    ) -> int: ...
+    def reset_latent(
+        self,
+        index: int,
+        to_play: int,
+        legal: list[int],
+        logits: NDArray[np.float32],
+        value: float,
+        seed: int,
+        call: int,
+        row: int,
+    ) -> tuple[int, list[int]]: ...
+    def advance_latent(
+        self, index: int, action: int, to_play: int, legal: list[int], logits: NDArray[np.float32], value: float
+    ) -> tuple[int, list[int]]: ...
+    def gather_latent(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...
+    def apply_latent(
+        self,
+        rewards: NDArray[np.float64],
+        logits: NDArray[np.float32],
+        values: NDArray[np.float64],
+        discounts: NDArray[np.float64] | None,
+    ) -> None: ...
+    def set_gumbel(self, index: int, numbers: list[float] | None) -> None: ...
     def num_waiting(self) -> int: ...
     def waiting(self) -> list[tuple[int, int, int]]: ...
     def waiting_states(self) -> list[Any]: ...

@@ -42,7 +42,7 @@ class Forest:
         self._settings = search.settings(self._info)
         self._core = _core.Forest(
             self._info.name if self._info.compiled else "external",
-            **self._settings.engine(self._info, len(states)),
+            self._settings.engine(self._info, len(states)),
         )
         self._world = None if self._info.compiled else PythonWorld(self._core, self._info, self._settings.forced_depth)
         self._leaves = Leaves(self._core, self._info, self._settings, self._world)

@@ -71,7 +71,7 @@ class Leaves:
         if world is not None:
             states = [world[slot] for slot, _, _ in core.waiting()]
             return Batch(count, info.num_players, info.num_actions, lambda: states)
-        packed = self._packed if self._settings.score == "puct" else None
+        packed = self._packed if self._settings.score.has_priors else None
         return Batch(count, info.num_players, info.num_actions, core.waiting_states, core.waiting_observations, packed)
 
     def _packed(self) -> Packed:

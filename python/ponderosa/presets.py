@@ -11,6 +11,7 @@ from ponderosa.evaluators import Rollout, Uniform
 from ponderosa.evaluators.protocol import check_evaluator
 from ponderosa.game import GameInfo
 from ponderosa.playout import decisive_policy
+from ponderosa.rules import Puct, Ucb1
 from ponderosa.search import Search, Shared
 from ponderosa.settings import Settings
 
@@ -74,8 +75,7 @@ class UCT(Search):
         if python_policy is not None:
             leaf = "outside"
         return Settings(
-            score="ucb1",
-            exploration=self.c_param,
+            score=Ucb1(self.c_param),
             leaf=leaf,
             evaluator=evaluator,
             playout_policy=named,
@@ -147,11 +147,7 @@ class AlphaZero(Search):
             else "outside"
         )
         return Settings(
-            score="puct",
-            exploration=self.c_puct,
-            fpu=self._fpu,
-            fpu_parent=self._fpu_parent,
-            parent_visits=self.parent_visits,
+            score=Puct(self.c_puct, self._fpu, self._fpu_parent, self.parent_visits),
             noise_alpha=self._alpha,
             noise_spread=self._spread,
             noise_epsilon=self.dirichlet_epsilon,

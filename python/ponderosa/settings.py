@@ -9,22 +9,19 @@ from typing import Any
 from ponderosa import _core
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.game import GameInfo
+from ponderosa.rules import Rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The parts of a search. One sentence per field; the engine gets them by name."""
 
-    score: str
-    """The rule that chooses among moves: "ucb1" or "puct"."""
-    exploration: float
-    """Weight of exploration: c_param of UCB1, c_puct of PUCT."""
-    fpu: float = 0.0
-    """PUCT: the value of a move never tried, or with `fpu_parent` what is taken off its parent's."""
-    fpu_parent: bool = False
-    """PUCT: `fpu` is a reduction of the parent's value."""
-    parent_visits: str = "node"
-    """PUCT: what N(s) counts, "node" or "edges"."""
+    score: Rule
+    """The rule that chooses among moves."""
+    gumbel: Any = None
+    """Gumbel numbers, [num_actions] for every tree or [trees, num_actions]; None draws them."""
+    discount: float = 1.0
+    """What a learned model's values are multiplied by, a move later, where the model does not say."""
     noise_alpha: float = 0.0
     """Concentration of the Dirichlet noise for each move, or with `noise_spread` for all together."""
     noise_spread: bool = False
@@ -62,12 +59,12 @@ class Settings:
 
     def set_noise(self, core: _core.Forest, index: int, wanted: bool) -> None:
         """Asks for fresh noise at the root of tree `index`, or for none."""
-        if wanted and self.score != "puct":
+        if wanted and not self.score.takes_noise:
             raise InvalidArgumentError("add_noise=True: this search has no priors that noise could be added to")
         core.set_noise(index, self.noise_alpha, self.noise_spread, self.noise_epsilon if wanted else 0.0)
 
     def engine(self, info: GameInfo, trees: int) -> dict[str, Any]:
-        """The keyword arguments of the engine's forest."""
+        """The parts as the engine reads them."""
         for name in ("minimax_depth", "forced_depth"):
             if getattr(self, name) and not info.is_plain:
                 raise InvalidArgumentError(
@@ -76,11 +73,7 @@ class Settings:
         # A Python policy plays its playouts outside, from the leaf itself.
         outside_depth = 0 if self.python_policy is not None else self.max_depth
         return {
-            "score": self.score,
-            "exploration": self.exploration,
-            "fpu": self.fpu,
-            "fpu_parent": self.fpu_parent,
-            "parent_visits": self.parent_visits,
+            "score": self.score.engine(info.num_actions),
             "leaf": self.leaf if info.compiled else "outside",
             "playout_policy": self.playout_policy,
             "max_depth": outside_depth if self.leaf == "outside" else self.max_depth,
@@ -92,6 +85,7 @@ class Settings:
             "num_players": info.num_players,
             "zero_sum": info.zero_sum,
             "has_rewards": info.has_rewards,
+            "discount": self.discount,
             "num_actions": info.num_actions,
             "max_nodes": self.max_nodes,
             "max_bytes": None if self.max_memory is None else int(min(self.max_memory * 2**20 / trees, 2.0**62)),

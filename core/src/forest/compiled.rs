@@ -49,7 +49,7 @@ impl<G: Game> Forest<Compiled<G>> {
         }
         next.play(action);
         let fresh = self.fresh(&next)?;
-        self.advance_with(index, action, |_, _| (fresh, 0))?;
+        self.advance_with(index, action, None, |_, _| (fresh, 0))?;
         self.tree_mut(index)?.walker.root = next;
         Ok(())
     }

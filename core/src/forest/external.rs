@@ -78,7 +78,7 @@ impl Forest<External> {
             return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
         }
         self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("after action {action} {text}")))?;
-        let released = self.advance_with(index, action, |parts, slots| {
+        let released = self.advance_with(index, action, None, |parts, slots| {
             let slot = slots.take();
             let mut tree = Tree::new(parts.shape());
             let root = tree.add_node(to_play, parts.forced_depth);

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 mod apply;
 mod compiled;
 mod external;
+pub mod latent;
 
 use crate::error::Error;
 use crate::noise::{self, Noise};
@@ -92,6 +93,7 @@ impl<W: World> Forest<W> {
     pub fn allow(&mut self, index: usize, simulations: u64) -> Result<(), Error> {
         let walker = &mut self.tree_mut(index)?.walker;
         walker.begun = walker.simulations;
+        walker.schedule = None;
         walker.target = walker.simulations.saturating_add(simulations);
         Ok(())
     }
@@ -155,6 +157,16 @@ impl<W: World> Forest<W> {
         }
     }
 
+    /// Gives every tree that wants simulations its first since its limit was set: a limit of time, however short, leaves none
+    /// without.
+    pub fn begin(&mut self, stop: Stop<'_>) {
+        self.each_in_parallel(|tree, parts| {
+            if tree.walker.simulations == tree.walker.begun {
+                tree.run(parts, 1, 1, stop);
+            }
+        });
+    }
+
     /// Whether every tree that wants simulations has had one since its limit was set.
     #[must_use]
     pub fn all_begun(&self) -> bool {
@@ -181,7 +193,7 @@ impl<W: World> Forest<W> {
                 }
             }
         });
-        if W::EXTERNAL {
+        if W::STEPPED {
             for (index, tree) in self.trees.iter_mut().enumerate() {
                 let (grown, walker) = tree.parts_mut();
                 let Some(leaf) = walker.pending.last_mut().filter(|leaf| leaf.node.is_none()) else { continue };
@@ -259,6 +271,27 @@ impl<W: World> Forest<W> {
         Ok(())
     }
 
+    /// Gives tree `index` its Gumbel numbers, one for each action; None draws them.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` if there is no such tree, or the numbers are not one for each action, all finite.
+    pub fn set_gumbel(&mut self, index: usize, numbers: Option<Vec<f64>>) -> Result<(), Error> {
+        let actions = self.parts.num_actions;
+        if let Some(numbers) = &numbers {
+            if numbers.len() != actions {
+                return Err(Error::InvalidArgument(format!(
+                    "gumbel has {} numbers: it must have {actions}, one for each action",
+                    numbers.len()
+                )));
+            }
+            if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
+                return Err(Error::InvalidArgument(format!("gumbel has {number}: every number must be finite")));
+            }
+        }
+        self.tree_mut(index)?.walker.gumbel = numbers;
+        Ok(())
+    }
+
     /// Whether a batch is under way.
     #[must_use]
     pub fn has_batch(&self) -> bool {
@@ -283,12 +316,14 @@ impl<W: World> Forest<W> {
         released
     }
 
-    /// Plays `action` at the root of tree `index` and keeps the part of the tree below it. `plant` makes a fresh tree of the
+    /// Plays `action` at the root of tree `index` and keeps the part of the tree below it, of the `legal` moves there alone if
+    /// they are given. `plant` makes a fresh tree of the
     /// position after the move where nothing is known of it yet. The slots released are returned.
     fn advance_with(
         &mut self,
         index: usize,
         action: u16,
+        legal: Option<&[u16]>,
         plant: impl FnOnce(&Parts, &mut Slots) -> (Tree, u32),
     ) -> Result<Vec<u32>, Error> {
         let Self { trees, parts, slots, .. } = self;
@@ -296,7 +331,7 @@ impl<W: World> Forest<W> {
         let search =
             trees.get_mut(index).ok_or_else(|| Error::InvalidArgument(format!("tree {index} does not exist: this forest has {count}")))?;
         let old = search.snapshot();
-        let dropped = search.keep_child(action, parts.evaluates_root());
+        let dropped = search.keep_child(action, parts.evaluates_root(), legal);
         let released: Vec<u32> = if let Some(dropped) = dropped {
             dropped.into_iter().filter_map(|node| old.slot(node)).collect()
         } else {
@@ -304,6 +339,7 @@ impl<W: World> Forest<W> {
             old.indices().filter_map(|node| old.slot(node)).collect()
         };
         search.walker.target = search.walker.simulations;
+        search.walker.schedule = None;
         slots.give_back(&released);
         Ok(released)
     }

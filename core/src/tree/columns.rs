@@ -1,4 +1,5 @@
-//! What only some worlds keep beside each node: a slot, the rewards of the move that led there, the returns of an end.
+//! What only some worlds keep beside each node: a slot, the rewards of the move that led there, the returns of an end; of
+//! learned models the discount too, and the prior of moves that a node with very many does not keep.
 
 use super::{NodeIndex, Shape, Tree};
 
@@ -8,6 +9,8 @@ pub(super) struct Columns {
     slots: Vec<u32>,
     rewards: Vec<f64>,
     returns: Vec<f64>,
+    discounts: Vec<f64>,
+    tails: Vec<f32>,
 }
 
 impl Columns {
@@ -16,25 +19,30 @@ impl Columns {
         if shape.slots {
             self.slots.resize(nodes, u32::MAX);
         }
-        if shape.rewards {
-            self.rewards.resize(nodes * shape.players, 0.0);
+        if shape.rewards > 0 {
+            self.rewards.resize(nodes * shape.rewards, 0.0);
         }
         if shape.returns {
             self.returns.resize(nodes * shape.players, 0.0);
         }
+        if shape.discounts {
+            self.discounts.resize(nodes, 1.0);
+            self.tails.resize(nodes, 0.0);
+        }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.slots.capacity() * 4 + (self.rewards.capacity() + self.returns.capacity()) * 8
+        (self.slots.capacity() + self.tails.capacity()) * 4
+            + (self.rewards.capacity() + self.returns.capacity() + self.discounts.capacity()) * 8
     }
 
     pub(super) fn bytes_per_node(shape: Shape) -> usize {
-        4 * usize::from(shape.slots) + 8 * shape.players * (usize::from(shape.rewards) + usize::from(shape.returns))
+        4 * usize::from(shape.slots) + 8 * (shape.rewards + shape.players * usize::from(shape.returns)) + 12 * usize::from(shape.discounts)
     }
 
     #[inline]
-    fn row(column: &[f64], node: NodeIndex, players: usize) -> &[f64] {
-        column.get(node as usize * players..(node as usize + 1) * players).unwrap_or(&[])
+    fn row(column: &[f64], node: NodeIndex, width: usize) -> &[f64] {
+        column.get(node as usize * width..(node as usize + 1) * width).unwrap_or(&[])
     }
 }
 
@@ -50,17 +58,37 @@ impl Tree {
         self.columns.slots[node as usize] = slot;
     }
 
-    /// The rewards, per player, of the move that led to `node`; empty where there are none.
+    /// The rewards of the move that led to `node`, per player, or of its chooser alone; empty where there are none.
     #[inline]
     #[must_use]
     pub fn rewards(&self, node: NodeIndex) -> &[f64] {
-        Columns::row(&self.columns.rewards, node, self.shape.players)
+        Columns::row(&self.columns.rewards, node, self.shape.rewards)
     }
 
     /// Sets the rewards of a node.
     pub fn set_rewards(&mut self, node: NodeIndex, rewards: &[f64]) {
-        let at = node as usize * self.shape.players;
+        let at = node as usize * self.shape.rewards;
         self.columns.rewards[at..at + rewards.len()].copy_from_slice(rewards);
+    }
+
+    /// What the value of `node` is multiplied by on its way up; 1 where no world says otherwise.
+    #[inline]
+    #[must_use]
+    pub fn discount(&self, node: NodeIndex) -> f64 {
+        self.columns.discounts.get(node as usize).copied().unwrap_or(1.0)
+    }
+
+    /// The prior of the moves that `node` does not keep.
+    #[inline]
+    #[must_use]
+    pub fn tail(&self, node: NodeIndex) -> f64 {
+        self.columns.tails.get(node as usize).map_or(0.0, |&tail| f64::from(tail))
+    }
+
+    /// Sets the discount of a node and the prior of the moves it does not keep.
+    pub fn set_discount(&mut self, node: NodeIndex, discount: f64, tail: f32) {
+        self.columns.discounts[node as usize] = discount;
+        self.columns.tails[node as usize] = tail;
     }
 
     /// The returns, per player, of an end; empty in two-player zero-sum games, whose `raw` says it all.

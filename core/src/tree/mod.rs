@@ -43,8 +43,10 @@ pub struct Shape {
     pub count_in_flight: bool,
     /// Keep a slot per node (external worlds).
     pub slots: bool,
-    /// Keep rewards per node and player.
-    pub rewards: bool,
+    /// Rewards kept per node: one for each player, one alone, or none.
+    pub rewards: usize,
+    /// Keep the discount of each node, and the prior of moves it does not keep (learned models).
+    pub discounts: bool,
     /// Keep the returns of ends per player (all but two-player zero-sum games).
     pub returns: bool,
 }
@@ -61,6 +63,8 @@ pub struct Tree {
     pub root_visits: u32,
     /// Positions in the tree: the root and every opened edge.
     pub positions: u32,
+    /// The lowest and highest Q that was backed up, where the search asks for it; without any, the first is above the second.
+    pub bounds: (f64, f64),
     /// The priors of the root without noise, by action; empty where there is no noise.
     pub clean_priors: Vec<(u16, f32)>,
 }
@@ -72,7 +76,11 @@ pub struct Mark {
     edges: edges::Mark,
     root_visits: u32,
     positions: u32,
+    bounds: (f64, f64),
 }
+
+/// Bounds that nothing has widened yet.
+pub const NO_BOUNDS: (f64, f64) = (f64::INFINITY, f64::NEG_INFINITY);
 
 impl Tree {
     /// An empty tree: the first node added is its root.
@@ -86,6 +94,7 @@ impl Tree {
             columns: Columns::default(),
             root_visits: 0,
             positions: 1,
+            bounds: NO_BOUNDS,
             clean_priors: Vec::new(),
         }
     }
@@ -261,7 +270,13 @@ impl Tree {
     /// Where the tree has grown to.
     #[must_use]
     pub fn mark(&self) -> Mark {
-        Mark { num_nodes: self.num_nodes, edges: self.edges.mark(), root_visits: self.root_visits, positions: self.positions }
+        Mark {
+            num_nodes: self.num_nodes,
+            edges: self.edges.mark(),
+            root_visits: self.root_visits,
+            positions: self.positions,
+            bounds: self.bounds,
+        }
     }
 
     /// Cuts the tree back to `mark`.
@@ -270,6 +285,7 @@ impl Tree {
         self.edges.cut_back(mark.edges);
         self.root_visits = mark.root_visits;
         self.positions = mark.positions;
+        self.bounds = mark.bounds;
         self.columns.fit(self.shape, self.num_nodes());
     }
 }

@@ -3,9 +3,10 @@
 use super::{Node, NodeIndex, Tree, ROOT};
 
 impl Tree {
-    /// A new tree whose root is `node` of this one, with all below it; `kept[old] = new` index, `u32::MAX` where dropped.
+    /// A new tree whose root is `node` of this one, with all below it, of the `legal` moves there alone if they are given;
+    /// `kept[old] = new` index, `u32::MAX` where dropped.
     #[must_use]
-    pub fn transplant(&self, node: NodeIndex) -> (Self, Vec<NodeIndex>) {
+    pub fn transplant(&self, node: NodeIndex, legal: Option<&[u16]>) -> (Self, Vec<NodeIndex>) {
         let mut new = Self::new(self.shape);
         let mut kept = vec![u32::MAX; self.num_nodes()];
         new.copy_node(self, node);
@@ -17,25 +18,45 @@ impl Tree {
             next += 1;
             let header = *self.node(old);
             let old_edges = self.edges(&header);
-            new.add_edges(kept[old as usize], old_edges.actions);
+            let wanted = |place: &usize| old != node || legal.is_none_or(|legal| legal.contains(&old_edges.actions[*place]));
+            let places: Vec<usize> = (0..old_edges.actions.len()).filter(wanted).collect();
+            let actions: Vec<u16> = places.iter().map(|&place| old_edges.actions[place]).collect();
+            new.add_edges(kept[old as usize], &actions);
             let added = *new.node(kept[old as usize]);
-            for (offset, link) in old_edges.links.iter().enumerate() {
-                let edge = added.edge(offset);
-                let mut new_link = *link;
+            for (offset, &place) in places.iter().enumerate() {
+                let mut link = old_edges.links[place];
                 if let Some(child) = link.child() {
                     let index = new.copy_node(self, child);
                     kept[child as usize] = index;
                     queue.push(child);
-                    new_link = new_link.with_child(index);
+                    link = link.with_child(index);
                 }
-                new.set_edge(edge, old_edges.visits[offset], old_edges.sums[offset], new_link);
+                new.set_edge(added.edge(offset), old_edges.visits[place], old_edges.sums[place], link);
+                new.priors_mut(kept[old as usize])[offset] = old_edges.priors[place];
             }
-            new.priors_mut(kept[old as usize]).copy_from_slice(old_edges.priors);
-            let opened = header.opened;
-            new.node_mut(kept[old as usize]).opened = opened;
-            new.positions += u32::from(opened);
+            let opened = places.iter().filter(|&&place| place < header.opened as usize).count();
+            new.node_mut(kept[old as usize]).opened = opened as u16;
+            new.positions += opened as u32;
         }
         (new, kept)
+    }
+
+    /// Gives the root these moves and priors; what is known of those it had already stays.
+    pub fn replace_root_edges(&mut self, actions: &[u16], priors: &[f32]) {
+        let header = *self.node(ROOT);
+        let old = self.edges(&header);
+        let tried = |place: usize| (old.actions[place], old.visits[place], old.sums[place], old.links[place]);
+        let opened: Vec<_> = (0..header.opened as usize).map(tried).collect();
+        let untried = actions.iter().copied().filter(|action| opened.iter().all(|(tried, ..)| tried != action));
+        let order: Vec<u16> = opened.iter().map(|(action, ..)| *action).chain(untried).collect();
+        self.add_edges(ROOT, &order);
+        let added = *self.node(ROOT);
+        for (place, &(_, visits, sum, link)) in opened.iter().enumerate() {
+            self.set_edge(added.edge(place), visits, sum, link);
+        }
+        for (prior, action) in self.priors_mut(ROOT).iter_mut().zip(&order) {
+            *prior = actions.iter().position(|other| other == action).map_or(0.0, |place| priors[place]);
+        }
     }
 
     /// Copies the header and columns of `old` in `from`, without edges.
@@ -46,8 +67,11 @@ impl Tree {
         if let Some(slot) = from.slot(old) {
             self.set_slot(index, slot);
         }
-        if self.shape.rewards {
+        if self.shape.rewards > 0 {
             self.set_rewards(index, from.rewards(old));
+        }
+        if self.shape.discounts {
+            self.set_discount(index, from.discount(old), from.tail(old) as f32);
         }
         if self.shape.returns {
             self.set_returns(index, from.returns(old));

@@ -1,0 +1,125 @@
+//! The parts of a search as Python names them: a dict with a value for every part.
+
+use ponderosa_core::error::Error;
+use ponderosa_core::eval::Leaf;
+use ponderosa_core::game::Game;
+use ponderosa_core::games::{chess, connect_four, othello, tic_tac_toe};
+use ponderosa_core::parts::Parts;
+use ponderosa_core::score::{Completed, Fpu, Normalize, ParentVisits, Score};
+use pyo3::prelude::*;
+
+use crate::errors::OrPython;
+use crate::states::playout_policy;
+
+/// The rule that chooses among moves, a dict that tells its `rule` by name.
+struct Rule(Score);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Rule {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let number = |name: &str| object.get_item(name)?.extract::<f64>();
+        let flag = |name: &str| object.get_item(name)?.extract::<bool>();
+        let text = |name: &str| object.get_item(name)?.extract::<String>();
+        let rule = text("rule")?;
+        Ok(Self(match rule.as_str() {
+            "ucb1" => Score::Ucb1 { c_param: number("c_param")? },
+            "puct" => Score::Puct {
+                c_puct: number("c_puct")?,
+                fpu: if flag("fpu_parent")? { Fpu::Parent(number("fpu")?) } else { Fpu::Constant(number("fpu")?) },
+                parent_visits: match text("parent_visits")?.as_str() {
+                    "node" => ParentVisits::Node,
+                    "edges" => ParentVisits::Edges,
+                    other => return unknown("parent_visits", other, "\"node\" or \"edges\""),
+                },
+            },
+            "muzero" => Score::MuZero {
+                pb_c_base: number("pb_c_base")?,
+                pb_c_init: number("pb_c_init")?,
+                normalize: match object.get_item("normalize")?.extract::<Option<String>>()?.as_deref() {
+                    Some("node") => Normalize::Node,
+                    Some("tree") => Normalize::Tree,
+                    None => Normalize::Not,
+                    Some(other) => return unknown("normalize", other, "\"node\", \"tree\" or None"),
+                },
+            },
+            "gumbel" => Score::Gumbel {
+                completed: Completed {
+                    value_scale: number("value_scale")?,
+                    maxvisit_init: number("maxvisit_init")?,
+                    rescale_values: flag("rescale_values")?,
+                    use_mixed_value: flag("use_mixed_value")?,
+                    num_actions: object.get_item("num_actions")?.extract()?,
+                },
+                max_num_considered_actions: object.get_item("max_num_considered_actions")?.extract()?,
+                gumbel_scale: number("gumbel_scale")?,
+            },
+            other => return unknown("rule", other, "\"ucb1\", \"puct\", \"muzero\" or \"gumbel\""),
+        }))
+    }
+}
+
+fn unknown<T>(name: &str, given: &str, right: &str) -> PyResult<T> {
+    Err(Error::InvalidArgument(format!("{name} {given:?} is unknown: {right}"))).or_python()
+}
+
+/// Every part by its name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct PartsArguments {
+    score: Rule,
+    leaf: String,
+    playout_policy: String,
+    max_depth: Option<u32>,
+    solve: bool,
+    in_flight: u32,
+    forced_depth: u8,
+    early_stop: bool,
+    trace: bool,
+    num_players: usize,
+    zero_sum: bool,
+    has_rewards: bool,
+    discount: f64,
+    num_actions: usize,
+    max_nodes: Option<usize>,
+    max_bytes: Option<usize>,
+    pub threads: usize,
+}
+
+impl PartsArguments {
+    /// The parts for a game: the name of a compiled one, "external" or "latent".
+    pub fn parts(&self, game: &str) -> PyResult<Parts> {
+        let policy = playout_policy(&self.playout_policy)?;
+        let leaf = match self.leaf.as_str() {
+            "playout" => Leaf::Playout { policy, max_depth: self.max_depth },
+            "zero" => Leaf::Zero,
+            "outside" => Leaf::Outside { policy, max_depth: self.max_depth.unwrap_or(0) },
+            other => return unknown("leaf", other, "\"playout\", \"zero\" or \"outside\""),
+        };
+        Ok(Parts {
+            score: self.score.0,
+            leaf,
+            solve: self.solve,
+            in_flight: self.in_flight,
+            forced_depth: self.forced_depth,
+            early_stop: self.early_stop,
+            trace: self.trace,
+            players: self.num_players,
+            zero_sum: self.zero_sum,
+            has_rewards: self.has_rewards,
+            discount: self.discount,
+            num_actions: self.num_actions,
+            max_legal: match game {
+                "tic_tac_toe" => tic_tac_toe::TicTacToe::MAX_LEGAL,
+                "connect_four" => connect_four::ConnectFour::MAX_LEGAL,
+                "othello" => othello::Othello::MAX_LEGAL,
+                "chess" => chess::Chess::MAX_LEGAL,
+                _ => self.num_actions,
+            },
+            external: matches!(game, "external" | "latent"),
+            latent: game == "latent",
+            max_nodes: self.max_nodes.unwrap_or(usize::MAX),
+            max_bytes: self.max_bytes.unwrap_or(usize::MAX),
+        })
+    }
+}

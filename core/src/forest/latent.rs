@@ -1,0 +1,211 @@
+//! Forests of a learned model: positions are hidden states outside, and the model's word on them is checked before it is believed.
+
+use super::{Forest, Row};
+use crate::error::Error;
+use crate::latent::ModelAnswer;
+use crate::policy::{priors, PolicyKind};
+use crate::search::TreeSearch;
+use crate::tree::{Tree, ROOT};
+use crate::world::Latent;
+
+/// Rewards and values above this size are refused, so that no sum of them overflows.
+const LARGEST: f64 = 1e12;
+
+/// The root of a tree, as the model and the caller describe it.
+#[derive(Clone, Copy, Debug)]
+pub struct Root<'a> {
+    /// Who moves.
+    pub to_play: u8,
+    /// The legal actions.
+    pub legal: &'a [u16],
+    /// A logit for every action.
+    pub logits: &'a [f32],
+    /// The value for the player to move.
+    pub value: f64,
+}
+
+impl Forest<Latent> {
+    /// Plants a tree; the slot of its root.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` or `Error::Evaluation` name what is wrong with the root.
+    pub fn plant(&mut self, root: Root<'_>, key: u64) -> Result<u32, Error> {
+        let row = self.trees.len();
+        let own = self.root_priors(root, row)?;
+        let slot = self.slots.take();
+        let tree = self.fresh(root, &own, slot);
+        self.trees.push(TreeSearch::new(tree, (), key));
+        Ok(slot)
+    }
+
+    fn fresh(&self, root: Root<'_>, own: &[f32], slot: u32) -> Tree {
+        let mut tree = Tree::new(self.parts.shape());
+        let node = tree.add_node(root.to_play, 0);
+        tree.add_edges(node, root.legal);
+        tree.priors_mut(node).copy_from_slice(own);
+        tree.node_mut(node).raw = root.value;
+        tree.set_slot(node, slot);
+        tree.root_visits = 1;
+        tree
+    }
+
+    /// The priors of the legal moves of a root, after everything about it has been checked.
+    fn root_priors(&self, root: Root<'_>, row: usize) -> Result<Vec<f32>, Error> {
+        let (players, actions) = (self.parts.players, self.parts.num_actions);
+        let refuse = |text: String| Err(Error::InvalidArgument(format!("row {row}: {text}")));
+        if usize::from(root.to_play) >= players {
+            return refuse(format!("to_play is {}: it must be from 0 to {}", root.to_play, players - 1));
+        }
+        if root.legal.is_empty() {
+            return refuse("legal_actions is empty: at least one action must be legal".into());
+        }
+        if let Some(action) = root.legal.iter().find(|&&action| usize::from(action) >= actions) {
+            return refuse(format!("legal_actions has {action}: actions must be below num_actions = {actions}"));
+        }
+        let mut sorted = root.legal.to_vec();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return refuse(format!("legal_actions has {} twice", pair[0]));
+        }
+        let wrong = |text: String| Error::Evaluation(format!("row {row}: {text}"));
+        if root.logits.len() != actions {
+            return Err(wrong(format!("policy_logits has {} numbers: it must have {actions}", root.logits.len())));
+        }
+        check_number("value", root.value).map_err(wrong)?;
+        let mut own = vec![0.0; root.legal.len()];
+        let logits = root.legal.iter().map(|&action| root.logits[usize::from(action)]);
+        priors(logits, PolicyKind::Logits, &mut own).map_err(wrong)?;
+        Ok(own)
+    }
+
+    /// Puts another root in the place of tree `index`: its slot and the slots released.
+    ///
+    /// # Errors
+    /// As `plant`; `Error::InvalidArgument` if there is no such tree.
+    pub fn reset(&mut self, index: usize, root: Root<'_>, key: u64) -> Result<(u32, Vec<u32>), Error> {
+        let old = self.tree(index)?.snapshot();
+        let own = self.root_priors(root, index)?;
+        let slot = self.slots.take();
+        *self.tree_mut(index)? = TreeSearch::new(self.fresh(root, &own, slot), (), key);
+        let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
+        self.slots.give_back(&released);
+        Ok((slot, released))
+    }
+
+    /// Plays `action` at the root of tree `index`. What is known below the legal moves of the new root stays; its priors and value
+    /// are new: the slot of the new root, and the slots released.
+    ///
+    /// # Errors
+    /// As `plant`; `Error::InvalidAction` if the root has no such move.
+    pub fn advance(&mut self, index: usize, action: u16, root: Root<'_>) -> Result<(u32, Vec<u32>), Error> {
+        let tree = self.tree(index)?.tree();
+        if !tree.edges(tree.node(ROOT)).actions.contains(&action) {
+            return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
+        }
+        let own = self.root_priors(root, index)?;
+        let plain = self.parts.shape();
+        let released = self.advance_with(index, action, Some(root.legal), |_, slots| {
+            let slot = slots.take();
+            let mut tree = Tree::new(plain);
+            let node = tree.add_node(root.to_play, 0);
+            tree.add_edges(node, root.legal);
+            tree.set_slot(node, slot);
+            tree.root_visits = 1;
+            (tree, slot)
+        })?;
+        let (tree, _) = self.tree_mut(index)?.parts_mut();
+        tree.replace_root_edges(root.legal, &own);
+        let node = tree.node_mut(ROOT);
+        (node.raw, node.to_play) = (root.value, root.to_play);
+        Ok((tree.slot(ROOT).unwrap_or(u32::MAX), released))
+    }
+
+    /// Gives the leaves just gathered their slots; the rows that the model is to be asked about, by tree and in the order they
+    /// were gathered.
+    ///
+    /// # Errors
+    /// As `gather`.
+    pub fn gather_leaves(&mut self) -> Result<Vec<Row>, Error> {
+        self.gather()?;
+        for tree in &mut self.trees {
+            for leaf in tree.walker.pending.iter_mut().filter(|leaf| leaf.slot == u32::MAX) {
+                leaf.slot = self.slots.take();
+            }
+        }
+        Ok(self.waiting())
+    }
+
+    /// Takes the model's word on the rows of `gather_leaves`, in their order. A wrong word leaves the forest as it was, batch included.
+    ///
+    /// # Errors
+    /// `Error::Evaluation` names the row and what is wrong.
+    pub fn apply_model(&mut self, answer: ModelAnswer<'_>) -> Result<(), Error> {
+        self.check_model(answer)?;
+        let mut at = 0;
+        let mut shares = Vec::with_capacity(self.trees.len());
+        for tree in &self.trees {
+            let end = at + tree.walker.pending.len();
+            shares.push(answer.rows(at, end, self.parts.num_actions));
+            at = end;
+        }
+        self.each_in_parallel_with(&shares, |tree, parts, answer| {
+            if tree.walker.has_batch() {
+                let (grown, walker) = tree.parts_mut();
+                walker.apply_model(grown, parts, answer);
+            }
+        });
+        Ok(())
+    }
+
+    fn check_model(&self, answer: ModelAnswer<'_>) -> Result<(), Error> {
+        let (rows, actions) = (self.num_waiting(), self.parts.num_actions);
+        let lengths = [
+            ("reward", answer.rewards.len(), rows),
+            ("discount", answer.discounts.map_or(rows, <[f64]>::len), rows),
+            ("policy_logits", answer.logits.len(), rows * actions),
+            ("value", answer.values.len(), rows),
+        ];
+        if let Some((name, given, right)) = lengths.into_iter().find(|(_, given, right)| given != right) {
+            return Err(Error::Evaluation(format!("{name} has {given} numbers: {rows} rows need {right}")));
+        }
+        for row in 0..rows {
+            let wrong = |text: String| Error::Evaluation(format!("row {row}: {text}"));
+            check_number("reward", answer.rewards[row]).map_err(wrong)?;
+            check_number("value", answer.values[row]).map_err(wrong)?;
+            if let Some(discounts) = answer.discounts {
+                let discount = discounts[row];
+                if !(-1.0..=1.0).contains(&discount) {
+                    return Err(wrong(format!("discount is {discount}: it must be from -1 to 1")));
+                }
+                if discount < 0.0 && self.parts.players == 1 {
+                    return Err(wrong(format!("discount is {discount}: a negative one changes the player, and num_players is 1")));
+                }
+            }
+            let logits = &answer.logits[row * actions..(row + 1) * actions];
+            // One pass without a branch per number; the search for the culprit comes only if there is one.
+            let (mut broken, mut most) = (false, f32::NEG_INFINITY);
+            for &logit in logits {
+                broken |= logit.is_nan() | (logit == f32::INFINITY);
+                most = if logit > most { logit } else { most };
+            }
+            if broken {
+                let action = logits.iter().position(|logit| logit.is_nan() || *logit == f32::INFINITY).unwrap_or(0);
+                return Err(wrong(format!("policy_logits has {} for action {action}: it must be finite or -inf", logits[action])));
+            }
+            if most == f32::NEG_INFINITY {
+                return Err(wrong("policy_logits is -inf for every action: at least one must be finite".into()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_number(name: &str, number: f64) -> Result<(), String> {
+    if !number.is_finite() {
+        return Err(format!("{name} is {number}: it must be a finite number"));
+    }
+    if number.abs() > LARGEST {
+        return Err(format!("{name} is {number}: it must be at most {LARGEST:e} in size"));
+    }
+    Ok(())
+}

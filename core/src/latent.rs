@@ -1,0 +1,122 @@
+//! The leaves of a learned model: the model says at once what a position is and what it is worth, so a leaf gets its node when
+//! the answer comes.
+
+use crate::backup;
+use crate::parts::Parts;
+use crate::policy::softmax;
+use crate::score::{Normalize, Score};
+use crate::search::Walker;
+use crate::trace::TraceRow;
+use crate::tree::{NodeIndex, Tree};
+use crate::world::Latent;
+
+/// In action spaces above this size, a node keeps only the moves it can come to need.
+const WIDE: usize = 256;
+/// It keeps so many in any case, so that a tree that is kept from move to move still has a choice.
+const LEAST_KEPT: u64 = 64;
+
+/// What a model says of a batch of leaves, checked; columns of one entry a row.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelAnswer<'a> {
+    /// The reward of the move that led there, for the player who made it.
+    pub rewards: &'a [f64],
+    /// What its value is multiplied by; a negative one changes the player. None: the search's own, and two players alternate.
+    pub discounts: Option<&'a [f64]>,
+    /// A logit for each action of each row.
+    pub logits: &'a [f32],
+    /// The value for the player to move there.
+    pub values: &'a [f64],
+}
+
+impl<'a> ModelAnswer<'a> {
+    /// Rows `from` to `to`.
+    #[must_use]
+    pub fn rows(&self, from: usize, to: usize, num_actions: usize) -> Self {
+        Self {
+            rewards: &self.rewards[from..to],
+            discounts: self.discounts.map(|discounts| &discounts[from..to]),
+            logits: &self.logits[from * num_actions..to * num_actions],
+            values: &self.values[from..to],
+        }
+    }
+}
+
+/// Buffers for the moves of a new node.
+#[derive(Debug, Default)]
+struct Moves {
+    priors: Vec<f32>,
+    actions: Vec<u16>,
+    order: Vec<u16>,
+}
+
+impl Moves {
+    /// The moves a node keeps, lowest action first: those with a prior above 0, in wide spaces the `most` likeliest of them
+    /// (a node that is visited at most that often needs no others). The prior of the rest.
+    fn of(&mut self, logits: &[f32], most: usize) -> f32 {
+        self.priors.resize(logits.len(), 0.0);
+        softmax(logits.iter().copied(), &mut self.priors);
+        self.actions.clear();
+        self.actions.extend((0..logits.len() as u16).filter(|&action| self.priors[usize::from(action)] > 0.0));
+        if logits.len() <= WIDE || self.actions.len() <= most {
+            return 0.0;
+        }
+        self.order.clone_from(&self.actions);
+        let by_logit = |a: &u16, b: &u16| logits[usize::from(*b)].total_cmp(&logits[usize::from(*a)]).then(a.cmp(b));
+        self.order.select_nth_unstable_by(most - 1, by_logit);
+        let mut dropped: Vec<u16> = self.order.split_off(most);
+        dropped.sort_unstable();
+        let tail = dropped.iter().fold(0.0, |sum, &action| sum + f64::from(self.priors[usize::from(action)]));
+        std::mem::swap(&mut self.order, &mut self.actions);
+        self.actions.sort_unstable();
+        tail as f32
+    }
+
+    /// Gives `node` these moves.
+    fn put(&self, tree: &mut Tree, node: NodeIndex) {
+        tree.add_edges(node, &self.actions);
+        for (prior, &action) in tree.priors_mut(node).iter_mut().zip(&self.actions) {
+            *prior = self.priors[usize::from(action)];
+        }
+    }
+}
+
+impl Walker<Latent> {
+    /// Gives each waiting leaf its node, backs its value up, and closes the batch. Nothing here can fail: what comes from
+    /// outside is checked before.
+    pub fn apply_model(&mut self, tree: &mut Tree, parts: &Parts, answer: ModelAnswer<'_>) {
+        let keep_bounds = matches!(parts.score, Score::MuZero { normalize: Normalize::Tree, .. });
+        let mut moves = Moves::default();
+        let mut leaves = std::mem::take(&mut self.pending);
+        for (row, mut leaf) in leaves.drain(..).enumerate() {
+            let Some(last) = leaf.path.last().copied() else { continue };
+            for step in &leaf.path {
+                tree.fly(step.edge, -1);
+            }
+            let other = if parts.players == 2 { 1 - last.chooser } else { last.chooser };
+            let (to_play, discount) = match answer.discounts {
+                Some(discounts) if discounts[row] < 0.0 => (other, -discounts[row]),
+                Some(discounts) => (last.chooser, discounts[row]),
+                None => (other, parts.discount),
+            };
+            let left = self.target.saturating_sub(leaf.simulation + 1).max(LEAST_KEPT);
+            let logits = &answer.logits[row * parts.num_actions..(row + 1) * parts.num_actions];
+            let tail = moves.of(logits, usize::try_from(left).unwrap_or(usize::MAX));
+            let node = tree.add_node(to_play, 0);
+            tree.set_child(last.edge, node);
+            moves.put(tree, node);
+            tree.node_mut(node).raw = answer.values[row];
+            tree.set_slot(node, leaf.slot);
+            tree.set_rewards(node, &answer.rewards[row..=row]);
+            tree.set_discount(node, discount, tail);
+            backup::discounted(tree, &leaf.path, answer.values[row], keep_bounds);
+            if parts.trace {
+                let steps = std::mem::take(&mut leaf.trace);
+                self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: vec![answer.values[row]] });
+            }
+            self.simulations += 1;
+            self.spare.push(leaf);
+        }
+        self.pending = leaves;
+        self.close();
+    }
+}
