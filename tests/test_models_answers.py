@@ -87,6 +87,12 @@ WRONG = {
     "-inf value": (answer(value=with_row(VALUE, 0, -np.inf)), "value of row 0 is -inf"),
     "nan logit": (answer(logits=with_row(LOGITS, (1, 2), np.nan)), "policy_logits of row 1, action 2 is nan"),
     "inf logit": (answer(logits=with_row(LOGITS, (3, 0), np.inf)), "policy_logits of row 3, action 0 is inf"),
+    "a huge logit": (answer(logits=with_row(LOGITS, (3, 0), 1e39)), "row 3, action 0 is 1e\\+39: as float32"),
+    "a huge reward": (
+        answer(reward=np.array([0, 1e300, -1e308, 0])),
+        "reward of row 1 is 1e\\+300: .* at most 1e\\+12",
+    ),
+    "a large value": (answer(value=with_row(VALUE, 2, -1.1e12)), "value of row 2 is -1100000000000.0: .* at most"),
     "a reward per batch": (answer(reward=0.5), "reward is one number for the whole batch.*each row.*\\(4,\\)"),
     "an array of one": (answer(reward=np.zeros(1)), "reward is one number for the whole batch"),
     "a value per batch": (answer(value=np.float32(0)), "value is one number for the whole batch"),
@@ -126,13 +132,15 @@ def test_mistakes_of_the_root_are_named() -> None:
 
 
 def test_large_numbers_and_minus_infinity_are_right() -> None:
-    """Their sum, or the sum of their squares, is not finite; they are."""
-    huge = np.array([1e300, -1e300, 1e308, 0])
-    with np.errstate(over="ignore"):
-        assert check_step(answer(reward=huge), ROWS).rewards.tolist() == huge.tolist()
+    """Where the quick check cannot tell, the slow one does."""
+    large = np.array([1e12, -1e12, 1e12, 0])
+    assert check_step(answer(reward=large), ROWS).rewards.tolist() == large.tolist()
     masked = LOGITS.copy()
     masked[:, 0], masked[:, 1] = -np.inf, np.finfo(np.float32).min
     assert check_step(answer(logits=masked), ROWS).logits.tolist() == masked.tolist()
+    masked = LOGITS.astype(np.float64)
+    masked[:, 2] = -1e300
+    assert check_step(answer(logits=masked), ROWS).logits[:, 2].tolist() == [-np.inf] * ROWS
 
 
 # --- asking -------------------------------------------------------------------------------------------------------

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from ponderosa.errors import EvaluationError
 from ponderosa.models.arrays import number_array
 
+#: The largest value or reward: sums over any number of visits stay far from overflowing.
+LARGEST = 1e12
+
 ROOT = ("hidden_state", "policy_logits", "value")
 STEP = ("hidden_state", "reward", "policy_logits", "value")
 STEP_DISCOUNT = (*STEP, "discount")
@@ -47,7 +50,7 @@ class StepAnswer:
 
 def check_root(answer: Any, rows: int, num_actions: int | None = None) -> RootAnswer:
     """The answer of `initial_inference` to `rows` observations. Without `num_actions`, any number of logits will do."""
-    hidden, logits, value = _parts(answer, "initial_inference", ROOT)
+    hidden, logits, value = root_parts(answer)
     return RootAnswer(hidden, check_logits(logits, rows, num_actions), check_column(value, rows, "value"))
 
 
@@ -57,7 +60,7 @@ def check_step(answer: Any, rows: int, num_actions: int | None = None) -> StepAn
         hidden, reward, logits, value = answer
         discount = None
     else:
-        hidden, reward, logits, value, *rest = _parts(answer, "recurrent_inference", STEP, STEP_DISCOUNT)
+        hidden, reward, logits, value, *rest = step_parts(answer)
         discount = rest[0] if rest else None
     discounts = None if discount is None else check_discounts(discount, rows)
     return StepAnswer(
@@ -76,31 +79,44 @@ def check_logits(given: Any, rows: int, num_actions: int | None) -> NDArray[np.f
     if len(shape) != 2 or shape[0] != rows or shape[1] != (num_actions or shape[1]) or shape[1] == 0:
         wanted = f"({rows}, {'num_actions' if num_actions is None else num_actions})"
         raise EvaluationError(f"policy_logits has shape {shape}: it must be {wanted}")
-    logits = np.ascontiguousarray(array, dtype=np.float32)
+    if array.dtype == np.float32:
+        logits = np.ascontiguousarray(array)
+    else:
+        with np.errstate(over="ignore"):  # of masks such as -1e300, which become -inf
+            logits = np.ascontiguousarray(array, dtype=np.float32)
     # The greatest number tells all: NaN and +inf win against everything. (A sum would warn of masks like -1e38.)
     if not np.maximum.reduce(logits, axis=None) < np.inf:
         row, action = np.argwhere(~(logits < np.inf))[0]
-        found = logits[row, action]
         raise EvaluationError(
-            f"policy_logits of row {row}, action {action} is {found}: a logit must be a finite number or -inf"
+            f"policy_logits of row {row}, action {action} is {array[row, action]}: "
+            "as float32 a logit must be a finite number or -inf"
         )
     return logits
 
 
 def check_column(given: Any, rows: int, name: str) -> NDArray[np.float64]:
-    """One finite number for each row, as contiguous float64 [rows]; given as [rows] or [rows, 1]."""
+    """One number for each row, finite and at most 1e12 in size, as float64 [rows]; given as [rows] or [rows, 1]."""
     array = number_array(given, name)
     if array.shape != (rows,):
         if array.shape != (rows, 1):
             raise EvaluationError(_wrong_column(array.shape, rows, name))
         array = array.reshape(rows)
     column = array.astype(np.float64)
-    # Squares that add up to a finite number are all finite, and they are added in half a microsecond; the search for
-    # the culprit comes only if there may be one. (A plain sum would warn of infinities of both signs.)
-    if not math.isfinite(column.dot(column)) and not np.isfinite(column).all():
-        row = int(np.argwhere(~np.isfinite(column))[0][0])
-        raise EvaluationError(f"{name} of row {row} is {column[row]}: it must be a finite number")
+    # Squares that add up to little enough are each small enough, and finite; the search for the culprit comes only if
+    # there may be one. (`vdot`, unlike `dot` and sums, does not warn of what it meets.)
+    if not np.vdot(column, column) <= LARGEST**2:
+        _find_culprit(column, name)
     return column
+
+
+def _find_culprit(column: NDArray[np.float64], name: str) -> None:
+    for wrong, wanted in (
+        (~np.isfinite(column), "it must be a finite number"),
+        (np.abs(column) > LARGEST, f"it may be at most {LARGEST:.0e} in size"),
+    ):
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise EvaluationError(f"{name} of row {row} is {column[row]}: {wanted}")
 
 
 def check_discounts(given: Any, rows: int) -> NDArray[np.float64]:
@@ -116,6 +132,16 @@ def _wrong_column(shape: tuple[int, ...], rows: int, name: str) -> str:
     if not shape or (math.prod(shape) == 1 and rows > 1):
         return f"{name} is one number for the whole batch: it must be one for each row, of shape ({rows},)"
     return f"{name} has shape {shape}: it must be ({rows},), one number for each row"
+
+
+def root_parts(answer: Any) -> tuple[Any, ...]:
+    """(hidden_state, policy_logits, value), in this order."""
+    return _parts(answer, "initial_inference", ROOT)
+
+
+def step_parts(answer: Any) -> tuple[Any, ...]:
+    """(hidden_state, reward, policy_logits, value), in this order; discount follows if it was given."""
+    return _parts(answer, "recurrent_inference", STEP, STEP_DISCOUNT)
 
 
 def _parts(answer: Any, method: str, *forms: tuple[str, ...]) -> tuple[Any, ...]:

@@ -43,12 +43,12 @@ def number_array(given: Any, name: str) -> NDArray[Any]:
         if given is None:
             raise TypeError("there are none")
         if library_of(given) == "torch":
-            given = given.detach()
-            # NumPy has no bfloat16; nor can it read what lies on a device, is conjugate, or is sparse.
-            array: NDArray[Any] = (given.float() if given.is_floating_point() else given).cpu().numpy()
+            # NumPy has no bfloat16, and reads neither what has gradients nor what lies on a device.
+            narrow = given.is_floating_point() and given.element_size() < 4
+            array: NDArray[Any] = (given.detach().float() if narrow else given.detach()).cpu().numpy()
         else:
             array = np.asarray(given)
-            if library_of(given) == "jax" and array.dtype.kind == "V":  # bfloat16 and its kind
+            if array.dtype.kind == "V" and array.dtype.names is None:  # JAX's bfloat16 and its kind
                 array = array.astype(np.float32)
             elif array.dtype.kind == "O":
                 array = array.astype(np.float64)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 
 class TorchBackend:
-    """Rows in a tensor.
+    """Rows in a tensor without gradients.
 
-    Without gradients, but not in inference mode: what is read goes into the user's code, and a tensor made in inference
-    mode cannot be used there wherever gradients are on.
+    It is not made in inference mode: what is read goes into the user's code, and there a tensor of inference mode
+    cannot be used wherever gradients are on.
     """
 
     def __init__(self, device: Any) -> None:
@@ -32,7 +32,7 @@ class TorchBackend:
 
     def resized(self, rows: Any, capacity: int, dtype: Any) -> Any:
         """Longer or wider."""
-        with torch.inference_mode(False), torch.no_grad():
+        with torch.inference_mode(False):
             grown = torch.empty((capacity, *rows.shape[1:]), dtype=dtype, device=self._device)
             grown[: len(rows)] = rows
             return grown
@@ -43,6 +43,7 @@ class TorchBackend:
 
     def scatter(self, rows: Any, slots: Any, written: Any) -> Any:
         """In place."""
-        with torch.no_grad():
-            rows.index_copy_(0, slots, written if written.dtype == rows.dtype else written.to(rows.dtype))
-        return rows
+        # Cheaper than `no_grad`, and the same here: what has no history gives the pool none.
+        if written.requires_grad:
+            written = written.detach()
+        return rows.index_copy_(0, slots, written if written.dtype == rows.dtype else written.to(rows.dtype))
