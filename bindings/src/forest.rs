@@ -20,6 +20,7 @@ use ponderosa_core::noise::Noise;
 use ponderosa_core::policy::{Policy, PolicyKind};
 use ponderosa_core::probe::minimax::{minimax, Verdict};
 use ponderosa_core::random::tree_key;
+use ponderosa_core::tree::ROOT;
 use ponderosa_core::world::{Compiled, External, Latent};
 use pyo3::prelude::*;
 
@@ -356,6 +357,22 @@ impl Forest {
             values: values.as_slice()?,
         };
         py.detach(|| forest.apply_model(answer)).or_python()
+    }
+
+    /// The slot of the root of tree `index` (positions outside).
+    fn root_slot(&self, index: usize) -> PyResult<u32> {
+        each!(&*self.lock()?, forest => Ok(forest.tree(index).or_python()?.tree().slot(ROOT).unwrap_or(u32::MAX)))
+    }
+
+    /// Whether every tree that wants simulations has had one since its limit was set.
+    fn all_begun(&self) -> PyResult<bool> {
+        Ok(each!(&*self.lock()?, forest => forest.all_begun()))
+    }
+
+    /// Size of the action space.
+    #[getter]
+    fn num_actions(&self) -> PyResult<usize> {
+        Ok(each!(&*self.lock()?, forest => forest.parts.num_actions))
     }
 
     /// Gives tree `index` its Gumbel numbers, one for each action; None draws them.

@@ -27,7 +27,7 @@ from ponderosa.forest import Forest, Tree
 from ponderosa.game import Game
 from ponderosa.node import Node
 from ponderosa.playout import playout
-from ponderosa.presets import UCT, AlphaZero
+from ponderosa.presets import UCT, AlphaZero, Gumbel, MuZero
 from ponderosa.result import SearchResult
 from ponderosa.schedule import Temperature
 
@@ -45,10 +45,12 @@ __all__ = [
     "Game",
     "GameContractError",
     "GameOverError",
+    "Gumbel",
     "InvalidActionError",
     "InvalidArgumentError",
     "InvalidPositionError",
     "MissingExtraError",
+    "MuZero",
     "Node",
     "PonderosaError",
     "SearchResult",

@@ -65,9 +65,19 @@ def flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def optional_flag(value: Any, name: str) -> bool | None:
+    """None, True or False."""
+    return None if value is None else flag(value, name)
+
+
 def temperature(value: Any, name: str = "temperature") -> float:
     """A finite number of at least 0."""
     return number(value, name, least=0.0)
+
+
+def optional_temperature(value: Any, name: str = "temperature") -> float | None:
+    """None, or a finite number of at least 0."""
+    return None if value is None else temperature(value, name)
 
 
 def is_listed(value: Any) -> bool:
@@ -78,13 +88,10 @@ def is_listed(value: Any) -> bool:
 
 
 def per_row(value: Any, rows: int, name: str, check: Callable[[Any, str], Any] | None = None) -> list[Any]:
-    """One value for each of `rows`: the same for all, or a sequence of them."""
+    """One value for each of `rows`: the same for all, or a sequence of them; then `check` is told the name of a row."""
     if is_listed(value):
         if len(value) != rows:
             raise InvalidArgumentError(f"{name} has {len(value)} entries for {rows} states: give one, or one per state")
         values = list(value)
-    else:
-        values = [value] * rows
-    if check is not None:
-        values = [check(entry, f"{name}[{row}]" if rows > 1 else name) for row, entry in enumerate(values)]
-    return values
+        return values if check is None else [check(entry, f"{name}[{row}]") for row, entry in enumerate(values)]
+    return [value if check is None else check(value, name)] * rows

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ponderosa import check
 from ponderosa._core import Chess
 from ponderosa.errors import GameOverError, InvalidActionError, InvalidPositionError
 
@@ -30,6 +31,15 @@ def open_door(state: Any) -> tuple[Any, Answer]:
 def enter(state: Any) -> Any:
     """The state to search."""
     return open_door(state)[0]
+
+
+def check_action(state: Any, action: Any) -> int:
+    """An action of a state: a number, or a `chess.Move` in chess."""
+    if isinstance(state, Chess) and any(
+        base.__name__ == "Move" and base.__module__ == "chess" for base in type(action).__mro__
+    ):
+        return state.parse_action(action.uci())
+    return check.whole_number(action, "action", least=0)
 
 
 def board_of(state: Any) -> chess.Board | None:

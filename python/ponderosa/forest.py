@@ -7,15 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ponderosa import _core
-from ponderosa.check import flag, per_row, positive_number, whole_number
-from ponderosa.door import enter
+from ponderosa.check import optional_flag, per_row, positive_number, whole_number
+from ponderosa.door import check_action, enter
 from ponderosa.errors import InvalidActionError, InvalidArgumentError, UsageError
-from ponderosa.game import describe, game_mistakes, move_text, play, refuse_finished
-from ponderosa.leaves import Leaves, OutOfTime
+from ponderosa.game import game_mistakes, move_text, refuse_finished
+from ponderosa.leaves import OutOfTime
+from ponderosa.model_world import ModelWorld
+from ponderosa.observed import Observed, follow
 from ponderosa.reference.lookahead import minimax
 from ponderosa.result import SearchResult
-from ponderosa.world import PythonWorld
 
 if TYPE_CHECKING:
     from ponderosa.search import Search
@@ -32,39 +32,33 @@ class Forest:
         if len(states) == 0:
             raise InvalidArgumentError("states is empty: give at least one state")
         self._search = search
-        self._info = describe(states[0])
+        info = search.describe(states[0])
         for row, state in enumerate(states[1:], start=1):
-            if describe(state) != self._info:
+            other = search.describe(state)
+            if other != info:
                 raise InvalidArgumentError(
-                    f"states[{row}] is a state of {describe(state).name}, states[0] one of {self._info.name}: "
-                    "all states of a forest must be of one game"
+                    f"states[{row}] is a state of {other.name}, states[0] one of {info.name}: "
+                    f"all states of a forest must be of one game ({_difference(info, other)})"
                 )
-        self._settings = search.settings(self._info)
-        self._core = _core.Forest(
-            self._info.name if self._info.compiled else "external",
-            self._settings.engine(self._info, len(states)),
-        )
-        self._world = None if self._info.compiled else PythonWorld(self._core, self._info, self._settings.forced_depth)
-        self._leaves = Leaves(self._core, self._info, self._settings, self._world)
-        self._keys: list[tuple[int, int, int]] = []
+        for row, state in enumerate(states):
+            refuse_finished(state, f"states[{row}]" if len(states) > 1 else "this state")
+        given = None if seeds is None else per_row(seeds, len(states), "seeds", whole_number)
+        self._settings = search.settings(info)
+        self._world = search.world(info, self._settings, states)
+        self._core = self._world.core
+        self._info = self._world.info
         self._elapsed = [0.0] * len(states)
-        self._states: list[Any] = []
+        self._states = list(states)
         self._busy = False
         #: Simulations each tree had when its root was set, and what the guard says of that root.
         self._begun = [0] * len(states)
         self._guards: list[list[tuple[int, int]] | None] = [None] * len(states)
         call = search.next_call()
-        given = None if seeds is None else per_row(seeds, len(states), "seeds", whole_number)
-        for row, state in enumerate(states):
-            refuse_finished(state, f"states[{row}]" if len(states) > 1 else "this state")
-            key = (search.seed, call, row) if given is None else (given[row], 0, 0)
-            if self._world is None:
-                self._core.plant(state, *key)
-            else:
-                position = self._world.read_root(state)
-                self._world.put_root(self._core.plant_external(position.to_play, position.legal, *key), state)
-            self._keys.append(key)
-            self._states.append(state)
+        self._keys = [(search.seed, call, row) if given is None else (given[row], 0, 0) for row in range(len(states))]
+        self._world.plant(states, self._keys)
+        if self._settings.gumbel is not None:
+            for index in range(len(states)):
+                self._settings.set_gumbel(self._core, index, len(states))
 
     def __len__(self) -> int:
         return len(self._states)
@@ -88,6 +82,8 @@ class Forest:
         """
         if n is None and seconds is None:
             n, seconds = self._search.num_simulations, self._search.time_limit
+        if n is None and self._search.needs_count:
+            n = self._search.num_simulations
         counts = [UNLIMITED] * len(self) if n is None else per_row(n, len(self), "n", whole_number)
         if seconds is not None:
             positive_number(seconds, "seconds")
@@ -95,17 +91,20 @@ class Forest:
             raise InvalidArgumentError(f"progress must be a function of (done, wanted), not {progress!r}")
         if self._busy:
             raise UsageError("this search is already running: an evaluator or another thread must not enter it again")
-        noise = per_row(add_noise, len(self), "add_noise")
+        noise = per_row(add_noise, len(self), "add_noise", optional_flag)
+        if True in noise:
+            self._settings.check_noise()
         self._busy = True
         begun = time.perf_counter()
         try:
             self._core.resume()
             for index, wanted in enumerate(noise):
                 if wanted is not None:
-                    self._settings.set_noise(self._core, index, flag(wanted, "add_noise"))
+                    self._settings.set_noise(self._core, index, wanted, len(self))
             for index, count in enumerate(counts):
                 self._core.allow(index, count)
-            if self._info.compiled and self._settings.leaf != "outside":
+            self._world.reserve(max(counts))
+            if self._world.runs_inside:
                 self._core.run(seconds, progress)
             else:
                 self._drive(None if seconds is None else begun + seconds, progress)
@@ -116,31 +115,22 @@ class Forest:
         return self
 
     def _drive(self, deadline: float | None, progress: Progress | None) -> None:
-        """Gather, step, evaluate, apply, until no tree wants more. A batch that is not finished is taken back."""
-        core = self._core
-        self._leaves.deadline = deadline
+        """Batch after batch, until no tree wants more. A batch that is not finished is taken back."""
+        core, world = self._core, self._world
+        world.deadline = deadline
         try:
             while core.wants_more() and not core.stopped:
-                rows = core.gather()
-                while rows > 0 and self._world is not None:
-                    self._world.step()
-                    rows = core.gather() if core.batch_can_grow() else 0
-                answer = self._leaves.answer()
-                core.apply(answer.policy, answer.values, answer.probabilities)
+                world.batch()
                 if progress is not None:
                     progress(*core.progress())
-                if deadline is not None and time.perf_counter() >= deadline:
+                # A limit of time, however short, leaves no tree without a single simulation.
+                if deadline is not None and time.perf_counter() >= deadline and core.all_begun():
                     break
         except OutOfTime:
-            self._roll_back()
+            world.roll_back()
         except BaseException:
-            self._roll_back()
+            world.roll_back()
             raise
-
-    def _roll_back(self) -> None:
-        released = self._core.roll_back()
-        if self._world is not None:
-            self._world.release(released)
 
     def result(self, index: int = 0, *, temperature: float | None = None) -> SearchResult:
         """What tree `index` has found so far."""
@@ -177,31 +167,36 @@ class Forest:
             self._guards[index] = known
         return known
 
-    def advance(self, index: int, action: int) -> None:
-        """Plays `action` in tree `index` and keeps what is known below it."""
+    def advance(
+        self, index: int, action: int, *, observation: Any = None, legal_actions: Any = None, to_play: int | None = None
+    ) -> None:
+        """Plays `action` in tree `index` and keeps what is known below it.
+
+        A tree that was planted from a bare observation has no state that could say what comes of the action:
+        `observation`, `legal_actions` and `to_play` do. Without an observation the model's own idea of the position
+        stays; without the others all actions are legal, and two players alternate.
+        """
         index = self._index(index)
         if self._busy:
             raise UsageError("this search is running: advance it when it has come back")
         state = self._states[index]
-        action = whole_number(action, "action", least=0)
-        if action not in state.legal_actions():
-            raise InvalidActionError(
-                f"action {action} is not legal at the root; legal are {[int(a) for a in state.legal_actions()]}"
+        action = check_action(state, action)
+        legal = self._world.legal_actions(state)
+        if action not in legal:
+            raise InvalidActionError(f"action {action} is not legal at the root; legal are {[int(a) for a in legal]}")
+        told = not (observation is None and legal_actions is None and to_play is None)
+        if isinstance(self._world, ModelWorld) and isinstance(state, Observed):
+            after: Any = follow(state, self._info.num_players, observation, legal_actions, to_play)
+            self._world.advance_to(index, action, after)
+        elif told:
+            raise InvalidArgumentError(
+                "observation, legal_actions and to_play are for trees of bare observations: this one knows its state"
             )
-        if self._world is None:
-            after = state.play(action)
-            refuse_finished(after)
-            self._core.advance(index, action)
+        elif self._world.knows(state, action):
+            after = self._world.advance(index, state, action)
         else:
-            after = play(state, action, self._info)
-            refuse_finished(after)
-            position = self._world.read_root(after)
-            if self._settings.forced_depth and action not in self._world.read_root(state).legal:
-                self.reset(index, after)
-                return
-            slot, released = self._core.advance_external(index, action, position.to_play, position.legal)
-            self._world.release(released)
-            self._world.put_root(slot, after)
+            self.reset(index, self._world.after(state, action))
+            return
         self._set_root(index, after, int(self._core.view(index).simulations))
 
     def reset(self, index: int, state: Any) -> None:
@@ -210,17 +205,13 @@ class Forest:
         if self._busy:
             raise UsageError("this search is running: reset it when it has come back")
         state = enter(state)
-        if describe(state) != self._info:
+        if self._search.describe(state) != self._search.describe(self._states[index]):
             raise InvalidArgumentError(f"state is one of another game than this forest's ({self._info.name})")
         refuse_finished(state)
         key = (self._search.seed, self._search.next_call(), index)
-        if self._world is None:
-            self._core.reset(index, state, *key)
-        else:
-            position = self._world.read_root(state)
-            slot, released = self._core.reset_external(index, position.to_play, position.legal, *key)
-            self._world.release(released)
-            self._world.put_root(slot, state)
+        self._world.reset(index, state, key)
+        if self._settings.gumbel is not None:
+            self._settings.set_gumbel(self._core, index, len(self))
         self._keys[index] = key
         self._set_root(index, state, 0)
 
@@ -282,9 +273,11 @@ class Tree:
         """What has been found so far."""
         return self._forest.result(0, temperature=temperature)
 
-    def advance(self, action: int) -> None:
-        """Plays `action` and keeps what is known below it."""
-        self._forest.advance(0, action)
+    def advance(
+        self, action: int, *, observation: Any = None, legal_actions: Any = None, to_play: int | None = None
+    ) -> None:
+        """Plays `action` and keeps what is known below it; see `Forest.advance` for trees of bare observations."""
+        self._forest.advance(0, action, observation=observation, legal_actions=legal_actions, to_play=to_play)
 
     def reset(self, state: Any) -> None:
         """Starts again from `state`."""
@@ -301,3 +294,10 @@ class Tree:
     def __repr__(self) -> str:
         result = self.result()
         return f"<Tree: {result.simulations} simulations, best {move_text(self.state, result.action)}>"
+
+
+def _difference(one: Any, other: Any) -> str:
+    """What tells two games apart that may have one name."""
+    fields = ("name", "num_actions", "num_players", "zero_sum", "has_rewards")
+    told = [name for name in fields if getattr(one, name) != getattr(other, name)]
+    return ", ".join(f"{name} {getattr(one, name)} and {getattr(other, name)}" for name in told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +17,21 @@ from ponderosa.game import GameInfo, check_returns, game_mistakes, numbers
 from ponderosa.playout import checked_policy
 from ponderosa.reference.playout import simulate_leaves
 from ponderosa.settings import Settings
-from ponderosa.world import PythonWorld
 
 #: Moves of a playout between two looks at the clock.
 MOVES_PER_CHECK = 256
 
 
+class Table(Protocol):
+    """States by slot."""
+
+    def __getitem__(self, slot: int) -> Any: ...
+
+
 class Leaves:
     """Evaluates what a forest has gathered."""
 
-    def __init__(self, core: _core.Forest, info: GameInfo, settings: Settings, world: PythonWorld | None) -> None:
+    def __init__(self, core: _core.Forest, info: GameInfo, settings: Settings, world: Table | None) -> None:
         self._core = core
         self._info = info
         self._settings = settings

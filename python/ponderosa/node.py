@@ -147,7 +147,9 @@ class Node(ReadOnly):
         """The reward of the move that led here, for the player who made it; 0 in games without rewards."""
         if self._header is None or self.parent is None or not self._header[9]:
             return 0.0
-        return float(self._header[9][self.parent.to_play])
+        rewards = self._header[9]
+        # A learned model pays the player who made the move alone.
+        return float(rewards[self.parent.to_play] if len(rewards) > 1 else rewards[0])
 
     @property
     def slot(self) -> int | None:

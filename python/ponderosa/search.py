@@ -14,9 +14,11 @@ from ponderosa import check
 from ponderosa.door import enter, open_door
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.forest import UNLIMITED, Forest, Progress, Tree
-from ponderosa.game import GameInfo
+from ponderosa.game import GameInfo, describe
+from ponderosa.game_worlds import CompiledWorld, PythonWorld
 from ponderosa.result import SearchResult
 from ponderosa.settings import Settings
+from ponderosa.world import World
 
 
 class Shared(TypedDict, total=False):
@@ -39,6 +41,10 @@ class Search(ABC):
     default_simulations: ClassVar[int]
     #: The temperature of `search` and `get_policy` where none is given.
     default_temperature: ClassVar[float]
+    #: Whether these two add noise where nothing is said.
+    default_noise: ClassVar[bool | None] = False
+    #: Whether the search must know its number of simulations, so that a limit of time alone does not lift it.
+    needs_count: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -54,7 +60,7 @@ class Search(ABC):
         early_stop: bool = False,
         trace: bool = False,
     ) -> None:
-        if num_simulations is None and time_limit is None:
+        if num_simulations is None and (time_limit is None or self.needs_count):
             num_simulations = self.default_simulations
         if check.is_listed(num_simulations):
             rows: Any = num_simulations
@@ -76,6 +82,23 @@ class Search(ABC):
     @abstractmethod
     def settings(self, info: GameInfo) -> Settings:
         """The parts of this search for a game."""
+
+    @property
+    def limit(self) -> str:
+        """What ends a search, as it was given."""
+        if self.time_limit is None:
+            return f"num_simulations={self.num_simulations}"
+        return f"time_limit={self.time_limit}"
+
+    def describe(self, state: Any) -> GameInfo:
+        """What game a state belongs to."""
+        return describe(state)
+
+    def world(self, info: GameInfo, settings: Settings, states: Sequence[Any]) -> World:
+        """Where the positions of a forest of `states` live."""
+        if info.compiled:
+            return CompiledWorld(info, settings, len(states))
+        return PythonWorld(info, settings, len(states))
 
     def shared(self) -> dict[str, Any]:
         """The settings that all searches share."""
@@ -142,12 +165,12 @@ class Search(ABC):
         results = [forest.result(row, temperature=temperatures[row]) for row in range(len(states))]
         return results if many else results[0]
 
-    def search(self, state: Any, temperature: float | None = None, add_noise: bool = False) -> Any:
+    def search(self, state: Any, temperature: float | None = None, add_noise: bool | None = None) -> Any:
         """The action to play (seed 0's `search`): an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`."""
         return self.get_policy(state, temperature, add_noise)[0]
 
     def get_policy(
-        self, state: Any, temperature: float | None = None, add_noise: bool = False
+        self, state: Any, temperature: float | None = None, add_noise: bool | None = None
     ) -> tuple[Any, NDArray[np.float64]]:
         """The action to play and the share of visits of each action, whatever the temperature (seed 0's `get_policy`).
 
@@ -155,7 +178,8 @@ class Search(ABC):
         """
         tau = self.default_temperature if temperature is None else temperature
         state, answer = open_door(state)
-        [result] = self.run([state], temperature=tau, add_noise=add_noise)
+        noise = self.default_noise if add_noise is None else add_noise
+        [result] = Search.run(self, [state], temperature=tau, add_noise=noise)
         return answer(result.action), result.policy
 
     def tree(self, state: Any, *, seeds: int | None = None) -> Tree:

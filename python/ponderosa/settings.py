@@ -57,11 +57,28 @@ class Settings:
     max_memory: float | None = None
     """Most MiB all trees of one forest may hold."""
 
-    def set_noise(self, core: _core.Forest, index: int, wanted: bool) -> None:
-        """Asks for fresh noise at the root of tree `index`, or for none."""
-        if wanted and not self.score.takes_noise:
+    def check_noise(self) -> None:
+        """Refuses to add noise where there is nothing it could be added to."""
+        if not self.score.has_priors:
             raise InvalidArgumentError("add_noise=True: this search has no priors that noise could be added to")
-        core.set_noise(index, self.noise_alpha, self.noise_spread, self.noise_epsilon if wanted else 0.0)
+
+    def set_noise(self, core: _core.Forest, index: int, wanted: bool, trees: int) -> None:
+        """Asks for fresh noise at the root of tree `index` of `trees`, or for none."""
+        if self.score.takes_noise:
+            core.set_noise(index, self.noise_alpha, self.noise_spread, self.noise_epsilon if wanted else 0.0)
+        elif self.score.has_priors:
+            self.set_gumbel(core, index, trees, wanted)
+
+    def set_gumbel(self, core: _core.Forest, index: int, trees: int, wanted: bool = True) -> None:
+        """Gives tree `index` of `trees` its Gumbel numbers, if there are given ones; unwanted, they are all 0."""
+        if not wanted:
+            core.set_gumbel(index, [0.0] * core.num_actions)
+        elif self.gumbel is None:
+            core.set_gumbel(index, None)
+        else:
+            if self.gumbel.ndim == 2 and len(self.gumbel) != trees:
+                raise InvalidArgumentError(f"gumbel has {len(self.gumbel)} rows for {trees} states: give one each")
+            core.set_gumbel(index, (self.gumbel if self.gumbel.ndim == 1 else self.gumbel[index]).tolist())
 
     def engine(self, info: GameInfo, trees: int) -> dict[str, Any]:
         """The parts as the engine reads them."""

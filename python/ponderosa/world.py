@@ -1,77 +1,71 @@
-"""Positions of games written in Python: they stay in a table here, under slots that the engine gives out.
-
-`table[slot] = play(table[parent], action)` happens once per simulation, at the leaf; only numbers cross to the engine.
-"""
+"""Where the positions of a forest live: in the engine (compiled games), in a table (games in Python), or in a model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from ponderosa import _core
-from ponderosa.game import GameInfo, Position, game_mistakes, play, read_position
-from ponderosa.reference.lookahead import forced_actions
+from ponderosa.game import GameInfo, play, refuse_finished
+from ponderosa.settings import Settings
+
+#: The seed, call number and row that a tree's random numbers come from.
+Key = tuple[int, int, int]
 
 
-class PythonWorld:
-    """The slot table of one forest."""
+class World(ABC):
+    """The positions of one forest, and how a batch of its leaves is dealt with."""
 
-    def __init__(self, core: _core.Forest, info: GameInfo, forced_depth: int) -> None:
-        self._core = core
-        self._info = info
-        self._forced_depth = forced_depth
-        self._states: dict[int, Any] = {}
-        self._forced_left: dict[int, int] = {}
+    def __init__(self, core: _core.Forest, info: GameInfo, settings: Settings) -> None:
+        self.core = core
+        self.info = info
+        self.settings = settings
+        #: When to stop, by the clock of `time.perf_counter`.
+        self.deadline: float | None = None
 
-    def __getitem__(self, slot: int) -> Any:
-        return self._states[slot]
+    @property
+    def runs_inside(self) -> bool:
+        """Whether whole simulations run inside the engine, without any batch."""
+        return False
 
-    def __len__(self) -> int:
-        return len(self._states)
+    @abstractmethod
+    def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
+        """A tree for each state."""
 
-    def read_root(self, state: Any) -> Position:
-        """What the engine needs to know to plant a tree at `state`."""
-        return self._narrow(state, read_position(state, self._info), self._forced_depth)
+    @abstractmethod
+    def reset(self, index: int, state: Any, key: Key) -> None:
+        """Another state in the place of tree `index`."""
 
-    def put_root(self, slot: int, state: Any) -> None:
-        """Keeps the state of a root."""
-        self._states[slot] = state
-        if self._forced_depth:
-            self._forced_left[slot] = self._forced_depth
+    @abstractmethod
+    def advance(self, index: int, before: Any, action: int) -> Any:
+        """Plays a legal action at the root of tree `index`, which is the state `before`; the state after it."""
 
-    def release(self, slots: Iterable[int]) -> None:
-        """Forgets states the engine no longer has."""
-        for slot in slots:
-            self._states.pop(slot, None)
-            self._forced_left.pop(slot, None)
+    @abstractmethod
+    def batch(self) -> None:
+        """Gathers leaves, has them evaluated, and backs their values up."""
 
-    def step(self) -> None:
-        """Plays the moves of all rows the engine has gathered and tells it what came of them."""
-        to_play: list[int] = []
-        terminal: list[bool] = []
-        returns: list[float] = []
-        rewards: list[float] = []
-        offsets = [0]
-        legal: list[int] = []
-        for slot, parent, action in self._core.stepping():
-            state = play(self._states[parent], action, self._info)
-            position = read_position(state, self._info)
-            self._states[slot] = state
-            if self._forced_depth:
-                left = max(self._forced_left[parent] - 1, 0)
-                position = self._narrow(state, position, left)
-                self._forced_left[slot] = left
-            to_play.append(position.to_play)
-            terminal.append(position.terminal)
-            returns.extend(position.returns)
-            rewards.extend(position.rewards)
-            legal.extend(position.legal)
-            offsets.append(len(legal))
-        self._core.step(to_play, terminal, returns, rewards, offsets, legal)
+    def legal_actions(self, state: Any) -> Sequence[int]:
+        """Legal actions at a root."""
+        legal: Sequence[int] = state.legal_actions()
+        return legal
 
-    def _narrow(self, state: Any, position: Position, forced_left: int) -> Position:
-        if forced_left == 0 or position.terminal or not position.legal:
-            return position
-        with game_mistakes(self._info, "when forced moves were looked for"):
-            legal = forced_actions(state, position.legal)
-        return Position(position.to_play, False, position.returns, position.rewards, legal)
+    def reserve(self, simulations: int) -> None:  # noqa: B027 (only a model's hidden states lie in one piece)
+        """Room for so many more positions in every tree."""
+
+    def knows(self, before: Any, action: int) -> bool:
+        """Whether a legal action is among those the search looks at."""
+        return True
+
+    def release(self, slots: Sequence[int]) -> None:  # noqa: B027 (only worlds outside have slots)
+        """Forgets positions that the engine no longer has."""
+
+    def roll_back(self) -> None:
+        """Takes back the batch under way."""
+        self.release(self.core.roll_back())
+
+    def after(self, before: Any, action: int) -> Any:
+        """The state after a legal action; a finished one is refused, because there is nothing to search."""
+        state = before.play(action) if self.info.compiled else play(before, action, self.info)
+        refuse_finished(state)
+        return state

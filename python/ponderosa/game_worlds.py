@@ -1,0 +1,151 @@
+"""The worlds of games: compiled ones, whose states the engine holds, and those written in Python.
+
+States of a Python game stay in a table here, under slots that the engine gives out: `table[slot] = play(table[parent],
+action)` happens once per simulation, at the leaf; only numbers cross to the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ponderosa import _core
+from ponderosa.game import GameInfo, Position, game_mistakes, play, read_position
+from ponderosa.leaves import Leaves
+from ponderosa.reference.lookahead import forced_actions
+from ponderosa.settings import Settings
+from ponderosa.world import Key, World
+
+
+class CompiledWorld(World):
+    """A compiled game."""
+
+    def __init__(self, info: GameInfo, settings: Settings, trees: int) -> None:
+        super().__init__(_core.Forest(info.name, settings.engine(info, trees)), info, settings)
+        self._leaves = Leaves(self.core, info, settings, None)
+
+    @property
+    def runs_inside(self) -> bool:
+        """Unless something in Python has a say."""
+        return self.settings.leaf != "outside"
+
+    def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
+        """A tree for each state."""
+        for state, key in zip(states, keys, strict=True):
+            self.core.plant(state, *key)
+
+    def reset(self, index: int, state: Any, key: Key) -> None:
+        """Another state in the place of tree `index`."""
+        self.core.reset(index, state, *key)
+
+    def advance(self, index: int, before: Any, action: int) -> Any:
+        """Plays a legal action at the root of tree `index`."""
+        state = self.after(before, action)
+        self.core.advance(index, action)
+        return state
+
+    def batch(self) -> None:
+        """Leaves are stepped inside; the evaluator says what they are worth."""
+        self.core.gather()
+        self._leaves.deadline = self.deadline
+        answer = self._leaves.answer()
+        self.core.apply(answer.policy, answer.values, answer.probabilities)
+
+
+class PythonWorld(World):
+    """A game written in Python, and the table of its states."""
+
+    def __init__(self, info: GameInfo, settings: Settings, trees: int) -> None:
+        super().__init__(_core.Forest("external", settings.engine(info, trees)), info, settings)
+        self._forced_depth = settings.forced_depth
+        self._states: dict[int, Any] = {}
+        self._forced_left: dict[int, int] = {}
+        self._leaves = Leaves(self.core, info, settings, self)
+
+    def __getitem__(self, slot: int) -> Any:
+        return self._states[slot]
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
+        """A tree for each state."""
+        for state, key in zip(states, keys, strict=True):
+            position = self._read_root(state)
+            self._put_root(self.core.plant_external(position.to_play, position.legal, *key), state)
+
+    def reset(self, index: int, state: Any, key: Key) -> None:
+        """Another state in the place of tree `index`."""
+        position = self._read_root(state)
+        slot, released = self.core.reset_external(index, position.to_play, position.legal, *key)
+        self.release(released)
+        self._put_root(slot, state)
+
+    def advance(self, index: int, before: Any, action: int) -> Any:
+        """Plays a legal action at the root of tree `index`."""
+        state = self.after(before, action)
+        position = self._read_root(state)
+        slot, released = self.core.advance_external(index, action, position.to_play, position.legal)
+        self.release(released)
+        self._put_root(slot, state)
+        return state
+
+    def knows(self, before: Any, action: int) -> bool:
+        """Whether a legal action is among those the search looks at: it may have forced ones alone."""
+        return not self._forced_depth or action in self._read_root(before).legal
+
+    def release(self, slots: Sequence[int]) -> None:
+        """Forgets states the engine no longer has."""
+        for slot in slots:
+            self._states.pop(slot, None)
+            self._forced_left.pop(slot, None)
+
+    def batch(self) -> None:
+        """Leaves are stepped one by one, because only the game knows whether it is over there; then evaluated."""
+        core = self.core
+        rows = core.gather()
+        while rows > 0:
+            self._step()
+            rows = core.gather() if core.batch_can_grow() else 0
+        self._leaves.deadline = self.deadline
+        answer = self._leaves.answer()
+        core.apply(answer.policy, answer.values, answer.probabilities)
+
+    def _read_root(self, state: Any) -> Position:
+        return self._narrow(state, read_position(state, self.info), self._forced_depth)
+
+    def _put_root(self, slot: int, state: Any) -> None:
+        self._states[slot] = state
+        if self._forced_depth:
+            self._forced_left[slot] = self._forced_depth
+
+    def _step(self) -> None:
+        """Plays the moves of all rows the engine has gathered and tells it what came of them."""
+        to_play: list[int] = []
+        terminal: list[bool] = []
+        returns: list[float] = []
+        rewards: list[float] = []
+        offsets = [0]
+        legal: list[int] = []
+        for slot, parent, action in self.core.stepping():
+            state = play(self._states[parent], action, self.info)
+            position = read_position(state, self.info)
+            self._states[slot] = state
+            if self._forced_depth:
+                left = max(self._forced_left[parent] - 1, 0)
+                position = self._narrow(state, position, left)
+                self._forced_left[slot] = left
+            to_play.append(position.to_play)
+            terminal.append(position.terminal)
+            returns.extend(position.returns)
+            rewards.extend(position.rewards)
+            legal.extend(position.legal)
+            offsets.append(len(legal))
+        self.core.step(to_play, terminal, returns, rewards, offsets, legal)
+
+    def _narrow(self, state: Any, position: Position, forced_left: int) -> Position:
+        if forced_left == 0 or position.terminal or not position.legal:
+            return position
+        with game_mistakes(self.info, "when forced moves were looked for"):
+            legal = forced_actions(state, position.legal)
+        return Position(position.to_play, False, position.returns, position.rewards, legal)

@@ -1,0 +1,163 @@
+"""What searches offer that can plan in a learned model: roots that are states, or bare observations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ponderosa import check
+from ponderosa.errors import InvalidArgumentError
+from ponderosa.forest import Forest, Progress, Tree
+from ponderosa.game import GameInfo, describe
+from ponderosa.model_world import ModelWorld
+from ponderosa.models import check_model
+from ponderosa.observed import Observed, observed
+from ponderosa.search import Search, Shared
+from ponderosa.settings import Settings
+from ponderosa.world import World
+
+
+class ModelSearch(Search):
+    """A search whose world may be a learned model."""
+
+    def __init__(
+        self,
+        num_simulations: int | Sequence[int] | None,
+        *,
+        model: Any,
+        discount: float,
+        num_players: int,
+        **shared: Unpack[Shared],
+    ) -> None:
+        super().__init__(num_simulations, **shared)
+        if model is not None:
+            check_model(model)
+        self.model = model
+        self.discount = check.number(discount, "discount", least=0.0, most=1.0)
+        self.num_players = check.whole_number(num_players, "num_players", least=1, most=2)
+
+    def describe(self, state: Any) -> GameInfo:
+        """What a root belongs to: a game that says how many players it has, or what the settings say."""
+        if isinstance(state, Observed):
+            if self.model is None:
+                raise InvalidArgumentError("observation= needs a model: an evaluator wants the state of a game")
+            return GameInfo("the model", False, 0, self.num_players, False, True)
+        info = describe(state)
+        if self.model is None:
+            return info
+        if info.num_players > 2:
+            raise InvalidArgumentError(f"{info.name} has {info.num_players} players: models are for one or two")
+        if self.num_players not in (1, info.num_players):
+            raise InvalidArgumentError(f"num_players is {self.num_players}, but {info.name} has {info.num_players}")
+        return GameInfo(info.name, False, info.num_actions, info.num_players, False, True)
+
+    def world(self, info: GameInfo, settings: Settings, states: Sequence[Any]) -> World:
+        """The model's hidden states, or the states of a game."""
+        if self.model is None:
+            return super().world(info, settings, states)
+        return ModelWorld(self.model, info, settings, states)
+
+    def run(
+        self,
+        state: Any = None,
+        *,
+        observation: Any = None,
+        legal_actions: Any = None,
+        to_play: Any = None,
+        temperature: Any = None,
+        add_noise: Any = None,
+        seeds: Any = None,
+        progress: Progress | None = None,
+    ) -> Any:
+        """Searches a state or a list of them, or `observation`: one, or a list of them.
+
+        An observation comes without the axis of the batch, as `initial_inference` takes its rows. `legal_actions` (the
+        actions, or a mask; all where it is not given) and `to_play` (0) are known at the root alone: one for each
+        observation. The rest is as in every search.
+        """
+        roots = self._roots(state, observation, legal_actions, to_play)
+        return super().run(roots, temperature=temperature, add_noise=add_noise, seeds=seeds, progress=progress)
+
+    def search(
+        self,
+        state: Any = None,
+        temperature: float | None = None,
+        add_noise: bool | None = None,
+        *,
+        observation: Any = None,
+        legal_actions: Any = None,
+        to_play: Any = None,
+    ) -> Any:
+        """The action to play; a root is given as in `run`."""
+        root = self._roots(state, observation, legal_actions, to_play)
+        return super().search(root, temperature, add_noise)
+
+    def get_policy(
+        self,
+        state: Any = None,
+        temperature: float | None = None,
+        add_noise: bool | None = None,
+        *,
+        observation: Any = None,
+        legal_actions: Any = None,
+        to_play: Any = None,
+    ) -> tuple[Any, NDArray[np.float64]]:
+        """The action to play and the policy, whatever the temperature; a root is given as in `run`."""
+        root = self._roots(state, observation, legal_actions, to_play)
+        return super().get_policy(root, temperature, add_noise)
+
+    def tree(
+        self,
+        state: Any = None,
+        *,
+        observation: Any = None,
+        legal_actions: Any = None,
+        to_play: Any = None,
+        seeds: int | None = None,
+    ) -> Tree:
+        """A tree to be grown step by step; its root is given as in `run`."""
+        return super().tree(self._roots(state, observation, legal_actions, to_play), seeds=seeds)
+
+    def forest(
+        self,
+        states: Any = None,
+        *,
+        observation: Any = None,
+        legal_actions: Any = None,
+        to_play: Any = None,
+        seeds: int | Sequence[int] | None = None,
+    ) -> Forest:
+        """Many trees, grown together; their roots are given as in `run`."""
+        return super().forest(self._roots(states, observation, legal_actions, to_play), seeds=seeds)
+
+    def _roots(self, state: Any, observation: Any, legal_actions: Any, to_play: Any) -> Any:
+        """The state or states to search."""
+        if (state is None) == (observation is None):
+            raise InvalidArgumentError("give a state, or observation=, and not both")
+        if observation is None:
+            if not (legal_actions is None and to_play is None):
+                raise InvalidArgumentError("legal_actions and to_play come with observation=: a state says them itself")
+            return state
+        if not _are_many(observation, legal_actions, to_play):
+            return observed(observation, legal_actions, to_play, "observation", self.num_players)
+        rows = len(observation)
+        masks = [None] * rows if legal_actions is None else list(legal_actions)
+        if len(masks) != rows:
+            raise InvalidArgumentError(f"legal_actions has {len(masks)} entries for {rows} observations: give one each")
+        turns = check.per_row(to_play, rows, "to_play")
+        return [
+            observed(each, masks[row], turns[row], f"observation[{row}]", self.num_players)
+            for row, each in enumerate(observation)
+        ]
+
+
+def _are_many(observation: Any, legal_actions: Any, to_play: Any) -> bool:
+    """Whether there are several observations: a list of arrays, or an array with a list of the others beside it."""
+    if isinstance(observation, (list, tuple)):
+        return len(observation) == 0 or np.ndim(observation[0]) > 0
+    if check.is_listed(to_play):
+        return True
+    return check.is_listed(legal_actions) and len(legal_actions) > 0 and np.ndim(legal_actions[0]) > 0

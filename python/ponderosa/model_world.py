@@ -1,0 +1,109 @@
+"""The world of a learned model: hidden states stay with the model, under slots; only numbers cross to the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ponderosa import _core
+from ponderosa.errors import InvalidArgumentError
+from ponderosa.game import GameInfo
+from ponderosa.models.inference import Inference
+from ponderosa.models.pool import HiddenPool
+from ponderosa.observed import Observed, root_of, stack
+from ponderosa.settings import Settings
+from ponderosa.world import Key, World
+
+#: Slots for each tree to begin with; the pool doubles when it is full.
+SLOTS_PER_TREE = 64
+#: More actions than the engine can number.
+MOST_ACTIONS = 65535
+
+
+class ModelWorld(World):
+    """The hidden states of one forest."""
+
+    def __init__(self, model: Any, info: GameInfo, settings: Settings, states: Sequence[Any]) -> None:
+        # How many actions there are, the model says.
+        roots = [root_of(state) for state in states]
+        self._inference = Inference(model, info.num_actions or None)
+        self._first = self._inference.initial(stack(roots))
+        num_actions = self._first.logits.shape[1]
+        if num_actions > MOST_ACTIONS:
+            raise InvalidArgumentError(f"the model has {num_actions} actions: at most {MOST_ACTIONS} are possible")
+        info = GameInfo(info.name, False, num_actions, info.num_players, False, True)
+        self._pool = HiddenPool(capacity=max(SLOTS_PER_TREE * len(roots), 1))
+        super().__init__(_core.Forest("latent", settings.engine(info, len(roots))), info, settings)
+
+    def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
+        """A tree for each root; the model was asked about all of them at once."""
+        first = self._first
+        slots = [
+            self.core.plant_latent(
+                root.to_play, root.legal(self.info.num_actions), first.logits[row], float(first.values[row]), *key
+            )
+            for row, (root, key) in enumerate(zip(map(root_of, states), keys, strict=True))
+        ]
+        self._pool.scatter(np.array(slots, dtype=np.int64), first.hidden)
+
+    def reserve(self, simulations: int) -> None:
+        """Room for so many more hidden states in every tree, so that the pool need not grow on the way."""
+        wanted = (simulations + 1) * len(self.core)
+        # A limit of time alone has no number of simulations: the pool then grows as it must.
+        if wanted <= 1 << 24:
+            self._pool.reserve(max(wanted, self._pool.capacity))
+
+    @property
+    def hidden_bytes(self) -> int:
+        """What the hidden states take, in bytes, capacity counted."""
+        return self._pool.nbytes
+
+    def reset(self, index: int, state: Any, key: Key) -> None:
+        """Another root in the place of tree `index`."""
+        root = root_of(state)
+        answer = self._inference.initial(stack([root]))
+        slot, _ = self.core.reset_latent(
+            index, root.to_play, root.legal(self.info.num_actions), answer.logits[0], float(answer.values[0]), *key
+        )
+        self._pool.scatter(_one(slot), answer.hidden)
+
+    def advance(self, index: int, before: Any, action: int) -> Any:
+        """Plays a legal action at the root of tree `index`; the new root is seen through the observation after it."""
+        state = self.after(before, action)
+        self.advance_to(index, action, root_of(state))
+        return state
+
+    def advance_to(self, index: int, action: int, root: Observed) -> None:
+        """The same, with the new root given. Without an observation, the model's own idea of the position stays."""
+        if root.observation is None:
+            parent = self._pool.gather(_one(self.core.root_slot(index)))
+            step = self._inference.recurrent(parent, _one(action))
+            hidden, logits, value = step.hidden, step.logits, step.values
+        else:
+            answer = self._inference.initial(stack([root]))
+            hidden, logits, value = answer.hidden, answer.logits, answer.values
+        legal = root.legal(self.info.num_actions)
+        slot, _ = self.core.advance_latent(index, action, root.to_play, legal, logits[0], float(value[0]))
+        self._pool.scatter(_one(slot), hidden)
+
+    def legal_actions(self, state: Any) -> Sequence[int]:
+        """Legal actions at a root."""
+        return root_of(state).legal(self.info.num_actions)
+
+    def batch(self) -> None:
+        """One call of the model for a leaf of each tree."""
+        parents, actions, slots = self.core.gather_latent()
+        if len(slots) == 0:
+            nothing = np.zeros(0)
+            self.core.apply_latent(nothing, np.zeros((0, self.info.num_actions), dtype=np.float32), nothing, None)
+            return
+        answer = self._inference.recurrent(self._pool.gather(parents), actions)
+        self._pool.scatter(slots, answer.hidden)
+        self.core.apply_latent(answer.rewards, answer.logits, answer.values, answer.discounts)
+
+
+def _one(number: int) -> NDArray[np.int64]:
+    return np.array([number], dtype=np.int64)

@@ -1,0 +1,116 @@
+"""Roots of a learned model: a state of a game, or a bare observation with what is known of it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ponderosa.errors import InvalidArgumentError
+from ponderosa.evaluators.batch import stack_observations
+from ponderosa.models.arrays import library_of, namespace_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observed:
+    """A position of which only an observation is known; below the root not even that. To the search it is a state."""
+
+    observation: Any = None
+    """As the model takes it, without the axis of the batch; None in positions that the model imagines."""
+    allowed: tuple[int, ...] | None = None
+    """The legal actions; None where all are."""
+    to_play: int = 0
+    name: str = field(default="this observation")
+    """What messages call it."""
+    is_terminal = False
+
+    def legal(self, num_actions: int) -> list[int]:
+        """The legal actions as the engine takes them; the engine checks that they are a set of actions."""
+        if self.allowed is None:
+            return list(range(num_actions))
+        wrong = next((action for action in self.allowed if not 0 <= action < num_actions), None)
+        if wrong is not None:
+            raise InvalidArgumentError(
+                f"legal_actions of {self.name} has {wrong}: actions are from 0 to {num_actions - 1}"
+            )
+        return list(self.allowed)
+
+    def play(self, action: int) -> Observed:
+        """The position after an action, of which nothing is known."""
+        return Observed(name=f"the position after action {action}")
+
+
+def follow(before: Observed, num_players: int, observation: Any, legal_actions: Any, to_play: Any) -> Observed:
+    """The root after an action, from what a caller knows of it; without a word on the turn, two players alternate."""
+    turn = num_players - 1 - before.to_play if to_play is None else to_play
+    name = "the new root"
+    return Observed(observation, _legal(legal_actions, name), _turn(turn, name, num_players), name)
+
+
+def root_of(state: Any) -> Observed:
+    """A root as the search wants it: a state says itself what it looks like, what is legal and whose turn it is."""
+    if isinstance(state, Observed):
+        return state
+    legal = tuple(operator.index(action) for action in state.legal_actions())
+    return Observed(state, legal, operator.index(state.to_play), type(state).__name__)
+
+
+def observed(observation: Any, legal_actions: Any, to_play: Any, name: str, num_players: int) -> Observed:
+    """A root from what a caller knows, checked as far as it can be without the model."""
+    if observation is None:
+        raise InvalidArgumentError(f"{name} is None: give what the model's initial_inference takes, without a batch")
+    return Observed(observation, _legal(legal_actions, name), _turn(to_play, name, num_players), name)
+
+
+def _turn(to_play: Any, name: str, num_players: int) -> int:
+    try:
+        turn = 0 if to_play is None else operator.index(to_play)
+    except TypeError:
+        raise InvalidArgumentError(f"to_play of {name} is {to_play!r}: it must be a whole number") from None
+    if not 0 <= turn < num_players:
+        raise InvalidArgumentError(
+            f"to_play of {name} is {turn}: it must be from 0 to {num_players - 1} (num_players is {num_players})"
+        )
+    return turn
+
+
+def _legal(given: Any, name: str) -> tuple[int, ...] | None:
+    """A list of actions, or a mask of True and False for every action."""
+    if given is None:
+        return None
+    actions = np.asarray(given)
+    if actions.dtype == bool:
+        actions = np.flatnonzero(actions)
+    if actions.ndim != 1 or (actions.size and actions.dtype.kind not in "iu"):
+        raise InvalidArgumentError(f"legal_actions of {name} must be a list of whole numbers, not {given!r}")
+    legal = tuple(actions.tolist())
+    if not legal:
+        raise InvalidArgumentError(f"legal_actions of {name} is empty: at least one action must be legal")
+    if len(set(legal)) < len(legal):
+        twice = next(action for place, action in enumerate(legal) if action in legal[:place])
+        raise InvalidArgumentError(f"legal_actions of {name} has {twice} twice")
+    return legal
+
+
+def stack(roots: Sequence[Observed]) -> Any:
+    """The observations of roots as one batch, in the library they come from."""
+    first = roots[0].observation
+    if hasattr(first, "legal_actions") and hasattr(first, "play"):
+        return stack_observations([root.observation for root in roots])
+    observations = [root.observation for root in roots]
+    library = library_of(first)
+    try:
+        if library in ("torch", "jax"):
+            return namespace_of(first).stack(observations)
+        arrays = [each if isinstance(each, np.ndarray) else _read(each) for each in observations]
+        return np.stack(arrays)
+    except Exception as error:
+        raise InvalidArgumentError(f"the observations cannot be put into one batch: {error}") from error
+
+
+def _read(listed: Any) -> Any:
+    array = np.asarray(listed)
+    return array.astype(np.float32) if array.dtype == np.float64 else array
