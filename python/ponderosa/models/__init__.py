@@ -4,9 +4,11 @@ A model is an object with `initial_inference(observations) -> (hidden_state, pol
 `recurrent_inference(hidden_states, actions) -> (hidden_state, reward, policy_logits, value)`, both for whole batches; a
 fifth array `discount` may follow. See `Model` for shapes and whose view they are.
 
-Ready are an adapter for plain functions (`FunctionModel`), and what the search asks a model by: `Inference`, which
-checks every answer, and `HiddenPool`, which keeps hidden states on the model's own device. Files of adapters are
-imported when they are first named here, and a network library when an adapter is made.
+Ready are adapters (`TorchModel`, `JaxModel`, `FunctionModel` for plain functions, `Parts` for the paper's three
+functions, `SeedForm` for the form of seed 1), and what the search asks a model by: `as_model`, which finds the adapter
+that is needed, `Inference`, which checks every answer, and `HiddenPool`, which keeps hidden states on the model's own
+device. For networks there are `Support`, categorical values and rewards, and `min_max`, the scale of hidden states.
+Files are imported when they are first named here, and a network library when an adapter is made.
 """
 
 from __future__ import annotations
@@ -18,26 +20,47 @@ from ponderosa.models.protocol import Model, check_model
 
 if TYPE_CHECKING:
     from ponderosa.models.answers import RootAnswer, StepAnswer
+    from ponderosa.models.forms import as_model
     from ponderosa.models.function import FunctionModel
     from ponderosa.models.inference import Inference
+    from ponderosa.models.jax_model import JaxModel
+    from ponderosa.models.normalise import min_max
+    from ponderosa.models.parts import Parts
     from ponderosa.models.pool import HiddenPool
+    from ponderosa.models.seed_form import SeedForm
+    from ponderosa.models.support import Support
+    from ponderosa.models.torch_model import TorchModel
 
 __all__ = [
     "FunctionModel",
     "HiddenPool",
     "Inference",
+    "JaxModel",
     "Model",
+    "Parts",
     "RootAnswer",
+    "SeedForm",
     "StepAnswer",
+    "Support",
+    "TorchModel",
+    "as_model",
     "check_model",
+    "min_max",
 ]
 
 _FILES = {
     "FunctionModel": "function",
     "HiddenPool": "pool",
     "Inference": "inference",
+    "JaxModel": "jax_model",
+    "Parts": "parts",
     "RootAnswer": "answers",
+    "SeedForm": "seed_form",
     "StepAnswer": "answers",
+    "Support": "support",
+    "TorchModel": "torch_model",
+    "as_model": "forms",
+    "min_max": "normalise",
 }
 
 

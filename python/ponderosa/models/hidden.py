@@ -42,7 +42,7 @@ def flatten(hidden: Any) -> tuple[list[Any], Structure]:
 def _flatten(part: Any, name: str, leaves: list[Any]) -> Structure:
     if part is None:
         return EMPTY
-    if isinstance(part, list) and not _holds_arrays(part):
+    if isinstance(part, list) and not holds_arrays(part):
         part = _rows(part)
     if library_of(part) is not None:
         leaves.append(part)
@@ -77,10 +77,10 @@ def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
     return structure.kind(*parts) if hasattr(structure.kind, "_fields") else structure.kind(parts)
 
 
-def _holds_arrays(part: Any) -> bool:
+def holds_arrays(part: Any) -> bool:
     if isinstance(part, (list, tuple)):
-        return any(map(_holds_arrays, part))
-    return any(map(_holds_arrays, part.values())) if isinstance(part, dict) else library_of(part) is not None
+        return any(map(holds_arrays, part))
+    return any(map(holds_arrays, part.values())) if isinstance(part, dict) else library_of(part) is not None
 
 
 def _rows(listed: list[Any]) -> Any:

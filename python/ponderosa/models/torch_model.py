@@ -1,0 +1,158 @@
+"""Models of PyTorch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ponderosa import check
+from ponderosa.errors import EvaluationError, InvalidArgumentError
+from ponderosa.extras import require
+from ponderosa.models.answers import root_parts, step_parts
+from ponderosa.models.arrays import library_of
+from ponderosa.models.hidden import flatten
+from ponderosa.models.protocol import check_model, is_seed_form
+from ponderosa.models.seed_form import SeedForm
+
+DTYPES = ("float32", "bfloat16", "float16")
+
+
+class TorchModel:
+    """A `torch.nn.Module` with `initial_inference` and `recurrent_inference`, or any object with both that keeps its
+    modules as attributes, such as `Parts(representation, dynamics, prediction)`. Its methods take and give tensors; the
+    seed's form (see `SeedForm`) will do, too.
+
+    The modules are moved to `device` (default: where their weights are) and used in place, so that weights trained
+    meanwhile count at once; they are in eval mode and in inference mode while they are asked, and in their own modes
+    again afterwards. Observations arrive in the type of the weights, actions as int64, both on the device. Hidden
+    states stay there; logits, values and rewards come back.
+
+    `dtype` "bfloat16" or "float16" computes in that type under autocast and leaves the weights as they are. With
+    `compile=True` the methods go through `torch.compile`.
+
+    A model that cannot take tensors (a `TypeError` at the first question) is asked with arrays as they were given.
+
+    Threads: several searches may ask at once if the modules are in eval mode already and the model was asked before.
+    """
+
+    #: Actions need not be sent to the device for it.
+    sends_actions = True
+
+    def __init__(self, model: Any, device: Any = None, *, dtype: str | None = None, compile: bool = False) -> None:
+        torch = require("torch", "torch", "this model")
+        check_model(model)
+        if dtype is not None and dtype not in DTYPES:
+            raise InvalidArgumentError(f"dtype must be {', '.join(DTYPES)} or None, not {dtype!r}")
+        tops = torch_modules(model)
+        weights = next((w for top in tops for w in (*top.parameters(), *top.buffers()) if w.is_floating_point()), None)
+        own = torch.float32 if weights is None else weights.dtype
+        wanted = own if dtype is None else getattr(torch, dtype)
+        if wanted != own and own != torch.float32:
+            raise InvalidArgumentError(
+                f"dtype is {dtype}, but the weights are {str(own).removeprefix('torch.')}: leave it out"
+            )
+        if device is None:
+            device = torch.device("cpu") if weights is None else weights.device
+        try:
+            self.device = torch.device(device)
+            for top in tops:
+                top.to(self.device)
+        except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
+            raise InvalidArgumentError(f"device {device!r} cannot be used: {error}") from error
+        self.model = model
+        self.compile = check.flag(compile, "compile")
+        # Walking through the modules takes longer than a small network does.
+        self._modules = [module for top in tops for module in top.modules()]
+        self._input_dtype = own
+        self._autocast_dtype = None if wanted == own else wanted
+        self._takes_tensors: bool | None = None
+        names = ("initial_inference", "recurrent_inference", *(("prediction",) if is_seed_form(model) else ()))
+        methods = {name: torch.compile(getattr(model, name)) for name in names} if self.compile else {}
+        asked = SimpleNamespace(**methods) if methods else model
+        self._asked = SeedForm(asked) if is_seed_form(model) else asked
+
+    def initial_inference(self, observations: Any) -> Any:
+        """(hidden_state on the device, policy_logits [B, num_actions], value [B])."""
+        if self._takes_tensors is False:
+            return self._run(self._asked.initial_inference, root_parts, observations)
+        sent = self._send(observations)
+        if sent.is_floating_point():
+            sent = sent.to(self._input_dtype)
+        try:
+            answer = self._run(self._asked.initial_inference, root_parts, sent)
+        except (TypeError, EvaluationError) as error:
+            told = error if isinstance(error, TypeError) else error.__cause__
+            if self._takes_tensors or not isinstance(told, TypeError) or library_of(observations) == "torch":
+                raise
+            answer = self._run(self._asked.initial_inference, root_parts, observations)
+            self._takes_tensors = False
+            return answer
+        self._takes_tensors = True
+        return answer
+
+    def recurrent_inference(self, hidden_states: Any, actions: Any) -> Any:
+        """(hidden_state on the device, reward [B], policy_logits [B, num_actions], value [B][, discount [B]])."""
+        if self._takes_tensors is not False or any(library_of(leaf) == "torch" for leaf in flatten(hidden_states)[0]):
+            actions = self._send(actions)
+        return self._run(self._asked.recurrent_inference, step_parts, hidden_states, actions)
+
+    def _run(self, function: Callable[..., Any], parts: Callable[[Any], tuple[Any, ...]], *arguments: Any) -> Any:
+        """What a method answers: evaluated without gradients, and all but the hidden state fetched."""
+        torch = sys.modules["torch"]
+        in_training = [module for module in self._modules if module.training]
+        try:
+            for module in in_training:
+                module.training = False
+            with torch.inference_mode():
+                if self._autocast_dtype is None:
+                    hidden, *rest = parts(function(*arguments))
+                else:
+                    with torch.autocast(self.device.type, dtype=self._autocast_dtype):
+                        hidden, *rest = parts(function(*arguments))
+                return hidden, *self._fetch(rest)
+        finally:
+            for module in in_training:
+                module.training = True
+
+    def _send(self, array: Any) -> Any:
+        torch = sys.modules["torch"]
+        if library_of(array) != "torch":
+            array = torch.from_numpy(np.require(array, requirements=["C", "W"]))
+        if self.device.type == "cuda" and array.device.type == "cpu":
+            # From pinned memory the copy need not be waited for.
+            return array.pin_memory().to(self.device, non_blocking=True)
+        return array.to(self.device)
+
+    def _fetch(self, tensors: list[Any]) -> list[Any]:
+        """The tensors as arrays of NumPy: all copies are begun, then waited for once. Other things stay as they are."""
+        torch = sys.modules["torch"]
+        fetched, devices = [], set()
+        for tensor in tensors:
+            if library_of(tensor) == "torch":
+                if tensor.is_floating_point() and tensor.element_size() < 4:
+                    tensor = tensor.float()  # NumPy has no bfloat16
+                if tensor.device.type != "cpu":
+                    devices.add(tensor.device)
+                    tensor = tensor.to("cpu", non_blocking=True)
+            fetched.append(tensor)
+        for device in devices:
+            if device.type == "cuda":
+                torch.cuda.current_stream(device).synchronize()
+            else:
+                torch.accelerator.synchronize(device)
+        return [tensor.numpy() if library_of(tensor) == "torch" else tensor for tensor in fetched]
+
+    def __repr__(self) -> str:
+        return f"TorchModel({type(self.model).__name__}, device={str(self.device)!r})"
+
+
+def torch_modules(model: Any) -> list[Any]:
+    """The modules of PyTorch in a model: itself, or its attributes. None where PyTorch is not loaded."""
+    kind = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", ())
+    if isinstance(model, kind):
+        return [model]
+    return [part for part in getattr(model, "__dict__", {}).values() if isinstance(part, kind)]

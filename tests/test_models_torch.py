@@ -1,0 +1,395 @@
+"""PyTorch: modules as models, hidden states that stay tensors, the pool and the helpers on tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ponderosa.errors import EvaluationError, InvalidArgumentError
+from ponderosa.models import HiddenPool, Inference, Parts, SeedForm, Support, TorchModel, as_model, min_max
+from ponderosa.models.torch_model import torch_modules
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """The networks are tiny, and other work on the machine is not."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+SIZE, ACTIONS = 6, 5
+OBSERVATIONS = np.random.default_rng(0).normal(size=(4, 2, 3)).astype(np.float32)
+CHOSEN = np.array([4, 0, 1, 2])
+
+
+@pytest.fixture(params=DEVICES)
+def device(request: pytest.FixtureRequest) -> str:
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no accelerator")
+    return str(request.param)
+
+
+class Net(torch.nn.Module):  # type: ignore[misc]
+    """A small model with something that behaves differently in training."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = torch.nn.Sequential(torch.nn.Linear(6, SIZE), torch.nn.Dropout(0.5))
+        self.step = torch.nn.Linear(SIZE + ACTIONS, SIZE + 1)
+        self.head = torch.nn.Linear(SIZE, ACTIONS + 1)
+
+    def initial_inference(self, observations: Any) -> tuple[Any, ...]:
+        assert not torch.is_grad_enabled()
+        assert not self.training
+        hidden = min_max(self.body(observations.flatten(1)))
+        return (hidden, *self.see(hidden))
+
+    def recurrent_inference(self, hidden: Any, actions: Any) -> tuple[Any, ...]:
+        assert actions.dtype == torch.int64
+        assert actions.device == hidden.device
+        coded = torch.nn.functional.one_hot(actions, ACTIONS).to(hidden.dtype)
+        out = self.step(torch.cat([hidden, coded], dim=1))
+        after = torch.tanh(out[:, :SIZE])
+        return (after, out[:, SIZE:], *self.see(after))
+
+    def see(self, hidden: Any) -> tuple[Any, Any]:
+        out = self.head(hidden)
+        return out[:, :ACTIONS], out[:, ACTIONS:]
+
+
+class SeedNet(Net):
+    """The seed's form, of one row at a time."""
+
+    def initial_inference(self, observation: Any) -> tuple[Any, ...]:
+        hidden = torch.tanh(self.body(observation.flatten()))
+        return (hidden, *self.prediction(hidden))
+
+    def recurrent_inference(self, hidden: Any, action: Any) -> tuple[Any, ...]:
+        coded = torch.nn.functional.one_hot(torch.tensor(action), ACTIONS).to(hidden.dtype)
+        out = self.step(torch.cat([hidden, coded]))
+        return torch.tanh(out[:SIZE]), out[SIZE]
+
+    def prediction(self, hidden: Any) -> tuple[Any, Any]:
+        out = self.head(hidden)
+        return out[:ACTIONS], out[ACTIONS]
+
+
+def net(kind: type = Net) -> Any:
+    torch.manual_seed(0)
+    return kind()
+
+
+def play(model: Any, observations: Any = OBSERVATIONS) -> list[np.ndarray]:
+    """Two steps with a pool, and what was seen."""
+    asked, pool = Inference(model), HiddenPool(2)
+    root = asked.initial(observations)
+    pool.scatter(np.arange(4), root.hidden)
+    one = asked.recurrent(pool.gather(np.arange(4)), CHOSEN)
+    pool.scatter(np.arange(4, 8), one.hidden)
+    two = asked.recurrent(pool.gather(np.array([6, 0, 6])), CHOSEN[:3])
+    return [root.logits, root.values, one.rewards, one.logits, one.values, two.rewards, two.logits, two.values]
+
+
+def same(one: list[np.ndarray], other: list[np.ndarray], tolerance: float = 1e-5) -> bool:
+    return all(np.allclose(a, b, atol=tolerance, rtol=tolerance) for a, b in zip(one, other, strict=True))
+
+
+def plain() -> list[np.ndarray]:
+    """What the network says without an adapter."""
+    module = net().eval()
+    with torch.no_grad():
+        hidden, logits, value = module.initial_inference(torch.from_numpy(OBSERVATIONS))
+        after, reward, policy, worth = module.recurrent_inference(hidden, torch.from_numpy(CHOSEN))
+        rows = torch.stack([after[2], hidden[0], after[2]])
+        last = module.recurrent_inference(rows, torch.from_numpy(CHOSEN[:3]))
+    seen = [logits, value[:, 0], reward[:, 0], policy, worth[:, 0], last[1][:, 0], last[2], last[3][:, 0]]
+    return [tensor.numpy() for tensor in seen]
+
+
+def test_it_says_what_the_network_says(device: str) -> None:
+    module = net()
+    model = TorchModel(module, device=device)
+    assert same(play(model), plain())
+    hidden = model.initial_inference(OBSERVATIONS)[0]
+    assert hidden.device.type == device
+    assert module.training
+    assert module.body[1].training
+
+
+def test_modules_are_adapted_by_themselves() -> None:
+    assert isinstance(as_model(net()), TorchModel)
+    assert same(play(as_model(net())), plain())
+    model = TorchModel(net())
+    assert as_model(model) is model
+
+
+def test_tensors_and_other_types_are_taken(device: str) -> None:
+    model = TorchModel(net(), device=device)
+    assert same(play(model, torch.from_numpy(OBSERVATIONS)), plain())
+    assert same(play(model, OBSERVATIONS.astype(np.float64)), plain())
+    readonly = OBSERVATIONS.copy()
+    readonly.flags.writeable = False
+    assert same(play(model, readonly), plain())
+
+
+def test_parts(device: str) -> None:
+    module = net()
+    parts = Parts(
+        lambda observations: min_max(module.body(observations.flatten(1))),
+        lambda hidden, actions: module.recurrent_inference(hidden, actions)[:2],
+        torch.nn.Sequential(Split(module.head)),
+    )
+    assert len(torch_modules(parts)) == 1
+    module.eval().to(device)
+    assert same(play(TorchModel(parts, device=device)), plain())
+
+
+class Split(torch.nn.Module):  # type: ignore[misc]
+    """A head of two."""
+
+    def __init__(self, head: Any) -> None:
+        super().__init__()
+        self.head = head
+
+    def forward(self, hidden: Any) -> tuple[Any, Any]:
+        out = self.head(hidden)
+        return out[:, :ACTIONS], out[:, ACTIONS]
+
+
+@pytest.mark.parametrize("settled", [None, False])
+def test_the_seeds_form(device: str, settled: bool | None) -> None:
+    module = net(SeedNet)
+    model: Any = as_model(module) if settled is None else TorchModel(SeedForm(module.eval(), settled))
+    if settled is None:
+        model = TorchModel(module, device=device)
+        assert isinstance(model._asked, SeedForm)
+    found = play(model)
+    with torch.no_grad():
+        rows = torch.from_numpy(OBSERVATIONS).flatten(1)
+        hidden = torch.tanh(module.cpu().eval().body(rows))
+        assert np.allclose(found[0], module.head(hidden)[:, :ACTIONS].numpy(), atol=1e-5)
+
+
+def test_an_object_that_takes_arrays_of_numpy() -> None:
+    """It turns them into tensors itself, and cannot do that twice."""
+
+    class Own:
+        def __init__(self) -> None:
+            self.module = net()
+
+        def initial_inference(self, observations: Any) -> Any:
+            return self.module.initial_inference(torch.from_numpy(observations))
+
+        def recurrent_inference(self, hidden: Any, actions: Any) -> Any:
+            return self.module.recurrent_inference(hidden, actions)
+
+    model = as_model(Own())
+    assert same(play(model), plain())
+    assert same(play(model), plain())
+
+
+def test_a_plain_object_with_tensors() -> None:
+    """No module to be found in it: hidden states are tensors all the same, and actions come as such."""
+    module = net().eval()
+
+    class Plain:
+        __slots__ = ()
+
+        def initial_inference(self, observations: Any) -> Any:
+            with torch.no_grad():
+                return module.initial_inference(torch.as_tensor(observations))
+
+        def recurrent_inference(self, hidden: Any, actions: Any) -> Any:
+            return module.recurrent_inference(hidden, actions)  # with gradients
+
+    model = Plain()
+    assert as_model(model) is model
+    assert same(play(model), plain())
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_autocast(device: str, dtype: str) -> None:
+    module = net()
+    module.step.register_forward_hook(lambda m, i, out: seen.append(out.dtype))
+    seen: list[Any] = []
+    assert same(play(TorchModel(module, device=device, dtype=dtype)), plain(), 0.05)
+    assert set(seen) == {getattr(torch, dtype)}
+    assert next(module.parameters()).dtype == torch.float32
+
+
+def test_weights_of_half_precision(device: str) -> None:
+    module = net().to(torch.bfloat16)
+    model = TorchModel(module, device=device)
+    assert same(play(model), plain(), 0.1)
+    assert model.initial_inference(OBSERVATIONS)[0].dtype == torch.bfloat16
+    with pytest.raises(InvalidArgumentError, match="the weights are bfloat16: leave it out"):
+        TorchModel(module, dtype="float16")
+
+
+def test_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+
+    def mark(function: Any) -> Any:
+        compiled.append(function.__name__)
+        return function
+
+    monkeypatch.setattr(torch, "compile", mark)
+    assert same(play(TorchModel(net(), compile=True)), plain())
+    assert compiled == ["initial_inference", "recurrent_inference"]
+    compiled.clear()
+    play(TorchModel(net(SeedNet), compile=True))
+    assert compiled == ["initial_inference", "recurrent_inference", "prediction"]
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_compile_for_real(device: str) -> None:
+    if device == "cpu":
+        pytest.skip("needs a compiler of C++")
+    module = net().eval()
+    assert same(play(TorchModel(module, device=device, compile=True)), plain(), 1e-4)
+
+
+def test_weights_trained_meanwhile_count() -> None:
+    module = net()
+    model = TorchModel(module)
+    before = play(model)
+    with torch.no_grad():
+        module.head.bias += 1
+    assert np.allclose(play(model)[0], before[0] + 1, atol=1e-5)
+
+
+class Spoiled(Net):
+    """One part of the answer replaced."""
+
+    def __init__(self, place: int, change: Any) -> None:
+        super().__init__()
+        self.place, self.change = place, change
+
+    def recurrent_inference(self, hidden: Any, actions: Any) -> tuple[Any, ...]:
+        parts = list(super().recurrent_inference(hidden, actions))
+        parts[self.place] = self.change(parts[self.place])
+        return tuple(parts)
+
+
+def nan_at(row: int) -> Any:
+    def change(tensor: Any) -> Any:
+        tensor[row] = torch.nan
+        return tensor
+
+    return change
+
+
+def fail(tensor: Any) -> Any:
+    raise RuntimeError("fell over")
+
+
+WRONG = {
+    "nan reward": (1, nan_at(3), "reward of row 3 is nan"),
+    "nan logits": (2, nan_at(1), "policy_logits of row 1, action 0 is nan"),
+    "a reward per batch": (1, lambda tensor: tensor.mean(), "reward is one number for the whole batch"),
+    "no tensor": (3, lambda tensor: None, "value cannot be read as numbers"),
+    "complex": (3, lambda tensor: tensor.to(torch.complex64), "value cannot be read as numbers"),
+    "longer rows": (0, lambda tensor: tensor.repeat(1, 2), "expected torch float32 \\[6\\].*given .*\\[12\\]"),
+    "too few rows": (0, lambda tensor: tensor[:2], "hidden_state has shape \\(2, 6\\): it must have 4 rows"),
+    "an array": (0, lambda tensor: tensor.cpu().numpy(), "expected torch float32 .*, given numpy float32"),
+    "integers": (0, lambda tensor: tensor.long(), "expected torch float32 .*, given torch int64"),
+    "elsewhere": (0, lambda tensor: tensor.to("meta"), "given torch float32 \\[6\\] a row on meta"),
+    "raises": (0, fail, "RuntimeError in recurrent_inference: fell over"),
+}
+
+
+@pytest.mark.parametrize(("place", "change", "words"), WRONG.values(), ids=WRONG)
+def test_mistakes_are_named(device: str, place: int, change: Any, words: str) -> None:
+    module = Spoiled(place, change)
+    asked = Inference(TorchModel(module, device=device))
+    root = asked.initial(OBSERVATIONS)
+    with pytest.raises(EvaluationError, match=words):
+        asked.recurrent(root.hidden, CHOSEN)
+    assert all(part.training for part in module.modules())
+    module.change = lambda tensor: tensor
+    asked.recurrent(root.hidden, CHOSEN)
+
+
+def test_wrong_arguments_are_named() -> None:
+    for arguments, words in (
+        ({"device": "nowhere"}, "device 'nowhere' cannot be used"),
+        ({"dtype": "int8"}, "dtype must be float32, bfloat16, float16 or None, not 'int8'"),
+        ({"compile": 3}, "compile"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=words):
+            TorchModel(net(), **arguments)
+    with pytest.raises(InvalidArgumentError, match="a Linear without initial_inference"):
+        TorchModel(torch.nn.Linear(2, 2))
+    assert repr(TorchModel(net())) == "TorchModel(Net, device='cpu')"
+
+
+# --- the pool -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool"])
+def test_the_pool_keeps_tensors_where_they_are(device: str, dtype: str) -> None:
+    rows = torch.arange(24, device=device).reshape(8, 3).remainder(5).to(getattr(torch, dtype))
+    pool = HiddenPool(2, maximum=100)
+    pool.scatter(np.array([9, 0, 4], dtype=np.uint32), (rows[:3], {"a": rows[:3, 0]}))
+    pool.scatter(np.array([0], dtype=np.uint32), (rows[7:], {"a": rows[7:, 0]}))
+    assert (pool.capacity, pool.bytes_per_slot) == (16, 4 * rows.element_size())
+    long, more = pool.gather(np.array([4, 9, 0, 4], dtype=np.uint32))
+    assert (long.device, long.dtype) == (rows.device, rows.dtype)
+    assert torch.equal(long, rows[[2, 0, 7, 2]])
+    assert torch.equal(more["a"], rows[[2, 0, 7, 2], 0])
+
+
+def test_what_the_pool_gives_can_be_used_anywhere() -> None:
+    """With gradients, without, in inference mode: whatever the tensors that were written came from."""
+    layer = torch.nn.Linear(3, 3)
+    pool = HiddenPool(1)
+    with torch.inference_mode():
+        pool.scatter(np.array([0, 1]), layer(torch.ones(2, 3)))
+    pool.scatter(np.array([1, 2]), layer(torch.ones(2, 3)))
+    read = pool.gather(np.array([0, 1, 2]))
+    assert not read.requires_grad
+    layer(read).sum().backward()
+    with torch.inference_mode():
+        pool.scatter(np.array([5]), layer(read[:1]))
+    assert torch.equal(pool.gather(np.array([5])), layer(read[:1]))
+
+
+def test_the_pool_widens() -> None:
+    pool = HiddenPool(2)
+    pool.scatter(np.array([0]), torch.ones(1, 2, dtype=torch.bfloat16))
+    pool.scatter(np.array([1]), torch.full((1, 2), 1 + 2**-20))
+    assert pool.gather(np.array([0, 1])).tolist() == [[1, 1], [1 + 2**-20] * 2]
+    with pytest.raises(EvaluationError, match="expected torch float32"):
+        pool.scatter(np.array([1]), torch.ones(1, 2, dtype=torch.int32))
+
+
+# --- helpers ------------------------------------------------------------------------------------------------------
+
+
+def test_the_support_on_tensors(device: str) -> None:
+    support, numbers = Support(40), np.linspace(-900, 900, 37).astype(np.float32)
+    tensor = torch.from_numpy(numbers).to(device).requires_grad_()
+    shares = support.to_categorical(tensor)
+    assert shares.device.type == device
+    assert np.allclose(shares.detach().cpu().numpy(), support.to_categorical(numbers), atol=1e-5)
+    assert torch.allclose(support.to_scalar(torch.log(shares)), tensor, rtol=1e-4)
+    logits = torch.zeros(2, 81, device=device, requires_grad=True)
+    support.to_scalar(logits).sum().backward()
+    assert torch.isfinite(logits.grad).all()
+    assert support.transform(torch.tensor([3])).tolist() == pytest.approx([1.003])
+
+
+def test_the_scale_on_tensors(device: str) -> None:
+    rows = torch.randn(3, 4, 5, device=device, requires_grad=True)
+    scaled = min_max(rows)
+    assert np.allclose(scaled.detach().cpu().numpy(), min_max(rows.detach().cpu().numpy()), atol=1e-6)
+    scaled.sum().backward()
