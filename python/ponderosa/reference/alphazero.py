@@ -7,29 +7,29 @@ worth (`fpu`), what N(s) counts (`parent_visits`), results that are proven (`sol
 
 With `solve=False` and everything else left alone this is the specification to the letter.
 
-What other searches have too stands in files of its own, and the main names of these also here: `node` (the tree),
-`network` (policy and value of a position), `policy` (priors, draws), `noise`, `gather` (leaves in flight) and `answer`.
+What other searches have too stands in files of its own, and the main names of these also here: `planning` (the loop,
+noise at the root, the result), `node` (the tree), `network` (policy and value of a position), `policy` (priors, draws),
+`noise`, `gather` (leaves in flight) and `answer`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from ponderosa.reference import answer
+from ponderosa.reference import answer, planning
 from ponderosa.reference.answer import policy_at
-from ponderosa.reference.gather import Gathering
+from ponderosa.reference.gather import Pending
 from ponderosa.reference.network import Rollout, Uniform, consult
 from ponderosa.reference.node import Node
-from ponderosa.reference.noise import dirichlet, noised
+from ponderosa.reference.noise import dirichlet
 from ponderosa.reference.options import at_least, check_noise, not_negative, tagged
-from ponderosa.reference.policy import draw, float32, priors_of
-from ponderosa.reference.random import ANSWER, NOISE, Random, fold, tree_key
-from ponderosa.reference.state import State, listed_actions
+from ponderosa.reference.planning import NOTHING, NoisySearch, Told
+from ponderosa.reference.policy import float32, highest, priors_of
+from ponderosa.reference.random import Random, fold, tree_key
+from ponderosa.reference.state import State
 from ponderosa.reference.trace import Scores
-from ponderosa.reference.tree import SearchTree
 
 __all__ = [
     "MCTS",
@@ -49,20 +49,11 @@ ROOT_EVALUATION = 2**64 - 1
 """The number under which the evaluation of the root draws, since it is no simulation."""
 
 
-@dataclass(slots=True)
-class Tree(SearchTree[Node]):
-    """A search under way, which goes on from move to move."""
-
-    begun: int = 0
-    """How many simulations were done when the present root became the root."""
-    wants_noise: bool = False
-    """Fresh noise is to be mixed in before the next descent."""
-
-
+Tree = planning.Tree[Node]
 Result = answer.Result[Node]
 
 
-class MCTS(Gathering[Node]):
+class MCTS(NoisySearch[Node]):
     """The search with the specification's parameters.
 
     `neural_network` has `evaluate_states(states) -> (logits, values)`: a number for every action of each state (None:
@@ -91,14 +82,14 @@ class MCTS(Gathering[Node]):
         not_negative(c_puct=c_puct)
         self.spread_alpha, self.alpha = tagged(dirichlet_alpha, "dirichlet_alpha", "total")
         self.fpu_of_parent, self.fpu = tagged(fpu, "fpu", "parent")
-        check_noise(self.alpha, dirichlet_epsilon)
+        check_noise(self.alpha, dirichlet_epsilon, "dirichlet_alpha", "dirichlet_epsilon")
         if parent_visits not in ("node", "edges"):
             raise ValueError(f'parent_visits must be "node" or "edges", not {parent_visits!r}')
         self.neural_network = neural_network
         self.num_simulations = num_simulations
         self.c_puct = c_puct
         self.dirichlet_alpha = dirichlet_alpha
-        self.dirichlet_epsilon = dirichlet_epsilon
+        self.dirichlet_epsilon = self.noise_share = dirichlet_epsilon
         self.parent_visits = parent_visits
         self.seed = seed
         self.solve = solve
@@ -140,61 +131,26 @@ class MCTS(Gathering[Node]):
 
     def tree(self, game: State, call: int = 0, row: int = 0, *, trace: bool = False) -> Tree:
         """A tree of the root alone."""
-        return Tree(Node.of_root(game), tree_key(self.seed, call, row), trace=[] if trace else None)
+        return Tree(self._plant(game), tree_key(self.seed, call, row), trace=[] if trace else None)
 
     def advance(self, tree: Tree, action: int) -> None:
         """Plays `action` and keeps what is known below it. The random numbers go on where they were."""
-        tree.root, tree.begun = tree.root.after(action), tree.simulations
+        tree.root, tree.begun = self._follow(tree.root, action), tree.simulations
 
-    def simulate(self, tree: Tree, num_simulations: int, add_noise: bool | None = None) -> None:
-        """So many more simulations; fewer if the root is proven. If a game or a network raises, drop the tree.
+    def _plant(self, state: State, told: Told = NOTHING) -> Node:
+        return Node.of_root(state)
 
-        `add_noise` True mixes fresh noise into the root's clean priors, False takes it out, None leaves it as it is.
-        """
-        if add_noise is not None:
-            tree.wants_noise = add_noise
-        if add_noise is False:
-            for child in tree.root.children.values():
-                child.prior = child.clean_prior
-        limit = tree.simulations + num_simulations
-        while tree.simulations < limit and tree.root.proven is None:
-            self._settle_root(tree)
-            pending = self._gather(tree, limit)
-            leaves = [waiting.question for waiting in pending]
-            answers = consult(self.neural_network, leaves) if leaves else []
-            for waiting, (priors, values) in zip(pending, answers, strict=True):
-                self._mark_in_flight(waiting.leaf, -1)
-                self._expand(waiting.leaf, priors, values)
-                self._finish(tree, waiting.leaf, values, waiting.row)
+    def _follow(self, root: Node, action: int, told: Told = NOTHING) -> Node:
+        return root.after(action)
 
-    def _settle_root(self, tree: Tree) -> None:
-        """Evaluates and expands the root if it is new, and mixes in the noise that was asked for.
-
-        Trap: in the specification the first simulation expands the root, so that noise added before has no children to
-        be added to, and simulations and visits of moves are not the same number. The root is expanded first, outside of
-        the count.
-        """
+    def _evaluate_root(self, tree: Tree) -> None:
         root = tree.root
-        if root.visit_count == 0:
-            ((priors, values),) = consult(self.neural_network, [(root.state, 0, fold(tree.key, ROOT_EVALUATION))])
-            self._expand(root, priors, values)
-            self._backpropagate(root, values)
-        if tree.wants_noise:
-            self._add_noise(tree)
-            tree.wants_noise = False
+        ((priors, values),) = consult(self.neural_network, [(root.state, 0, fold(tree.key, ROOT_EVALUATION))])
+        self._expand(root, priors, values)
+        self._backpropagate(root, values)
 
-    def _add_noise(self, tree: Tree) -> None:
-        """Mixes Dirichlet noise into the priors of the root's moves.
-
-        Trap: a kept tree would be noised again with every move. So the clean prior stays beside the noised one, and
-        noise is always mixed into that.
-        """
-        children = tree.root.children
-        alpha = self.alpha / len(children) if self.spread_alpha else self.alpha
-        clean = {action: child.clean_prior for action, child in children.items()}
-        random = Random(fold(tree.key, tree.simulations), NOISE)
-        for action, prior in noised(clean, alpha, self.dirichlet_epsilon, random).items():
-            children[action].prior = prior
+    def _unasked(self, root: Node) -> Node:
+        return root.unasked()
 
     # --- The four steps of a simulation ---------------------------------------------------------------------
 
@@ -208,9 +164,7 @@ class MCTS(Gathering[Node]):
             scores = self._scores(node)
             if record is not None:
                 record.append(list(scores.items()))
-            best = max(scores.values())
-            ties = [action for action, score in scores.items() if score == best]
-            node = node.try_move(ties[random.choose(len(ties))])
+            node = node.try_move(highest(scores, random))
         return node
 
     def _scores(self, node: Node) -> dict[int, float]:
@@ -238,8 +192,15 @@ class MCTS(Gathering[Node]):
             scores[action] = q + exploration * child.prior / (1.0 + n)
         return scores
 
+    def _evaluate(self, tree: Tree, pending: Sequence[Pending[Node]], target: int) -> list[list[float]]:
+        """EXPAND and EVALUATE: one question to the network for all leaves that wait."""
+        answers = consult(self.neural_network, [waiting.question for waiting in pending])
+        for waiting, (priors, values) in zip(pending, answers, strict=True):
+            self._expand(waiting.leaf, priors, values)
+        return [values for _, values in answers]
+
     def _expand(self, leaf: Node, priors: dict[int, float], values: Sequence[float]) -> None:
-        """EXPAND and EVALUATE: a child with its prior for each legal move; what the network said of the position."""
+        """A child with its prior for each legal move; what the network said of the position."""
         leaf.expand(priors)
         leaf.raw_value = values[leaf.to_play]
 
@@ -262,21 +223,3 @@ class MCTS(Gathering[Node]):
                 if node.chooser_value is not None:
                     node.chooser_value += values[node.parent.to_play]
             node = node.parent
-
-    # --- Move selection -------------------------------------------------------------------------------------
-
-    def result(self, tree: Tree, temperature: float = 0.0) -> Result:
-        """What the tree says so far; asking does not change it."""
-        root = tree.root
-        if not root.children:
-            # Nothing was simulated yet, so all moves are alike. The answer is drawn from a root made for that.
-            root = Node.of_root(root.state)
-            root.expand(priors_of(listed_actions(root.state), None))
-        random = Random(fold(tree.key, tree.simulations), ANSWER)
-        best = action = answer.best_move(root, random)
-        if temperature > 0.0 and root.proven in (None, 0):
-            policy = policy_at(root, temperature, best)
-            action = list(policy)[draw(list(policy.values()), random)]
-        result = answer.describe(root, action, best, tree.simulations - tree.begun, tree.trace)
-        result.root = tree.root
-        return result

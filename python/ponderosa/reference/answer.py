@@ -10,7 +10,6 @@ from typing import Generic
 from ponderosa.reference.lookahead import minimax
 from ponderosa.reference.policy import tempered
 from ponderosa.reference.random import Random
-from ponderosa.reference.state import listed_actions
 from ponderosa.reference.trace import TraceRow
 from ponderosa.reference.tree import N, TreeNode
 
@@ -69,7 +68,7 @@ def guard(root: TreeNode, chosen: int, depth: int, random: Random) -> int:
 
 def policy_of(root: TreeNode, answer: int) -> dict[int, float]:
     """The share of visits of each move, with what is proven: all on a won move, none on lost ones."""
-    policy = dict.fromkeys(listed_actions(root.state), 0.0)
+    policy = dict.fromkeys(root.legal_actions(), 0.0)
     if root.proven == 1:
         policy[answer] = 1.0
         return policy
@@ -97,7 +96,7 @@ def policy_at(root: TreeNode, temperature: float, best: int) -> dict[int, float]
 
 def describe(root: N, action: int, best: int, simulations: int, trace: list[TraceRow] | None) -> Result[N]:
     """The result of a search whose answer is known, and the best move, which is another one where moves are drawn."""
-    legal = listed_actions(root.state)
+    legal = root.legal_actions()
     children = root.children
     return Result(
         action=action,

@@ -43,6 +43,10 @@ class Gathering(Generic[N]):
         """Walks down to a node below which nothing is to be chosen, and writes the scores it chose by in `record`."""
         raise NotImplementedError
 
+    def _descend(self, tree: SearchTree[N], random: Random, record: list[Scores | None] | None) -> N:
+        """Walks down from the root, for a search that chooses by more than the nodes it meets."""
+        return self._select(tree.root, random, record)
+
     def _open(self, leaf: N, random: Random, record: list[Scores | None] | None) -> N:
         """The new leaf, for a search that makes it only once a descent is over; others have it already."""
         return leaf
@@ -67,7 +71,7 @@ class Gathering(Generic[N]):
             random = Random(sim_key, SELECT)
             scores: list[Scores | None] = []
             record = scores if tree.trace is not None else None
-            leaf = self._select(root, random, record)
+            leaf = self._descend(tree, random, record)
             if leaf.is_waiting:
                 # It has no value yet to choose by. Nothing was changed on the way down, so there is nothing to undo,
                 # and the simulation number was not used up: the next batch begins with it.

@@ -1,36 +1,88 @@
-"""The node of a search with priors, and its tree from move to move; in the names of AlphaZero's specification."""
+"""The nodes of searches with priors: what all have, and those of games, in the names of AlphaZero's specification."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Self
 
-from ponderosa.reference.state import State, end_values, is_zero_sum, refuse_end, rewards_of
+from ponderosa.reference.policy import priors_of
+from ponderosa.reference.state import State, end_values, is_zero_sum, listed_actions, refuse_end, rewards_of
 from ponderosa.reference.tree import TreeNode
 
 
-@dataclass(slots=True, eq=False)
-class Node(TreeNode):
-    """A position, made with its prior when its parent is expanded; its state is found out when it is first visited."""
+class PriorNode(TreeNode):
+    """What a node with priors has: its children are made together, each with its prior, and tried one after another.
+
+    `children` has those that were tried first, in the order they were, then the others. Ties are drawn so.
+    """
+
+    __slots__ = ("clean_prior", "prior", "raw_value")
 
     prior: float
     """P, as selection uses it: at the root's moves with the noise, if there is any."""
+    clean_prior: float
+    """P without noise."""
+    raw_value: float
+    """What the network said of it, for the player to move here."""
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether a descent ever came here."""
+        raise NotImplementedError
+
+    @property
+    def num_actions(self) -> int:
+        """The size of the action space: there are at least as many actions as moves."""
+        raise NotImplementedError
+
+    @property
+    def tail(self) -> float:
+        """The priors, added up, of moves that got no child: none do, but in very wide latent spaces."""
+        return 0.0
+
+    @property
+    def mean_value(self) -> float:
+        """The value of the position for the player to move here: what the network said and what its moves brought."""
+        total, visits = self.sum_of_moves()
+        return (self.raw_value + total) / (1.0 + visits)
+
+    def try_move(self, action: int) -> Self:
+        """The child behind a move. At its first visit it changes places with the first one that was never tried."""
+        child = self.children[action]
+        if not child.is_tried:
+            order = list(self.children)
+            first = sum(other.is_tried for other in self.children.values())
+            place = order.index(action)
+            order[first], order[place] = order[place], order[first]
+            self.children = {each: self.children[each] for each in order}
+            self._reach(child)
+        return child
+
+    def _reach(self, child: Self) -> None:
+        """The first visit of a child."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True, eq=False)
+class Node(PriorNode):
+    """A position, made with its prior when its parent is expanded; its state is found out when it is first visited."""
+
+    prior: float
     visit_count: int = 0
     """N. An expanded node has one visit of its own and those of its children."""
     total_value: float = 0.0
     """W, the sum of values for the player to move **at this node**: the parent negates it if the turn has changed."""
     children: dict[int, Node] = field(default_factory=dict, repr=False)
-    """Every legal move: those that were tried, in the order they were, then the others. Ties are drawn so."""
+    """Every legal move."""
 
     parent: Node | None = field(default=None, repr=False)
     action: int | None = None
     clean_prior: float = field(init=False)
-    """P without noise."""
     position: State | None = field(default=None, init=False, repr=False)
     """The state, once the node was visited."""
     to_play: int = field(default=-1, init=False)
     """Who moves here, once the node was visited."""
     raw_value: float = field(default=0.0, init=False)
-    """What the network said of it, for the player to move here."""
     chooser_value: float | None = field(default=None, init=False)
     """The sum of values for the player who chose the move that leads here, the reward of that move included: kept where
     `total_value` does not say it, which is everywhere but in two-player zero-sum games."""
@@ -75,10 +127,14 @@ class Node(TreeNode):
         return self.total_value if self.parent is None or self.parent.to_play == self.to_play else -self.total_value
 
     @property
-    def mean_value(self) -> float:
-        """The value of the position for the player to move here: what the network said and what its moves brought."""
-        total, visits = self.sum_of_moves()
-        return (self.raw_value + total) / (1.0 + visits)
+    def is_tried(self) -> bool:
+        """Whether a descent ever came here."""
+        return self.position is not None
+
+    @property
+    def num_actions(self) -> int:
+        """The size of the action space."""
+        return int(getattr(self.state, "num_actions", len(self.children)))
 
     def arrive(self, state: State) -> None:
         """The first visit: finds out who moves here and whether the game is over."""
@@ -93,17 +149,16 @@ class Node(TreeNode):
         """Creates a child for each legal move."""
         self.children = {action: Node(prior, parent=self, action=action) for action, prior in priors.items()}
 
-    def try_move(self, action: int) -> Node:
-        """The child behind a move. At its first visit it changes places with the first one that was never tried."""
-        child = self.children[action]
-        if child.position is None:
-            order = list(self.children)
-            first = sum(other.position is not None for other in self.children.values())
-            place = order.index(action)
-            order[first], order[place] = order[place], order[first]
-            self.children = {each: self.children[each] for each in order}
-            child.arrive(self.state.play(action))
-        return child
+    def _reach(self, child: Node) -> None:
+        """The first visit of a child: its position is found out."""
+        assert child.action is not None, "only the root has no action"
+        child.arrive(self.state.play(child.action))
+
+    def unasked(self) -> Node:
+        """A root of the same position, whose moves are all alike."""
+        root = Node.of_root(self.state)
+        root.expand(priors_of(listed_actions(self.state), None))
+        return root
 
     def after(self, action: int) -> Node:
         """The root after `action`, with what is known below it. This node is not to be used any more."""

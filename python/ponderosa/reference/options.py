@@ -31,9 +31,15 @@ def tagged(value: float | tuple[str, float], name: str, tag: str) -> tuple[bool,
     return is_tagged, float(value)
 
 
-def check_noise(dirichlet_alpha: float, dirichlet_epsilon: float) -> None:
+def check_noise(alpha: float, share: float, alpha_name: str, share_name: str) -> None:
     """Noise at the root must have a concentration, and a share of the priors."""
-    if dirichlet_alpha <= 0.0:
-        raise ValueError(f"dirichlet_alpha must be above 0, not {dirichlet_alpha}")
-    if not 0.0 <= dirichlet_epsilon <= 1.0:
-        raise ValueError(f"dirichlet_epsilon must be from 0 to 1, not {dirichlet_epsilon}")
+    if alpha <= 0.0:
+        raise ValueError(f"{alpha_name} must be above 0, not {alpha}")
+    between(0.0, 1.0, **{share_name: share})
+
+
+def between(least: float, most: float, **numbers: float) -> None:
+    """Each of the numbers, given by name, must be from `least` to `most`."""
+    for name, number in numbers.items():
+        if not least <= number <= most:
+            raise ValueError(f"{name} must be from {least:g} to {most:g}, not {number}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ponderosa.reference.random import Random
 
@@ -42,8 +42,8 @@ def softmax(logits: Sequence[float]) -> list[float]:
     return normalised([math.exp(logit - most) for logit in logits])
 
 
-def tempered(visits: Sequence[int], temperature: float) -> list[float]:
-    """Visits to the power 1/T over their sum, for T above 0; without any visit all shares are the same.
+def tempered(visits: Sequence[float], temperature: float) -> list[float]:
+    """Visits, or other weights, to the power 1/T over their sum, for T above 0; if all are 0, all shares are the same.
 
     Trap: `count ** (1 / T)` overflows where T is small. In logarithms, with the greatest subtracted, nothing does.
     """
@@ -71,6 +71,13 @@ def draw(weights: Sequence[float], random: Random) -> int:
         if running > mark:
             break
     return chosen
+
+
+def highest(scores: Mapping[int, float], random: Random) -> int:
+    """The action with the highest score; ties are broken at random."""
+    best = max(scores.values())
+    ties = [action for action, score in scores.items() if score == best]
+    return ties[random.choose(len(ties))]
 
 
 def add_up(numbers: Iterable[float]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
+from ponderosa.reference.state import listed_actions
 from ponderosa.reference.trace import TraceRow
 
 if TYPE_CHECKING:
@@ -101,6 +102,10 @@ class TreeNode:
             return self.end
         value = float(self.proven)
         return [value, -value] if self.to_play == 0 else [-value, value]
+
+    def legal_actions(self) -> list[int]:
+        """The moves from here, in the order in which the game lists them, whether they have a child yet or not."""
+        return listed_actions(self.state)
 
     def list_actions(self) -> list[int]:
         """The moves that have no child yet: none, where all get theirs together."""
