@@ -82,6 +82,7 @@ def one_move(sims: int, in_flight: int) -> dict[str, Any]:
     search.run(_core.ConnectFour())
     forest = search.forest([_core.ConnectFour()])
     core = forest._core
+    world: Any = forest._world
     core.allow(0, sims)
     parts = {"select and expand": 0.0, "network": 0.0, "backup": 0.0}
     begun = time.perf_counter()
@@ -89,7 +90,7 @@ def one_move(sims: int, in_flight: int) -> dict[str, Any]:
         started = time.perf_counter()
         core.gather()
         gathered = time.perf_counter()
-        answer = forest._leaves.answer()
+        answer = world._leaves.answer()
         answered = time.perf_counter()
         core.apply(answer.policy, answer.values, answer.probabilities)
         parts["select and expand"] += gathered - started
