@@ -73,7 +73,7 @@ class SeedNet(Net):
         return (hidden, *self.prediction(hidden))
 
     def recurrent_inference(self, hidden: Any, action: Any) -> tuple[Any, ...]:
-        coded = torch.nn.functional.one_hot(torch.tensor(action), ACTIONS).to(hidden.dtype)
+        coded = torch.nn.functional.one_hot(torch.tensor(action, device=hidden.device), ACTIONS).to(hidden.dtype)
         out = self.step(torch.cat([hidden, coded]))
         return torch.tanh(out[:SIZE]), out[SIZE]
 

@@ -122,10 +122,7 @@ class TorchModel:
         torch = sys.modules["torch"]
         if library_of(array) != "torch":
             array = torch.from_numpy(np.require(array, requirements=["C", "W"]))
-        if self.device.type == "cuda" and array.device.type == "cpu":
-            # From pinned memory the copy need not be waited for.
-            return array.pin_memory().to(self.device, non_blocking=True)
-        return array.to(self.device)
+        return array.to(self.device, non_blocking=True)
 
     def _fetch(self, tensors: list[Any]) -> list[Any]:
         """The tensors as arrays of NumPy: all copies are begun, then waited for once. Other things stay as they are."""
