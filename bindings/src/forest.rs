@@ -283,20 +283,29 @@ impl Forest {
         forest.step(&answers).or_python()
     }
 
-    /// Plants a tree of a learned model: the slot of its root.
-    #[expect(clippy::too_many_arguments, reason = "a root, and the key of its numbers")]
+    /// Plants trees of a learned model, one for each row: the slots of their roots. `legal` is None where all actions are.
     fn plant_latent(
         &self,
-        to_play: u8,
-        legal: Vec<u16>,
-        logits: PyReadonlyArray1<'_, f32>,
-        value: f64,
-        seed: u64,
-        call: u64,
-        row: u64,
-    ) -> PyResult<u32> {
-        let root = Root { to_play, legal: &legal, logits: logits.as_slice()?, value };
-        latent(&mut *self.lock()?)?.plant(root, tree_key(seed, call, row)).or_python()
+        to_play: Vec<u8>,
+        legal: Vec<Option<Vec<u16>>>,
+        logits: PyReadonlyArray2<'_, f32>,
+        values: PyReadonlyArray1<'_, f64>,
+        keys: Vec<(u64, u64, u64)>,
+    ) -> PyResult<Vec<u32>> {
+        let mut inner = self.lock()?;
+        let forest = latent(&mut inner)?;
+        let (actions, logits, values) = (forest.parts.num_actions, logits.as_slice()?, values.as_slice()?);
+        let rows = keys.len();
+        if [to_play.len(), legal.len(), values.len()] != [rows; 3] || logits.len() != rows * actions {
+            return Err(Error::Usage("the columns of plant_latent do not have one entry a row".into())).or_python();
+        }
+        let all: Vec<u16> = (0..actions as u16).collect();
+        let plant = |(row, (seed, call, number)): (usize, (u64, u64, u64))| {
+            let logits = &logits[row * actions..(row + 1) * actions];
+            let root = Root { to_play: to_play[row], legal: legal[row].as_deref().unwrap_or(&all), logits, value: values[row] };
+            forest.plant(root, tree_key(seed, call, number)).or_python()
+        };
+        keys.into_iter().enumerate().map(plant).collect()
     }
 
     /// Puts another root in the place of tree `index`: its slot, and the slots released.

@@ -17,7 +17,7 @@ mod _core {
     #[pymodule_export]
     use super::random::PlayoutRandom;
     #[pymodule_export]
-    use super::states::{perft, Chess, ConnectFour, Othello, TicTacToe};
+    use super::states::{perft, restore, Chess, ConnectFour, Othello, TicTacToe};
     #[pymodule_export]
     use super::view::TreeView;
 }

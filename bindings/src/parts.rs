@@ -1,11 +1,13 @@
 //! The parts of a search as Python names them: a dict with a value for every part.
 
+use std::sync::Arc;
+
 use ponderosa_core::error::Error;
 use ponderosa_core::eval::Leaf;
 use ponderosa_core::game::Game;
 use ponderosa_core::games::{chess, connect_four, othello, tic_tac_toe};
 use ponderosa_core::parts::Parts;
-use ponderosa_core::score::{Completed, Fpu, Normalize, ParentVisits, Score};
+use ponderosa_core::score::{Completed, Fpu, Growing, Normalize, ParentVisits, Score};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;
@@ -33,16 +35,15 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Rule {
                     other => return unknown("parent_visits", other, "\"node\" or \"edges\""),
                 },
             },
-            "muzero" => Score::MuZero {
-                pb_c_base: number("pb_c_base")?,
-                pb_c_init: number("pb_c_init")?,
-                normalize: match object.get_item("normalize")?.extract::<Option<String>>()?.as_deref() {
+            "muzero" => {
+                let normalize = match object.get_item("normalize")?.extract::<Option<String>>()?.as_deref() {
                     Some("node") => Normalize::Node,
                     Some("tree") => Normalize::Tree,
                     None => Normalize::Not,
                     Some(other) => return unknown("normalize", other, "\"node\", \"tree\" or None"),
-                },
-            },
+                };
+                Score::MuZero(Arc::new(Growing::new(number("pb_c_base")?, number("pb_c_init")?, normalize)))
+            }
             "gumbel" => Score::Gumbel {
                 completed: Completed {
                     value_scale: number("value_scale")?,
@@ -97,7 +98,7 @@ impl PartsArguments {
             other => return unknown("leaf", other, "\"playout\", \"zero\" or \"outside\""),
         };
         Ok(Parts {
-            score: self.score.0,
+            score: self.score.0.clone(),
             leaf,
             solve: self.solve,
             in_flight: self.in_flight,

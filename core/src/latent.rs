@@ -42,8 +42,8 @@ impl<'a> ModelAnswer<'a> {
 }
 
 /// Buffers for the moves of a new node.
-#[derive(Debug, Default)]
-struct Moves {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Moves {
     priors: Vec<f32>,
     actions: Vec<u16>,
     order: Vec<u16>,
@@ -84,8 +84,8 @@ impl Walker<Latent> {
     /// Gives each waiting leaf its node, backs its value up, and closes the batch. Nothing here can fail: what comes from
     /// outside is checked before.
     pub fn apply_model(&mut self, tree: &mut Tree, parts: &Parts, answer: ModelAnswer<'_>) {
-        let keep_bounds = matches!(parts.score, Score::MuZero { normalize: Normalize::Tree, .. });
-        let mut moves = Moves::default();
+        let keep_bounds = matches!(&parts.score, Score::MuZero(rule) if rule.normalize == Normalize::Tree);
+        let mut moves = std::mem::take(&mut self.moves);
         let mut leaves = std::mem::take(&mut self.pending);
         for (row, mut leaf) in leaves.drain(..).enumerate() {
             let Some(last) = leaf.path.last().copied() else { continue };
@@ -117,6 +117,7 @@ impl Walker<Latent> {
             self.spare.push(leaf);
         }
         self.pending = leaves;
+        self.moves = moves;
         self.close();
     }
 }

@@ -68,7 +68,8 @@ impl Parts {
                     return refuse(format!("fpu must be a finite number, not {number}"));
                 }
             }
-            Score::MuZero { pb_c_base, pb_c_init, .. } => {
+            Score::MuZero(ref rule) => {
+                let (pb_c_base, pb_c_init) = (rule.pb_c_base, rule.pb_c_init);
                 if !(pb_c_base.is_finite() && pb_c_base > 0.0) {
                     return refuse(format!("pb_c_base must be a finite number above 0, not {pb_c_base}"));
                 }

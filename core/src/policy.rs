@@ -64,9 +64,19 @@ pub fn softmax(logits: impl Iterator<Item = f32> + Clone, out: &mut [f32]) {
         return;
     }
     let most = f64::from(most);
-    let total = logits.clone().fold(0.0, |total, logit| total + (f64::from(logit) - most).exp());
-    for (prior, logit) in out.iter_mut().zip(logits) {
-        *prior = ((f64::from(logit) - most).exp() / total) as f32;
+    // An exponential costs more than anything else here, so those of the first moves are kept.
+    let mut kept = [0.0; 64];
+    let mut total = 0.0;
+    for (place, logit) in logits.clone().enumerate() {
+        let weight = (f64::from(logit) - most).exp();
+        if let Some(slot) = kept.get_mut(place) {
+            *slot = weight;
+        }
+        total += weight;
+    }
+    for (place, (prior, logit)) in out.iter_mut().zip(logits).enumerate() {
+        let weight = kept.get(place).copied().unwrap_or_else(|| (f64::from(logit) - most).exp());
+        *prior = (weight / total) as f32;
     }
 }
 
@@ -82,7 +92,10 @@ pub fn check_dense(numbers: &[f32], num_actions: usize) -> Result<(), Error> {
     }
     let at = numbers.iter().position(|number| number.is_nan() || *number == f32::INFINITY).unwrap_or(0);
     let (row, action) = (at / num_actions, at % num_actions);
-    Err(Error::Evaluation(format!("row {row}: policy_logits has {} for action {action}: it must be finite or -inf", numbers[at])))
+    Err(Error::Evaluation(format!(
+        "row {row}: policy has {} for action {action}: logits are finite or -inf, probabilities finite and not negative",
+        numbers[at]
+    )))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::eval::Leaf;
 use crate::expand;
 use crate::halving::Schedule;
 use crate::journal::Journal;
+use crate::latent::Moves;
 use crate::noise::Noise;
 use crate::parts::Parts;
 use crate::random::fold;
@@ -89,6 +90,7 @@ pub struct Walker<W: World> {
     /// Gumbel numbers by action, where they are given and not drawn.
     pub gumbel: Option<Vec<f64>>,
     pub(crate) descent: Descent<W::State>,
+    pub(crate) moves: Moves,
     pub(crate) journal: Journal,
 }
 
@@ -111,6 +113,7 @@ impl<W: World> TreeSearch<W> {
             noise: None,
             schedule: None,
             gumbel: None,
+            moves: Moves::default(),
             journal: Journal::default(),
         };
         Self { tree: Arc::new(tree), walker }
@@ -277,10 +280,10 @@ impl<W: World> Walker<W> {
             if let Some(noise) = self.noise.take() {
                 noise.add(tree, self.key, self.simulations);
             }
-            if let (Score::Gumbel { max_num_considered_actions, gumbel_scale, .. }, None) = (parts.score, &self.schedule) {
+            if let (Score::Gumbel { max_num_considered_actions, gumbel_scale, .. }, None) = (&parts.score, &self.schedule) {
                 let simulations = self.target.saturating_sub(self.simulations).min(LONGEST_SCHEDULE);
-                let (most, given) = (max_num_considered_actions, self.gumbel.as_deref());
-                let schedule = Schedule::new(tree, self.key, self.simulations, simulations, most, gumbel_scale, given);
+                let (most, given) = (*max_num_considered_actions, self.gumbel.as_deref());
+                let schedule = Schedule::new(tree, self.key, self.simulations, simulations, most, *gumbel_scale, given);
                 self.schedule = Some(Arc::new(schedule));
             }
         }

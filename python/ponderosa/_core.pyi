@@ -153,8 +153,13 @@ class Forest:
         legal_actions: list[int],
     ) -> None: ...
     def plant_latent(
-        self, to_play: int, legal: list[int], logits: NDArray[np.float32], value: float, seed: int, call: int, row: int
-    ) -> int: ...
+        self,
+        to_play: list[int],
+        legal: list[list[int] | None],
+        logits: NDArray[np.float32],
+        values: NDArray[np.float64],
+        keys: list[tuple[int, int, int]],
+    ) -> list[int]: ...
     def reset_latent(
         self,
         index: int,

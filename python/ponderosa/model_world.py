@@ -40,13 +40,10 @@ class ModelWorld(World):
 
     def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
         """A tree for each root; the model was asked about all of them at once."""
-        first = self._first
-        slots = [
-            self.core.plant_latent(
-                root.to_play, root.legal(self.info.num_actions), first.logits[row], float(first.values[row]), *key
-            )
-            for row, (root, key) in enumerate(zip(map(root_of, states), keys, strict=True))
-        ]
+        first, num_actions = self._first, self.info.num_actions
+        roots = [root_of(state) for state in states]
+        legal = [None if root.allowed is None else root.legal(num_actions) for root in roots]
+        slots = self.core.plant_latent([root.to_play for root in roots], legal, first.logits, first.values, list(keys))
         self._pool.scatter(np.array(slots, dtype=np.int64), first.hidden)
 
     def reserve(self, simulations: int) -> None:

@@ -132,7 +132,9 @@ impl Forest<Latent> {
                 leaf.slot = self.slots.take();
             }
         }
-        Ok(self.waiting())
+        let mut rows = Vec::with_capacity(self.trees.len());
+        self.each_waiting(|row| rows.push(row));
+        Ok(rows)
     }
 
     /// Takes the model's word on the rows of `gather_leaves`, in their order. A wrong word leaves the forest as it was, batch included.

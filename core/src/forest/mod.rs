@@ -10,7 +10,7 @@ pub mod latent;
 use crate::error::Error;
 use crate::noise::{self, Noise};
 use crate::parts::Parts;
-use crate::search::{Pending, Stop, TreeSearch};
+use crate::search::{Stop, TreeSearch};
 use crate::slots::Slots;
 use crate::tree::Tree;
 use crate::world::World;
@@ -222,21 +222,26 @@ impl<W: World> Forest<W> {
     /// Leaves whose playout reached an end by itself are not among them.
     #[must_use]
     pub fn waiting(&self) -> Vec<Row> {
-        let rows = |(index, tree): (usize, &TreeSearch<W>)| {
-            let row = |leaf: &Pending<W::State>| {
+        let mut rows = Vec::new();
+        self.each_waiting(|row| rows.push(row));
+        rows
+    }
+
+    fn each_waiting(&self, mut take: impl FnMut(Row)) {
+        for (index, search) in self.trees.iter().enumerate() {
+            let tree = search.tree();
+            for leaf in search.walker.pending.iter().filter(|leaf| leaf.value.is_none()) {
                 let last = leaf.path.last();
-                Row {
+                take(Row {
                     tree: index as u32,
                     slot: leaf.slot,
-                    parent_slot: last.and_then(|step| tree.tree().slot(step.node)).unwrap_or(u32::MAX),
-                    action: last.map_or(0, |step| tree.tree().action(step.edge)),
+                    parent_slot: last.and_then(|step| tree.slot(step.node)).unwrap_or(u32::MAX),
+                    action: last.map_or(0, |step| tree.action(step.edge)),
                     chooser: last.map_or(0, |step| step.chooser),
                     key: leaf.key,
-                }
-            };
-            tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()).map(row).collect::<Vec<_>>()
-        };
-        self.trees.iter().enumerate().flat_map(rows).collect()
+                });
+            }
+        }
     }
 
     /// How many leaves wait for values.

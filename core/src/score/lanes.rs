@@ -7,9 +7,11 @@ use crate::tree::{Edges, Statistics};
 /// Edges are scored this many at a time.
 pub(super) const LANES: usize = 4;
 
-/// Up to so many edges, a word has a bit for each, and it is cheaper to score all of them than to look for the one untried
-/// move worth it.
+/// Up to so many edges, a word has a bit for each.
 const FEW: usize = 64;
+/// Up to so many edges, or where half of them have been tried, it is cheaper to score all of them than to look for the one
+/// untried move worth it.
+const VERY_FEW: usize = 16;
 
 /// An edge with all that a formula may want to know.
 #[derive(Clone, Copy, Debug)]
@@ -61,13 +63,13 @@ fn choose_wide<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize, scratch: 
 #[inline(always)]
 fn choose_any<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize, scratch: &mut [f64], random: &mut Random) -> usize {
     let count = edges.visits.len();
-    if count <= FEW {
+    if count <= VERY_FEW || (count <= FEW && 2 * opened >= count) {
         return pick(rule, edges, scratch, random);
     }
     let scores = &mut scratch[..count];
     let best = score_in_groups(rule, edges, &mut scores[..opened]);
     let untried = &edges.priors[opened..];
-    let prior = untried.iter().fold(0.0f32, |best, &prior| if prior > best { prior } else { best });
+    let prior = highest_prior(untried);
     if opened == count || rule.score(0.0, 0.0, f64::from(prior)) < best {
         return one_of_the_highest(&scores[..opened], best, random);
     }
@@ -76,6 +78,20 @@ fn choose_any<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize, scratch: &
         *score = rule.score(0.0, 0.0, f64::from(prior));
     }
     highest(scores, random)
+}
+
+/// The highest of priors, which are not negative.
+#[inline(always)]
+fn highest_prior(priors: &[f32]) -> f32 {
+    let mut most = [0.0f32; 2 * LANES];
+    let groups = priors.chunks_exact(2 * LANES);
+    let rest = groups.remainder();
+    for group in groups {
+        for lane in 0..2 * LANES {
+            most[lane] = if group[lane] > most[lane] { group[lane] } else { most[lane] };
+        }
+    }
+    most.iter().chain(rest).fold(0.0, |best, &prior| if prior > best { prior } else { best })
 }
 
 /// The place of the best edge, whatever is proven or in flight; `scores` receives every score. A proven loss gets minus

@@ -7,8 +7,10 @@ mod puct;
 mod ucb1;
 
 pub use gumbel::Completed;
-pub use muzero::Normalize;
+pub use muzero::{Growing, Normalize};
 pub use puct::{Fpu, ParentVisits};
+
+use std::sync::Arc;
 
 use muzero::MuZero;
 use puct::Puct;
@@ -18,7 +20,7 @@ use crate::random::Random;
 use crate::tree::{Node, NodeIndex, Tree};
 
 /// The rule that picks among the edges of a node.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Score {
     /// UCB1 (seed 3): every move is tried once, in random order, before any is tried twice.
     Ucb1 {
@@ -35,14 +37,7 @@ pub enum Score {
         parent_visits: ParentVisits,
     },
     /// PUCT with a constant that grows with log N, on values brought to a scale (seed 1).
-    MuZero {
-        /// How slowly the constant grows.
-        pb_c_base: f64,
-        /// The constant at the start.
-        pb_c_init: f64,
-        /// How values are brought to a scale.
-        normalize: Normalize,
-    },
+    MuZero(Arc<Growing>),
     /// Visits follow an improved policy; at the root, sequential halving over moves drawn by Gumbel numbers.
     Gumbel {
         /// How Q is completed.
@@ -84,16 +79,14 @@ impl Score {
             scores.resize(count + lanes::LANES, f64::NEG_INFINITY);
         }
         let visits = context.visits;
-        match *self {
+        match self {
             Self::Ucb1 { .. } if opened < count => opened + random.choose((count - opened) as u32) as usize,
-            Self::Ucb1 { c_param } => choose_by(Ucb1::at(c_param, visits), tree, node, context, scores, random),
+            Self::Ucb1 { c_param } => choose_by(Ucb1::at(*c_param, visits), tree, node, context, scores, random),
             Self::Puct { c_puct, fpu, parent_visits } => {
-                choose_by(Puct::at(c_puct, fpu, parent_visits, tree, node, visits), tree, node, context, scores, random)
+                choose_by(Puct::at(*c_puct, *fpu, *parent_visits, tree, node, visits), tree, node, context, scores, random)
             }
-            Self::MuZero { pb_c_base, pb_c_init, normalize } => {
-                choose_by(MuZero::at(pb_c_base, pb_c_init, normalize, tree, node, visits), tree, node, context, scores, random)
-            }
-            Self::Gumbel { ref completed, .. } => gumbel::choose(completed, tree, node, tree.tail(index), scores),
+            Self::MuZero(rule) => choose_by(MuZero::at(rule, tree, node, visits), tree, node, context, scores, random),
+            Self::Gumbel { completed, .. } => gumbel::choose(completed, tree, node, tree.tail(index), scores),
         }
     }
 

@@ -7,6 +7,8 @@ use crate::tree::{Node, Tree};
 
 /// Spans below this are taken for it, so that equal values do not divide by 0 (mctx has the same number).
 const LEAST_SPAN: f64 = 1e-8;
+/// The weights of exploration for fewer visits than this are tabulated.
+const TABULATED: u32 = 1024;
 
 /// How Q is brought to a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,35 @@ pub enum Normalize {
     Tree,
     /// Not at all (seed 1 to the letter).
     Not,
+}
+
+/// What a search fixes of the rule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Growing {
+    /// How slowly the constant grows.
+    pub pb_c_base: f64,
+    /// The constant at the start.
+    pub pb_c_init: f64,
+    /// How values are brought to a scale.
+    pub normalize: Normalize,
+    /// The weight of exploration for small N: most nodes are visited seldom, and a logarithm costs as much as scoring two edges.
+    weights: Box<[f64]>,
+}
+
+impl Growing {
+    /// The rule with these settings.
+    #[must_use]
+    pub fn new(pb_c_base: f64, pb_c_init: f64, normalize: Normalize) -> Self {
+        let mut rule = Self { pb_c_base, pb_c_init, normalize, weights: Box::default() };
+        rule.weights = (0..TABULATED).map(|visits| rule.weight(visits)).collect();
+        rule
+    }
+
+    /// c * sqrt(N), c growing with the logarithm of N.
+    fn weight(&self, visits: u32) -> f64 {
+        let visits = f64::from(visits);
+        (((visits + self.pb_c_base + 1.0) / self.pb_c_base).ln() + self.pb_c_init) * visits.sqrt()
+    }
 }
 
 /// The rule at one node.
@@ -30,10 +61,9 @@ pub struct MuZero {
 impl MuZero {
     /// The rule at `node`, which has `visits`, leaves in flight counted.
     #[inline]
-    pub fn at(base: f64, init: f64, normalize: Normalize, tree: &Tree, node: &Node, visits: u32) -> Self {
-        let visits = f64::from(visits);
-        let exploration = (((visits + base + 1.0) / base).ln() + init) * visits.sqrt();
-        let (low, scale) = match normalize {
+    pub fn at(rule: &Growing, tree: &Tree, node: &Node, visits: u32) -> Self {
+        let exploration = rule.weights.get(visits as usize).copied().unwrap_or_else(|| rule.weight(visits));
+        let (low, scale) = match rule.normalize {
             Normalize::Not => (0.0, 1.0),
             Normalize::Tree => {
                 let (low, high) = tree.bounds;
@@ -43,22 +73,26 @@ impl MuZero {
                     (0.0, 1.0)
                 }
             }
-            Normalize::Node => {
-                let edges = tree.statistics(node);
-                let own = node_value(tree, node);
-                let (mut low, mut high) = (own, own);
-                for (&sum, &visits) in edges.sums.iter().zip(edges.visits).take(node.opened as usize) {
-                    // An edge in flight for the first time has no value yet.
-                    let mean = if visits > 0 { sum / f64::from(visits as i32) } else { own };
-                    low = if mean < low { mean } else { low };
-                    high = if mean > high { mean } else { high };
-                }
-                let span = high - low;
-                (low, 1.0 / if span > LEAST_SPAN { span } else { LEAST_SPAN })
-            }
+            Normalize::Node => span_at(tree, node),
         };
         Self { exploration, low, scale }
     }
+}
+
+/// The lowest value at a node, of itself and of its moves, and what the distance from it is multiplied by.
+#[inline]
+fn span_at(tree: &Tree, node: &Node) -> (f64, f64) {
+    let edges = tree.statistics(node);
+    let own = node_value(tree, node);
+    let (mut low, mut high) = (own, own);
+    for (&sum, &visits) in edges.sums.iter().zip(edges.visits).take(node.opened as usize) {
+        // An edge in flight for the first time has no value yet.
+        let mean = if visits > 0 { sum / f64::from(visits as i32) } else { own };
+        low = if mean < low { mean } else { low };
+        high = if mean > high { mean } else { high };
+    }
+    let span = high - low;
+    (low, 1.0 / if span > LEAST_SPAN { span } else { LEAST_SPAN })
 }
 
 impl Rule for MuZero {

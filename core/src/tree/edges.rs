@@ -64,7 +64,8 @@ pub struct Mark {
 /// W at w, N at 2w + 2n, P at 2w + 3n, links at 2w + 4n, actions at 4w + 10n, leaves in flight at 4w + 11n.
 #[derive(Clone, Debug)]
 pub(super) struct EdgeArena {
-    blocks: Vec<Box<[u64]>>,
+    /// Each has room for a whole block from the start, and is filled as runs are added: what is not used is never touched.
+    blocks: Vec<Vec<u64>>,
     block_bits: u32,
     /// Words in use, unused tails of blocks included.
     used: u32,
@@ -128,14 +129,17 @@ impl EdgeArena {
             self.used = ((self.used >> self.block_bits) + 1) << self.block_bits;
         }
         while (self.blocks.len() << self.block_bits) < self.used as usize + words {
-            self.blocks.push(vec![0; block_words].into_boxed_slice());
+            self.blocks.push(Vec::with_capacity(block_words));
         }
         let first = self.used;
         self.used += words as u32;
         self.stored += count as u32;
         if count > 0 {
-            let (block, at) = self.block_mut(first);
-            block[at..at + words].fill(0);
+            let at = first as usize & (block_words - 1);
+            let block = &mut self.blocks[(first >> self.block_bits) as usize];
+            // Beyond may be what a batch that was taken back has left.
+            block.truncate(at);
+            block.resize(at + words, 0);
             cast_slice_mut::<u64, Link>(block)[2 * at + 4 * count..2 * at + 5 * count].fill(Link::NONE);
             cast_slice_mut::<u64, u16>(block)[4 * at + 10 * count..4 * at + 11 * count].copy_from_slice(actions);
         }

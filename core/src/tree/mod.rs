@@ -55,7 +55,7 @@ pub struct Shape {
 #[derive(Clone, Debug)]
 pub struct Tree {
     shape: Shape,
-    nodes: Vec<Box<[Node]>>,
+    nodes: Vec<Vec<Node>>,
     num_nodes: u32,
     edges: EdgeArena,
     columns: Columns,
@@ -166,10 +166,13 @@ impl Tree {
     pub fn add_node(&mut self, to_play: u8, forced_depth_left: u8) -> NodeIndex {
         let index = self.num_nodes;
         if index as usize == self.nodes.len() * NODE_BLOCK {
-            self.nodes.push(vec![EMPTY_NODE; NODE_BLOCK].into_boxed_slice());
+            self.nodes.push(Vec::with_capacity(NODE_BLOCK));
         }
         self.num_nodes += 1;
-        *self.node_mut(index) = Node { to_play, forced_depth_left, ..EMPTY_NODE };
+        let block = &mut self.nodes[(index >> BLOCK_BITS) as usize];
+        // Beyond may be what a batch that was taken back has left.
+        block.truncate(index as usize & (NODE_BLOCK - 1));
+        block.push(Node { to_play, forced_depth_left, ..EMPTY_NODE });
         self.columns.fit(self.shape, self.num_nodes());
         index
     }
