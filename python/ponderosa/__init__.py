@@ -32,7 +32,9 @@ from ponderosa.result import SearchResult
 from ponderosa.schedule import Temperature
 
 if TYPE_CHECKING:
-    from ponderosa import chess
+    from ponderosa import chess, models
+    from ponderosa.door_muzero import select_action
+    from ponderosa.reference.muzero import MCTSConfig, MuZeroConfig
 
 __version__ = "0.1.0"
 
@@ -49,8 +51,10 @@ __all__ = [
     "InvalidActionError",
     "InvalidArgumentError",
     "InvalidPositionError",
+    "MCTSConfig",
     "MissingExtraError",
     "MuZero",
+    "MuZeroConfig",
     "Node",
     "PonderosaError",
     "SearchResult",
@@ -60,14 +64,27 @@ __all__ = [
     "__version__",
     "chess",
     "games",
+    "models",
     "playout",
+    "select_action",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """`ponderosa.chess` is loaded when it is first asked for (and even then not the library python-chess)."""
-    if name == "chess":
-        from importlib import import_module
+#: What is loaded when it is first asked for: modules, and names with the module they live in.
+_LATER = {
+    "chess": None,
+    "models": None,
+    "MCTSConfig": "reference.muzero",
+    "MuZeroConfig": "reference.muzero",
+    "select_action": "door_muzero",
+}
 
-        return import_module("ponderosa.chess")
-    raise AttributeError(f"module 'ponderosa' has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'ponderosa' has no attribute {name!r}")
+    from importlib import import_module
+
+    module = _LATER[name]
+    found = import_module(f"ponderosa.{module or name}")
+    return found if module is None else getattr(found, name)
