@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from examples.games.double_move import DoubleMove
 from examples.games.nim import Nim
 from examples.games.triangle import Triangle
 
+import ponderosa
+from ponderosa import _core
 from ponderosa.game import COMPILED, Game
 from ponderosa.games import BY_NAME, Chess, ConnectFour, Othello, TicTacToe
 from ponderosa.reference.tabular import TabularGame, TabularState
@@ -65,3 +69,86 @@ def test_random_games_keep_it(players: int, order: Any, rewards: bool, monkeypat
     for seed in range(5):
         game = TabularGame(seed, players=players, turn_order=order, rewards=rewards, zero_sum=players == 2)
         assert check_game(game.start, games=5).unfinished == 0
+
+
+# --- Pickles of compiled states -----------------------------------------------------------------------------------
+
+
+def assert_alike(one: Any, other: Any) -> None:
+    assert type(one) is type(other)
+    assert one == other
+    assert hash(one) == hash(other)
+    assert str(one) == str(other)
+    assert one.legal_actions() == other.legal_actions()
+    assert (one.to_play, one.is_terminal, one.returns()) == (other.to_play, other.is_terminal, other.returns())
+    assert np.array_equal(one.observation(), other.observation())
+
+
+@pytest.mark.parametrize("game", list(COMPILED))
+def test_a_state_comes_back_from_a_pickle(game: Any) -> None:
+    """At every move of a game, and the copy plays on as the state does."""
+    numbers = np.random.default_rng(1)
+    state = copied = game()
+    for _ in range(120):
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            assert_alike(pickle.loads(pickle.dumps(state, protocol)), state)
+        assert_alike(copied, state)
+        assert_alike(pickle.loads(pickle.dumps(copied)), state)
+        assert_alike(copy.deepcopy(state), state)
+        if state.is_terminal:
+            break
+        action = int(numbers.choice(state.legal_actions()))
+        state, copied = state.play(action), pickle.loads(pickle.dumps(copied)).play(action)
+
+
+def test_a_pickle_of_chess_has_its_history() -> None:
+    state = Chess("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 7 30")
+    for _ in range(2):
+        for text in ("a1b1", "a8b8", "b1a1", "b8a8"):
+            state = state.play(state.parse_action(text))
+            back = pickle.loads(pickle.dumps(state))
+            assert_alike(back, state)
+            assert (back.repetitions, back.fen()) == (state.repetitions, state.fen())
+    # The castling rights went with the first moves, so the first position of all has not come back.
+    assert back.repetitions == 1
+    for text in ("a1b1", "a8b8", "b1a1", "b8a8"):
+        state, back = state.play(state.parse_action(text)), back.play(back.parse_action(text))
+        assert_alike(back, state)
+    assert back.repetitions == 2
+
+
+def test_nodes_have_states_to_pickle() -> None:
+    node = ponderosa.UCT(50, seed=1).run(Chess(), temperature=1.0).root
+    while node.children:
+        node = next(iter(node.children.values()))
+        assert_alike(pickle.loads(pickle.dumps(node.state)), node.state)
+
+
+def test_a_state_out_of_a_search_says_that_it_cannot_be_pickled() -> None:
+    seen: list[Any] = []
+
+    class Looks:
+        def evaluate_states(self, states: Any) -> tuple[None, np.ndarray]:
+            seen.extend(states)
+            return None, np.zeros(len(states))
+
+    ponderosa.AlphaZero(Looks(), 3, seed=1).run(ConnectFour())
+    with pytest.raises(ponderosa.UsageError, match="came out of a search"):
+        pickle.dumps(seen[-1])
+    assert_alike(copy.deepcopy(seen[-1]), seen[-1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("ConnectFour", None, b"\x09\x00"), "action 9 is not legal"),
+        (("TicTacToe", None, b"\x00\x00\x00\x00"), "action 0 is not legal"),
+        (("Chess", "nonsense", b""), "nonsense"),
+        (("Chess", None, b"\x00"), "1 bytes"),
+        (("Checkers", None, b""), "Checkers"),
+        (("Othello", "a position", b""), "Othello.*a position"),
+    ],
+)
+def test_a_pickle_that_was_tampered_with(arguments: tuple[Any, ...], words: str) -> None:
+    with pytest.raises(ponderosa.PonderosaError, match=words):
+        _core.restore(*arguments)

@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use numpy::{PyArray3, PyArrayMethods};
 use ponderosa_core::error::Error;
@@ -12,6 +13,7 @@ use ponderosa_core::random::{Purpose, Random};
 use ponderosa_core::world::Compiled;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use pyo3::Borrowed;
 
 use crate::errors::OrPython;
@@ -63,6 +65,27 @@ fn observation<'py, G: Game>(py: Python<'py>, state: &G) -> PyResult<Bound<'py, 
     Ok(array)
 }
 
+/// How a state was reached: what is pickled. Played again, it gives back the whole state, repetitions included, and nothing that
+/// the rules do not allow, whoever wrote the pickle.
+#[derive(Clone, Default)]
+pub struct Record {
+    /// The text of the position it began with; None is the start of the game.
+    start: Option<Arc<str>>,
+    actions: Vec<u16>,
+}
+
+impl Record {
+    fn and(&self, action: u16) -> Self {
+        let mut actions = Vec::with_capacity(self.actions.len() + 1);
+        actions.extend_from_slice(&self.actions);
+        actions.push(action);
+        Self { start: self.start.clone(), actions }
+    }
+}
+
+/// A function and its arguments, as pickle wants them: those of `restore`.
+type Reduced<'py> = (Bound<'py, PyAny>, (&'static str, Option<String>, Bound<'py, PyBytes>));
+
 /// The game behind a Python class.
 pub trait Wraps {
     /// The compiled game.
@@ -75,16 +98,34 @@ macro_rules! state_class {
         #[doc = concat!("A state of the compiled game ", stringify!($name), ": an immutable value. Calling the class gives the start.")]
         #[pyclass(frozen, module = "ponderosa.games", skip_from_py_object)]
         #[derive(Clone)]
-        pub struct $name(pub $game);
+        pub struct $name(pub $game, Option<Record>);
 
         impl Wraps for $name {
             type Inner = $game;
         }
 
         impl $name {
-            /// The Python value of a state.
+            /// The Python value of a state out of a search, which does not keep how it was reached.
             pub fn wrap(state: $game) -> Self {
-                Self(state)
+                Self(state, None)
+            }
+
+            fn after(&self, action: Number) -> Result<Self, Error> {
+                let action = legal_action(&self.0, action)?;
+                let mut next = self.0.clone();
+                next.play(action);
+                Ok(Self(next, self.1.as_ref().map(|record| record.and(action))))
+            }
+
+            fn replay(mut self, actions: &[u16]) -> Result<Self, Error> {
+                for &action in actions {
+                    legal_action(&self.0, Number(action.into()))?;
+                    self.0.play(action);
+                }
+                if let Some(record) = &mut self.1 {
+                    record.actions.extend_from_slice(actions);
+                }
+                Ok(self)
             }
         }
 
@@ -101,10 +142,7 @@ macro_rules! state_class {
 
             /// The state after `action`.
             fn play(&self, action: Number) -> PyResult<Self> {
-                let action = legal_action(&self.0, action).or_python()?;
-                let mut next = self.0.clone();
-                next.play(action);
-                Ok(Self(next))
+                self.after(action).or_python()
             }
 
             /// Who moves: 0 or 1.
@@ -166,7 +204,7 @@ macro_rules! state_class {
                 let mut state = self.0.clone();
                 let mut random = Random::new(key, Purpose::Playout);
                 let result = playout::<Compiled<$game>>(&mut state, policy, &mut random, max_depth.unwrap_or(u32::MAX));
-                Ok((result, Self(state)))
+                Ok((result, Self::wrap(state)))
             }
 
             fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -177,6 +215,17 @@ macro_rules! state_class {
                 let mut hasher = DefaultHasher::new();
                 self.0.hash(&mut hasher);
                 hasher.finish()
+            }
+
+            fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+                let Some(record) = &self.1 else {
+                    let text = "this state came out of a search, which does not keep how it was reached, so it cannot be pickled: \
+                                play to it, or send its observation()";
+                    return Err(Error::Usage(text.into())).or_python();
+                };
+                let actions: Vec<u8> = record.actions.iter().flat_map(|action| action.to_le_bytes()).collect();
+                let restore = py.import("ponderosa._core")?.getattr("restore")?;
+                Ok((restore, (stringify!($name), record.start.as_deref().map(str::to_owned), PyBytes::new(py, &actions))))
             }
 
             fn __copy__(slf: Py<Self>) -> Py<Self> {
@@ -197,7 +246,7 @@ macro_rules! state_class {
 state_class!(TicTacToe, games::tic_tac_toe::TicTacToe, {
     #[new]
     fn new() -> Self {
-        Self(Game::start())
+        Self(Game::start(), Some(Record::default()))
     }
 
     fn __repr__(&self) -> String {
@@ -208,7 +257,7 @@ state_class!(TicTacToe, games::tic_tac_toe::TicTacToe, {
 state_class!(ConnectFour, games::connect_four::ConnectFour, {
     #[new]
     fn new() -> Self {
-        Self(Game::start())
+        Self(Game::start(), Some(Record::default()))
     }
 
     fn __repr__(&self) -> String {
@@ -219,7 +268,7 @@ state_class!(ConnectFour, games::connect_four::ConnectFour, {
 state_class!(Othello, games::othello::Othello, {
     #[new]
     fn new() -> Self {
-        Self(Game::start())
+        Self(Game::start(), Some(Record::default()))
     }
 
     fn __repr__(&self) -> String {
@@ -232,8 +281,11 @@ state_class!(Chess, games::chess::Chess, {
     #[pyo3(signature = (fen = None))]
     fn new(fen: Option<&str>) -> PyResult<Self> {
         match fen {
-            None => Ok(Self(Game::start())),
-            Some(fen) => games::chess::Chess::from_fen(fen).map(Self).or_python(),
+            None => Ok(Self(Game::start(), Some(Record::default()))),
+            Some(fen) => {
+                let record = Record { start: Some(fen.into()), ..Record::default() };
+                games::chess::Chess::from_fen(fen).map(|state| Self(state, Some(record))).or_python()
+            }
         }
     }
 
@@ -276,6 +328,24 @@ state_class!(Chess, games::chess::Chess, {
         format!("Chess({:?})", self.0.fen())
     }
 });
+
+/// The state of a pickle: `actions` (16 bits each, the low byte first) played from the position `start`, or from the start.
+#[pyfunction]
+#[pyo3(signature = (game, start, actions))]
+pub fn restore(py: Python<'_>, game: &str, start: Option<&str>, actions: &[u8]) -> PyResult<Py<PyAny>> {
+    let pairs = actions.chunks_exact(2);
+    if !pairs.remainder().is_empty() {
+        return Err(Error::InvalidArgument(format!("actions has {} bytes: every action has two", actions.len()))).or_python();
+    }
+    let actions: Vec<u16> = pairs.map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    match (game, start) {
+        ("TicTacToe", None) => Ok(Py::new(py, TicTacToe::new().replay(&actions).or_python()?)?.into_any()),
+        ("ConnectFour", None) => Ok(Py::new(py, ConnectFour::new().replay(&actions).or_python()?)?.into_any()),
+        ("Othello", None) => Ok(Py::new(py, Othello::new().replay(&actions).or_python()?)?.into_any()),
+        ("Chess", start) => Ok(Py::new(py, Chess::new(start)?.replay(&actions).or_python()?)?.into_any()),
+        _ => Err(Error::InvalidArgument(format!("there is no compiled game {game:?} that begins with {start:?}"))).or_python(),
+    }
+}
 
 /// The number of move sequences of length `depth` from a chess position; draws by rule are ignored.
 #[pyfunction]
