@@ -11,7 +11,7 @@ from tests.trees import PythonGame, random_position
 
 import ponderosa
 from ponderosa.evaluators import Cached, Jax, Symmetric, symmetries_of
-from ponderosa.games import ConnectFour, Othello, TicTacToe
+from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
 
 jax = pytest.importorskip("jax")
 numpy = jax.numpy
@@ -155,3 +155,20 @@ def test_arguments() -> None:
     with pytest.raises(ponderosa.InvalidArgumentError, match="jit"):
         Jax(table, None, jit=1)  # type: ignore[arg-type]
     assert repr(Jax(linear, None)) == "Jax(linear, policy='logits')"
+
+
+def test_a_chess_head() -> None:
+    """AlphaZero's head, 73 planes of 8 x 8: the order of the moves is square * 73 + plane."""
+
+    def planes(params: Any, observations: Any) -> tuple[Any, Any]:
+        squares = numpy.arange(4672.0).reshape(1, 8, 8, 73) % 97
+        return numpy.broadcast_to(squares, (len(observations), 8, 8, 73)).transpose(0, 3, 1, 2), observations[
+            :, 0, 0, 0
+        ]
+
+    logits, _ = Jax(planes, None).evaluate(np.stack([Chess().observation()] * 3))
+    assert logits.tolist() == [(np.arange(4672.0) % 97).tolist()] * 3
+    with pytest.raises(ponderosa.EvaluationError, match=r"shape \(4, 9, 3, 3\).*num_actions"):
+        Jax(lambda params, o: (numpy.zeros((len(o), 9, 3, 3)), o[:, 0, 0, 0]), None).evaluate(
+            np.stack([TicTacToe().observation()] * 3)
+        )

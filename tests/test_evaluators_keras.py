@@ -16,7 +16,7 @@ from tests.trees import PythonGame, random_position
 
 import ponderosa
 from ponderosa.evaluators import Cached, Keras
-from ponderosa.games import ConnectFour
+from ponderosa.games import Chess, ConnectFour
 
 if "KERAS_BACKEND" not in os.environ:
     installed = [name for name in ("torch", "jax", "tensorflow") if importlib.util.find_spec(name)]
@@ -109,6 +109,28 @@ def test_probabilities() -> None:
     one = ponderosa.AlphaZero(Keras(model), 30, seed=1).run(ConnectFour())
     other = ponderosa.AlphaZero(Keras(soft, policy="probabilities"), 30, seed=1).run(ConnectFour())
     assert one.visits.tolist() == other.visits.tolist()
+
+
+@pytest.mark.parametrize("shape", [(73, 8, 8), (8, 8, 73), (73, 64)])
+def test_a_chess_head(shape: tuple[int, ...]) -> None:
+    """The order of the moves is square * 73 + plane, wherever the planes stand."""
+    board = keras.Input((119, 8, 8))
+    flat = layers.Dense(2)(layers.Flatten()(board))
+    model = keras.Model(board, [layers.Reshape(shape)(layers.Dense(4672)(flat)), layers.Dense(1)(flat)])
+    given = Chess().observation()[None]
+    logits, _ = Keras(model).evaluate(given)
+    raw = keras.ops.convert_to_numpy(model(given)[0])
+    if shape[0] == 73:
+        raw = raw.reshape(1, 73, 64).transpose(0, 2, 1)
+    assert np.allclose(logits, raw.reshape(1, 4672), atol=1e-5)
+
+
+def test_other_heads_are_refused() -> None:
+    board = keras.Input((3, 6, 7))
+    flat = layers.Flatten()(board)
+    model = keras.Model(board, [layers.Reshape((7, 6))(layers.Dense(42)(flat)), layers.Dense(1)(flat)])
+    with pytest.raises(ponderosa.EvaluationError, match=r"7, 6\).*num_actions"):
+        ponderosa.AlphaZero(Keras(model), 5).run(ConnectFour())
 
 
 @pytest.mark.parametrize("name", NONSENSE)

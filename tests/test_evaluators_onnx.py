@@ -12,7 +12,7 @@ from tests.trees import PythonGame, random_position
 
 import ponderosa
 from ponderosa.evaluators import Cached, Onnx
-from ponderosa.games import ConnectFour, Othello, TicTacToe
+from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -38,6 +38,7 @@ def build(
     bias: np.ndarray | None = None,
     value_bias: float = 0.0,
     extra_input: bool = False,
+    head: tuple[int, ...] | None = None,
 ) -> bytes:
     """A linear network: (observations @ weights + bias) for both outputs, in the order of `names`."""
     policy, value = weights_of(state, dtype)
@@ -46,10 +47,13 @@ def build(
     nodes = [
         helper.make_node("Flatten", ["board"], ["flat"], axis=1),
         helper.make_node("MatMul", ["flat", "W"], ["raw_policy"]),
-        helper.make_node("Add", ["raw_policy", "b"], ["policy"]),
+        helper.make_node("Add", ["raw_policy", "b"], ["policy" if head is None else "flat_policy"]),
         helper.make_node("MatMul", ["flat", "V"], ["raw_value"]),
         helper.make_node("Add", ["raw_value", "c"], ["value"]),
     ]
+    if head is not None:
+        constants["head"] = np.array([-1, *head], dtype=np.int64)
+        nodes.append(helper.make_node("Reshape", ["flat_policy", "head"], ["policy"]))
     kinds = {"policy": "policy", "value": "value"}
     for name in names:
         if name not in kinds:  # another name for one of the two: whichever is not there yet
@@ -59,9 +63,8 @@ def build(
     inputs = [helper.make_tensor_value_info("board", kind, [batch, *state.observation().shape])]
     if extra_input:
         inputs.append(helper.make_tensor_value_info("other", kind, [batch, 1]))
-    outputs = [
-        helper.make_tensor_value_info(n, kind, [batch, 1 if kinds[n] == "value" else state.num_actions]) for n in names
-    ]
+    shapes = {"value": [batch, 1], "policy": [batch, *(head or [state.num_actions])]}
+    outputs = [helper.make_tensor_value_info(n, kind, shapes[kinds[n]]) for n in names]
     stored = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     graph = helper.make_graph(nodes, "linear", inputs, outputs, stored)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
@@ -127,6 +130,26 @@ def test_other_types(dtype: Any) -> None:
     logits, values = evaluator.evaluate(board)
     assert logits.dtype == values.dtype == np.float32
     assert np.allclose(logits, plain(ConnectFour())(board)[0], atol=1e-2)
+
+
+@pytest.mark.parametrize("batch", ["batch", 2])
+def test_a_chess_head(batch: Any) -> None:
+    """AlphaZero's head, 73 planes of 8 x 8: the order of the moves is square * 73 + plane."""
+    boards = np.stack([random_position(Chess, plies, 1).observation() for plies in range(3)])
+    logits, _ = Onnx(build(Chess(), head=(73, 8, 8), batch=batch)).evaluate(boards)
+    raw = plain(Chess())(boards)[0]
+    assert np.allclose(logits, raw.reshape(3, 73, 64).transpose(0, 2, 1).reshape(3, 4672), atol=1e-3)
+    with pytest.raises(ponderosa.EvaluationError, match=r"3, 3\).*num_actions"):
+        ponderosa.AlphaZero(Onnx(build(TicTacToe(), head=(3, 3))), 5).run(TicTacToe())
+
+
+def test_numbers_that_float32_cannot_hold() -> None:
+    for number in (1e39, -1e39):
+        evaluator = Onnx(build(ConnectFour(), dtype=np.float64, bias=one(number)))
+        with pytest.raises(ponderosa.EvaluationError, match=r"policy_logits of row 0 has .*too large for float32"):
+            ponderosa.AlphaZero(evaluator, 5).run(ConnectFour())
+    with pytest.raises(ponderosa.EvaluationError, match=r"values of row 0 has .*too large for float32"):
+        ponderosa.AlphaZero(Onnx(build(ConnectFour(), dtype=np.float64, value_bias=1e39)), 5).run(ConnectFour())
 
 
 def test_probabilities() -> None:

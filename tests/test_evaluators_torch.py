@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -122,8 +124,100 @@ def test_python_games_and_wrappers() -> None:
     assert_same_search(Symmetric(evaluator, symmetries), Symmetric(table, symmetries), ConnectFour())
 
 
-def test_a_policy_of_planes_is_read_in_memory_order() -> None:
+def test_a_policy_with_an_axis_too_many() -> None:
     assert_same_search(Torch(net(ConnectFour())), Torch(net(ConnectFour(), planes_of_policy=True)), ConnectFour())
+
+
+@pytest.mark.parametrize("form", ["packed", "observations"])
+@pytest.mark.parametrize("planes_first", [True, False])
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_a_chess_head(form: str, planes_first: bool, batch_size: int | None) -> None:
+    """AlphaZero's head, 73 planes of 8 x 8: the order of the moves is square * 73 + plane."""
+
+    def flat(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return table(observations, 4672)
+
+    def planes(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        logits, values = flat(observations)
+        squares = logits.reshape(-1, 8, 8, 73)
+        return np.ascontiguousarray(squares.transpose(0, 3, 1, 2)) if planes_first else squares, values
+
+    one, other = (Torch(Wrapped(function), batch_size=batch_size) for function in (flat, planes))
+    if form == "observations":
+        one, other = ObservationsOnly(one), ObservationsOnly(other)  # type: ignore[assignment]
+    assert_same_search(one, other, Chess(), 20, in_flight=2)
+
+
+@pytest.mark.parametrize("form", ["packed", "observations"])
+def test_other_heads_are_refused(form: str) -> None:
+    evaluator: Any = Torch(Wrapped(lambda o: (np.zeros((len(o), 9, 3, 3), dtype=np.float32), table(o)[1])))
+    with pytest.raises(ponderosa.EvaluationError, match=r"shape \(1, 9, 3, 3\).*num_actions"):
+        ponderosa.AlphaZero(evaluator if form == "packed" else ObservationsOnly(evaluator), 5).run(TicTacToe())
+    flat: Any = Torch(Wrapped(lambda o: (np.zeros(len(o), dtype=np.float32), table(o)[1])))
+    with pytest.raises(ponderosa.EvaluationError, match=r"shape \(1,\): it must be \(1, 9\)"):
+        ponderosa.AlphaZero(flat if form == "packed" else ObservationsOnly(flat), 5).run(TicTacToe())
+
+
+@pytest.mark.parametrize("form", ["packed", "observations"])
+@pytest.mark.parametrize("number", [1e39, -1e39])
+def test_numbers_that_float32_cannot_hold(form: str, number: float) -> None:
+    def large(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        logits = np.zeros((len(observations), 7))
+        logits[-1, 3] = number
+        return logits, np.zeros(len(observations))
+
+    evaluator: Any = Torch(Wrapped(large))
+    with pytest.raises(ponderosa.EvaluationError, match=r"row 1 has .*too large for float32"):
+        ponderosa.AlphaZero(evaluator if form == "packed" else ObservationsOnly(evaluator), 5).run([ConnectFour()] * 2)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda evaluator: pickle.loads(pickle.dumps(evaluator))])
+def test_it_can_be_copied_and_pickled(copied: Any) -> None:
+    evaluator = Torch(net(ConnectFour()), dtype="bfloat16", policy="probabilities", batch_size=3)
+    evaluator.version = 4
+    other = copied(evaluator)
+    assert repr(other) == repr(evaluator)
+    assert (other.batch_size, other.version, other.policy) == (3, 4, "probabilities")
+    assert other.module is not evaluator.module
+    boards = np.stack([random_position(ConnectFour, plies, 1).observation() for plies in range(6)])
+    for one, two in zip(evaluator.evaluate(boards), other.evaluate(boards), strict=True):
+        assert np.array_equal(one, two)
+    plain = Torch(net(ConnectFour()))
+    assert_same_search(plain, copied(plain), ConnectFour(), 20)
+    assert np.array_equal(copied(Cached(plain)).evaluate(boards)[0], plain.evaluate(boards)[0])
+
+
+def change(module: Any, how: str) -> None:
+    """Changes the weights in one of the ways in which people do it."""
+    weights = list(module.parameters())
+    if how == "no_grad":
+        with torch.no_grad():
+            weights[-1].add_(0.5)
+    elif how == "load_state_dict":
+        module.load_state_dict(net(ConnectFour(), seed=5).state_dict())
+    elif how == "assigned":
+        module.load_state_dict(net(ConnectFour(), seed=5).state_dict(), assign=True)
+    elif how == "statistics":
+        next(part for part in module.modules() if hasattr(part, "running_mean")).running_mean.add_(1.0)
+    else:
+        kind, _, setting = how.partition(" ")
+        optimizer = getattr(torch.optim, kind)(weights, lr=0.5, **({setting: True} if setting else {}))
+        for weight in weights:
+            weight.grad = torch.ones_like(weight)
+        optimizer.step()
+
+
+WAYS = ["no_grad", "load_state_dict", "assigned", "statistics", "SGD", "Adam", "AdamW", "Adam foreach", "Adam fused"]
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_the_version_of_the_weights(how: str) -> None:
+    evaluator = Torch(net(ConnectFour()))
+    before = evaluator.weights_version()
+    ponderosa.AlphaZero(evaluator, 10).run(ConnectFour())
+    assert evaluator.weights_version() == before, "to evaluate changes nothing"
+    change(evaluator.module, how)
+    assert evaluator.weights_version() != before
 
 
 def test_values_for_each_player() -> None:

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from ponderosa._core import Chess
 from ponderosa.chess.config import NUM_MOVES, PLANES, POLICY_PLANES, NetworkConfig
 from ponderosa.chess.extras import keras as keras_module
-from ponderosa.errors import InvalidArgumentError
+from ponderosa.errors import EvaluationError, InvalidArgumentError
+from ponderosa.evaluators.adapter import bucket, padded
+from ponderosa.evaluators.answer import flat_policy, policy_axes
 
 Weights = dict[str, NDArray[np.float32]]
 #: The name of our own networks; a file is ours if it has the layers that go with it.
@@ -117,7 +119,10 @@ class KerasNetwork:
                 f"{NUM_MOVES} moves and one value"
             )
         self._policy, self._value = sizes.index(NUM_MOVES), sizes.index(1)
-        self._policy_planes_first = tuple(outputs[self._policy].shape[1:]) == (POLICY_PLANES, 8, 8)
+        try:
+            policy_axes((1, *outputs[self._policy].shape[1:]))
+        except EvaluationError as error:
+            raise InvalidArgumentError(f"this Keras network cannot be read: {error}") from error
         self._pads = keras_module().backend.backend() == "jax"  # which compiles anew for every size of a batch
         # Nothing in a file says whether its policy is probabilities; but logits do not sum to 1, all positive, twice.
         probe, _ = self._raw(np.stack([Chess().observation(), np.zeros((PLANES, 8, 8), dtype=np.float32)]))
@@ -134,16 +139,12 @@ class KerasNetwork:
         given = observations.transpose(0, 2, 3, 1) if self._planes_last else observations
         rows = len(observations)
         if self._pads:
-            from ponderosa.evaluators.adapter import bucket, padded
-
             given = padded(given, bucket(rows))
         # Outputs may be named; flat, they are in the order of `model.outputs`.
         answer = keras_module().tree.flatten(self.module.predict_on_batch(np.ascontiguousarray(given)))
-        policy = np.asarray(answer[self._policy], dtype=np.float32)[:rows]
-        if self._policy_planes_first:
-            policy = policy.transpose(0, 2, 3, 1)
+        policy = flat_policy(np.asarray(answer[self._policy], dtype=np.float32)[:rows])
         values = np.asarray(answer[self._value], dtype=np.float32)[:rows]
-        return np.ascontiguousarray(policy.reshape(rows, NUM_MOVES)), values.reshape(rows)
+        return np.ascontiguousarray(policy), values.reshape(rows)
 
 
 def load(path: Path) -> Any:

@@ -9,19 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa import extras
-from ponderosa.errors import EvaluationError, InvalidArgumentError
+from ponderosa.errors import EvaluationError
 
 
 def require(library: str, extra: str) -> Any:
     """The imported library; if it is not installed, an error that says how to get it."""
     return extras.require(library, extra, "this evaluator")
-
-
-def check_policy_kind(policy: Any) -> str:
-    """ "logits" or "probabilities": what a network's first answer holds."""
-    if policy not in ("logits", "probabilities"):
-        raise InvalidArgumentError(f'policy must be "logits" or "probabilities", not {policy!r}')
-    return str(policy)
 
 
 def two_outputs(answer: Any, who: str) -> tuple[Any, Any]:
@@ -35,11 +28,6 @@ def two_outputs(answer: Any, who: str) -> tuple[Any, Any]:
     else:
         given = f"a {type(answer).__name__}"
     raise EvaluationError(f"{who} returned {given}: it must return the pair (policy_logits, values)")
-
-
-def flat_policy(policy: NDArray[Any]) -> NDArray[Any]:
-    """A policy [B, ...] as [B, num_actions]: heads of planes, such as chess's 73 x 8 x 8, are read in memory order."""
-    return policy.reshape(len(policy), -1) if policy.ndim > 2 else policy
 
 
 def bucket(rows: int) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa.errors import GameContractError
+from ponderosa.game import GameInfo, describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +56,22 @@ class Batch:
         states: Callable[[], Sequence[Any]],
         observations: Callable[[], NDArray[np.float32]] | None = None,
         packed: Callable[[], Packed] | None = None,
+        info: GameInfo | None = None,
     ) -> None:
+        """`info` is the game they belong to: only where it is known can values be held to its range."""
         self.rows = rows
         self.num_players = num_players
         self.num_actions = num_actions
         self.states = states
         self.packed = packed
+        self.info = info
         self._observations = observations
 
     @classmethod
     def of(cls, states: Sequence[Any]) -> Batch:
         """A batch of these states."""
-        return cls(len(states), states[0].num_players, states[0].num_actions, lambda: states)
+        info = describe(states[0])
+        return cls(len(states), info.num_players, info.num_actions, lambda: states, info=info)
 
     def observations(self) -> NDArray[np.float32]:
         """What the positions look like, [rows, ...]."""

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa.errors import EvaluationError
+from ponderosa.evaluators.answer import check_policy, read_numbers
 from ponderosa.evaluators.batch import Packed
-from ponderosa.evaluators.protocol import check_policy
+from ponderosa.evaluators.protocol import observer_of
 
 Rows = NDArray[np.int64]
 Arrays = tuple[NDArray[np.float32] | None, NDArray[Any]]
@@ -39,15 +40,16 @@ def ask_states(evaluator: Any, states: list[Any]) -> Arrays:
 
 def ask_observations(evaluator: Any, observations: NDArray[np.float32]) -> Arrays:
     """(policy [B, num_actions] or None, values [B, ...])."""
-    return _arrays(getattr(evaluator, "evaluate", evaluator)(observations), len(observations))
+    return _arrays(observer_of(evaluator)(observations), len(observations))
 
 
 def ask_packed(evaluator: Any, packed: Packed) -> Arrays:
     """(policy of the legal actions [L] or None, values [B, ...]), in the packed form if the evaluator knows it."""
     if hasattr(evaluator, "evaluate_packed"):
         policy, values = _pair(evaluator.evaluate_packed(packed))
-        length = (len(packed.legal_actions),)
-        return None if policy is None else check_policy(policy, length), _values(values, len(packed))
+        if policy is not None:
+            policy = check_policy(policy, (len(packed.legal_actions),), packed.legal_offsets)
+        return policy, _values(values, len(packed))
     policy, values = ask_observations(evaluator, packed.unpack())
     if policy is None:
         return None, values
@@ -94,10 +96,7 @@ def packed_keys(packed: Packed) -> list[bytes]:
 def _arrays(answer: Any, rows: int) -> Arrays:
     policy, values = _pair(answer)
     if policy is not None:
-        shape = np.shape(policy)
-        if len(shape) != 2 or shape[0] != rows:
-            raise EvaluationError(f"policy_logits has shape {shape}: it must be ({rows}, num_actions)")
-        policy = check_policy(policy, shape)
+        policy = check_policy(policy, (rows, None))
     return policy, _values(values, rows)
 
 
@@ -108,7 +107,7 @@ def _pair(answer: Any) -> tuple[Any, Any]:
 
 
 def _values(given: Any, rows: int) -> NDArray[Any]:
-    values = np.asarray(given)
+    values = read_numbers(given, "values")
     if values.ndim not in (1, 2) or len(values) != rows:
         raise EvaluationError(f"values has shape {values.shape}: it must have {rows} rows")
     return values

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa.errors import InvalidArgumentError
-from ponderosa.evaluators.adapter import check_policy_kind
+from ponderosa.evaluators.protocol import check_policy_kind
 
 
 class Function:

@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 
 from ponderosa import check
 from ponderosa.errors import EvaluationError, InvalidArgumentError
-from ponderosa.evaluators.adapter import bucket, check_policy_kind, flat_policy, padded, require, two_outputs
+from ponderosa.evaluators.adapter import bucket, padded, require, two_outputs
+from ponderosa.evaluators.answer import as_float32, flat_policy
+from ponderosa.evaluators.protocol import check_policy_kind
 
 
 class Jax:
     """A function, such as Flax's `model.apply`, and its parameters.
 
-    `apply(params, observations [B, ...]) -> (policy_logits [B, num_actions], values [B])`.
+    `apply(params, observations [B, ...]) -> (policy_logits [B, num_actions], values [B])`. For chess a policy may also
+    be its 73 planes of 8 x 8 squares.
 
     It is compiled once for each shape, so batches are padded with zeros to a power of two: a search whose batches
     have all sizes up to 256 compiles nine times, not 256 times. `params` may be replaced between searches; then
@@ -59,4 +62,4 @@ def _numbers(given: Any, name: str, rows: int) -> NDArray[np.float32]:
             f"{name} has shape {array.shape} and dtype {array.dtype}: "
             f"it must be real numbers, one row for each of the {rows} positions"
         )
-    return array.astype(np.float32)
+    return as_float32(array, name)

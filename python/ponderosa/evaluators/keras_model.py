@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from ponderosa import check
 from ponderosa.errors import EvaluationError, InvalidArgumentError
-from ponderosa.evaluators.adapter import bucket, check_policy_kind, flat_policy, padded, require, two_outputs
+from ponderosa.evaluators.adapter import bucket, padded, require, two_outputs
+from ponderosa.evaluators.answer import as_float32, flat_policy
+from ponderosa.evaluators.protocol import check_policy_kind
 
 #: Before this, a file could run code even in safe mode (CVE-2025-1550, CVE-2025-8747, CVE-2025-9906).
 SAFE_SINCE = (3, 12)
@@ -29,6 +31,7 @@ class Keras:
     """A Keras model, or the path of a `.keras` file.
 
     The model's outputs are a pair (policy_logits [B, num_actions], values [B]), or a dict with "policy" and "value".
+    For chess a policy may also be its 73 planes of 8 x 8 squares, planes first or last.
     Observations are `[B, C, H, W]`; `channels_last=True` gives `[B, H, W, C]` instead, which most Keras models expect.
 
     A file is loaded in safe mode only, and is looked into before: one that needs unsafe loading, such as a model with a
@@ -64,7 +67,8 @@ class Keras:
         policy, values = (np.asarray(part) for part in two_outputs(answer, f"model {self.model.name}"))
         if policy.ndim == 0 or values.ndim == 0:
             raise EvaluationError("the model returned single numbers: it must return one row for each position")
-        return flat_policy(policy[:rows]).astype(np.float32), values[:rows].astype(np.float32)
+        policy, values = flat_policy(policy[:rows]), values[:rows]
+        return as_float32(policy, "policy_logits"), as_float32(values, "values")
 
     def __repr__(self) -> str:
         return f"Keras({self.model.name}, policy={self.policy!r})"

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from ponderosa import check
 from ponderosa.errors import InvalidArgumentError
-from ponderosa.evaluators.adapter import check_policy_kind, flat_policy, padded, require
+from ponderosa.evaluators.adapter import padded, require
+from ponderosa.evaluators.answer import as_float32, flat_policy
+from ponderosa.evaluators.protocol import check_policy_kind
 
 POLICY_NAMES = ("policy", "policy_logits", "logits")
 VALUE_NAMES = ("value", "values")
@@ -26,8 +28,9 @@ class Onnx:
     """A model of ONNX: a path, the file's bytes, or an `onnxruntime.InferenceSession`.
 
     Observations go into `input` (default: the first). `outputs` names policy and value; by default they are found by
-    name ("policy", "policy_logits" or "logits"; "value" or "values"), else they are the first and the second. A model
-    whose batch size is fixed gets its batches in pieces of that size.
+    name ("policy", "policy_logits" or "logits"; "value" or "values"), else they are the first and the second. For
+    chess a policy may also be its 73 planes of 8 x 8 squares. A model whose batch size is fixed gets its batches in
+    pieces of that size.
 
     One thread by default: searches of small networks gain more from running side by side than from threads within an
     operator, and one thread repeats to the last bit. `providers` are ONNX Runtime's (default: the CPU).
@@ -78,7 +81,7 @@ class Onnx:
             pieces = [padded(given[first : first + size], size) for first in range(0, len(given), size)]
             answers = [self.session.run(list(self.outputs), {self.input: piece}) for piece in pieces]
             policy, values = (np.concatenate(parts)[: len(given)] for parts in zip(*answers, strict=True))
-        return flat_policy(policy).astype(np.float32, copy=False), values.astype(np.float32, copy=False)
+        return as_float32(flat_policy(policy), "policy_logits"), as_float32(values, "values")
 
     def __repr__(self) -> str:
         return f"Onnx(input={self.input!r}, outputs={self.outputs!r}, policy={self.policy!r})"

@@ -1,16 +1,16 @@
-"""The forms an evaluator may have, and how its answer is checked."""
+"""The forms an evaluator may have, and how it is asked."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa.errors import EvaluationError, InvalidArgumentError, PonderosaError
+from ponderosa.evaluators.answer import check_policy, check_values
 from ponderosa.evaluators.batch import Batch, Packed
 
 
@@ -61,63 +61,50 @@ def check_evaluator(evaluator: Any) -> None:
             f"evaluator is {_brief(evaluator)}: it must have evaluate(observations) or evaluate_states(states), "
             "or be a function of observations"
         )
-    if getattr(evaluator, "policy", "logits") not in ("logits", "probabilities"):
-        raise InvalidArgumentError(f'evaluator.policy must be "logits" or "probabilities", not {evaluator.policy!r}')
+    policy_of(evaluator)
+
+
+def check_policy_kind(policy: Any, name: str = "policy") -> str:
+    """ "logits" or "probabilities": what the first part of an answer holds."""
+    if not isinstance(policy, str) or policy not in ("logits", "probabilities"):
+        raise InvalidArgumentError(f'{name} must be "logits" or "probabilities", not {_brief(policy)}')
+    return policy
+
+
+def policy_of(evaluator: Any) -> str:
+    """The kind of policy that an evaluator gives."""
+    return check_policy_kind(getattr(evaluator, "policy", "logits"), "evaluator.policy")
+
+
+def observer_of(evaluator: Any) -> Callable[[Any], Any]:
+    """The form of an evaluator that takes observations; an error that says what is missing if it has none."""
+    function = getattr(evaluator, "evaluate", evaluator)
+    if not callable(function):
+        raise EvaluationError(
+            f"evaluator {_brief(evaluator)} has evaluate_packed alone, which is asked only about compiled games in "
+            "searches with priors (such as AlphaZero): elsewhere it needs evaluate(observations)"
+        )
+    return cast(Callable[[Any], Any], function)
 
 
 def ask(evaluator: Any, batch: Batch) -> Answer:
-    """The evaluator's answer to a batch, in the fastest form both know; its shapes and kinds checked."""
-    packed = hasattr(evaluator, "evaluate_packed") and batch.packed is not None
-    if packed and batch.packed is not None:
-        asked: Packed | None = batch.packed()
-        answer = _call(evaluator.evaluate_packed, asked)
+    """The evaluator's answer to a batch, in the fastest form both know; its shapes, kinds and values checked."""
+    packed = batch.packed() if hasattr(evaluator, "evaluate_packed") and batch.packed is not None else None
+    if packed is not None:
+        answer = _call(evaluator.evaluate_packed, packed)
+    elif hasattr(evaluator, "evaluate_states"):
+        answer = _call(evaluator.evaluate_states, batch.states())
     else:
-        asked = None
-        if hasattr(evaluator, "evaluate_states"):
-            answer = _call(evaluator.evaluate_states, batch.states())
-        else:
-            answer = _call(getattr(evaluator, "evaluate", evaluator), batch.observations())
+        answer = _call(observer_of(evaluator), batch.observations())
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise EvaluationError(f"the evaluator returned {_brief(answer)}: it must return (policy_logits, values)")
-    shape = (batch.rows, batch.num_actions) if asked is None else (len(asked.legal_actions),)
-    policy = None if answer[0] is None else check_policy(answer[0], shape)
-    probabilities = getattr(evaluator, "policy", "logits") == "probabilities"
-    return Answer(policy, check_values(answer[1], batch.rows, batch.num_players), probabilities)
-
-
-def check_policy(given: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Logits or probabilities as a contiguous float32 array; what the numbers are, the engine checks."""
-    array = _numbers(given, "policy_logits")
-    if array.shape != shape:
-        raise EvaluationError(f"policy_logits has shape {array.shape}: it must be {shape}")
-    return np.ascontiguousarray(array, dtype=np.float32)
-
-
-def check_values(given: Any, rows: int, num_players: int) -> NDArray[np.float64]:
-    """Values as a contiguous float64 array, [rows] or [rows, num_players], all finite."""
-    values = np.ascontiguousarray(_numbers(given, "values"), dtype=np.float64)
-    if values.shape == (rows, 1) and num_players <= 2:
-        values = values.reshape(rows)
-    shapes = [(rows,), (rows, num_players)] if num_players <= 2 else [(rows, num_players)]
-    if values.shape not in shapes:
-        raise EvaluationError(f"values has shape {values.shape}: it must be {' or '.join(map(str, shapes))}")
-    # A sum that is finite has only finite parts; the search for the culprit comes only if there may be one.
-    if not math.isfinite(np.add.reduce(values, axis=None)) and not np.isfinite(values).all():
-        row = int(np.argwhere(~np.isfinite(values))[0][0])
-        raise EvaluationError(f"values of row {row} are {values[row]}: every value must be a finite number")
-    return values
-
-
-def _numbers(given: Any, name: str) -> NDArray[Any]:
-    try:
-        array = np.asarray(given)
-        if array.dtype.kind == "O":
-            array = array.astype(np.float64)
-        if array.dtype.kind not in "biuf":
-            raise TypeError(f"their dtype is {array.dtype}")
-    except Exception as error:
-        raise EvaluationError(f"{name} cannot be read as numbers: {error}") from error
-    return array
+    policy, values = answer
+    if policy is not None and packed is None:
+        policy = check_policy(policy, (batch.rows, batch.num_actions))
+    elif policy is not None and packed is not None:
+        policy = check_policy(policy, (len(packed.legal_actions),), packed.legal_offsets)
+    values = check_values(values, batch.rows, batch.num_players, batch.info)
+    return Answer(policy, values, policy_of(evaluator) == "probabilities")
 
 
 def _call(function: Callable[[Any], Any], batch: Any) -> Any:

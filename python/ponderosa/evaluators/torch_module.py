@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 
 from ponderosa import check
 from ponderosa.errors import EvaluationError, InvalidArgumentError
-from ponderosa.evaluators.adapter import check_policy_kind, require, two_outputs
+from ponderosa.evaluators.adapter import require, two_outputs
+from ponderosa.evaluators.answer import policy_axes
 from ponderosa.evaluators.batch import Packed
 from ponderosa.evaluators.forms import take_rows
+from ponderosa.evaluators.protocol import check_policy_kind
 
 DTYPES = ("float32", "bfloat16", "float16")
 
@@ -21,7 +24,7 @@ DTYPES = ("float32", "bfloat16", "float16")
 class Torch:
     """A `torch.nn.Module`: `module(observations [B, ...]) -> (policy_logits [B, num_actions], values [B])`.
 
-    A policy of more dimensions is read in memory order; values may also be `[B, 1]` or `[B, num_players]`.
+    For chess a policy may also be its 73 planes of 8 x 8 squares; values may be `[B, 1]` or `[B, num_players]`, too.
 
     The module is moved to `device` (default: where its weights are) and used in place, so that weights trained
     meanwhile count at once; it is in eval mode and without gradients while it evaluates, and in its own modes again
@@ -29,8 +32,8 @@ class Torch:
 
     `dtype` "bfloat16" or "float16" computes in that type under autocast and leaves the weights as they are; a module
     whose weights already have that type (`module.to(torch.bfloat16)`) is faster, since nothing is cast on the way,
-    and needs no `dtype`. Answers come back as float32. `batch_size` splits larger batches, where the device's memory
-    is short.
+    and needs no `dtype`. Answers come back as float32 (float64 ones as they are). `batch_size` splits larger batches,
+    where the device's memory is short.
 
     Compiled games are asked in the fast form: packed planes and legal actions go to the device and are unpacked
     there, and only the logits of legal actions come back.
@@ -71,9 +74,32 @@ class Torch:
         self.batch_size = None if batch_size is None else check.count(batch_size, "batch_size")
         self.version = 0
         """To be changed whenever the weights change, so that a `Cached` around it forgets the old answers."""
-        self._torch = torch
         self._input_dtype = own
         self._autocast_dtype = None if wanted == own else wanted
+
+    @property
+    def _torch(self) -> Any:
+        # Not kept: a module of Python can be neither pickled nor copied, and an evaluator goes to other processes.
+        return importlib.import_module("torch")
+
+    def weights_version(self) -> int:
+        """A number that changes when the weights are trained in place or replaced, for a `version` that follows them.
+
+        Not noticed is what only someone who hides it does: writing to `parameter.data`, biases and norms left alone.
+        """
+        torch = self._torch
+        tensors = [
+            tensor
+            for part in self.module.modules()
+            for tensor in (*part._parameters.values(), *part._buffers.values())
+            if tensor is not None
+        ]
+        counts = tuple((id(tensor), 0 if tensor.is_inference() else tensor._version) for tensor in tensors)
+        # PyTorch counts what is done to a tensor, but its fused optimizers do not. Those change the short tensors, too,
+        # biases and norms, which are quickly looked at.
+        short = [tensor for tensor in tensors if tensor.ndim == 1 and tensor.is_floating_point()]
+        with torch.no_grad():
+            return hash((counts, torch.cat(short).float().cpu().numpy().tobytes() if short else b""))
 
     def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(policy_logits [B, num_actions], values [B, ...])."""
@@ -82,7 +108,7 @@ class Torch:
             parts = []
             for first, last in self._chunks(len(observations)):
                 logits, values = self._forward(self._send(observations[first:last]).to(self._input_dtype))
-                parts.append((logits.float().cpu(), values.float().cpu()))
+                parts.append((self._fetch(logits), self._fetch(values)))
             logits, values = (torch.cat(tensors).numpy() for tensors in zip(*parts, strict=True))
         return logits, values
 
@@ -94,10 +120,10 @@ class Torch:
             for first, last in self._chunks(len(packed)):
                 part = packed if last - first == len(packed) else take_rows(packed, np.arange(first, last))
                 logits, values = self._forward(self._unpack(part))
-                if logits.shape[1] != part.num_actions:
-                    shape = (len(part), part.num_actions)
+                shape = (len(part), part.num_actions)
+                if logits.shape != shape:
                     raise EvaluationError(f"policy_logits has shape {tuple(logits.shape)}: it must be {shape}")
-                parts.append((self._legal(logits, part).float().cpu(), values.float().cpu()))
+                parts.append((self._fetch(self._legal(logits, part)), self._fetch(values)))
             logits, values = (torch.cat(tensors).numpy() for tensors in zip(*parts, strict=True))
         return logits, values
 
@@ -113,7 +139,9 @@ class Torch:
                     f"{name} has shape {tuple(tensor.shape)} and {tensor.dtype}: "
                     f"it must be real numbers, one row for each of the {len(observations)} positions"
                 )
-        return logits.reshape(len(logits), -1), values
+        if logits.ndim > 2:
+            logits = logits.permute(policy_axes(tuple(logits.shape))).flatten(1)
+        return logits, values
 
     def _unpack(self, packed: Packed) -> Any:
         """The observations [B, P + S, H, W], made on the device: byte k of a plane holds its cells 8k to 8k + 7."""
@@ -140,6 +168,10 @@ class Torch:
 
     def _send(self, array: NDArray[Any]) -> Any:
         return self._torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self.device)
+
+    def _fetch(self, tensor: Any) -> Any:
+        # What float32 cannot hold must not become infinite here: it is refused where every evaluator's numbers are.
+        return (tensor if tensor.dtype == self._torch.float64 else tensor.float()).cpu()
 
     def _chunks(self, rows: int) -> Iterator[tuple[int, int]]:
         size = self.batch_size or max(rows, 1)
