@@ -174,8 +174,7 @@ def test_the_packed_form_gives_the_same_search(start: Any, mode: str) -> None:
     state, symmetries = start(), symmetries_of(start)
     plain, packed = (Symmetric(kind(state), symmetries, mode, seed=3) for kind in (Net, PackedNet))
     assert_same_search(plain, packed, state, 30)
-    if mode == "average":
-        assert_same_search(packed, ObservationsOnly(packed), state, 30)
+    assert_same_search(packed, ObservationsOnly(packed), state, 30)
 
 
 def test_a_symmetric_position_gets_a_symmetric_policy() -> None:

@@ -20,7 +20,6 @@ from ponderosa.evaluators.forms import (
     ask_packed,
     has_observations,
     observation_keys,
-    packed_keys,
     take_rows,
 )
 from ponderosa.evaluators.protocol import check_evaluator
@@ -123,7 +122,7 @@ class Symmetric:
                 f"an observation of {observations[0].size} numbers has no boards of {self._cells.shape[1]} cells: "
                 "the symmetries are those of another game"
             )
-        rows, which = self._plan(lambda: observation_keys(observations), len(observations))
+        rows, which = self._plan(lambda: observations, len(observations))
         boards = observations[rows].reshape(len(rows), -1, self._cells.shape[1])
         turned = np.take_along_axis(boards, self._cells[which][:, None, :], axis=2)
         policy, values = ask_observations(self.evaluator, turned.reshape(len(rows), *observations.shape[1:]))
@@ -138,20 +137,24 @@ class Symmetric:
         if self._cells.shape[1] != packed.height * packed.width:
             policy, values = self.evaluate(packed.unpack())  # symmetries of whole observations
             return None if policy is None else policy[packed.rows(), packed.legal_actions], values
-        rows, which = self._plan(lambda: packed_keys(packed), len(packed))
+        rows, which = self._plan(packed.unpack, len(packed))
         part = take_rows(packed, rows)
         # The logits come back in the order of the legal actions asked for, so there is nothing to turn back.
         legal = self._actions[which[part.rows()], part.legal_actions].astype(np.uint16)
         planes = turned_planes(part.planes, self._cells[which])
         return self._averaged(*ask_packed(self.evaluator, replace(part, planes=planes, legal_actions=legal)))
 
-    def _plan(self, keys: Callable[[], list[bytes]], count: int) -> tuple[Rows, Rows]:
+    def _plan(self, observations: Callable[[], NDArray[Any]], count: int) -> tuple[Rows, Rows]:
         """The rows to ask about, and the symmetry for each."""
         number = len(self.symmetries)
         if self.mode == "average":
             return np.tile(np.arange(count), number), np.repeat(np.arange(number), count)
+        if number == 1:
+            return np.arange(count), np.zeros(count, dtype=np.int64)
+        # A position is what it looks like, float32, in whichever form it came: both forms draw the same symmetry.
+        keys = observation_keys(observations().astype(np.float32, copy=False))
         salt = self.seed.to_bytes(8, "little")
-        drawn = [int.from_bytes(blake2b(key, digest_size=8, key=salt).digest(), "little") % number for key in keys()]
+        drawn = [int.from_bytes(blake2b(key, digest_size=8, key=salt).digest(), "little") % number for key in keys]
         return np.arange(count), np.array(drawn, dtype=np.int64)
 
     def _averaged(self, policy: NDArray[np.float32] | None, values: NDArray[Any]) -> Arrays:
