@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import zipfile
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -166,9 +168,42 @@ def test_building() -> None:
     assert torch.equal(before, torch.random.get_rng_state()), "other people's random numbers are left alone"
     nn = ChessNN(1, 4)
     assert nn.build() is nn
-    assert nn.version == 1
-    assert nn.build().version == 2
+    built = nn.version
+    assert nn.build().version != built
     assert repr(nn) == "ChessNN(blocks=1, channels=4)"
+
+
+@needs_torch
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+def test_training_in_place_is_a_new_version(kind: str) -> None:
+    """Otherwise a `Cached` around it would go on with the answers of the old weights."""
+    import torch
+
+    nn = small()
+    cached = evaluators.Cached(nn)
+    first = MCTS(cached, 30, seed=1).run(Chess())
+    version = nn.version
+    assert MCTS(cached, 30, seed=1).run(Chess()).value == first.value
+    assert nn.version == version, "to evaluate changes nothing"
+    optimizer = getattr(torch.optim, kind)(nn.module.parameters(), lr=0.5)
+    logits, values = nn.module(torch.from_numpy(observations()))
+    (logits.square().mean() + (values - 1).square().mean()).backward()
+    optimizer.step()
+    assert nn.version != version
+    again = MCTS(cached, 30, seed=1).run(Chess())
+    assert again.value == MCTS(nn, 30, seed=1).run(Chess()).value != first.value
+
+
+@needs_torch
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda nn: pickle.loads(pickle.dumps(nn))])
+def test_it_can_be_copied_and_pickled(copied: Any) -> None:
+    nn = small()
+    other = copied(nn)
+    assert_same(nn, other)
+    assert other.module is not nn.module
+    assert repr(other) == repr(nn)
+    assert_same(nn, copied(evaluators.Cached(nn)).evaluator)
+    assert not copied(ChessNN(1, 4)).is_built
 
 
 @needs_torch
@@ -221,6 +256,16 @@ def test_safetensors(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["net.safetensors"]
     other.module.train()  # it can be trained on
     assert all(parameter.requires_grad for parameter in other.module.parameters())
+
+
+@needs_torch
+@pytest.mark.parametrize("kind", ["safetensors", "keras"])
+def test_a_folder_that_is_not_there(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no folder .*nodir.* to save a\."):
+        small().save_model(tmp_path / "nodir" / f"a.{kind}")
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(FileNotFoundError, match=r"no folder .*file.*"):
+        small().save_model(tmp_path / "file" / f"a.{kind}")
 
 
 @needs_files
@@ -348,6 +393,24 @@ def test_a_keras_network_with_named_outputs_and_a_policy_of_planes(tmp_path: Pat
 
 
 @needs_keras
+@pytest.mark.parametrize("shape", [(8, 8, 73), (73, 64), (64, 73), (4672, 1)])
+def test_a_keras_network_with_other_heads_of_chess(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    from ponderosa.chess.extras import keras as keras_module
+
+    keras = keras_module()
+    layers = keras.layers
+    planes = keras.Input((119, 8, 8))
+    flat = layers.Dense(4, activation="relu")(layers.Flatten()(planes))
+    policy = layers.Reshape(shape)(layers.Dense(4672)(flat))
+    model = keras.Model(planes, [policy, layers.Dense(1, activation="tanh")(flat)])
+    model.save(tmp_path / "head.keras")
+    logits, _ = ChessNN().load_model(tmp_path / "head.keras").evaluate(observations())
+    raw = model.predict_on_batch(observations())[0].reshape(3, -1)
+    expected = raw.reshape(3, 73, 64).transpose(0, 2, 1).reshape(3, 4672) if shape == (73, 64) else raw
+    np.testing.assert_allclose(logits, expected, atol=1e-6)
+
+
+@needs_keras
 def test_keras_files_that_are_refused(tmp_path: Path) -> None:
     from ponderosa.chess.extras import keras as keras_module
 
@@ -365,6 +428,7 @@ def test_keras_files_that_are_refused(tmp_path: Path) -> None:
         (keras.Model(planes, [two, two, one]), "one value"),
         (keras.Model(other, [layers.Dense(4672)(other), layers.Dense(1)(other)]), "119"),
         (keras.Model(planes, [code, one]), "Lambda"),
+        (keras.Model(planes, [layers.Reshape((8, 73, 8))(two), one]), r"8, 73, 8\).*73, 8, 8"),
     ):
         model.save(path)
         nn = ChessNN()

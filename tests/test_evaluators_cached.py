@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -216,3 +218,20 @@ def test_what_is_no_evaluator() -> None:
     with pytest.raises(ponderosa.InvalidArgumentError, match="evaluator"):
         Cached(3)
     assert repr(Cached(Uniform(), 5)) == "Cached(Uniform(), size=5)"
+
+
+@pytest.mark.parametrize("kind", [Fast, States, Dense])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda cached: pickle.loads(pickle.dumps(cached))])
+def test_a_copy_has_no_answers_but_all_forms(kind: type[Dense], copied: Any) -> None:
+    cached = Cached(kind(7), size=50)
+    wanted = ponderosa.AlphaZero(cached, 40, seed=1).run(ConnectFour()).visits.tolist()
+    other = copied(cached)
+    assert other.evaluator is not cached.evaluator
+    assert (len(other), other.hits, other.misses, other.size) == (0, 0, 0, 50)
+    assert cached.misses == len(cached) > 0
+    assert ponderosa.AlphaZero(other, 40, seed=1).run(ConnectFour()).visits.tolist() == wanted
+    assert other.misses == other.evaluator.rows - cached.evaluator.rows == cached.misses
+    other.evaluator.version = 1
+    assert (other.version, cached.version) == (1, 0)
+    for form in ("evaluate", "evaluate_states", "evaluate_packed"):
+        assert hasattr(other, form) == hasattr(cached, form)

@@ -53,9 +53,18 @@ class ChessNN:
         #: The shape of the network; None when it is somebody else's.
         self.config: NetworkConfig | None = NetworkConfig(blocks, channels, value_channels, value_hidden)
         self.device = device
-        #: Changes with the weights, so that a `Cached` around the network forgets its old answers.
-        self.version = 0
         self._network: Any = None
+        self._builds = 0
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Changes with the weights, so that a `Cached` around the network forgets its old answers.
+
+        It notices `build`, `load_model`, and training in place with PyTorch. After training a network that Keras runs,
+        call `Cached.clear()`.
+        """
+        network = self._network
+        return self._builds, network.weights_version() if hasattr(network, "weights_version") else 0
 
     @property
     def is_built(self) -> bool:
@@ -124,6 +133,10 @@ class ChessNN:
         self.require_built()
         target = Path(path)
         kind = _kind(target)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(
+                f"there is no folder {str(target.parent)!r} to save {target.name} in: make it first"
+            )
         ours = not isinstance(self._network, KerasNetwork)
         if kind == ".keras":
             model = self._keras_model() if ours else self.module
@@ -176,7 +189,7 @@ class ChessNN:
         if config is None or find_spec("torch") is None:
             self._network = KerasNetwork(model)
             self.config = config
-            self.version += 1
+            self._builds += 1
             return
         from ponderosa.chess.residual_torch import fresh, set_weights
 
@@ -192,7 +205,7 @@ class ChessNN:
         device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
         self._network = Torch(module.eval(), device)
         self.config = config
-        self.version += 1
+        self._builds += 1
 
     def _keras_model(self) -> Any:
         from ponderosa.chess.residual_torch import get_weights

@@ -45,7 +45,7 @@ class Cached:
 
     When `version` of the inner evaluator changes (an attribute; 0 where there is none), everything is forgotten:
     change it whenever weights change, or call `clear()`. `hits` and `misses` count positions. Any number of threads
-    may ask at once.
+    may ask at once. A copy, or what is pickled for another process, starts without answers.
     """
 
     # A wrapper has the forms of what it wraps, so these are there only if they are.
@@ -68,6 +68,15 @@ class Cached:
             self.evaluate_states = self._evaluate_states
         if has_observations(evaluator):
             self.evaluate = self._evaluate
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A lock belongs to its process; and to send answers along would cost more than to ask for them again.
+        return {**self.__dict__, "_lock": None, "_entries": OrderedDict(), "hits": 0, "misses": 0}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+        self._version = self.version
 
     @property
     def policy(self) -> str:
