@@ -10,6 +10,7 @@ import pytest
 
 from ponderosa.errors import EvaluationError, InvalidArgumentError
 from ponderosa.models import HiddenPool, Inference, Parts, SeedForm, Support, TorchModel, as_model, min_max
+from ponderosa.models.answers import check_step
 from ponderosa.models.torch_model import torch_modules
 
 torch = pytest.importorskip("torch")
@@ -191,8 +192,9 @@ def test_an_object_that_takes_arrays_of_numpy() -> None:
         def recurrent_inference(self, hidden: Any, actions: Any) -> Any:
             return self.module.recurrent_inference(hidden, actions)
 
-    model = as_model(Own())
+    model: Any = as_model(Own())
     assert same(play(model), plain())
+    assert model._takes_tensors is False  # it is not tried again
     assert same(play(model), plain())
 
 
@@ -213,6 +215,19 @@ def test_a_plain_object_with_tensors() -> None:
     model = Plain()
     assert as_model(model) is model
     assert same(play(model), plain())
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64", "int64"])
+def test_numbers_of_every_type_are_read(device: str, dtype: str) -> None:
+    reward = torch.arange(4, device=device).to(getattr(torch, dtype))
+    logits = torch.ones(4, ACTIONS, device=device).to(getattr(torch, dtype))
+    if dtype != "int64":
+        logits.requires_grad_()
+    step = check_step((None, reward, logits, reward[:, None], -reward / 4), 4)
+    assert step.rewards.tolist() == step.values.tolist() == [0, 1, 2, 3]
+    assert (step.logits == 1).all()
+    assert step.discounts is not None
+    assert step.discounts.tolist() == [0, -0.25, -0.5, -0.75]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
