@@ -54,6 +54,13 @@ def check_policy(
 
     `shape` is [rows, num_actions] (None: any number), or [L] for the legal actions of rows that begin at `offsets`.
     """
+    if (
+        isinstance(given, np.ndarray)
+        and given.dtype == np.float32
+        and given.shape == shape
+        and given.flags.c_contiguous
+    ):
+        return given  # the usual case, in every batch
 
     def row_of(entry: int) -> int:
         return entry if offsets is None else int(np.searchsorted(offsets, entry, side="right")) - 1
@@ -75,8 +82,11 @@ def check_values(given: Any, rows: int, num_players: int, info: GameInfo | None 
     They are from -1 to 1 in a game without rewards, and at most `LARGEST_VALUE` in size in every other, which is all
     that is asked where `info` is not known. Those of two players in a zero-sum game cancel out.
     """
-    with np.errstate(over="ignore"):  # of wider floats; they are refused below
-        values = np.ascontiguousarray(read_numbers(given, "values"), dtype=np.float64)
+    values = read_numbers(given, "values")
+    if values.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):  # what becomes infinite is refused below
+            values = values.astype(np.float64)
+    values = np.ascontiguousarray(values, dtype=np.float64)
     if values.shape == (rows, 1) and num_players <= 2:
         values = values.reshape(rows)
     shapes = [(rows,), (rows, num_players)] if num_players <= 2 else [(rows, num_players)]
@@ -86,12 +96,12 @@ def check_values(given: Any, rows: int, num_players: int, info: GameInfo | None 
         return values
     results = info is not None and not info.has_rewards
     limit = 1.0 + TOLERANCE if results else LARGEST_VALUE
-    lowest, highest = values.min(), values.max()
-    if not (-limit <= lowest and highest <= limit):  # so that a NaN is outside, too
+    largest = np.maximum.reduce(np.abs(values), axis=None)
+    if not largest <= limit:  # a NaN is not, either
         raise _out_of_range(values, limit)
     if info is not None and info.zero_sum and values.ndim == 2 and num_players == 2:
-        _check_sums(values, max(1.0, highest, -lowest))
-    return np.clip(values, -1.0, 1.0) if results and (lowest < -1.0 or highest > 1.0) else values
+        _check_sums(values, max(1.0, largest))
+    return np.clip(values, -1.0, 1.0) if results and largest > 1.0 else values
 
 
 def as_float32(array: NDArray[Any], name: str, row_of: RowOf = int) -> NDArray[np.float32]:
