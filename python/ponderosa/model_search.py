@@ -13,8 +13,7 @@ from ponderosa.errors import InvalidArgumentError
 from ponderosa.forest import Forest, Progress, Tree
 from ponderosa.game import GameInfo, describe
 from ponderosa.model_world import ModelWorld
-from ponderosa.models.protocol import check_model, is_seed_form
-from ponderosa.models.seed_form import SeedForm
+from ponderosa.models import as_model
 from ponderosa.observed import Observed, observed
 from ponderosa.search import Search, Shared
 from ponderosa.settings import Settings
@@ -34,9 +33,7 @@ class ModelSearch(Search):
         **shared: Unpack[Shared],
     ) -> None:
         super().__init__(num_simulations, **shared)
-        if model is not None:
-            check_model(model)
-        self.model = SeedForm(model) if is_seed_form(model) else model
+        self.model = None if model is None else as_model(model)
         self.discount = check.number(discount, "discount", least=0.0, most=1.0)
         self.num_players = check.whole_number(num_players, "num_players", least=1, most=2)
 

@@ -102,6 +102,16 @@ impl Completed {
     }
 }
 
+/// prior * exp(exponent). What is ruled out stays so, however good it looks: there the exponential may overflow.
+#[inline]
+fn weigh(prior: f64, exponent: f64) -> f64 {
+    if prior > 0.0 {
+        prior * exponent.exp()
+    } else {
+        0.0
+    }
+}
+
 /// Weights of the improved policy: of each opened edge, and of one unit of prior of the others; and their sum.
 struct Improved {
     untried: f64,
@@ -112,20 +122,17 @@ struct Improved {
 /// of the opened edges. `tail` is the prior of moves that the node does not keep.
 fn improve(edges: &Edges<'_>, opened: usize, tail: f64, bonus: &Bonus, weights: &mut [f64]) -> Improved {
     let rest = edges.priors[opened..].iter().fold(0.0, |sum, &prior| sum + f64::from(prior)) + tail;
-    let greatest = |only_likely: bool| {
-        let mut most = if opened < edges.priors.len() || rest > 0.0 { bonus.untried } else { f64::NEG_INFINITY };
-        for place in (0..opened).filter(|&place| !only_likely || edges.priors[place] > 0.0) {
-            most = most.max(bonus.at(edges, place));
-        }
-        most
-    };
-    let most = Some(greatest(true)).filter(|most| *most > f64::NEG_INFINITY).unwrap_or_else(|| greatest(false));
+    let mut most = if rest > 0.0 { bonus.untried } else { f64::NEG_INFINITY };
+    for place in (0..opened).filter(|&place| edges.priors[place] > 0.0) {
+        most = most.max(bonus.at(edges, place));
+    }
     let mut total = 0.0;
     for (place, weight) in weights.iter_mut().enumerate().take(opened) {
-        *weight = f64::from(edges.priors[place]) * (bonus.at(edges, place) - most).exp();
+        *weight = weigh(f64::from(edges.priors[place]), bonus.at(edges, place) - most);
         total += *weight;
     }
-    let untried = (bonus.untried - most).exp();
+    // Where no prior is left, the weight of what is not there may be beyond all bounds: nothing times it is nothing.
+    let untried = if rest > 0.0 { (bonus.untried - most).exp() } else { 0.0 };
     Improved { untried, total: total + rest * untried }
 }
 
@@ -185,7 +192,7 @@ pub fn policy(completed: &Completed, edges: &Edges<'_>, node: &Node, allowed: &[
     let mut total = 0.0;
     for &place in allowed {
         let prior = if none_likely { 1.0 } else { f64::from(edges.priors[place]) };
-        policy[place] = prior * (bonuses[place] - most).exp();
+        policy[place] = weigh(prior, bonuses[place] - most);
         total += policy[place];
     }
     policy.iter_mut().for_each(|share| *share /= total);
