@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ponderosa.check import optional_flag, per_row, positive_number, whole_number
+from ponderosa.check import optional_flag, optional_temperature, per_row, positive_number, whole_number
 from ponderosa.door import check_action, enter
 from ponderosa.errors import InvalidActionError, InvalidArgumentError, UsageError
 from ponderosa.game import game_mistakes, move_text, refuse_finished
@@ -150,7 +150,7 @@ class Forest:
 
     def results(self, *, temperature: float | Sequence[float] | None = None) -> list[SearchResult]:
         """What every tree has found so far."""
-        temperatures = per_row(temperature, len(self), "temperature")
+        temperatures = per_row(temperature, len(self), "temperature", optional_temperature)
         return [self.result(index, temperature=temperatures[index]) for index in range(len(self))]
 
     def _verdicts(self, index: int) -> list[tuple[int, int]]:

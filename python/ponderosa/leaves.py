@@ -75,9 +75,10 @@ class Leaves:
         core, world, info = self._core, self._world, self._info
         if world is not None:
             states = [world[slot] for slot, _, _ in core.waiting()]
-            return Batch(count, info.num_players, info.num_actions, lambda: states)
+            return Batch(count, info.num_players, info.num_actions, lambda: states, info=info)
         packed = self._packed if self._settings.score.has_priors else None
-        return Batch(count, info.num_players, info.num_actions, core.waiting_states, core.waiting_observations, packed)
+        observations = core.waiting_observations
+        return Batch(count, info.num_players, info.num_actions, core.waiting_states, observations, packed, info)
 
     def _packed(self) -> Packed:
         planes, scalars = self._core.waiting_packed()

@@ -180,7 +180,7 @@ class Search(ABC):
         state, answer = open_door(state)
         noise = self.default_noise if add_noise is None else add_noise
         [result] = Search.run(self, [state], temperature=tau, add_noise=noise)
-        return answer(result.action), result.policy
+        return answer(result.action), result.policy.copy()
 
     def tree(self, state: Any, *, seeds: int | None = None) -> Tree:
         """A tree to be grown step by step and kept from move to move."""
@@ -197,5 +197,4 @@ class Search(ABC):
 
 def per_row_temperature(value: Any, rows: int) -> list[float | None]:
     """A temperature for each row; None stays None."""
-    entries = check.per_row(value, rows, "temperature")
-    return [None if entry is None else check.temperature(entry) for entry in entries]
+    return check.per_row(value, rows, "temperature", check.optional_temperature)
