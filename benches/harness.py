@@ -22,11 +22,17 @@ from typing import Any, Self
 
 HERE = Path(__file__).parent
 
-#: What each peer's environment holds; the first name is that of its folder, `.venv-NAME`.
+#: What each peer's environment holds, as pip is told; the first name is that of its folder, `.venv-NAME`.
 PEERS = {
     "openspiel": ("peer_openspiel.py", ("open_spiel==2.0.2",)),
     "chess": ("peer_chess.py", ("chessmg==0.6.0",)),
     "python": ("peer_python.py", ("mcts==1.0.4", "mctspy==0.1.1")),
+    # Its trees need nothing but the wheel; its dependencies would be gigabytes.
+    "lightzero": (
+        "peer_lightzero.py",
+        ("--no-deps", "--only-binary=:all:", "LightZero==0.2.0", "numpy==1.26.4"),
+    ),
+    "mctx": ("peer_mctx.py", ("mctx==0.0.71", "jax==0.10.2", "jaxlib==0.10.2")),
 }
 
 

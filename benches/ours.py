@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import ours_alphazero
+import ours_muzero
 import tic_tac_toe
 from worker import Work, resident_bytes, serve
 
@@ -125,6 +126,9 @@ if __name__ == "__main__":
             "perft": perft,
             "puct_compiled": ours_alphazero.puct_compiled,
             "puct_python": ours_alphazero.puct_python,
+            "latent_tree": ours_muzero.latent_tree,
+            "latent_loop": ours_muzero.latent_loop,
+            "latent_search": ours_muzero.latent_search,
         },
         answers={
             "playout_length": playout_length,
@@ -134,6 +138,7 @@ if __name__ == "__main__":
             "puct_memory": ours_alphazero.puct_memory,
             "tree_share": ours_alphazero.tree_share,
             "one_move": ours_alphazero.one_move,
+            "latent_memory": ours_muzero.latent_memory,
             "about": about,
         },
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import alphazero
 import memory
+import muzero
 import perft
 import python_game
 import report
@@ -24,6 +25,7 @@ from harness import Plan, Row
 BENCHES: dict[str, Callable[[Plan], list[Row]]] = {
     "uct": uct.rows,
     "alphazero": alphazero.rows,
+    "muzero": muzero.rows,
     "memory": memory.rows,
     "roots": roots.rows,
     "perft": perft.rows,

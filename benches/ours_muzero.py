@@ -1,0 +1,96 @@
+"""The jobs of `muzero.py` on our side."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from typing import Any
+
+import numpy as np
+from uneven import HIDDEN, Recited, Sines, prepared
+from worker import Work, resident_bytes
+
+from ponderosa import Gumbel, MuZero, _core
+from ponderosa.game import GameInfo
+
+
+def _search(algorithm: str, model: Any, sims: int, **settings: Any) -> Any:
+    if algorithm == "gumbel":
+        return Gumbel(model, sims, max_num_considered_actions=16, seed=1, **settings)
+    return MuZero(model, sims, seed=1, **settings)
+
+
+def _observations(batch: int) -> list[Any]:
+    return list(np.zeros((batch, HIDDEN), np.float32))
+
+
+def latent_tree(algorithm: str, actions: int, sims: int, batch: int) -> Work:
+    """The engine alone: trees planted, the model's answers prepared, visits and values read."""
+    info = GameInfo("the model", False, actions, 1, False, True)
+    rules = {"normalize": "tree"} if algorithm == "muzero" else {}
+    search = _search(algorithm, Sines(batch, actions), sims, **rules)
+    parts = search.settings(info).engine(info, batch)
+    values, logits = prepared(batch, actions, sims)
+    values = values.astype(np.float64)
+    rewards = np.zeros(batch)
+    turns, keys = [0] * batch, [(1, 0, row) for row in range(batch)]
+    legal: list[list[int] | None] = [None] * batch  # all
+    root_logits, root_values = np.zeros((batch, actions), np.float32), np.zeros(batch)
+
+    def work() -> int:
+        core = _core.Forest("latent", parts)
+        core.plant_latent(turns, legal, root_logits, root_values, keys)
+        for row in range(batch):
+            core.allow(row, sims)
+        for number in range(sims):
+            core.gather_latent()
+            core.apply_latent(rewards, logits[number], values[number], None)
+        views = [core.view(row) for row in range(batch)]
+        found = [(view.edges(0)[1], view.value) for view in views]
+        return int(sum(visits.sum() for visits, _ in found))
+
+    return work
+
+
+def latent_loop(actions: int, sims: int, batch: int) -> Work:
+    """A whole search whose network only carries hidden states along; visits and values read."""
+    search = MuZero(Recited(batch, actions, sims), sims, normalize="tree", seed=1)
+    observations = _observations(batch)
+
+    def work() -> int:
+        results = search.run(observation=observations)
+        found = [(result.visits, result.value) for result in results]
+        return int(sum(visits.sum() for visits, _ in found))
+
+    return work
+
+
+def latent_search(algorithm: str, actions: int, sims: int, batch: int, model: str = "sines") -> Work:
+    """A whole search of two players with noise at the root; actions and policies read."""
+    said: Any = Sines(batch, actions) if model == "sines" else Recited(batch, actions, sims)
+    search = _search(algorithm, said, sims, discount=1.0, num_players=2)
+    observations = _observations(batch)
+    temperature = 1.0 if algorithm == "muzero" else 0.0
+
+    def work() -> int:
+        results = search.run(observation=observations, temperature=temperature, add_noise=True)
+        found = [(result.action, result.policy) for result in results]
+        return len(found) * sims
+
+    return work
+
+
+def latent_memory(actions: int, sims: int, batch: int) -> dict[str, Any]:
+    """What one search holds by its own count, and what it added to this process at its peak."""
+    search = _search("muzero", Sines(batch, actions), sims, discount=1.0, num_players=2)
+    search.run(observation=_observations(1))
+    before = resident_bytes()
+    forest = search.forest(observation=_observations(batch))
+    forest.simulate(sims, add_noise=True)
+    results = forest.results()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return {
+        "trees": sum(result.memory for result in results),
+        "hidden": forest._world.hidden_bytes,
+        "peak": peak - before,
+    }

@@ -1,0 +1,143 @@
+"""The process that measures the compiled trees of LightZero. Runs in the environment of that peer.
+
+The trees are extension modules that need nothing of the package around them, which in turn needs dozens of others: so
+it is installed without its dependencies, and the modules are loaded from their files.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib.metadata import distribution, version
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from uneven import HIDDEN, prepared
+from worker import Work, serve
+
+PB_C_BASE, PB_C_INIT, DISCOUNT = 19652, 1.25, 0.997
+#: The least span of values that is still scaled, from its configurations.
+SMALLEST_SPAN = 0.01
+
+
+def compiled(name: str) -> ModuleType:
+    """An extension module of the installed wheel."""
+    files = distribution("LightZero").files or []
+    [path] = [str(file.locate()) for file in files if file.name.startswith(f"{name}.") and file.suffix == ".so"]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Trees:
+    """What the searches below have in common: roots without noise, one player."""
+
+    def __init__(self, name: str, actions: int, batch: int) -> None:
+        self.library: Any = compiled(name)
+        self.batch = batch
+        self.legal = [list(range(actions)) for _ in range(batch)]
+        self.turns = [-1] * batch
+        self.nothing = [0.0] * batch
+        self.root_logits = np.zeros((batch, actions)).tolist()
+
+    def bounds(self) -> Any:
+        """The least and the greatest value of each tree."""
+        bounds = self.library.MinMaxStatsList(self.batch)
+        bounds.set_delta(SMALLEST_SPAN)
+        return bounds
+
+
+def latent_tree(algorithm: str, actions: int, sims: int, batch: int) -> Work:
+    """The compiled part alone: trees planted, the model's answers prepared as lists, visits and values read."""
+    values, logits = (array.tolist() for array in prepared(batch, actions, sims))
+    return (muzero_tree if algorithm == "muzero" else gumbel_tree)(actions, sims, batch, values, logits)
+
+
+def muzero_tree(actions: int, sims: int, batch: int, values: Any, logits: Any) -> Work:
+    """MuZero."""
+    trees = Trees("mz_tree", actions, batch)
+    library, rewards = trees.library, trees.nothing
+
+    def work() -> int:
+        roots = library.Roots(batch, trees.legal)
+        roots.prepare_no_noise(rewards, trees.root_logits, trees.turns)
+        bounds = trees.bounds()
+        for number in range(sims):
+            paths = library.ResultsWrapper(batch)
+            *_, turns = library.batch_traverse(roots, PB_C_BASE, PB_C_INIT, DISCOUNT, bounds, paths, trees.turns)
+            library.batch_backpropagate(
+                number + 1, DISCOUNT, rewards, values[number], logits[number], bounds, paths, turns
+            )
+        found = (roots.get_distributions(), roots.get_values())
+        return sum(map(sum, found[0]))
+
+    return work
+
+
+def gumbel_tree(actions: int, sims: int, batch: int, values: Any, logits: Any) -> Work:
+    """Gumbel MuZero."""
+    trees = Trees("gmz_tree", actions, batch)
+    library, rewards = trees.library, trees.nothing
+
+    def work() -> int:
+        roots = library.Roots(batch, trees.legal)
+        roots.prepare_no_noise(rewards, trees.nothing, trees.root_logits, trees.turns)
+        bounds = trees.bounds()
+        for number in range(sims):
+            paths = library.ResultsWrapper(batch)
+            *_, turns = library.batch_traverse(roots, sims, min(16, actions), DISCOUNT, paths, trees.turns)
+            library.batch_back_propagate(
+                number + 1, DISCOUNT, rewards, values[number], logits[number], bounds, paths, turns
+            )
+        found = (roots.get_distributions(), roots.get_values())
+        return sum(map(sum, found[0]))
+
+    return work
+
+
+def latent_loop(actions: int, sims: int, batch: int) -> Work:
+    """All that its search does but for the network: hidden states by two numbers, answers turned into lists."""
+    trees = Trees("mz_tree", actions, batch)
+    library = trees.library
+    values, logits = prepared(batch, actions, sims)
+    rewards = np.zeros((batch, 1), np.float32)
+    first = np.zeros((batch, HIDDEN), np.float32)
+
+    def work() -> int:
+        roots = library.Roots(batch, trees.legal)
+        roots.prepare_no_noise(trees.nothing, trees.root_logits, trees.turns)
+        bounds = trees.bounds()
+        hidden = [first]
+        for number in range(sims):
+            paths = library.ResultsWrapper(batch)
+            steps, rows, _, turns = library.batch_traverse(
+                roots, PB_C_BASE, PB_C_INIT, DISCOUNT, bounds, paths, trees.turns
+            )
+            parents = np.asarray([hidden[step][row] for step, row in zip(steps, rows, strict=True)])
+            hidden.append(parents + 0)
+            library.batch_backpropagate(
+                number + 1,
+                DISCOUNT,
+                rewards.reshape(-1).tolist(),
+                values[number].tolist(),
+                logits[number].tolist(),
+                bounds,
+                paths,
+                turns,
+            )
+        found = (roots.get_distributions(), roots.get_values())
+        return sum(map(sum, found[0]))
+
+    return work
+
+
+def about() -> dict[str, Any]:
+    """Which version this is."""
+    return {"packages": {"LightZero": version("LightZero")}}
+
+
+if __name__ == "__main__":
+    serve(rates={"latent_tree": latent_tree, "latent_loop": latent_loop}, answers={"about": about})
