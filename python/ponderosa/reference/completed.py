@@ -55,8 +55,9 @@ class Completion:
 
     def at(self, node: PriorNode) -> Bonus:
         """The bonus of the moves of `node`; leaves in flight count as visits of the most visited move."""
-        values = [q for child in node.children.values() if (q := value_of(child)) is not None]
-        completing = mixed_value(node) if self.use_mixed_value else node.raw_value
+        tried = [child for child in node.children.values() if child.is_tried]
+        values = [q for child in tried if (q := value_of(child)) is not None]
+        completing = mixed_value(node, tried) if self.use_mixed_value else node.raw_value
         low, span = 0.0, 1.0
         if self.rescale_values:
             # Where actions are missing, legal or not, the completing value is one of those that are scaled.
@@ -64,7 +65,7 @@ class Completion:
                 values.append(completing)
             low = min(values)
             span = max(max(values) - low, LEAST_SPAN)
-        most = max(started(child) for child in node.children.values())
+        most = max((started(child) for child in tried), default=0)
         return Bonus((self.maxvisit_init + most) * self.value_scale, low, span, completing)
 
 
@@ -81,15 +82,14 @@ def started(child: PriorNode) -> int:
     return child.visit_count + child.in_flight
 
 
-def mixed_value(node: PriorNode) -> float:
+def mixed_value(node: PriorNode, tried: Sequence[PriorNode]) -> float:
     """The node's own value, mixed with those of its tried moves, weighed by their priors (appendix D)."""
-    total = sum(child.visit_count for child in node.children.values())
+    total = sum(child.visit_count for child in tried)
     if total == 0:
         return node.raw_value
-    known = [(max(LEAST_PRIOR, child.prior), value_of(child)) for child in node.children.values()]
-    tried = [(prior, q) for prior, q in known if q is not None]
-    priors = add_up(prior for prior, _ in tried)
-    weighted = add_up(prior * q / priors for prior, q in tried)
+    known = [(max(LEAST_PRIOR, child.prior), q) for child in tried if (q := value_of(child)) is not None]
+    priors = add_up(prior for prior, _ in known)
+    weighted = add_up(prior * q / priors for prior, q in known)
     return (node.raw_value + total * weighted) / (total + 1)
 
 
