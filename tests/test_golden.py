@@ -1,0 +1,79 @@
+"""Golden trees: searches that mctx made are reproduced, visit for visit, in the order of their expansions."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.golden import trees
+from tests.golden.trees import Golden, Grown, describe_difference, grow_with_twin
+
+pytestmark = pytest.mark.golden
+
+TREES = trees.stored_trees()
+IMPLEMENTATIONS: dict[str, Callable[[Golden], Grown]] = {"twin": grow_with_twin}
+
+
+def name_of(golden: Golden) -> str:
+    return f"{golden.search}-{golden.model.actions}x{golden.simulations}-{golden.model.seed}"
+
+
+@pytest.mark.parametrize("golden", TREES, ids=name_of)
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+def test_a_golden_tree_grows_again(implementation: str, golden: Golden) -> None:
+    difference = describe_difference(golden, IMPLEMENTATIONS[implementation](golden))
+    assert difference is None, f"{implementation} in {name_of(golden)}: {difference}"
+
+
+@pytest.mark.parametrize("search", ["muzero", "gumbel"])
+def test_the_trees_are_of_every_kind(search: str) -> None:
+    some = [golden for golden in TREES if golden.search == search]
+    assert len(some) >= 24
+    assert {golden.model.reward_scale > 0.0 for golden in some} == {True, False}
+    assert {golden.legal_actions is None for golden in some} == {True, False}
+    stated = {(golden.options["num_players"], golden.options["discount"]) for golden in some}
+    assert stated >= {(1, 1.0), (1, 0.997), (2, 1.0)}
+    given = [golden.model.discounts for golden in some if golden.model.discounts]
+    assert any(0.0 in each and min(each) >= 0.0 for each in given)
+    assert any(0.0 in each and min(each) < 0.0 for each in given)
+    actions, simulations = [golden.model.actions for golden in some], [golden.simulations for golden in some]
+    assert (min(actions), max(actions), min(simulations), max(simulations)) == (2, 200, 1, 400)
+
+
+def test_the_files_are_small() -> None:
+    assert sum(path.stat().st_size for path in Path(trees.__file__).parent.glob("*.json")) < 1_500_000
+
+
+def test_a_wrong_tree_is_noticed() -> None:
+    golden = next(golden for golden in TREES if golden.search == "gumbel" and golden.simulations >= 50)
+    right = grow_with_twin(golden)
+    assert describe_difference(golden, right) is None
+    assert right.policy is not None
+    (parent, action), *rest = right.expansions
+    faults = {
+        "simulation 0": {"expansions": [(parent, action + 1), *rest]},
+        "expansions": {"expansions": rest[:0]},
+        "visits": {"visits": [right.visits[0] + 1, *right.visits[1:]]},
+        "node 0": {"values": [right.values[0] + 1e-3, *right.values[1:]]},
+        "the action": {"action": -1},
+        "policy": {"policy": [right.policy[0] + 1e-3, *right.policy[1:]]},
+    }
+    for words, fault in faults.items():
+        assert words in (describe_difference(golden, dataclasses.replace(right, **fault)) or "")
+
+
+def test_another_discount_grows_another_tree() -> None:
+    """The trees depend on what they are to check: rewards, discounts and whose turn it is."""
+    two = [golden for golden in TREES if golden.options["num_players"] == 2 and golden.simulations >= 32]
+    rewarded = [golden for golden in TREES if golden.model.reward_scale > 0.0 and golden.simulations >= 32]
+    for golden in [*two, *rewarded][::4]:
+        model = golden.model
+        if golden.options["num_players"] == 2 and model.discounts is None:
+            other = dataclasses.replace(golden, options={**golden.options, "num_players": 1})
+        elif model.reward_scale > 0.0:
+            other = dataclasses.replace(golden, model=dataclasses.replace(model, reward_scale=0.0))
+        else:
+            continue
+        assert describe_difference(golden, grow_with_twin(other)) is not None
