@@ -5,15 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn,
-    PyUntypedArrayMethods,
-};
+use numpy::{IntoPyArray, PyArray1, PyArray4, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use ponderosa_core::error::Error;
 use ponderosa_core::forest::latent::Root;
-use ponderosa_core::forest::{Forest as CoreForest, Row};
-use ponderosa_core::game::{unpack_observation, Game};
-use ponderosa_core::games::{chess, connect_four, othello, tic_tac_toe};
+use ponderosa_core::forest::Row;
 use ponderosa_core::gather::Answer;
 use ponderosa_core::latent::ModelAnswer;
 use ponderosa_core::noise::Noise;
@@ -21,113 +16,20 @@ use ponderosa_core::policy::{Policy, PolicyKind};
 use ponderosa_core::probe::minimax::{minimax, Verdict};
 use ponderosa_core::random::tree_key;
 use ponderosa_core::tree::ROOT;
-use ponderosa_core::world::{Compiled, External, Latent};
+use ponderosa_core::world::Compiled;
 use pyo3::prelude::*;
 
+use crate::any::{copy_of, each, each_compiled, external, latent, Any};
+use crate::columns::{compiled_observations, compiled_packed, Packed};
 use crate::errors::OrPython;
 use crate::parts::PartsArguments;
-use crate::states::{Chess, ConnectFour, Othello, TicTacToe};
 use crate::view::TreeView;
 
 /// Between two looks at signals, the engine runs at most this long without the interpreter lock.
 const SLICE: Duration = Duration::from_millis(40);
 
-enum Any {
-    TicTacToe(CoreForest<Compiled<tic_tac_toe::TicTacToe>>),
-    ConnectFour(CoreForest<Compiled<connect_four::ConnectFour>>),
-    Othello(CoreForest<Compiled<othello::Othello>>),
-    Chess(CoreForest<Compiled<chess::Chess>>),
-    External(CoreForest<External>),
-    Latent(CoreForest<Latent>),
-}
-
-/// Runs the same line on whichever forest it is.
-macro_rules! each {
-    ($any:expr, $forest:ident => $body:expr) => {
-        match $any {
-            Any::TicTacToe($forest) => $body,
-            Any::ConnectFour($forest) => $body,
-            Any::Othello($forest) => $body,
-            Any::Chess($forest) => $body,
-            Any::External($forest) => $body,
-            Any::Latent($forest) => $body,
-        }
-    };
-}
-
-/// The same, for what only compiled games have.
-macro_rules! each_compiled {
-    ($any:expr, $forest:ident, $class:ident => $body:expr) => {
-        match $any {
-            Any::TicTacToe($forest) => {
-                type $class = TicTacToe;
-                $body
-            }
-            Any::ConnectFour($forest) => {
-                type $class = ConnectFour;
-                $body
-            }
-            Any::Othello($forest) => {
-                type $class = Othello;
-                $body
-            }
-            Any::Chess($forest) => {
-                type $class = Chess;
-                $body
-            }
-            Any::External(_) | Any::Latent(_) => {
-                Err(Error::Usage("this is for compiled games: the positions of this forest live outside".into())).or_python()
-            }
-        }
-    };
-}
-
-/// A copy of any state; some games are `Copy` and some are not.
-fn copy_of<G: Game>(state: &G) -> G {
-    state.clone()
-}
-
-fn external(any: &mut Any) -> PyResult<&mut CoreForest<External>> {
-    match any {
-        Any::External(forest) => Ok(forest),
-        _ => Err(Error::Usage("this is for games written in Python".into())).or_python(),
-    }
-}
-
-fn latent(any: &mut Any) -> PyResult<&mut CoreForest<Latent>> {
-    match any {
-        Any::Latent(forest) => Ok(forest),
-        _ => Err(Error::Usage("this is for learned models".into())).or_python(),
-    }
-}
-
-fn compiled_observations<'py, G: Game>(py: Python<'py>, forest: &CoreForest<Compiled<G>>) -> PyResult<Bound<'py, PyArray4<f32>>> {
-    let states = forest.waiting_states();
-    let size = (G::PLANES + G::SCALARS) * G::HEIGHT * G::WIDTH;
-    let array = PyArray4::zeros(py, [states.len(), G::PLANES + G::SCALARS, G::HEIGHT, G::WIDTH], false);
-    let (mut planes, mut scalars) = (vec![0; G::PLANES], vec![0.0; G::SCALARS]);
-    for (state, out) in states.iter().zip(array.readwrite().as_slice_mut()?.chunks_exact_mut(size)) {
-        state.pack_observation(&mut planes, &mut scalars);
-        unpack_observation::<G>(&planes, &scalars, out);
-    }
-    Ok(array)
-}
-
 type LegalRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u16>>);
 type LatentRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
-type Packed<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>);
-
-fn compiled_packed<'py, G: Game>(py: Python<'py>, forest: &CoreForest<Compiled<G>>) -> PyResult<Packed<'py>> {
-    let states = forest.waiting_states();
-    let planes = PyArray2::zeros(py, [states.len(), G::PLANES], false);
-    let scalars = PyArray2::zeros(py, [states.len(), G::SCALARS], false);
-    let (mut plane_rows, mut scalar_rows) = (planes.readwrite(), scalars.readwrite());
-    let rows = plane_rows.as_slice_mut()?.chunks_exact_mut(G::PLANES).zip(scalar_rows.as_slice_mut()?.chunks_exact_mut(G::SCALARS));
-    for (state, (planes, scalars)) in states.iter().zip(rows) {
-        state.pack_observation(planes, scalars);
-    }
-    Ok((planes, scalars))
-}
 
 /// Many trees of one game, searched together.
 #[pyclass(frozen, module = "ponderosa._core")]
@@ -154,16 +56,7 @@ impl Forest {
     #[new]
     fn new(game: &str, parts: PartsArguments) -> PyResult<Self> {
         let threads = parts.threads;
-        let parts = parts.parts(game)?;
-        let inner = match game {
-            "tic_tac_toe" => Any::TicTacToe(CoreForest::new(parts, threads).or_python()?),
-            "connect_four" => Any::ConnectFour(CoreForest::new(parts, threads).or_python()?),
-            "othello" => Any::Othello(CoreForest::new(parts, threads).or_python()?),
-            "chess" => Any::Chess(CoreForest::new(parts, threads).or_python()?),
-            "external" => Any::External(CoreForest::new(parts, threads).or_python()?),
-            "latent" => Any::Latent(CoreForest::new(parts, threads).or_python()?),
-            _ => return Err(Error::InvalidArgument(format!("game {game:?} is not compiled"))).or_python(),
-        };
+        let inner = Any::new(game, parts.parts(game)?, threads)?;
         Ok(Self { inner: Mutex::new(inner), stop: AtomicBool::new(false) })
     }
 

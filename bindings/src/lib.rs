@@ -1,5 +1,7 @@
 //! The Python module `ponderosa._core`: it translates between Python and the engine, and does nothing else.
 
+mod any;
+mod columns;
 mod errors;
 mod forest;
 mod parts;

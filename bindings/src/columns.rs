@@ -1,0 +1,36 @@
+//! The observations of waiting leaves as arrays.
+
+use numpy::{PyArray2, PyArray4, PyArrayMethods};
+use ponderosa_core::forest::Forest;
+use ponderosa_core::game::{unpack_observation, Game};
+use ponderosa_core::world::Compiled;
+use pyo3::prelude::*;
+
+/// float32 [rows, planes, height, width].
+pub fn compiled_observations<'py, G: Game>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Bound<'py, PyArray4<f32>>> {
+    let states = forest.waiting_states();
+    let size = (G::PLANES + G::SCALARS) * G::HEIGHT * G::WIDTH;
+    let array = PyArray4::zeros(py, [states.len(), G::PLANES + G::SCALARS, G::HEIGHT, G::WIDTH], false);
+    let (mut planes, mut scalars) = (vec![0; G::PLANES], vec![0.0; G::SCALARS]);
+    for (state, out) in states.iter().zip(array.readwrite().as_slice_mut()?.chunks_exact_mut(size)) {
+        state.pack_observation(&mut planes, &mut scalars);
+        unpack_observation::<G>(&planes, &scalars, out);
+    }
+    Ok(array)
+}
+
+/// Bit planes, and the constants of scalar planes.
+pub type Packed<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>);
+
+/// The observations, packed.
+pub fn compiled_packed<'py, G: Game>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Packed<'py>> {
+    let states = forest.waiting_states();
+    let planes = PyArray2::zeros(py, [states.len(), G::PLANES], false);
+    let scalars = PyArray2::zeros(py, [states.len(), G::SCALARS], false);
+    let (mut plane_rows, mut scalar_rows) = (planes.readwrite(), scalars.readwrite());
+    let rows = plane_rows.as_slice_mut()?.chunks_exact_mut(G::PLANES).zip(scalar_rows.as_slice_mut()?.chunks_exact_mut(G::SCALARS));
+    for (state, (planes, scalars)) in states.iter().zip(rows) {
+        state.pack_observation(planes, scalars);
+    }
+    Ok((planes, scalars))
+}
