@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from tests.golden import trees
-from tests.golden.trees import Golden, Grown, describe_difference, grow_with_twin
+from tests.golden.trees import Golden, Grown, describe_difference, grow_with_engine, grow_with_twin
 
 pytestmark = pytest.mark.golden
 
 TREES = trees.stored_trees()
-IMPLEMENTATIONS: dict[str, Callable[[Golden], Grown]] = {"twin": grow_with_twin}
+IMPLEMENTATIONS: dict[str, Callable[[Golden], Grown]] = {"twin": grow_with_twin, "engine": grow_with_engine}
 
 
 def name_of(golden: Golden) -> str:

@@ -1,4 +1,4 @@
-"""Golden trees: how they are stored, how the twin grows them again, and where two differ."""
+"""Golden trees: how they are stored, how they are grown again, and where two differ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.golden.tabular import Tabular
+from tests.trees import every_node
 
+import ponderosa
 from ponderosa.reference import gumbel, muzero
 
 WITHIN = 1e-5
@@ -96,6 +98,21 @@ def grow_with_twin(golden: Golden) -> Grown:
     result = search.result(tree)
     policy = [result.policy.get(action, 0.0) for action in range(golden.model.actions)]
     return dataclasses.replace(grown, action=result.action, policy=policy)
+
+
+def grow_with_engine(golden: Golden) -> Grown:
+    """The tree as the engine grows it."""
+    search = searcher(golden, ponderosa.MuZero, ponderosa.Gumbel)
+    tree = search.tree(observation=[golden.root], legal_actions=golden.legal_actions)
+    result = tree.simulate(golden.simulations).result()
+    # Nodes are numbered as they were expanded, in the engine too.
+    below = {child._index: child for node in every_node(result.root) for child in node.children.values()}
+    nodes = [result.root, *(below[index] for index in range(1, golden.simulations + 1))]
+    expansions = [(node.parent._index, node.action) for node in nodes[1:]]
+    grown = Grown(expansions, [node.visit_count for node in nodes], [node.q_value for node in nodes])
+    if golden.search == "muzero":
+        return grown
+    return dataclasses.replace(grown, action=result.action, policy=result.policy.tolist())
 
 
 def describe_difference(golden: Golden, other: Grown) -> str | None:
