@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from examples.games.coin_row import CoinRow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.trees import PythonGame, after, every_node, random_position
 
 import ponderosa
+from ponderosa.evaluators import Uniform
 from ponderosa.games import ConnectFour, Othello, TicTacToe
 from ponderosa.reference.tabular import TabularGame
 
@@ -183,3 +185,15 @@ def test_a_node_is_read_only() -> None:
     assert len(root.children) == 7
     with pytest.raises(TypeError, match="item assignment"):
         next(node for node in every_node(root) if not node.children).children[0] = root  # type: ignore[index]
+
+
+def test_moves_never_tried_have_views_too() -> None:
+    """Where players earn rewards or are three, too: their value is 0, and the game says whose turn it would be."""
+    result = ponderosa.AlphaZero(Uniform(), 3, seed=1).run(CoinRow())
+    tried = [child for child in result.root.children.values() if child.visit_count]
+    below = [child for node in tried for child in node.children.values() if not child.visit_count]
+    assert below
+    for node in below:
+        assert (node.total_value, node.q_value, node.raw_value) == (0.0, 0.0, 0.0)
+        assert node.to_play == node.state.to_play == 2
+    assert result.root.to_json().count('"action"') > len(tried)

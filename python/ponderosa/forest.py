@@ -13,7 +13,7 @@ from ponderosa.errors import InvalidActionError, InvalidArgumentError, UsageErro
 from ponderosa.game import game_mistakes, move_text, refuse_finished
 from ponderosa.leaves import OutOfTime
 from ponderosa.model_world import ModelWorld
-from ponderosa.observed import Observed, follow
+from ponderosa.observed import Observed, follow, observed
 from ponderosa.reference.lookahead import minimax
 from ponderosa.result import SearchResult
 
@@ -199,11 +199,28 @@ class Forest:
             return
         self._set_root(index, after, int(self._core.view(index).simulations))
 
-    def reset(self, index: int, state: Any) -> None:
-        """Puts `state` in the place of tree `index`: a new search, with its own random numbers."""
+    def reset(
+        self,
+        index: int,
+        state: Any = None,
+        *,
+        observation: Any = None,
+        legal_actions: Any = None,
+        to_play: int | None = None,
+    ) -> None:
+        """Puts `state` in the place of tree `index`: a new search, with its own random numbers.
+
+        A tree that was planted from a bare observation takes another one, with `legal_actions` and `to_play` as before.
+        """
         index = self._index(index)
         if self._busy:
             raise UsageError("this search is running: reset it when it has come back")
+        if not (observation is None and legal_actions is None and to_play is None):
+            if state is not None or not isinstance(self._states[index], Observed):
+                raise InvalidArgumentError(
+                    "observation, legal_actions and to_play are for trees of bare observations: give a state instead"
+                )
+            state = observed(observation, legal_actions, to_play, "the new root", self._info.num_players)
         state = enter(state)
         if self._search.describe(state) != self._search.describe(self._states[index]):
             raise InvalidArgumentError(f"state is one of another game than this forest's ({self._info.name})")
@@ -279,9 +296,11 @@ class Tree:
         """Plays `action` and keeps what is known below it; see `Forest.advance` for trees of bare observations."""
         self._forest.advance(0, action, observation=observation, legal_actions=legal_actions, to_play=to_play)
 
-    def reset(self, state: Any) -> None:
-        """Starts again from `state`."""
-        self._forest.reset(0, state)
+    def reset(
+        self, state: Any = None, *, observation: Any = None, legal_actions: Any = None, to_play: int | None = None
+    ) -> None:
+        """Starts again from `state`, or from another observation."""
+        self._forest.reset(0, state, observation=observation, legal_actions=legal_actions, to_play=to_play)
 
     def stop(self) -> None:
         """Asks a running `simulate` to come back soon; from any thread."""

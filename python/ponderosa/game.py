@@ -79,6 +79,8 @@ class GameInfo:
     has_rewards: bool
     plane_shape: tuple[int, int] = (0, 0)
     """Height and width of an observation's planes (compiled games)."""
+    imagined: bool = False
+    """Positions below the root are what a learned model imagines; the rules may not allow them."""
 
     @property
     def is_plain(self) -> bool:
@@ -203,6 +205,33 @@ def game_mistakes(info: GameInfo, doing: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise GameContractError(f"{info.name} raised {type(error).__name__} {doing}: {error}") from error
+
+
+class Imagined:
+    """A position that a learned model imagines and no rules lead to. Its actions have numbers and no names."""
+
+    def __repr__(self) -> str:
+        return "<a position that only the model knows>"
+
+
+IMAGINED = Imagined()
+
+
+def play_on(state: Any, action: int, info: GameInfo) -> Any:
+    """The position after an action that a search has tried; the rules are asked as far as they allow it."""
+    return state.play(action) if _is_allowed(state, action, info) else IMAGINED
+
+
+def tried_text(state: Any, action: int, info: GameInfo) -> str:
+    """How people write an action that a search has tried; its number where the rules do not allow it."""
+    return move_text(state, action) if _is_allowed(state, action, info) else str(action)
+
+
+def _is_allowed(state: Any, action: int, info: GameInfo) -> bool:
+    """Only what a model imagines need not be allowed."""
+    if not info.imagined:
+        return True
+    return hasattr(state, "legal_actions") and not state.is_terminal and action in state.legal_actions()
 
 
 def move_text(state: Any, action: int) -> str:

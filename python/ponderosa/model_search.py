@@ -42,7 +42,7 @@ class ModelSearch(Search):
         if isinstance(state, Observed):
             if self.model is None:
                 raise InvalidArgumentError("observation= needs a model: an evaluator wants the state of a game")
-            return GameInfo("the model", False, 0, self.num_players, False, True)
+            return GameInfo("the model", False, 0, self.num_players, False, True, imagined=True)
         info = describe(state)
         if self.model is None:
             return info
@@ -50,7 +50,7 @@ class ModelSearch(Search):
             raise InvalidArgumentError(f"{info.name} has {info.num_players} players: models are for one or two")
         if self.num_players not in (1, info.num_players):
             raise InvalidArgumentError(f"num_players is {self.num_players}, but {info.name} has {info.num_players}")
-        return GameInfo(info.name, False, info.num_actions, info.num_players, False, True)
+        return GameInfo(info.name, False, info.num_actions, info.num_players, False, True, imagined=True)
 
     def world(self, info: GameInfo, settings: Settings, states: Sequence[Any]) -> World:
         """The model's hidden states, or the states of a game."""
@@ -90,7 +90,7 @@ class ModelSearch(Search):
         to_play: Any = None,
     ) -> Any:
         """The action to play; a root is given as in `run`."""
-        root = self._roots(state, observation, legal_actions, to_play)
+        root = self._root(state, observation, legal_actions, to_play)
         return super().search(root, temperature, add_noise)
 
     def get_policy(
@@ -104,7 +104,7 @@ class ModelSearch(Search):
         to_play: Any = None,
     ) -> tuple[Any, NDArray[np.float64]]:
         """The action to play and the policy, whatever the temperature; a root is given as in `run`."""
-        root = self._roots(state, observation, legal_actions, to_play)
+        root = self._root(state, observation, legal_actions, to_play)
         return super().get_policy(root, temperature, add_noise)
 
     def tree(
@@ -117,7 +117,7 @@ class ModelSearch(Search):
         seeds: int | None = None,
     ) -> Tree:
         """A tree to be grown step by step; its root is given as in `run`."""
-        return super().tree(self._roots(state, observation, legal_actions, to_play), seeds=seeds)
+        return super().tree(self._root(state, observation, legal_actions, to_play), seeds=seeds)
 
     def forest(
         self,
@@ -129,7 +129,17 @@ class ModelSearch(Search):
         seeds: int | Sequence[int] | None = None,
     ) -> Forest:
         """Many trees, grown together; their roots are given as in `run`."""
-        return super().forest(self._roots(states, observation, legal_actions, to_play), seeds=seeds)
+        roots = self._roots(states, observation, legal_actions, to_play)
+        if isinstance(roots, Observed):
+            raise InvalidArgumentError("observation must be a list of observations; for one of them use tree()")
+        return super().forest(roots, seeds=seeds)
+
+    def _root(self, state: Any, observation: Any, legal_actions: Any, to_play: Any) -> Any:
+        """The one state to search."""
+        root = self._roots(state, observation, legal_actions, to_play)
+        if observation is not None and isinstance(root, list):
+            raise InvalidArgumentError("observation is a list of them, and one is wanted: run() and forest() take many")
+        return root
 
     def _roots(self, state: Any, observation: Any, legal_actions: Any, to_play: Any) -> Any:
         """The state or states to search."""
@@ -141,8 +151,13 @@ class ModelSearch(Search):
             return state
         if not _are_many(observation, legal_actions, to_play):
             return observed(observation, legal_actions, to_play, "observation", self.num_players)
-        rows = len(observation)
-        masks = [None] * rows if legal_actions is None else list(legal_actions)
+        try:
+            rows = len(observation)
+            masks = [None] * rows if legal_actions is None else list(legal_actions)
+        except TypeError:
+            raise InvalidArgumentError(
+                "observation, legal_actions and to_play do not go together: give one of each, or lists of them"
+            ) from None
         if len(masks) != rows:
             raise InvalidArgumentError(f"legal_actions has {len(masks)} entries for {rows} observations: give one each")
         turns = check.per_row(to_play, rows, "to_play")

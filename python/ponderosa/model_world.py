@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ponderosa.errors import InvalidArgumentError
 from ponderosa.game import GameInfo
 from ponderosa.models.inference import Inference
 from ponderosa.models.pool import HiddenPool
-from ponderosa.observed import Observed, root_of, stack
+from ponderosa.observed import Observed, root_of, roots_of, stack
 from ponderosa.settings import Settings
 from ponderosa.world import Key, World
 
@@ -28,27 +29,28 @@ class ModelWorld(World):
 
     def __init__(self, model: Any, info: GameInfo, settings: Settings, states: Sequence[Any]) -> None:
         # How many actions there are, the model says.
-        roots = [root_of(state) for state in states]
+        self._roots = roots = roots_of(states)
         self._inference = Inference(model, info.num_actions or None)
         self._first = self._inference.initial(stack(roots))
         num_actions = self._first.logits.shape[1]
         if num_actions > MOST_ACTIONS:
             raise InvalidArgumentError(f"the model has {num_actions} actions: at most {MOST_ACTIONS} are possible")
-        info = GameInfo(info.name, False, num_actions, info.num_players, False, True)
+        info = replace(info, num_actions=num_actions)
         self._pool = HiddenPool(capacity=max(SLOTS_PER_TREE * len(roots), 1))
         super().__init__(_core.Forest("latent", settings.engine(info, len(roots))), info, settings)
 
     def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
         """A tree for each root; the model was asked about all of them at once."""
-        first, num_actions = self._first, self.info.num_actions
-        roots = [root_of(state) for state in states]
+        first, roots, num_actions = self._first, self._roots, self.info.num_actions
+        del self._first, self._roots
         legal = [None if root.allowed is None else root.legal(num_actions) for root in roots]
         slots = self.core.plant_latent([root.to_play for root in roots], legal, first.logits, first.values, list(keys))
         self._pool.scatter(np.array(slots, dtype=np.int64), first.hidden)
 
     def reserve(self, simulations: int) -> None:
         """Room for so many more hidden states in every tree, so that the pool need not grow on the way."""
-        wanted = (simulations + 1) * len(self.core)
+        most = simulations if self.settings.max_nodes is None else min(simulations, self.settings.max_nodes)
+        wanted = (most + 1) * len(self.core)
         # A limit of time alone has no number of simulations: the pool then grows as it must.
         if wanted <= 1 << 24:
             self._pool.reserve(max(wanted, self._pool.capacity))

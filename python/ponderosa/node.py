@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from ponderosa import _core
-from ponderosa.game import GameInfo, move_text
+from ponderosa.game import GameInfo, play_on, tried_text
 
 
 class ReadOnly:
@@ -95,9 +95,10 @@ class Node(ReadOnly):
         """Who moves here."""
         if self._header is not None:
             return int(self._header[1])
-        # Only compiled games, whose players alternate, have leaves without a node.
         assert self.parent is not None
-        return 1 - self.parent.to_play
+        # A move never tried, or in compiled games, whose players alternate, a leaf visited once.
+        known = None if self._info.compiled else getattr(self.state, "to_play", None)
+        return self._info.num_players - 1 - self.parent.to_play if known is None else int(known)
 
     @property
     def raw_value(self) -> float:
@@ -110,6 +111,8 @@ class Node(ReadOnly):
         if self.parent is not None and self._info.is_plain:
             chosen = float(self._edge["sum"])
             return chosen if self.to_play == self.parent.to_play else -chosen
+        if self._header is None:
+            return 0.0
         if self.is_terminal:
             return self.raw_value * self.visit_count
         sums = float(self._view.edges(self._index)[2].sum())
@@ -158,7 +161,7 @@ class Node(ReadOnly):
 
     @cached_property
     def state(self) -> Any:
-        """The position itself."""
+        """The position itself; below the root of a learned model, as far as the rules lead there."""
         # Up to the nearest position that is known, then down again: a tree may be deeper than Python's stack.
         line: list[Node] = []
         node: Node = self
@@ -167,7 +170,8 @@ class Node(ReadOnly):
             node = node.parent
         state = node._root_state if node.parent is None else node.state
         for below in reversed(line):
-            state = state.play(below.action)
+            assert below.action is not None
+            state = play_on(state, below.action, self._info)
             if below is not self:
                 below.__dict__["state"] = state
         return state
@@ -175,7 +179,9 @@ class Node(ReadOnly):
     @property
     def move(self) -> str:
         """How people write the action that leads here."""
-        return "" if self.parent is None or self.action is None else move_text(self.parent.state, self.action)
+        if self.parent is None or self.action is None:
+            return ""
+        return tried_text(self.parent.state, self.action, self._info)
 
     @cached_property
     def children(self) -> Mapping[int, Node]:

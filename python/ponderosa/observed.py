@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ponderosa.errors import InvalidArgumentError
+from ponderosa.errors import GameContractError, InvalidArgumentError
 from ponderosa.evaluators.batch import stack_observations
 from ponderosa.models.arrays import library_of, namespace_of
 
@@ -22,6 +22,8 @@ class Observed:
     """As the model takes it, without the axis of the batch; None in positions that the model imagines."""
     allowed: tuple[int, ...] | None = None
     """The legal actions; None where all are."""
+    mask_size: int | None = None
+    """How many actions they were told of, where that was by a mask."""
     to_play: int = 0
     name: str = field(default="this observation")
     """What messages call it."""
@@ -31,6 +33,10 @@ class Observed:
         """The legal actions as the engine takes them; the engine checks that they are a set of actions."""
         if self.allowed is None:
             return list(range(num_actions))
+        if self.mask_size not in (None, num_actions):
+            raise InvalidArgumentError(
+                f"legal_actions of {self.name} is a mask of {self.mask_size}: there are {num_actions} actions"
+            )
         wrong = next((action for action in self.allowed if not 0 <= action < num_actions), None)
         if wrong is not None:
             raise InvalidArgumentError(
@@ -38,35 +44,56 @@ class Observed:
             )
         return list(self.allowed)
 
-    def play(self, action: int) -> Observed:
-        """The position after an action, of which nothing is known."""
-        return Observed(name=f"the position after action {action}")
-
 
 def follow(before: Observed, num_players: int, observation: Any, legal_actions: Any, to_play: Any) -> Observed:
     """The root after an action, from what a caller knows of it; without a word on the turn, two players alternate."""
     turn = num_players - 1 - before.to_play if to_play is None else to_play
     name = "the new root"
-    return Observed(observation, _legal(legal_actions, name), _turn(turn, name, num_players), name)
+    return Observed(observation, *_legal(legal_actions, name), _turn(turn, name, num_players), name)
 
 
-def root_of(state: Any) -> Observed:
+def roots_of(states: Sequence[Any]) -> list[Observed]:
+    """Roots as the search wants them; of several states, the one that breaks its word is named."""
+    if len(states) == 1:
+        return [root_of(states[0])]
+    return [root_of(state, f"states[{row}]: ") for row, state in enumerate(states)]
+
+
+def root_of(state: Any, row: str = "") -> Observed:
     """A root as the search wants it: a state says itself what it looks like, what is legal and whose turn it is."""
     if isinstance(state, Observed):
         return state
-    legal = tuple(operator.index(action) for action in state.legal_actions())
-    return Observed(state, legal, operator.index(state.to_play), type(state).__name__)
+    name = row + type(state).__name__
+    try:
+        legal = tuple(operator.index(action) for action in state.legal_actions())
+        to_play = operator.index(state.to_play)
+    except Exception as error:
+        raise GameContractError(f"{name} raised {type(error).__name__} when asked about a state: {error}") from error
+    if not 0 <= to_play < state.num_players:
+        raise GameContractError(f"{name}.to_play is {to_play}: it must be from 0 to {state.num_players - 1}")
+    wrong = next((action for action in legal if not 0 <= action < state.num_actions), None)
+    if wrong is not None:
+        raise GameContractError(
+            f"{name}.legal_actions() has {wrong}: actions must be from 0 to num_actions - 1 = {state.num_actions - 1}"
+        )
+    if not legal:
+        raise GameContractError(f"{name}.legal_actions() is empty although the game is not over")
+    if len(set(legal)) < len(legal):
+        raise GameContractError(f"{name}.legal_actions() has {_repeated(legal)} twice")
+    return Observed(state, legal, None, to_play, name)
 
 
 def observed(observation: Any, legal_actions: Any, to_play: Any, name: str, num_players: int) -> Observed:
     """A root from what a caller knows, checked as far as it can be without the model."""
     if observation is None:
         raise InvalidArgumentError(f"{name} is None: give what the model's initial_inference takes, without a batch")
-    return Observed(observation, _legal(legal_actions, name), _turn(to_play, name, num_players), name)
+    return Observed(observation, *_legal(legal_actions, name), _turn(to_play, name, num_players), name)
 
 
 def _turn(to_play: Any, name: str, num_players: int) -> int:
     try:
+        if isinstance(to_play, bool):
+            raise TypeError
         turn = 0 if to_play is None else operator.index(to_play)
     except TypeError:
         raise InvalidArgumentError(f"to_play of {name} is {to_play!r}: it must be a whole number") from None
@@ -77,28 +104,40 @@ def _turn(to_play: Any, name: str, num_players: int) -> int:
     return turn
 
 
-def _legal(given: Any, name: str) -> tuple[int, ...] | None:
-    """A list of actions, or a mask of True and False for every action."""
+def _legal(given: Any, name: str) -> tuple[tuple[int, ...] | None, int | None]:
+    """A list of actions, or a mask of True and False for every action: the legal ones, and the length of the mask."""
     if given is None:
-        return None
-    actions = np.asarray(given)
-    if actions.dtype == bool:
+        return None, None
+    try:
+        actions = np.asarray(given)
+    except ValueError:  # rows of different lengths
+        actions = np.empty(())
+    size = None
+    if actions.dtype == bool and actions.ndim == 1:
+        size = len(actions)
         actions = np.flatnonzero(actions)
     if actions.ndim != 1 or (actions.size and actions.dtype.kind not in "iu"):
-        raise InvalidArgumentError(f"legal_actions of {name} must be a list of whole numbers, not {given!r}")
+        raise InvalidArgumentError(
+            f"legal_actions of {name} must be whole numbers, or True and False for every action, not {given!r}"
+        )
     legal = tuple(actions.tolist())
     if not legal:
         raise InvalidArgumentError(f"legal_actions of {name} is empty: at least one action must be legal")
     if len(set(legal)) < len(legal):
-        twice = next(action for place, action in enumerate(legal) if action in legal[:place])
-        raise InvalidArgumentError(f"legal_actions of {name} has {twice} twice")
-    return legal
+        raise InvalidArgumentError(f"legal_actions of {name} has {_repeated(legal)} twice")
+    return legal, size
+
+
+def _repeated(legal: tuple[int, ...]) -> int:
+    return next(action for place, action in enumerate(legal) if action in legal[:place])
 
 
 def stack(roots: Sequence[Observed]) -> Any:
     """The observations of roots as one batch, in the library they come from."""
     first = roots[0].observation
     if hasattr(first, "legal_actions") and hasattr(first, "play"):
+        if not hasattr(first, "observation"):
+            raise GameContractError(f"{roots[0].name} has no observation(): a model sees states through it")
         return stack_observations([root.observation for root in roots])
     observations = [root.observation for root in roots]
     library = library_of(first)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa import _core, check
-from ponderosa.game import GameInfo, move_text
+from ponderosa.game import GameInfo, move_text, play_on, tried_text
 from ponderosa.node import Node, ReadOnly
 
 Numbers = TypeVar("Numbers", bound=np.generic)
@@ -142,8 +142,8 @@ class SearchResult(ReadOnly):
         texts = []
         state = self._state
         for action in self._view.principal_variation(place):
-            texts.append(move_text(state, action))
-            state = state.play(action)
+            texts.append(tried_text(state, action, self._info))
+            state = play_on(state, action, self._info)
         return texts
 
     @property
