@@ -365,8 +365,14 @@ def test_a_kept_tree_of_a_model() -> None:
     result = search.result(tree)
     assert result.visits == {a: known.get(a, 0) for a in (4, 0, 1)}
     assert result.action == max((4, 0, 1), key=lambda a: result.visits[a]), "no schedule yet: all visits count"
+    assert len(set(result.visits.values())) > 1
     search.simulate(tree, 12)
     assert search.result(tree).simulations == 12
+    gained = [visits - result.visits[a] for a, visits in search.result(tree).visits.items()]
+    expected = [0, 0, 0]
+    for wanted in considered_visits(3, 12):
+        expected[expected.index(wanted)] += 1
+    assert sorted(gained) == sorted(expected), "the new schedule counts from where it began"
     assert tree.root.to_play == 1
 
 
