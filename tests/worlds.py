@@ -1,0 +1,138 @@
+"""Learned models that have learned all there is, in batches: positions of a game, and small decision problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+NEVER = -1e9
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Logits and values that look random, and depend on what a position looks like alone. Exact as float32."""
+
+    seed: int = 0
+
+    def __call__(self, state: Any) -> tuple[Any, float]:
+        """(logits of all actions, value for the player to move)."""
+        numbers = np.random.default_rng([self.seed, *np.asarray(state.observation()).ravel().astype(np.uint32)])
+        return numbers.integers(-128, 129, state.num_actions) / 64, float(numbers.integers(-64, 65)) / 64
+
+    def evaluate_states(self, states: Sequence[Any]) -> tuple[Any, Any]:
+        """As an evaluator of positions."""
+        logits, values = zip(*map(self, states), strict=True)
+        return np.array(logits), np.array(values)
+
+
+def know_nothing(state: Any) -> tuple[Any, float]:
+    """All moves are alike, and every position is worth 0."""
+    return np.zeros(state.num_actions), 0.0
+
+
+@dataclass
+class Rules:
+    """The rules of a two-player game as a model: hidden states are positions, which it knows by their observations.
+
+    Below the root an illegal move has the logit -1e9, so that its prior is 0. The end of the game pays its result to
+    who moved there, with discount 0: whatever is imagined beyond it does not count. Otherwise the discount is 1,
+    negative where the other player is to move.
+    """
+
+    starts: Sequence[Any]
+    look: Callable[[Any], tuple[Any, float]] = know_nothing
+    seen: list[Any] = field(default_factory=list)
+    """The observations of every call of `initial_inference`."""
+
+    def __post_init__(self) -> None:
+        self.known = {self.key(start.observation()): start for start in self.starts}
+        self.look = cache(self.look)
+
+    def key(self, observation: Any) -> bytes:
+        return np.asarray(observation, dtype=np.float32).tobytes()
+
+    def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
+        self.seen.append(observations)
+        states = [self.known[self.key(observation)] for observation in observations]
+        logits, values = zip(*map(self.look, states), strict=True)
+        return objects(states), np.array(logits), np.array(values)
+
+    def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
+        steps = [self.step(state, int(action)) for state, action in zip(hidden_states, actions, strict=True)]
+        states, *columns = zip(*steps, strict=True)
+        return objects(states), *map(np.array, columns)
+
+    def step(self, state: Any, action: int) -> tuple[Any, float, Any, float, float]:
+        """(position, reward, logits, value, discount); at an end, or after what is not legal, nothing happens."""
+        nothing = np.zeros(state.num_actions)
+        if state.is_terminal or action not in state.legal_actions():
+            return state, 0.0, nothing, 0.0, 0.0
+        after = state.play(action)
+        if after.is_terminal:
+            return after, after.returns()[state.to_play], nothing, 0.0, 0.0
+        self.known[self.key(after.observation())] = after
+        logits, value = self.look(after)
+        masked = np.full(state.num_actions, NEVER)
+        masked[after.legal_actions()] = logits[after.legal_actions()]
+        return after, 0.0, masked, value, 1.0 if after.to_play == state.to_play else -1.0
+
+
+def objects(states: Sequence[Any]) -> Any:
+    """An array of Python objects."""
+    array = np.empty(len(states), dtype=object)
+    array[:] = states
+    return array
+
+
+class Decisions:
+    """A decision problem of one player: in each of a few states, every action pays a reward and leads to a state.
+
+    The model knows the steps exactly, and nothing of what states are worth. Observations are numbers of states.
+    """
+
+    def __init__(self, seed: int, states: int = 5, actions: int = 3, gamma: float = 0.5) -> None:
+        numbers = np.random.default_rng(seed)
+        self.after = numbers.integers(states, size=(states, actions))
+        self.reward = numbers.uniform(-1.0, 1.0, (states, actions))
+        self.gamma = gamma
+
+    def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
+        hidden = np.asarray(observations)[:, 0].astype(np.int64)
+        return hidden, np.zeros((len(hidden), self.after.shape[1])), np.zeros(len(hidden))
+
+    def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
+        hidden = self.after[hidden_states, actions]
+        reward = self.reward[hidden_states, actions]
+        return hidden, reward, np.zeros((len(hidden), self.after.shape[1])), np.zeros(len(hidden))
+
+    def exact(self) -> Any:
+        """Q of every action in every state, by value iteration."""
+        q = np.zeros_like(self.reward)
+        for _ in range(200):
+            q = self.reward + self.gamma * q.max(axis=1)[self.after]
+        return q
+
+
+class Wide:
+    """Very many actions, and few different answers, which cost nothing to look up."""
+
+    def __init__(self, num_actions: int, answers: int = 61) -> None:
+        numbers = np.random.default_rng(1)
+        self.logits = numbers.normal(0.0, 2.0, (answers, num_actions)).astype(np.float32)
+        self.values = numbers.uniform(-1.0, 1.0, answers)
+
+    def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
+        hidden = np.asarray(observations).reshape(len(observations), -1)[:, :1].astype(np.int64)
+        return hidden, *self.look(hidden)
+
+    def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
+        hidden = (hidden_states * 31 + actions[:, None] + 7) % 1_000_003
+        return hidden, np.zeros(len(hidden)), *self.look(hidden)
+
+    def look(self, hidden: Any) -> tuple[Any, Any]:
+        keys = hidden[:, 0] % len(self.values)
+        return self.logits[keys], self.values[keys]
