@@ -197,16 +197,25 @@ def test_a_kept_tree_keeps_what_was_known(
         turn = tree.root.children[action].to_play if known else None
         legal = legal_in(table, number) if seen else list(range(table.actions))
         told: dict[str, Any] = {"observation": [number % table.states], "legal_actions": legal} if seen else {}
-        told["to_play"] = turn  # as the model has it: told another one, a tree would be seen from the wrong side
         search.advance(tree, action, **told)
         check_tree(search.result(tree), legal)
         kept = {a: (c.visit_count, c.returns) for a, c in tree.root.children.items() if c.is_tried}
         assert kept == {a: numbers for a, numbers in known.items() if a in legal}
         assert list(kept) == [a for a in known if a in legal], "in the order they were tried"
-        assert turn in (None, tree.root.to_play)
+        assert turn in (None, tree.root.to_play), "whose turn it is, the model has said"
         assert (tree.low, tree.high) == (math.inf, -math.inf), "the bounds are those of the new root"
         assert tree.root.raw_value == (table.value[number % table.states] if seen else tree.root.raw_value)  # type: ignore[attr-defined]
         assert all(child.prior == child.clean_prior for child in tree.root.children.values())
+
+
+def test_what_is_seen_from_the_wrong_side_is_not_kept() -> None:
+    """The model thought that players alternate; in fact the same one moves again."""
+    search = MCTS(Tabular(5, 20, 3), num_players=2)
+    for turn, visits in ((None, 30), (1, 30), (0, 1)):
+        tree = search.tree(observation=[0], legal_actions=[2])
+        search.simulate(tree, 30)
+        search.advance(tree, 2, observation=[4], to_play=turn)
+        assert (tree.root.visit_count, tree.root.to_play) == (visits, 1 if turn is None else turn)
 
 
 def test_a_tree_of_states_knows_what_comes_next() -> None:

@@ -29,7 +29,7 @@ use crate::view::TreeView;
 const SLICE: Duration = Duration::from_millis(40);
 
 type LegalRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u16>>);
-type LatentRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
+type LatentRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, bool);
 
 /// Many trees of one game, searched together.
 #[pyclass(frozen, module = "ponderosa._core")]
@@ -232,13 +232,21 @@ impl Forest {
         latent(&mut *self.lock()?)?.advance(index, action, root).or_python()
     }
 
-    /// Gathers the leaves a learned model is to be asked about: slots of the positions before, actions, slots for the new ones.
+    /// Who moves after `action` at the root of tree `index` of a learned model, as far as the tree knows.
+    fn turn_after(&self, index: usize, action: u16) -> PyResult<Option<u8>> {
+        latent(&mut *self.lock()?)?.turn_after(index, action).or_python()
+    }
+
+    /// Gathers the leaves a learned model is to be asked about: slots of the positions before, actions, slots
+    /// for the new ones, and whether these follow one another.
     fn gather_latent<'py>(&self, py: Python<'py>) -> PyResult<LatentRows<'py>> {
         let mut inner = self.lock()?;
         let forest = latent(&mut inner)?;
         let rows = py.detach(|| forest.gather_leaves()).or_python()?;
         let column = |of: fn(&Row) -> i64| rows.iter().map(of).collect::<Vec<i64>>().into_pyarray(py);
-        Ok((column(|row| i64::from(row.parent_slot)), column(|row| i64::from(row.action)), column(|row| i64::from(row.slot))))
+        let in_a_row = rows.windows(2).all(|pair| pair[0].slot + 1 == pair[1].slot);
+        let (parents, actions) = (column(|row| i64::from(row.parent_slot)), column(|row| i64::from(row.action)));
+        Ok((parents, actions, column(|row| i64::from(row.slot)), in_a_row))
     }
 
     /// The model's answer to the rows gathered: each leaf gets its node, and the batch is closed.

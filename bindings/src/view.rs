@@ -33,6 +33,17 @@ type EdgeColumns<'py> = (
 );
 
 impl TreeView {
+    /// Numbers of the root's edges, by action.
+    fn dense<T: Clone + Default>(&self, numbers: impl Iterator<Item = T>, num_actions: usize) -> Vec<T> {
+        let mut dense = vec![T::default(); num_actions];
+        for (&action, number) in self.tree.edges(self.tree.node(ROOT)).actions.iter().zip(numbers) {
+            if let Some(slot) = dense.get_mut(usize::from(action)) {
+                *slot = number;
+            }
+        }
+        dense
+    }
+
     fn check(&self, node: u32) -> PyResult<()> {
         if (node as usize) < self.tree.num_nodes() {
             return Ok(());
@@ -90,9 +101,16 @@ impl TreeView {
         (place, self.tree.edges(self.tree.node(ROOT)).actions[place])
     }
 
-    /// The probability of each of the root's edges at a temperature; `greedy` is the place of the best.
-    fn policy<'py>(&self, py: Python<'py>, temperature: f64, greedy: usize) -> Bound<'py, PyArray1<f64>> {
-        root::policy(&self.tree, temperature, greedy, self.plan.as_ref()).into_pyarray(py)
+    /// The probability of each action at a temperature; `greedy` is the place of the best.
+    fn policy<'py>(&self, py: Python<'py>, temperature: f64, greedy: usize, num_actions: usize) -> Bound<'py, PyArray1<f64>> {
+        let policy = root::policy(&self.tree, temperature, greedy, self.plan.as_ref());
+        self.dense(policy.into_iter(), num_actions).into_pyarray(py)
+    }
+
+    /// Visits of each action at the root.
+    fn visits<'py>(&self, py: Python<'py>, num_actions: usize) -> Bound<'py, PyArray1<i64>> {
+        let edges = self.tree.edges(self.tree.node(ROOT));
+        self.dense(edges.visits.iter().map(|&visits| i64::from(visits)), num_actions).into_pyarray(py)
     }
 
     /// The value of the root for the player to move there.

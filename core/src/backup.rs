@@ -45,7 +45,8 @@ pub fn discounted(tree: &mut Tree, path: &[Step], value: f64, keep_bounds: bool)
     for step in path.iter().rev() {
         if let Some(child) = tree.edge(step.edge).2.child() {
             let own = if tree.node(child).to_play == step.chooser { gain } else { -gain };
-            gain = tree.rewards(child).first().copied().unwrap_or(0.0) + tree.discount(child) * own;
+            let (reward, discount) = tree.gain(child);
+            gain = reward + discount * own;
         }
         tree.visit(step.edge, gain);
         if keep_bounds {

@@ -106,8 +106,7 @@ impl Walker<Latent> {
             moves.put(tree, node);
             tree.node_mut(node).raw = answer.values[row];
             tree.set_slot(node, leaf.slot);
-            tree.set_rewards(node, &answer.rewards[row..=row]);
-            tree.set_discount(node, discount, tail);
+            tree.set_gain(node, answer.rewards[row], discount, tail);
             backup::discounted(tree, &leaf.path, answer.values[row], keep_bounds);
             if parts.trace {
                 let steps = std::mem::take(&mut leaf.trace);

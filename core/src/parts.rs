@@ -141,11 +141,7 @@ impl Parts {
             players: self.players,
             count_in_flight: self.in_flight > 1,
             slots: self.external,
-            rewards: match (self.latent, self.has_rewards) {
-                (true, _) => 1,
-                (false, true) => self.players,
-                (false, false) => 0,
-            },
+            rewards: if self.has_rewards && !self.latent { self.players } else { 0 },
             discounts: self.latent,
             returns: !self.is_plain() && !self.latent,
         }

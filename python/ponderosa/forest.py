@@ -13,7 +13,7 @@ from ponderosa.errors import InvalidActionError, InvalidArgumentError, UsageErro
 from ponderosa.game import game_mistakes, move_text, refuse_finished
 from ponderosa.leaves import OutOfTime
 from ponderosa.model_world import ModelWorld
-from ponderosa.observed import Observed, follow, observed
+from ponderosa.observed import Observed, observed
 from ponderosa.reference.lookahead import minimax
 from ponderosa.result import SearchResult
 
@@ -35,7 +35,7 @@ class Forest:
         info = search.describe(states[0])
         for row, state in enumerate(states[1:], start=1):
             other = search.describe(state)
-            if other != info:
+            if other is not info and other != info:
                 raise InvalidArgumentError(
                     f"states[{row}] is a state of {other.name}, states[0] one of {info.name}: "
                     f"all states of a forest must be of one game ({_difference(info, other)})"
@@ -134,7 +134,9 @@ class Forest:
 
     def result(self, index: int = 0, *, temperature: float | None = None) -> SearchResult:
         """What tree `index` has found so far."""
-        index = self._index(index)
+        return self._result(self._index(index), temperature)
+
+    def _result(self, index: int, temperature: float | None) -> SearchResult:
         view = self._core.view(index)
         verdicts = self._verdicts(index) if self._settings.minimax_depth and view.proven is None else []
         return SearchResult(
@@ -148,10 +150,10 @@ class Forest:
             view.simulations - self._begun[index],
         )
 
-    def results(self, *, temperature: float | Sequence[float] | None = None) -> list[SearchResult]:
+    def results(self, *, temperature: float | Sequence[float | None] | None = None) -> list[SearchResult]:
         """What every tree has found so far."""
         temperatures = per_row(temperature, len(self), "temperature", optional_temperature)
-        return [self.result(index, temperature=temperatures[index]) for index in range(len(self))]
+        return [self._result(index, temperatures[index]) for index in range(len(self))]
 
     def _verdicts(self, index: int) -> list[tuple[int, int]]:
         """The minimax guard's word on root actions: plies of a proven win, -1 for a proven loss. Asked once a root."""
@@ -174,7 +176,8 @@ class Forest:
 
         A tree that was planted from a bare observation has no state that could say what comes of the action:
         `observation`, `legal_actions` and `to_play` do. Without an observation the model's own idea of the position
-        stays; without the others all actions are legal, and two players alternate.
+        stays; without the others all actions are legal, and the turn is as the model has it, or players alternate.
+        What the model imagined is not kept if it was wrong about the turn.
         """
         index = self._index(index)
         if self._busy:
@@ -186,8 +189,7 @@ class Forest:
             raise InvalidActionError(f"action {action} is not legal at the root; legal are {[int(a) for a in legal]}")
         told = not (observation is None and legal_actions is None and to_play is None)
         if isinstance(self._world, ModelWorld) and isinstance(state, Observed):
-            after: Any = follow(state, self._info.num_players, observation, legal_actions, to_play)
-            self._world.advance_to(index, action, after)
+            after: Any = self._world.follow(index, state, action, observation, legal_actions, to_play)
         elif told:
             raise InvalidArgumentError(
                 "observation, legal_actions and to_play are for trees of bare observations: this one knows its state"

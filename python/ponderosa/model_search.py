@@ -19,6 +19,9 @@ from ponderosa.search import Search, Shared
 from ponderosa.settings import Settings
 from ponderosa.world import World
 
+#: What is known of bare observations with one player, and with two: how many actions there are, the model will say.
+_OBSERVED = [GameInfo("the model", False, 0, players, False, True, imagined=True) for players in (1, 2)]
+
 
 class ModelSearch(Search):
     """A search whose world may be a learned model."""
@@ -42,7 +45,7 @@ class ModelSearch(Search):
         if isinstance(state, Observed):
             if self.model is None:
                 raise InvalidArgumentError("observation= needs a model: an evaluator wants the state of a game")
-            return GameInfo("the model", False, 0, self.num_players, False, True, imagined=True)
+            return _OBSERVED[self.num_players - 1]
         info = describe(state)
         if self.model is None:
             return info

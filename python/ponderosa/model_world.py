@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from ponderosa import _core
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.game import GameInfo
+from ponderosa.models.answers import RootAnswer, StepAnswer
 from ponderosa.models.inference import Inference
 from ponderosa.models.pool import HiddenPool
-from ponderosa.observed import Observed, root_of, roots_of, stack
+from ponderosa.observed import Observed, follow, root_of, roots_of, stack
 from ponderosa.settings import Settings
 from ponderosa.world import Key, World
 
@@ -72,20 +73,40 @@ class ModelWorld(World):
     def advance(self, index: int, before: Any, action: int) -> Any:
         """Plays a legal action at the root of tree `index`; the new root is seen through the observation after it."""
         state = self.after(before, action)
-        self.advance_to(index, action, root_of(state))
+        root = root_of(state)
+        answer = self._inference.initial(stack([root]))
+        self._advance(index, action, root, answer.hidden, answer.logits[0], float(answer.values[0]))
         return state
 
-    def advance_to(self, index: int, action: int, root: Observed) -> None:
-        """The same, with the new root given. Without an observation, the model's own idea of the position stays."""
-        if root.observation is None:
+    def follow(
+        self, index: int, before: Observed, action: int, observation: Any, legal_actions: Any, to_play: Any
+    ) -> Observed:
+        """The same where only a caller knows what came of the action.
+
+        Without an observation, the model's own idea of the position stays. Whose turn it is the model may have said;
+        otherwise two players alternate.
+        """
+        other, answer = self.info.num_players - 1 - before.to_play, None
+        step: RootAnswer | StepAnswer
+        if observation is None:
             parent = self._pool.gather(_one(self.core.root_slot(index)))
-            step = self._inference.recurrent(parent, _one(action))
-            hidden, logits, value = step.hidden, step.logits, step.values
+            step = answer = self._inference.recurrent(parent, _one(action))
         else:
-            answer = self._inference.initial(stack([root]))
-            hidden, logits, value = answer.hidden, answer.logits, answer.values
+            step = self._inference.initial(stack([Observed(observation)]))
+        if to_play is None:
+            to_play = self.core.turn_after(index, action)
+        if to_play is None:
+            same = answer is not None and answer.discounts is not None and answer.discounts[0] >= 0.0
+            to_play = before.to_play if same else other
+        root = follow(observation, legal_actions, to_play, self.info.num_players)
+        self._advance(index, action, root, step.hidden, step.logits[0], float(step.values[0]))
+        return root
+
+    def _advance(
+        self, index: int, action: int, root: Observed, hidden: Any, logits: NDArray[np.float32], value: float
+    ) -> None:
         legal = root.legal(self.info.num_actions)
-        slot, _ = self.core.advance_latent(index, action, root.to_play, legal, logits[0], float(value[0]))
+        slot, _ = self.core.advance_latent(index, action, root.to_play, legal, logits, value)
         self._pool.scatter(_one(slot), hidden)
 
     def legal_actions(self, state: Any) -> Sequence[int]:
@@ -94,13 +115,13 @@ class ModelWorld(World):
 
     def batch(self) -> None:
         """One call of the model for a leaf of each tree."""
-        parents, actions, slots = self.core.gather_latent()
+        parents, actions, slots, in_a_row = self.core.gather_latent()
         if len(slots) == 0:
             nothing = np.zeros(0)
             self.core.apply_latent(nothing, np.zeros((0, self.info.num_actions), dtype=np.float32), nothing, None)
             return
         answer = self._inference.recurrent(self._pool.gather(parents), actions)
-        self._pool.scatter(slots, answer.hidden)
+        self._pool.scatter(slots, answer.hidden, in_a_row=in_a_row)
         self.core.apply_latent(answer.rewards, answer.logits, answer.values, answer.discounts)
 
 

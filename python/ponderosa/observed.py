@@ -45,11 +45,10 @@ class Observed:
         return list(self.allowed)
 
 
-def follow(before: Observed, num_players: int, observation: Any, legal_actions: Any, to_play: Any) -> Observed:
-    """The root after an action, from what a caller knows of it; without a word on the turn, two players alternate."""
-    turn = num_players - 1 - before.to_play if to_play is None else to_play
+def follow(observation: Any, legal_actions: Any, to_play: Any, num_players: int) -> Observed:
+    """The root after an action, from what a caller knows of it."""
     name = "the new root"
-    return Observed(observation, *_legal(legal_actions, name), _turn(turn, name, num_players), name)
+    return Observed(observation, *_legal(legal_actions, name), _turn(to_play, name, num_players), name)
 
 
 def roots_of(states: Sequence[Any]) -> list[Observed]:

@@ -104,9 +104,7 @@ class SearchResult(ReadOnly):
     @cached_property
     def visits(self) -> NDArray[np.int64]:
         """Visits of each action, as they were counted."""
-        visits = np.zeros(self._info.num_actions, dtype=np.int64)
-        visits[self._actions] = self._view.edges(0)[1]
-        return _fixed(visits)
+        return _fixed(self._view.visits(self._info.num_actions))
 
     @cached_property
     def q(self) -> NDArray[np.float64]:
@@ -120,9 +118,7 @@ class SearchResult(ReadOnly):
 
     def policy_at(self, tau: float) -> NDArray[np.float64]:
         """Visits to the power 1/tau, normalised (seed 2); 0 is the best move alone. Proven results are respected."""
-        policy = np.zeros(self._info.num_actions)
-        policy[self._actions] = self._view.policy(check.temperature(tau, "tau"), self._greedy)
-        return policy
+        return self._view.policy(check.temperature(tau, "tau"), self._greedy, self._info.num_actions)
 
     @cached_property
     def policy(self) -> NDArray[np.float64]:

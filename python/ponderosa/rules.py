@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 
@@ -18,7 +18,8 @@ class Rule:
 
     def engine(self, num_actions: int) -> dict[str, Any]:
         """What the engine reads."""
-        return {"rule": self.name, "num_actions": num_actions, **asdict(self)}
+        settings = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {"rule": self.name, "num_actions": num_actions, **settings}
 
 
 @dataclass(frozen=True, slots=True)

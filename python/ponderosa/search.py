@@ -162,7 +162,7 @@ class Search(ABC):
         counts = UNLIMITED if self.num_simulations is None else self.num_simulations
         counts = check.per_row(counts, len(states), "num_simulations")
         forest.simulate(counts, seconds=self.time_limit, add_noise=add_noise, progress=progress)
-        results = [forest.result(row, temperature=temperatures[row]) for row in range(len(states))]
+        results = forest.results(temperature=temperatures)
         return results if many else results[0]
 
     def search(self, state: Any, temperature: float | None = None, add_noise: bool | None = None) -> Any:

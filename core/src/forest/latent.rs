@@ -103,6 +103,19 @@ impl Forest<Latent> {
             return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
         }
         let own = self.root_priors(root, index)?;
+        if self.turn_after(index, action)?.is_some_and(|turn| turn != root.to_play) {
+            // The model was wrong about whose turn it is: all it imagined is seen from the wrong side.
+            let slot = self.slots.take();
+            let fresh = self.fresh(root, &own, slot);
+            let search = self.tree_mut(index)?;
+            let old = search.snapshot();
+            search.replant(fresh);
+            search.walker.target = search.walker.simulations;
+            search.walker.schedule = None;
+            let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
+            self.slots.give_back(&released);
+            return Ok((slot, released));
+        }
         let plain = self.parts.shape();
         let released = self.advance_with(index, action, Some(root.legal), |_, slots| {
             let slot = slots.take();
@@ -118,6 +131,17 @@ impl Forest<Latent> {
         let node = tree.node_mut(ROOT);
         (node.raw, node.to_play) = (root.value, root.to_play);
         Ok((tree.slot(ROOT).unwrap_or(u32::MAX), released))
+    }
+
+    /// Who moves after `action` at the root of tree `index`, as far as the tree knows.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` if there is no such tree.
+    pub fn turn_after(&self, index: usize, action: u16) -> Result<Option<u8>, Error> {
+        let tree = self.tree(index)?.tree();
+        let edges = tree.edges(tree.node(ROOT));
+        let place = edges.actions.iter().position(|&other| other == action);
+        Ok(place.and_then(|place| edges.links[place].child()).map(|child| tree.node(child).to_play))
     }
 
     /// Gives the leaves just gathered their slots; the rows that the model is to be asked about, by tree and in the order they

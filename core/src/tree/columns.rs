@@ -9,8 +9,15 @@ pub(super) struct Columns {
     slots: Vec<u32>,
     rewards: Vec<f64>,
     returns: Vec<f64>,
-    discounts: Vec<f64>,
+    gains: Vec<Gain>,
     tails: Vec<f32>,
+}
+
+/// What the move to a node brings in a learned model; side by side, because a backup wants both of every node on its path.
+#[derive(Clone, Copy, Debug)]
+struct Gain {
+    reward: f64,
+    discount: f64,
 }
 
 impl Columns {
@@ -26,18 +33,18 @@ impl Columns {
             self.returns.resize(nodes * shape.players, 0.0);
         }
         if shape.discounts {
-            self.discounts.resize(nodes, 1.0);
+            self.gains.resize(nodes, Gain { reward: 0.0, discount: 1.0 });
             self.tails.resize(nodes, 0.0);
         }
     }
 
     pub(super) fn bytes(&self) -> usize {
         (self.slots.capacity() + self.tails.capacity()) * 4
-            + (self.rewards.capacity() + self.returns.capacity() + self.discounts.capacity()) * 8
+            + (self.rewards.capacity() + self.returns.capacity() + 2 * self.gains.capacity()) * 8
     }
 
     pub(super) fn bytes_per_node(shape: Shape) -> usize {
-        4 * usize::from(shape.slots) + 8 * (shape.rewards + shape.players * usize::from(shape.returns)) + 12 * usize::from(shape.discounts)
+        4 * usize::from(shape.slots) + 8 * (shape.rewards + shape.players * usize::from(shape.returns)) + 20 * usize::from(shape.discounts)
     }
 
     #[inline]
@@ -62,7 +69,10 @@ impl Tree {
     #[inline]
     #[must_use]
     pub fn rewards(&self, node: NodeIndex) -> &[f64] {
-        Columns::row(&self.columns.rewards, node, self.shape.rewards)
+        match self.columns.gains.get(node as usize) {
+            Some(gain) => std::slice::from_ref(&gain.reward),
+            None => Columns::row(&self.columns.rewards, node, self.shape.rewards),
+        }
     }
 
     /// Sets the rewards of a node.
@@ -71,11 +81,11 @@ impl Tree {
         self.columns.rewards[at..at + rewards.len()].copy_from_slice(rewards);
     }
 
-    /// What the value of `node` is multiplied by on its way up; 1 where no world says otherwise.
+    /// The reward of the move that led to `node`, and what the node's value is multiplied by on its way up (learned models).
     #[inline]
     #[must_use]
-    pub fn discount(&self, node: NodeIndex) -> f64 {
-        self.columns.discounts.get(node as usize).copied().unwrap_or(1.0)
+    pub fn gain(&self, node: NodeIndex) -> (f64, f64) {
+        self.columns.gains.get(node as usize).map_or((0.0, 1.0), |gain| (gain.reward, gain.discount))
     }
 
     /// The prior of the moves that `node` does not keep.
@@ -85,9 +95,9 @@ impl Tree {
         self.columns.tails.get(node as usize).map_or(0.0, |&tail| f64::from(tail))
     }
 
-    /// Sets the discount of a node and the prior of the moves it does not keep.
-    pub fn set_discount(&mut self, node: NodeIndex, discount: f64, tail: f32) {
-        self.columns.discounts[node as usize] = discount;
+    /// Sets reward and discount of a node, and the prior of the moves it does not keep.
+    pub fn set_gain(&mut self, node: NodeIndex, reward: f64, discount: f64, tail: f32) {
+        self.columns.gains[node as usize] = Gain { reward, discount };
         self.columns.tails[node as usize] = tail;
     }
 

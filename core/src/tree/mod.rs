@@ -43,9 +43,9 @@ pub struct Shape {
     pub count_in_flight: bool,
     /// Keep a slot per node (external worlds).
     pub slots: bool,
-    /// Rewards kept per node: one for each player, one alone, or none.
+    /// Rewards kept per node: one for each player, or none.
     pub rewards: usize,
-    /// Keep the discount of each node, and the prior of moves it does not keep (learned models).
+    /// Keep reward and discount of each node, and the prior of moves it does not keep (learned models).
     pub discounts: bool,
     /// Keep the returns of ends per player (all but two-player zero-sum games).
     pub returns: bool,

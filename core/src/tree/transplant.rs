@@ -71,7 +71,8 @@ impl Tree {
             self.set_rewards(index, from.rewards(old));
         }
         if self.shape.discounts {
-            self.set_discount(index, from.discount(old), from.tail(old) as f32);
+            let (reward, discount) = from.gain(old);
+            self.set_gain(index, reward, discount, from.tail(old) as f32);
         }
         if self.shape.returns {
             self.set_returns(index, from.returns(old));

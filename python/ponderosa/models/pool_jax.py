@@ -22,6 +22,8 @@ def _write(rows: Any, slots: Any, written: Any) -> Any:
 class JaxBackend:
     """Rows in an array that nobody else has. Compiled anew for each number of rows; both kernels are tiny."""
 
+    takes_slices = False
+
     def __init__(self) -> None:
         self._take = jax.jit(_take)
         # Donated, the old array is written in place; otherwise each write would copy the whole pool.

@@ -16,6 +16,8 @@ class TorchBackend:
     cannot be used wherever gradients are on.
     """
 
+    takes_slices = False
+
     def __init__(self, device: Any) -> None:
         self._device = device
 

@@ -57,16 +57,22 @@ class ModelSearch(NoisySearch[Node]):
         known = root.children.get(action)
         if known is None:
             raise ValueError(f"action {action} is not legal; legal are {root.legal_actions()}")
-        turn = root.players - 1 - root.to_play if told.to_play is None else told.to_play
         if root.position is not None:
             after = self._plant(root.position.play(action))
         elif told.observation is not None:
+            # Whose turn it is nobody may have said: then the model's word counts, or players alternate.
+            turn = known.to_play if known.visit_count else root.players - 1 - root.to_play
+            turn = turn if told.to_play is None else told.to_play
             after = self._plant(None, Told(told.observation, told.legal_actions, turn))
         else:
-            after = RootNode(to_play=turn)
+            said = ask_recurrent(self.network, root.hidden_state, action)
+            turn = known.to_play if known.visit_count else self._turn_after(root, said)
+            after = RootNode(to_play=turn if told.to_play is None else told.to_play)
             after.players = root.players
-            self._expand_root(after, ask_recurrent(self.network, root.hidden_state, action), told.legal_actions)
-        after.inherit(known)
+            self._expand_root(after, said, told.legal_actions)
+        if known.to_play == after.to_play:
+            # Otherwise the model was wrong about whose turn it is, and all it imagined is seen from the wrong side.
+            after.inherit(known)
         return after
 
     def _expand_root(self, root: Node, said: Answer, legal_actions: Sequence[int] | None) -> None:
