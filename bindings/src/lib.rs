@@ -1,5 +1,6 @@
 //! The Python module `ponderosa._core`: it translates between Python and the engine, and does nothing else.
 
+mod chess_tools;
 mod errors;
 mod forest;
 mod parts;
@@ -12,6 +13,8 @@ use pyo3::prelude::*;
 /// The compiled part of Ponderosa.
 #[pymodule(gil_used = false)]
 mod _core {
+    #[pymodule_export]
+    use super::chess_tools::{categorize, see, PestoWeights};
     #[pymodule_export]
     use super::forest::Forest;
     #[pymodule_export]
