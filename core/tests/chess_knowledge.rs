@@ -199,6 +199,7 @@ fn both_colours_are_scored_alike() {
             let quiescence = Quiescence::default();
             let quiet = quiescence.search(game.board(), &pesto);
             assert_eq!(quiet, quiescence.search(other.board(), &pesto), "{game:?}");
+            assert!(quiet.nodes < 3 * quiescence.max_nodes);
             let squashed = value(game, &pesto, true);
             assert!((-1.0..=1.0).contains(&squashed));
             assert_eq!(squashed, pesto.squash(quiet.score));
@@ -256,7 +257,7 @@ fn quiescence_is_the_plain_one() {
     let mut changed = 0;
     walk(6, 6_000, |game, _| {
         let plain = plain_quiescence(game.board(), &pesto, 3, 0);
-        let search = Quiescence { max_depth: 3, delta_margin: None, values: SeeValues::default() };
+        let search = Quiescence { max_depth: 3, max_nodes: u32::MAX, delta_margin: None, values: SeeValues::default() };
         assert_eq!(search.search(game.board(), &pesto).score, plain, "{game:?}");
         for (alpha, beta) in [(-100, 100), (plain - 1, plain), (plain, plain + 1)] {
             let found = search.search_within(game.board(), &pesto, alpha, beta).score;

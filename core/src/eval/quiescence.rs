@@ -14,6 +14,8 @@ pub const MATE: i32 = 1_000_000;
 pub struct Quiescence {
     /// Plies at most; 0 is the static score.
     pub max_depth: u32,
+    /// Positions at most; those met later count with their static score. Few positions are so wild.
+    pub max_nodes: u32,
     /// A capture that even with this many centipawns more would not reach the best score so far is left out; None leaves none out.
     pub delta_margin: Option<i32>,
     /// What the pieces are worth in exchanges; captures that lose by them are left out.
@@ -22,7 +24,7 @@ pub struct Quiescence {
 
 impl Default for Quiescence {
     fn default() -> Self {
-        Self { max_depth: 8, delta_margin: Some(200), values: SeeValues::default() }
+        Self { max_depth: 8, max_nodes: 1000, delta_margin: Some(200), values: SeeValues::default() }
     }
 }
 
@@ -65,7 +67,7 @@ impl Search<'_> {
         if is_insufficient(board) {
             return 0;
         }
-        if ply >= self.options.max_depth {
+        if ply >= self.options.max_depth || self.nodes > self.options.max_nodes {
             return self.pesto.eval(board);
         }
         let in_check = !board.checkers().is_empty();
