@@ -1,7 +1,9 @@
 //! The Python module `ponderosa._core`: it translates between Python and the engine, and does nothing else.
 
 mod any;
+mod chess_tools;
 mod columns;
+
 mod errors;
 mod forest;
 mod parts;
@@ -14,6 +16,8 @@ use pyo3::prelude::*;
 /// The compiled part of Ponderosa.
 #[pymodule(gil_used = false)]
 mod _core {
+    #[pymodule_export]
+    use super::chess_tools::{categorize, see, PestoWeights};
     #[pymodule_export]
     use super::forest::Forest;
     #[pymodule_export]

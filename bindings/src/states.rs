@@ -33,7 +33,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Number {
 }
 
 /// The action `number` as the engine writes it, if it is legal in `state`.
-fn legal_action<G: Game>(state: &G, Number(number): Number) -> Result<u16, Error> {
+pub fn legal_action<G: Game>(state: &G, Number(number): Number) -> Result<u16, Error> {
     if state.outcome().is_some() {
         return Err(Error::GameOver(format!("the game is over: action {number} cannot be played")));
     }

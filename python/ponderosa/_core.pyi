@@ -1,12 +1,25 @@
 """The compiled engine. `python -m mypy.stubtest ponderosa._core` checks this text against the module."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Chess", "ConnectFour", "Forest", "Othello", "PlayoutRandom", "TicTacToe", "TreeView", "perft", "restore"]
+__all__ = [
+    "Chess",
+    "ConnectFour",
+    "Forest",
+    "Othello",
+    "PestoWeights",
+    "PlayoutRandom",
+    "TicTacToe",
+    "TreeView",
+    "categorize",
+    "perft",
+    "restore",
+    "see",
+]
 
 @final
 class TicTacToe:
@@ -119,6 +132,19 @@ class Chess:
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+
+@final
+class PestoWeights:
+    def __new__(cls, weights: dict[str, list[int]], scale: float) -> Self: ...
+    @staticmethod
+    def defaults() -> list[tuple[str, list[int]]]: ...
+    @staticmethod
+    def default_scale() -> float: ...
+    def eval(self, state: Chess) -> tuple[int, int]: ...
+    def quiescence(self, state: Chess, max_depth: int) -> tuple[int, int]: ...
+    def value(self, state: Chess, quiescence: bool) -> float: ...
+    def eval_many(self, states: Sequence[Any]) -> NDArray[np.int64]: ...
+    def values(self, states: Sequence[Any], quiescence: bool) -> NDArray[np.float64]: ...
 
 @final
 class PlayoutRandom:
@@ -251,5 +277,13 @@ class TreeView:
     def visits(self, num_actions: int) -> NDArray[np.int64]: ...
     def principal_variation(self, place: int) -> list[int]: ...
 
+def categorize(
+    state: Chess,
+    mate: int | None,
+    killers: tuple[int | None, int | None],
+    history: dict[int, float],
+    see_threshold: int,
+) -> list[tuple[int, int]]: ...
+def see(state: Chess, action: int, values: tuple[int, int, int, int, int]) -> int: ...
 def perft(state: Chess, depth: int) -> int: ...
 def restore(game: str, start: str | None, actions: bytes) -> TicTacToe | ConnectFour | Othello | Chess: ...

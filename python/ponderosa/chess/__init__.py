@@ -7,12 +7,29 @@
     game = ChessGame()
     game.make_move(mcts.search(game, temperature=0))
 
+`Pesto` is the classical evaluation, `see` and `categorize` tell moves apart, `PestoPolicy` is seed 4's policy network.
+
 `ChessGame` needs python-chess, `ChessNN` PyTorch or Keras; they are imported where they are used, not here.
 """
 
 from ponderosa._core import perft
+from ponderosa.chess.categories import MoveCategory, categorize, see
 from ponderosa.chess.game import ChessGame
 from ponderosa.chess.mcts import MCTS
 from ponderosa.chess.network import ChessNN
+from ponderosa.chess.pesto import Pesto, PestoEval
+from ponderosa.chess.policy import PestoPolicy, PolicyNetwork
 
-__all__ = ["MCTS", "ChessGame", "ChessNN", "perft"]
+__all__ = [
+    "MCTS",
+    "ChessGame",
+    "ChessNN",
+    "MoveCategory",
+    "Pesto",
+    "PestoEval",
+    "PestoPolicy",
+    "PolicyNetwork",
+    "categorize",
+    "perft",
+    "see",
+]

@@ -7,11 +7,16 @@
 //! - `notation.rs`, `san.rs`: moves as text.
 //! - `observation.rs`: the planes a network sees.
 //! - `playout.rs`: random moves and random games.
+//! - `see.rs`: what an exchange on a square wins or loses.
+//! - `checks.rs`: which moves give check.
+//! - `category.rs`: what kind of move a move is.
 //! - `perft.rs`: counting move sequences, the check of a move generator.
 //!
 //! Player 0 is White.
 
 mod action;
+mod category;
+mod checks;
 mod display;
 mod fen;
 mod notation;
@@ -20,10 +25,15 @@ mod perft;
 mod playout;
 mod rules;
 mod san;
+mod see;
 mod state;
 
+pub use category::{categorize, Hints, MoveCategory};
+pub use checks::Checks;
 pub use perft::perft;
+pub(crate) use rules::is_insufficient;
 pub use rules::Termination;
+pub use see::{see, see_at_least, SeeValues};
 pub use state::Chess;
 
 use cozy_chess::Color;

@@ -1,0 +1,108 @@
+//! What the hybrid search knows of chess, for Python: exchanges, categories of moves, evaluation and quiescence.
+
+use std::collections::HashMap;
+
+use numpy::{IntoPyArray, PyArray1};
+use ponderosa_core::error::Error;
+use ponderosa_core::eval::{self, Quiescence};
+use ponderosa_core::games::chess::{self, Hints, SeeValues};
+use pyo3::prelude::*;
+
+use crate::errors::OrPython;
+use crate::states::{legal_action, Chess, Number};
+
+/// What the exchange that a legal action begins wins for its mover, in centipawns.
+#[pyfunction]
+pub fn see(state: &Chess, action: Number, values: [i32; 5]) -> PyResult<i32> {
+    let action = legal_action(&state.0, action).or_python()?;
+    let [pawn, knight, bishop, rook, queen] = values;
+    let values = SeeValues::new(pawn, knight, bishop, rook, queen);
+    Ok(state.0.legal_move(action).map_or(0, |mv| chess::see(state.0.board(), mv, &values)))
+}
+
+/// The category of each legal action, as its number.
+#[pyfunction]
+pub fn categorize(
+    state: &Chess,
+    mate: Option<u16>,
+    killers: [Option<u16>; 2],
+    history: HashMap<u16, f64>,
+    see_threshold: i32,
+) -> Vec<(u16, u8)> {
+    let hints = Hints { mate, killers, see_threshold, ..Hints::default() };
+    let mut found = Vec::new();
+    chess::categorize(&state.0, &hints, |action| history.get(&action).copied().unwrap_or(0.0), &mut found);
+    found.into_iter().map(|(action, category)| (action, category as u8)).collect()
+}
+
+/// The weights of the classical evaluation, made ready for use.
+#[pyclass(frozen, module = "ponderosa._core")]
+pub struct PestoWeights(pub eval::Pesto);
+
+#[pymethods]
+impl PestoWeights {
+    /// `weights`: the fields that differ from the defaults, each as a list of numbers, the middlegame's before the endgame's.
+    #[new]
+    fn new(weights: HashMap<String, Vec<i32>>, scale: f64) -> PyResult<Self> {
+        let mut all = eval::Weights::default();
+        for (name, numbers) in &weights {
+            all.set(name, numbers).or_python()?;
+        }
+        Ok(Self(eval::Pesto::new(all, scale).or_python()?))
+    }
+
+    /// The fields in their order: name, numbers.
+    #[staticmethod]
+    fn defaults() -> Vec<(&'static str, Vec<i32>)> {
+        eval::Weights::default().fields()
+    }
+
+    /// The scale that is used where none is given.
+    #[staticmethod]
+    fn default_scale() -> f64 {
+        eval::Pesto::default().scale()
+    }
+
+    /// (centipawns for the side to move, phase).
+    fn eval(&self, state: &Chess) -> (i32, i32) {
+        self.0.eval_plus_game_phase(state.0.board())
+    }
+
+    /// (centipawns for the side to move, positions looked at) when the captures are over.
+    fn quiescence(&self, state: &Chess, max_depth: u32) -> (i32, u32) {
+        let quiet = Quiescence { max_depth, ..Quiescence::default() }.search(state.0.board(), &self.0);
+        (quiet.score, quiet.nodes)
+    }
+
+    /// The value from -1 to 1 of a position for the side to move.
+    fn value(&self, state: &Chess, quiescence: bool) -> f64 {
+        eval::value(&state.0, &self.0, quiescence)
+    }
+
+    /// Centipawns of many positions, each for its side to move.
+    fn eval_many<'py>(&self, py: Python<'py>, states: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let states = positions(&states)?;
+        let scores: Vec<i64> = py.detach(|| states.iter().map(|state| self.0.eval(state.get().0.board()).into()).collect());
+        Ok(scores.into_pyarray(py))
+    }
+
+    /// Values from -1 to 1 of many positions, each for its side to move.
+    fn values<'py>(&self, py: Python<'py>, states: Vec<Bound<'py, PyAny>>, quiescence: bool) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let states = positions(&states)?;
+        let values: Vec<f64> = py.detach(|| states.iter().map(|state| eval::value(&state.get().0, &self.0, quiescence)).collect());
+        Ok(values.into_pyarray(py))
+    }
+}
+
+/// States of chess; another one is named by its place.
+fn positions(states: &[Bound<'_, PyAny>]) -> PyResult<Vec<Py<Chess>>> {
+    let one = |(row, state): (usize, &Bound<'_, PyAny>)| match state.cast::<Chess>() {
+        Ok(state) => Ok(state.clone().unbind()),
+        Err(_) => {
+            let class = state.get_type().name()?;
+            let text = format!("states[{row}] is of the class {class}: Pesto values positions of chess alone (ponderosa.games.Chess)");
+            Err(Error::InvalidArgument(text)).or_python()
+        }
+    };
+    states.iter().enumerate().map(one).collect()
+}

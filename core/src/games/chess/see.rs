@@ -1,0 +1,171 @@
+//! Static exchange evaluation: what a move wins or loses by captures on its target square.
+//!
+//! Both sides may go on capturing on that square, with any piece that may legally do so, or stop; each does what is best for it.
+//! All captures are legal moves: a pinned piece stays where it is, a king takes only what is undefended, pieces behind others
+//! join in when the way is free, pawns promote, and a capture that leaves its side in check is not made.
+//! What happens elsewhere on the board does not count, so a capture en passant can begin an exchange but never continue one.
+
+use cozy_chess::{
+    get_bishop_moves, get_bishop_rays, get_king_moves, get_knight_moves, get_pawn_attacks, get_rook_moves, get_rook_rays, BitBoard, Board,
+    Color, Move, Piece, Rank, Square,
+};
+
+/// Captures that are looked at with all alternatives. Beyond it, which only boards full of queens reach, the least valuable
+/// piece captures and no other: an exchange stays cheap on any board.
+const MAX_CAPTURES: u32 = 1024;
+
+/// What the pieces are worth in an exchange, in centipawns. A king is never captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeeValues {
+    /// Pawn, knight, bishop, rook, queen, king.
+    pieces: [i32; 6],
+}
+
+impl SeeValues {
+    /// Values of pawn, knight, bishop, rook and queen.
+    #[must_use]
+    pub const fn new(pawn: i32, knight: i32, bishop: i32, rook: i32, queen: i32) -> Self {
+        Self { pieces: [pawn, knight, bishop, rook, queen, 0] }
+    }
+
+    /// The value of a piece; a king has none.
+    #[inline]
+    #[must_use]
+    pub const fn of(&self, piece: Piece) -> i32 {
+        self.pieces[piece as usize]
+    }
+
+    fn most_by_promotion(&self) -> i32 {
+        let best = [Piece::Knight, Piece::Bishop, Piece::Rook, Piece::Queen].map(|piece| self.of(piece)).into_iter().max();
+        best.unwrap_or(0) - self.of(Piece::Pawn)
+    }
+
+    /// What `mv` brings at once: what it captures, and what a promotion adds.
+    #[inline]
+    #[must_use]
+    pub fn gain(&self, board: &Board, mv: Move) -> i32 {
+        let captured = if board.colors(!board.side_to_move()).has(mv.to) {
+            board.piece_on(mv.to).map_or(0, |piece| self.of(piece))
+        } else if mv.from.file() != mv.to.file() && board.pieces(Piece::Pawn).has(mv.from) {
+            self.of(Piece::Pawn)
+        } else {
+            0
+        };
+        captured + mv.promotion.map_or(0, |piece| self.of(piece) - self.of(Piece::Pawn))
+    }
+}
+
+impl Default for SeeValues {
+    fn default() -> Self {
+        Self::new(100, 320, 330, 500, 900)
+    }
+}
+
+/// The centipawns that a legal move wins (or loses, below 0) for the side that makes it, in the exchange on its target square.
+#[must_use]
+pub fn see(board: &Board, mv: Move, values: &SeeValues) -> i32 {
+    let gain = values.gain(board, mv);
+    if is_castling(board, mv) {
+        return gain;
+    }
+    let next = after(board, mv);
+    gain - Exchange { values, square: mv.to, captures: 0 }.best(&next, 0, i32::MAX)
+}
+
+/// Whether `see` is at least `threshold`; faster than `see` itself.
+#[must_use]
+pub fn see_at_least(board: &Board, mv: Move, values: &SeeValues, threshold: i32) -> bool {
+    let gain = values.gain(board, mv);
+    if gain < threshold {
+        return false;
+    }
+    if is_castling(board, mv) {
+        return true;
+    }
+    // The reply may not win more than this.
+    let room = gain - threshold;
+    let next = after(board, mv);
+    Exchange { values, square: mv.to, captures: 0 }.best(&next, room, room.saturating_add(1)) <= room
+}
+
+/// Whether the move is castling, which the board writes as the king taking its rook. Nothing can be captured where it ends.
+#[inline]
+pub(super) fn is_castling(board: &Board, mv: Move) -> bool {
+    board.colors(board.side_to_move()).has(mv.to)
+}
+
+#[inline]
+pub(super) fn after(board: &Board, mv: Move) -> Board {
+    let mut next = board.clone();
+    next.play_unchecked(mv);
+    next
+}
+
+struct Exchange<'a> {
+    values: &'a SeeValues,
+    square: Square,
+    captures: u32,
+}
+
+impl Exchange<'_> {
+    /// What the side to move can win by going on, at least 0: exact between `alpha` and `beta`, else only on the right side of them.
+    fn best(&mut self, board: &Board, alpha: i32, beta: i32) -> i32 {
+        let color = board.side_to_move();
+        let attackers = attackers(board, self.square, color);
+        if attackers.is_empty() {
+            return 0;
+        }
+        let victim = board.piece_on(self.square).map_or(0, |piece| self.values.of(piece));
+        let promotes = self.square.rank() == Rank::Eighth.relative_to(color);
+        let most = if promotes { victim + self.values.most_by_promotion() } else { victim };
+        let mut best = 0;
+        for piece in Piece::ALL {
+            let pawn = piece == Piece::Pawn;
+            for from in attackers & board.pieces(piece) {
+                let choices: &[Option<Piece>] = if pawn && promotes {
+                    &[Some(Piece::Queen), Some(Piece::Rook), Some(Piece::Bishop), Some(Piece::Knight)]
+                } else {
+                    &[None]
+                };
+                for &promotion in choices {
+                    let floor = alpha.max(best);
+                    if floor >= beta.min(most) {
+                        return best;
+                    }
+                    let mv = Move { from, to: self.square, promotion };
+                    let gain = victim + promotion.map_or(0, |piece| self.values.of(piece) - self.values.of(Piece::Pawn));
+                    if gain <= floor || !board.is_legal(mv) {
+                        continue;
+                    }
+                    self.captures += 1;
+                    let reply = self.best(&after(board, mv), (gain - beta).max(0), gain - floor);
+                    best = best.max(gain - reply);
+                    if self.captures > MAX_CAPTURES {
+                        return best;
+                    }
+                }
+            }
+        }
+        best
+    }
+}
+
+/// The pieces of one colour that attack a square.
+#[inline]
+fn attackers(board: &Board, square: Square, color: Color) -> BitBoard {
+    let own = board.colors(color);
+    let queens = board.pieces(Piece::Queen);
+    let diagonal = own & (board.pieces(Piece::Bishop) | queens);
+    let straight = own & (board.pieces(Piece::Rook) | queens);
+    let mut found = own
+        & (get_pawn_attacks(square, !color) & board.pieces(Piece::Pawn)
+            | get_knight_moves(square) & board.pieces(Piece::Knight)
+            | get_king_moves(square) & board.pieces(Piece::King));
+    if !get_bishop_rays(square).is_disjoint(diagonal) {
+        found |= get_bishop_moves(square, board.occupied()) & diagonal;
+    }
+    if !get_rook_rays(square).is_disjoint(straight) {
+        found |= get_rook_moves(square, board.occupied()) & straight;
+    }
+    found
+}

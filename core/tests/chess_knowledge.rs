@@ -1,0 +1,290 @@
+//! What the hybrid search knows of chess, on positions of random games: exchanges, categories, evaluation, quiescence.
+
+use cozy_chess::{Board, Move, Piece};
+use ponderosa_core::eval::{value, Pesto, Quiescence, MATE};
+use ponderosa_core::game::{Action, Game};
+use ponderosa_core::games::chess::{categorize, see, see_at_least, Chess, Hints, MoveCategory, SeeValues};
+use ponderosa_core::random::{Purpose, Random};
+
+const STARTS: [&str; 8] = [
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+    "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+    "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+    "r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1",
+    "rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8",
+    "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10",
+    "4k3/PPP3PP/8/8/8/8/ppp3pp/4K3 w - - 0 1",
+    "4k3/p1p1p1p1/8/1P1P1P1P/1p1p1p1p/8/P1P1P1P1/4K3 w - - 0 1",
+];
+
+/// Calls `visit` with positions of random games.
+fn walk(seed: u64, positions: usize, mut visit: impl FnMut(&Chess, &mut Random)) {
+    let mut seen = 0;
+    for number in 0.. {
+        let mut random = Random::new(seed ^ (number << 20), Purpose::Playout);
+        let mut game = Chess::from_fen(STARTS[number as usize % STARTS.len()]).expect("a position");
+        for _ in 0..120 {
+            if game.outcome().is_some() {
+                break;
+            }
+            visit(&game, &mut random);
+            seen += 1;
+            if seen == positions {
+                return;
+            }
+            game.play_random(&mut random);
+        }
+    }
+}
+
+fn legal_moves(board: &Board) -> Vec<Move> {
+    let mut found = Vec::new();
+    board.generate_moves(|moves| {
+        found.extend(moves);
+        false
+    });
+    found
+}
+
+/// The position with colours changed and the board turned upside down.
+fn turned(fen: &str) -> Chess {
+    let mut parts = fen.split(' ');
+    let mut next = || parts.next().expect("a FEN has six parts").to_owned();
+    let swap = |text: &str| -> String {
+        let other = |c: char| if c.is_ascii_uppercase() { c.to_ascii_lowercase() } else { c.to_ascii_uppercase() };
+        text.chars().map(other).collect()
+    };
+    let ranks: Vec<String> = next().split('/').rev().map(swap).collect();
+    let side = if next() == "w" { "b" } else { "w" };
+    let castling = swap(&next());
+    let castling = format!("{}{}", castling.replace(char::is_lowercase, ""), castling.replace(char::is_uppercase, ""));
+    let castling = if castling == "--" { "-".into() } else { castling };
+    let en_passant = next().replace('3', "x").replace('6', "3").replace('x', "6");
+    let text = format!("{} {side} {castling} {en_passant} {} {}", ranks.join("/"), next(), next());
+    Chess::from_fen(&text).expect("the turned position")
+}
+
+/// The exchange on a square as it is defined: all legal captures there, and either side may stop.
+fn brute(board: &Board, square: cozy_chess::Square, values: &SeeValues) -> i32 {
+    let enemy = board.colors(!board.side_to_move());
+    let captures = legal_moves(board).into_iter().filter(|mv| mv.to == square && enemy.has(square));
+    captures.map(|mv| values.gain(board, mv) - brute(&after(board, mv), square, values)).max().unwrap_or(0).max(0)
+}
+
+fn after(board: &Board, mv: Move) -> Board {
+    let mut next = board.clone();
+    next.play_unchecked(mv);
+    next
+}
+
+#[test]
+fn exchanges_are_those_of_the_definition() {
+    let values = SeeValues::default();
+    let (mut captures, mut promotions) = (0, 0);
+    walk(1, 8_000, |game, _| {
+        let board = game.board();
+        for mv in legal_moves(board) {
+            if board.colors(board.side_to_move()).has(mv.to) {
+                continue; // castling
+            }
+            let expected = values.gain(board, mv) - brute(&after(board, mv), mv.to, &values);
+            assert_eq!(see(board, mv, &values), expected, "{mv} {game:?}");
+            for threshold in [-330, -1, 0, 1, 100, expected, expected + 1] {
+                assert_eq!(see_at_least(board, mv, &values, threshold), expected >= threshold, "{mv} {threshold} {game:?}");
+            }
+            captures += u32::from(values.gain(board, mv) != 0);
+            promotions += u32::from(mv.promotion.is_some());
+        }
+    });
+    assert!(captures > 15_000 && promotions > 1_500, "{captures} {promotions}");
+}
+
+#[test]
+fn an_exchange_of_many_queens_is_soon_over() {
+    let game = Chess::from_fen("k2qq2q/1q6/8/q2Q3q/8/1Q1Q1Q2/Q5Q1/K2Q4 w - - 0 1").expect("a position");
+    let begun = std::time::Instant::now();
+    for mv in legal_moves(game.board()) {
+        assert!(see(game.board(), mv, &SeeValues::default()).abs() <= 1700);
+    }
+    assert!(begun.elapsed().as_secs() < 5);
+}
+
+/// The rule of the categories once more, in plain words and with the slow tests of each part.
+fn plain_category(game: &Chess, hints: &Hints, scores: &[(Action, f64)], action: Action) -> MoveCategory {
+    let mut next = game.clone();
+    next.play(action);
+    let mv = game.legal_move(action).expect("a legal move");
+    let history = |action| scores.iter().find(|(other, _)| *other == action).map_or(0.0, |(_, score)| *score);
+    let quiet = |action| !game.is_capture(action) && game.legal_move(action).and_then(|mv| mv.promotion) != Some(Piece::Queen);
+    let highest = scores.iter().filter(|(action, _)| quiet(*action)).map(|(_, score)| *score).fold(0.0, f64::max);
+    if hints.mate == Some(action) || next.in_check() && legal_moves(next.board()).is_empty() {
+        MoveCategory::ForcedMate
+    } else if mv.promotion == Some(Piece::Queen) {
+        MoveCategory::PromotionToQueen
+    } else if game.is_capture(action) {
+        let won = see(game.board(), mv, &hints.values);
+        if won > hints.see_threshold {
+            MoveCategory::WinningCapture
+        } else if won.abs() <= hints.see_threshold {
+            MoveCategory::EqualCapture
+        } else {
+            MoveCategory::LosingCapture
+        }
+    } else if hints.killers[0] == Some(action) {
+        MoveCategory::KillerMove1
+    } else if hints.killers[1] == Some(action) {
+        MoveCategory::KillerMove2
+    } else if game.gives_check(action) {
+        MoveCategory::Check
+    } else if history(action) > 0.0 && history(action) >= highest / 2.0 {
+        MoveCategory::HistoryHeuristic
+    } else {
+        MoveCategory::OtherQuiet
+    }
+}
+
+#[test]
+fn categories_follow_the_rule() {
+    let mut seen = [0; 10];
+    let (mut legal, mut found) = (Vec::new(), Vec::new());
+    walk(2, 20_000, |game, random| {
+        game.legal_actions(&mut legal);
+        let mut pick = || Some(legal[random.choose(legal.len() as u32) as usize]);
+        let killers = [pick(), pick()];
+        let mate = pick().filter(|action| action % 7 == 0);
+        let hints = Hints { mate, killers, see_threshold: [0, 0, 50, 300][legal.len() % 4], ..Hints::default() };
+        let scores: Vec<(Action, f64)> = legal.iter().map(|&action| (action, f64::from(action % 11) - 5.0)).collect();
+        categorize(game, &hints, |action| f64::from(action % 11) - 5.0, &mut found);
+        assert_eq!(found.len(), legal.len());
+        for (&(action, category), &expected) in found.iter().zip(&legal) {
+            assert_eq!(action, expected);
+            assert_eq!(category, plain_category(game, &hints, &scores, action), "{action} {hints:?} {game:?}");
+            seen[category as usize] += 1;
+        }
+    });
+    assert!(seen.iter().all(|&count| count > 200), "{seen:?}");
+}
+
+/// A million positions: every legal move has one category, and no other action has one.
+#[test]
+fn every_legal_move_has_one_category() {
+    let (mut legal, mut found) = (Vec::new(), Vec::new());
+    walk(3, 1_000_000, |game, random| {
+        let killers = [Some(random.choose(4672) as Action), Some(random.choose(4672) as Action)];
+        let hints = Hints { killers, ..Hints::default() };
+        categorize(game, &hints, |action| f64::from(action % 5), &mut found);
+        game.legal_actions(&mut legal);
+        assert!(found.iter().map(|(action, _)| action).eq(&legal), "{game:?}");
+    });
+}
+
+#[test]
+fn a_finished_game_has_no_categories() {
+    let mut found = vec![(7, MoveCategory::Check)];
+    for fen in ["7k/5Q2/8/8/8/8/8/K7 b - - 0 1", "k7/8/8/8/8/8/8/6NK w - - 0 1", "k7/8/8/8/8/8/8/6RK w - - 150 100"] {
+        categorize(&Chess::from_fen(fen).expect("a position"), &Hints::default(), |_| 0.0, &mut found);
+        assert!(found.is_empty(), "{fen}");
+    }
+}
+
+#[test]
+fn both_colours_are_scored_alike() {
+    let mut weights = Pesto::default().weights().clone();
+    weights.tempo_bonus = [17, 9];
+    for pesto in [Pesto::default(), Pesto::new(weights, 100.0).expect("weights")] {
+        let mut kinds = [0; 3];
+        walk(4, 30_000, |game, _| {
+            let other = turned(&game.fen());
+            assert_eq!(pesto.eval_plus_game_phase(game.board()), pesto.eval_plus_game_phase(other.board()), "{game:?}");
+            let quiescence = Quiescence::default();
+            let quiet = quiescence.search(game.board(), &pesto);
+            assert_eq!(quiet, quiescence.search(other.board(), &pesto), "{game:?}");
+            assert!(quiet.nodes < 3 * quiescence.max_nodes);
+            let squashed = value(game, &pesto, true);
+            assert!((-1.0..=1.0).contains(&squashed));
+            assert_eq!(squashed, pesto.squash(quiet.score));
+            kinds[(quiet.score.signum() + 1) as usize] += 1;
+        });
+        assert!(kinds[0] > 1000 && kinds[2] > 1000, "{kinds:?}");
+    }
+}
+
+#[test]
+fn without_tempo_the_other_side_sees_the_opposite() {
+    let pesto = Pesto::default();
+    walk(5, 20_000, |game, _| {
+        if let Some(passed) = game.board().null_move() {
+            assert_eq!(pesto.eval(game.board()), -pesto.eval(&passed), "{game:?}");
+        }
+    });
+}
+
+/// Quiescence without a window, pruning by SEE only, for the side to move.
+fn plain_quiescence(board: &Board, pesto: &Pesto, depth: u32, ply: i32) -> i32 {
+    let heavy = board.pieces(Piece::Pawn) | board.pieces(Piece::Rook) | board.pieces(Piece::Queen);
+    if heavy.is_empty()
+        && Chess::from_fen(&board.to_string()).is_ok_and(|game| game.termination().is_some_and(|end| end.name() == "insufficient_material"))
+    {
+        return 0;
+    }
+    if depth == 0 {
+        return pesto.eval(board);
+    }
+    let values = SeeValues::default();
+    let in_check = !board.checkers().is_empty();
+    let mut best = if in_check { -MATE + ply } else { pesto.eval(board) };
+    for mv in legal_moves(board) {
+        let capture =
+            board.colors(!board.side_to_move()).has(mv.to) || board.pieces(Piece::Pawn).has(mv.from) && mv.from.file() != mv.to.file();
+        let wanted = match mv.promotion {
+            Some(piece) => piece == Piece::Queen,
+            None => capture,
+        };
+        if in_check || wanted && (values.gain(board, mv) >= worth(board, mv, &values) || see(board, mv, &values) >= 0) {
+            best = best.max(-plain_quiescence(&after(board, mv), pesto, depth - 1, ply + 1));
+        }
+    }
+    best
+}
+
+fn worth(board: &Board, mv: Move, values: &SeeValues) -> i32 {
+    mv.promotion.or_else(|| board.piece_on(mv.from)).map_or(0, |piece| values.of(piece))
+}
+
+#[test]
+fn quiescence_is_the_plain_one() {
+    let pesto = Pesto::default();
+    let mut changed = 0;
+    walk(6, 6_000, |game, _| {
+        let plain = plain_quiescence(game.board(), &pesto, 3, 0);
+        let search = Quiescence { max_depth: 3, max_nodes: u32::MAX, delta_margin: None, values: SeeValues::default() };
+        assert_eq!(search.search(game.board(), &pesto).score, plain, "{game:?}");
+        for (alpha, beta) in [(-100, 100), (plain - 1, plain), (plain, plain + 1)] {
+            let found = search.search_within(game.board(), &pesto, alpha, beta).score;
+            assert!(if plain <= alpha { plain <= found && found <= alpha } else { plain >= beta || found == plain }, "{game:?}");
+            assert!(plain < beta || found >= beta && found <= plain, "{game:?}");
+        }
+        changed += u32::from(plain != pesto.eval(game.board()));
+    });
+    assert!(changed > 1000, "{changed}");
+}
+
+#[test]
+fn a_hanging_queen_is_taken_and_a_mate_is_seen() {
+    let pesto = Pesto::default();
+    let search = Quiescence::default();
+    let board = |fen: &str| Chess::from_fen(fen).expect("a position").board().clone();
+    let hanging = board("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1");
+    assert!(pesto.eval(&hanging) < -700 && search.search(&hanging, &pesto).score > 50);
+    let mated = board("R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1");
+    assert_eq!(search.search(&mated, &pesto).score, -MATE);
+    assert_eq!(value(&Chess::from_fen("R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1").expect("a position"), &pesto, true), -1.0);
+    assert_eq!(Quiescence { max_depth: 0, ..search }.search(&hanging, &pesto).score, pesto.eval(&hanging));
+}
+
+#[test]
+fn the_start_is_even_and_all_middlegame() {
+    let start = Chess::default();
+    assert_eq!(Pesto::default().eval_plus_game_phase(start.board()), (0, 24));
+    assert_eq!(value(&start, &Pesto::default(), false), 0.0);
+}

@@ -1,0 +1,302 @@
+"""The classical evaluation: against a plain reading of the board, on both colours, in files, and as an evaluator."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import chess
+import numpy as np
+import pytest
+from tests.test_games_chess import random_games
+
+import ponderosa
+from ponderosa.chess import Pesto, PestoEval, PestoPolicy, PolicyNetwork
+from ponderosa.errors import InvalidArgumentError
+from ponderosa.games import Chess, ConnectFour
+
+NAMES = {
+    chess.PAWN: "pawn",
+    chess.KNIGHT: "knight",
+    chess.BISHOP: "bishop",
+    chess.ROOK: "rook",
+    chess.QUEEN: "queen",
+    chess.KING: "king",
+}
+HANGING = "4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1"
+
+
+def plain_side(board: chess.Board, pesto: Pesto, color: chess.Color, half: int) -> int:
+    """What one side has, square by square."""
+    own, enemy = board.pieces(chess.PAWN, color), board.pieces(chess.PAWN, not color)
+    total = 0
+    for square, piece in board.piece_map().items():
+        if piece.color != color:
+            continue
+        name = NAMES[piece.piece_type]
+        seen = square if color else chess.square_mirror(square)
+        total += getattr(pesto, f"{name}_squares")[half][chess.square_mirror(seen)]
+        if name != "king":
+            total += getattr(pesto, f"{name}_value")[half]
+        file, rank = chess.square_file(seen), chess.square_rank(seen)
+
+        def ahead(pawns: chess.SquareSet, width: int, file: int = file, rank: int = rank) -> bool:
+            turned = pawns if color else pawns.mirror()
+            return any(abs(chess.square_file(s) - file) <= width and chess.square_rank(s) > rank for s in turned)
+
+        if name == "pawn":
+            doubled = ahead(own, 0)
+            total += pesto.doubled_pawn_bonus[half] * doubled
+            total += pesto.isolated_pawn_bonus[half] * all(abs(chess.square_file(s) - file) != 1 for s in own)
+            if not doubled and not ahead(enemy, 1):
+                total += pesto.passed_pawn_bonus[half][rank]
+        if name == "rook" and all(chess.square_file(s) != file for s in own):
+            closed = any(chess.square_file(s) == file for s in enemy)
+            total += (pesto.rook_half_open_file_bonus if closed else pesto.rook_open_file_bonus)[half]
+        if name in ("knight", "bishop", "rook", "queen"):
+            guarded = chess.SquareSet()
+            for pawn in enemy:
+                guarded |= board.attacks(pawn)
+            free = [s for s in board.attacks(square) if board.color_at(s) != color and s not in guarded]
+            total += getattr(pesto, f"{name}_mobility_bonus")[half] * len(free)
+    return total + pesto.two_bishops_bonus[half] * (len(board.pieces(chess.BISHOP, color)) >= 2)
+
+
+def plain_eval(board: chess.Board, pesto: Pesto) -> tuple[int, int]:
+    phase = 0
+    for piece, weight, _ in zip(NAMES, pesto.phase_weights, range(5), strict=False):
+        phase += weight * sum(len(board.pieces(piece, color)) for color in chess.COLORS)
+    full = int(np.dot(pesto.phase_weights, [16, 4, 4, 4, 2]))
+    phase = min(phase, full)
+    halves = []
+    for half in (0, 1):
+        mine, other = (plain_side(board, pesto, color, half) for color in (board.turn, not board.turn))
+        halves.append(mine - other + pesto.tempo_bonus[half])
+    return math.trunc((halves[0] * phase + halves[1] * (full - phase)) / full), phase
+
+
+OTHER = Pesto(
+    tempo_bonus=(12, -7),
+    two_bishops_bonus=(-30, 51),
+    phase_weights=(1, 3, 2, 5, 9),
+    passed_pawn_bonus=(tuple(range(8)), tuple(range(0, -80, -10))),
+    rook_value=(500, -100),
+)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("pesto", [Pesto(), OTHER], ids=["default", "other"])
+def test_scores_are_those_of_a_plain_reading(pesto: Pesto) -> None:
+    seen = 0
+    for number, (state, board) in enumerate(random_games(60, 41, 100)):
+        if number % 5 == 0:
+            assert pesto.eval_plus_game_phase(state) == plain_eval(board, pesto), state
+            seen += 1
+    assert seen > 500
+
+
+@pytest.mark.oracle
+def test_both_colours_are_scored_alike() -> None:
+    pesto = Pesto()
+    for number, (state, board) in enumerate(random_games(60, 42, 100)):
+        if number % 3 == 0:
+            mirror = Chess(board.mirror().fen())
+            assert pesto.eval_plus_game_phase(state) == pesto.eval_plus_game_phase(mirror)
+            assert pesto.quiescence_search(state) == pesto.quiescence_search(mirror)
+            board.turn = not board.turn
+            if board.is_valid():
+                assert pesto.eval(board) == -pesto.eval(state)
+            board.turn = not board.turn
+
+
+def test_the_start_and_the_end() -> None:
+    pesto = Pesto()
+    assert pesto.eval_plus_game_phase(Chess()) == (0, 24)
+    assert pesto.eval_plus_game_phase(Chess("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"))[1] == 0
+    assert pesto.eval(Chess("4k3/8/8/8/8/8/8/QQQQK3 w - - 0 1")) > 3000
+    assert PestoEval is Pesto
+    assert pesto.eval(chess.Board()) == 0
+
+
+def test_the_weights_are_used() -> None:
+    bishops = Chess("4k3/8/8/8/8/8/8/2B1KB2 w - - 0 1")
+    plain, richer = Pesto(two_bishops_bonus=(0, 0)), Pesto(two_bishops_bonus=(0, 240))
+    # Two bishops are a phase of 2 in 24.
+    assert richer.eval(bishops) - plain.eval(bishops) == pytest.approx(220, abs=1)
+
+
+def test_quiescence_takes_what_hangs() -> None:
+    pesto = Pesto()
+    static, (quiet, nodes) = pesto.eval(Chess(HANGING)), pesto.quiescence_search(Chess(HANGING))
+    assert static < -700 < 50 < quiet
+    assert nodes > 1
+    assert pesto.quiescence_search(Chess(HANGING), max_depth=0) == (static, 1)
+    assert pesto.quiescence_search(Chess("R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1"))[0] == -1_000_000
+    with pytest.raises(InvalidArgumentError, match="max_depth must be at least 0"):
+        pesto.quiescence_search(Chess(), -1)
+
+
+def test_values() -> None:
+    pesto, static = Pesto(), Pesto(quiescence=False)
+    state = Chess(HANGING)
+    assert static.value(state) == pytest.approx(2 / (1 + math.exp(-static.eval(state) / static.scale)) - 1)
+    assert pesto.value(state) == pytest.approx(math.tanh(pesto.quiescence_search(state)[0] / (2 * pesto.scale)))
+    assert math.tanh(100 / (2 * pesto.scale)) == pytest.approx(math.tanh(0.326), abs=1e-3)
+    states = [Chess(), state, state.play(state.legal_actions()[0])]
+    assert pesto.values(states).tolist() == [pesto.value(each) for each in states]
+    assert static.eval_many(states).tolist() == [static.eval(each) for each in states]
+    assert pesto.eval_many([]).shape == (0,)
+
+
+# --- as a value and as a file -------------------------------------------------------------------------------------
+
+
+def test_a_pesto_is_a_value() -> None:
+    assert Pesto() == Pesto()
+    assert hash(Pesto()) == hash(Pesto())
+    assert Pesto() != Pesto(scale=100)
+    assert repr(Pesto()) == "Pesto()"
+    assert repr(Pesto(rook_value=[500, 510.0])) == "Pesto(rook_value=(500, 510))"
+    assert pickle.loads(pickle.dumps(OTHER)) == OTHER == copy.deepcopy(OTHER) == replace(OTHER)
+    assert replace(OTHER, scale=1.0).eval(Chess()) == OTHER.eval(Chess())
+    with pytest.raises(AttributeError):
+        Pesto().scale = 3.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("pesto", [Pesto(), OTHER], ids=["default", "other"])
+def test_files_come_back(pesto: Pesto, tmp_path: Path) -> None:
+    path = tmp_path / "weights.json"
+    pesto.to_file(path)
+    assert Pesto.from_file(path) == pesto
+    assert Pesto.from_file(str(path), quiescence=False) == replace(pesto, quiescence=False)
+    assert len(path.read_text(encoding="utf-8").splitlines()) > 100
+
+
+def broken(change: Any) -> Any:
+    def apply(content: dict[str, Any]) -> None:
+        change(content, content["weights"])
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda c, w: w.pop("rook_value"), "weights has no rook_value"),
+        (lambda c, w: w.update(pawns=[1, 2]), "weights has 'pawns', which is not known"),
+        (lambda c, w: w.update(rook_value=[1, float("nan")]), r"rook_value\[1\] must be a whole number, not nan"),
+        (lambda c, w: w.update(rook_value=[1, float("inf")]), r"rook_value\[1\]"),
+        (lambda c, w: w.update(rook_value=[1, None]), r"rook_value\[1\]"),
+        (lambda c, w: w.update(rook_value=[1, True]), r"rook_value\[1\]"),
+        (lambda c, w: w.update(rook_value=[1, 1.5]), r"rook_value\[1\]"),
+        (lambda c, w: w.update(rook_value=[1, 10**30]), r"rook_value\[1\] must be at most 20000"),
+        (lambda c, w: w.update(rook_value=[1]), "rook_value must be 2 numbers: it has 1"),
+        (lambda c, w: w.update(rook_value=7), "rook_value must be 2 numbers, not 7"),
+        (lambda c, w: w.update(rook_value={"0": 1, "1": 2}), "rook_value must be 2 numbers"),
+        (lambda c, w: w["king_squares"].pop(), "king_squares must be 2 lists"),
+        (lambda c, w: w["king_squares"][1].pop(), r"king_squares\[1\] must be 64 numbers: it has 63"),
+        (lambda c, w: w.update(phase_weights=[0] * 5), "phase_weights"),
+        (lambda c, w: w.update(phase_weights=[1, 1, 1, 1, -1]), "phase_weights"),
+        (lambda c, w: c.update(scale=0), "scale must be above 0"),
+        (lambda c, w: c.update(scale=float("nan")), "scale must be a finite number"),
+        (lambda c, w: c.pop("scale"), "the file has no scale"),
+        (lambda c, w: c.update(version=2), "version must be 1"),
+        (lambda c, w: c.update(format="other"), "format must be"),
+        (lambda c, w: c.update(weights=[]), "weights must be an object"),
+        (lambda c, w: c.update(more=1), "'more', which is not known"),
+    ],
+)
+def test_broken_files_name_the_field(change: Any, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "weights.json"
+    Pesto().to_file(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    broken(change)(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(InvalidArgumentError, match=text):
+        Pesto.from_file(path)
+
+
+@pytest.mark.parametrize("text", ["", "[1, 2", "[]", "\x00", "[" * 100_000, '{"format": 1, "format": 1}'])
+def test_what_is_no_file_of_weights(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "weights.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidArgumentError, match=r"weights\.json"):
+        Pesto.from_file(path)
+    with pytest.raises(FileNotFoundError):
+        Pesto.from_file(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"rook_value": (1, float("nan"))}, r"rook_value\[1\]"),
+        ({"rook_value": "ab"}, "rook_value must be 2 numbers"),
+        ({"knight_squares": np.zeros((2, 63))}, r"knight_squares\[0\] must be 64 numbers"),
+        ({"scale": float("inf")}, "scale"),
+        ({"scale": -1}, "scale"),
+        ({"quiescence": 1}, "quiescence"),
+    ],
+)
+def test_bad_weights(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=text):
+        Pesto(**arguments)
+
+
+def test_arrays_are_weights() -> None:
+    table = np.arange(128).reshape(2, 64)
+    assert Pesto(knight_squares=table).knight_squares[1][0] == 64  # type: ignore[arg-type]
+
+
+def test_other_games_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="state is of the class ConnectFour"):
+        Pesto().eval(ConnectFour())
+    with pytest.raises(InvalidArgumentError, match=r"states\[1\] is of the class ConnectFour"):
+        Pesto().values([Chess(), ConnectFour()])  # type: ignore[list-item]
+    with pytest.raises(InvalidArgumentError, match="Pesto values positions of chess alone"):
+        ponderosa.UCT(evaluator=Pesto(), num_simulations=5).run(ConnectFour())
+
+
+# --- in a search, and as a policy ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [lambda e: ponderosa.UCT(evaluator=e), ponderosa.AlphaZero, ponderosa.Gumbel])
+def test_searches_take_it(make: Any) -> None:
+    search = make(Pesto())
+    search.num_simulations = 60
+    for fen, best in ((HANGING, "e4d5"), ("4k3/8/8/4p3/3Q4/8/8/4K3 b - - 0 1", "e5d4")):
+        result = search.run(Chess(fen))
+        assert result.move == best
+        assert -1.0 <= result.value <= 1.0
+
+
+def test_the_policy_of_seed_4() -> None:
+    policy = PestoPolicy()
+    assert isinstance(policy, PolicyNetwork)
+    state = Chess(HANGING)
+    priors, value = policy.evaluate(state)
+    assert list(priors) == state.legal_actions()
+    assert set(priors.values()) == {1 / len(priors)}
+    pesto = Pesto()
+    assert value == pytest.approx(1 / (1 + math.exp(-pesto.eval(state) / pesto.scale)))
+    assert 0.0 <= value < 0.1 < 0.5 < PestoPolicy(quiescence=True).evaluate(state)[1] <= 1.0
+    assert policy.evaluate(Chess())[1] == 0.5
+    board = chess.Board(HANGING)
+    priors, same = policy.evaluate(board)
+    assert (set(priors), same) == (set(board.legal_moves), value)
+    custom = PestoPolicy(Pesto(scale=1e9))
+    assert custom.evaluate(state)[1] == pytest.approx(0.5, abs=1e-5)
+
+
+def test_the_policy_of_a_finished_game_is_its_result() -> None:
+    policy = PestoPolicy()
+    assert policy.evaluate(Chess("R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1")) == ({}, 0.0)
+    assert policy.evaluate(Chess("7k/5Q2/8/8/8/8/8/K7 b - - 0 1")) == ({}, 0.5)
+    with pytest.raises(InvalidArgumentError, match="pesto must be a Pesto"):
+        PestoPolicy("pesto")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="state is of the class"):
+        policy.evaluate(ConnectFour())
