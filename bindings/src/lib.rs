@@ -2,6 +2,7 @@
 
 mod errors;
 mod forest;
+mod mate;
 mod parts;
 mod random;
 mod states;
@@ -14,6 +15,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::forest::Forest;
+    #[pymodule_export]
+    use super::mate::{checks_first, mate_search};
     #[pymodule_export]
     use super::random::PlayoutRandom;
     #[pymodule_export]

@@ -6,7 +6,19 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Chess", "ConnectFour", "Forest", "Othello", "PlayoutRandom", "TicTacToe", "TreeView", "perft", "restore"]
+__all__ = [
+    "Chess",
+    "ConnectFour",
+    "Forest",
+    "Othello",
+    "PlayoutRandom",
+    "TicTacToe",
+    "TreeView",
+    "checks_first",
+    "mate_search",
+    "perft",
+    "restore",
+]
 
 @final
 class TicTacToe:
@@ -249,5 +261,7 @@ class TreeView:
     def policy(self, temperature: float, greedy: int) -> NDArray[np.float64]: ...
     def principal_variation(self, place: int) -> list[int]: ...
 
+def checks_first(state: Chess, depth: int, budget: int) -> tuple[int, int] | None: ...
+def mate_search(state: Chess, depth: int, budget: int | None) -> tuple[int, list[int], int]: ...
 def perft(state: Chess, depth: int) -> int: ...
 def restore(game: str, start: str | None, actions: bytes) -> TicTacToe | ConnectFour | Othello | Chess: ...

@@ -7,12 +7,13 @@
     game = ChessGame()
     game.make_move(mcts.search(game, temperature=0))
 
-`ChessGame` needs python-chess, `ChessNN` PyTorch or Keras; they are imported where they are used, not here.
+`mate_search` proves mates. `ChessGame` needs python-chess, `ChessNN` PyTorch or Keras; they are imported where they are used, not here.
 """
 
 from ponderosa._core import perft
 from ponderosa.chess.game import ChessGame
+from ponderosa.chess.mate import MateAnswer, mate_search
 from ponderosa.chess.mcts import MCTS
 from ponderosa.chess.network import ChessNN
 
-__all__ = ["MCTS", "ChessGame", "ChessNN", "perft"]
+__all__ = ["MCTS", "ChessGame", "ChessNN", "MateAnswer", "mate_search", "perft"]

@@ -23,6 +23,7 @@ mod san;
 mod state;
 
 pub use perft::perft;
+pub(crate) use rules::is_insufficient;
 pub use rules::Termination;
 pub use state::Chess;
 

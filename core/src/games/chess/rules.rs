@@ -84,7 +84,7 @@ impl Chess {
 
 /// Whether neither side has the pieces for a mate. No such position is a checkmate.
 #[inline]
-pub(super) fn is_insufficient(board: &Board) -> bool {
+pub(crate) fn is_insufficient(board: &Board) -> bool {
     let heavy = board.pieces(Piece::Pawn) | board.pieces(Piece::Rook) | board.pieces(Piece::Queen);
     heavy.is_empty() && is_insufficient_light(board)
 }
