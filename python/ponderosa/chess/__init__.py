@@ -7,7 +7,8 @@
     game = ChessGame()
     game.make_move(mcts.search(game, temperature=0))
 
-`mate_search` proves mates. `ChessGame` needs python-chess, `ChessNN` PyTorch or Keras; they are imported where they are used, not here.
+`mate_search` proves mates. `ChessGame` needs python-chess, `ChessNN` PyTorch or Keras; they are imported where they are
+used, not here.
 """
 
 from ponderosa._core import perft

@@ -126,7 +126,7 @@ mod tests {
         "r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1",
         "5k2/8/8/8/8/8/8/R3K2R w KQ - 0 1",
         "8/8/8/1k1pP2R/8/8/1K6/8 w - d6 0 2",
-        "4k3/PPPP4/8/8/8/8/4pppp/4K3 w - - 0 1",
+        "6k1/PPPP4/8/8/8/8/4pppp/1K6 w - - 0 1",
     ];
 
     #[test]

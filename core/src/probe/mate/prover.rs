@@ -164,7 +164,9 @@ impl<'a> Prover<'a> {
         board.generate_moves(|set| {
             let checking = checks.targets(board, &set);
             for mv in set {
-                let rank = match (checking.has(mv.to), theirs.has(mv.to) || mv.promotion == Some(Piece::Queen)) {
+                // Of the promotions on a square, some may give check and others not.
+                let check = checking.has(mv.to) && (mv.promotion.is_none() || !after(board, mv).checkers().is_empty());
+                let rank = match (check, theirs.has(mv.to) || mv.promotion == Some(Piece::Queen)) {
                     (true, true) => 1,
                     (true, false) => 2,
                     _ if !all => continue,
