@@ -6,6 +6,7 @@ mod columns;
 
 mod errors;
 mod forest;
+mod mate;
 mod parts;
 mod random;
 mod states;
@@ -20,6 +21,8 @@ mod _core {
     use super::chess_tools::{categorize, see, PestoWeights};
     #[pymodule_export]
     use super::forest::Forest;
+    #[pymodule_export]
+    use super::mate::{checks_first, mate_search};
     #[pymodule_export]
     use super::random::PlayoutRandom;
     #[pymodule_export]

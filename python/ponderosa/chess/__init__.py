@@ -7,7 +7,8 @@
     game = ChessGame()
     game.make_move(mcts.search(game, temperature=0))
 
-`Pesto` is the classical evaluation, `see` and `categorize` tell moves apart, `PestoPolicy` is seed 4's policy network.
+`Pesto` is the classical evaluation, `see` and `categorize` tell moves apart, `PestoPolicy` is seed 4's policy network,
+`mate_search` proves mates.
 
 `ChessGame` needs python-chess, `ChessNN` PyTorch or Keras; they are imported where they are used, not here.
 """
@@ -15,6 +16,7 @@
 from ponderosa._core import perft
 from ponderosa.chess.categories import MoveCategory, categorize, see
 from ponderosa.chess.game import ChessGame
+from ponderosa.chess.mate import MateAnswer, mate_search
 from ponderosa.chess.mcts import MCTS
 from ponderosa.chess.network import ChessNN
 from ponderosa.chess.pesto import Pesto, PestoEval
@@ -24,12 +26,14 @@ __all__ = [
     "MCTS",
     "ChessGame",
     "ChessNN",
+    "MateAnswer",
     "MoveCategory",
     "Pesto",
     "PestoEval",
     "PestoPolicy",
     "PolicyNetwork",
     "categorize",
+    "mate_search",
     "perft",
     "see",
 ]

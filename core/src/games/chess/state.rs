@@ -87,6 +87,19 @@ impl Chess {
         u32::from(self.repetitions)
     }
 
+    /// The hashes of the positions since the last capture or pawn move that have stood on the board at least twice: should one
+    /// of them come up again, it is a threefold repetition.
+    pub(crate) fn seen_twice(&self) -> Vec<u64> {
+        if self.keys.len() < 4 {
+            return Vec::new();
+        }
+        let mut keys: Vec<u64> = self.keys.iter().copied().chain([self.key]).collect();
+        keys.sort_unstable();
+        let mut twice: Vec<u64> = keys.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
+        twice.dedup();
+        twice
+    }
+
     /// The square behind a pawn that has just made a double step, if it can legally be captured en passant.
     #[must_use]
     pub fn en_passant(&self) -> Option<Square> {

@@ -1,0 +1,43 @@
+//! Mate search as Python calls it: without the interpreter lock, and open to Ctrl-C.
+
+use std::cell::RefCell;
+
+use ponderosa_core::probe::mate::{self, Verdict};
+use pyo3::prelude::*;
+
+use crate::errors::OrPython;
+use crate::states::Chess;
+
+/// (moves, the line's actions, positions looked at): the moves to the mate for the side to move are positive, those to the mate
+/// against it negative, and 0 says that nothing is proven.
+#[pyfunction]
+#[pyo3(signature = (state, depth, budget))]
+pub fn mate_search(py: Python<'_>, state: &Chess, depth: u32, budget: Option<u64>) -> PyResult<(i64, Vec<u16>, u64)> {
+    let (answer, raised) = py.detach(|| {
+        let raised = RefCell::new(None);
+        let stop = || {
+            let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
+            *raised.borrow_mut() = Some(error);
+            true
+        };
+        let answer = mate::mate_search(&state.0, depth, budget, &stop);
+        (answer, raised.into_inner())
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let answer = answer.or_python()?;
+    let moves = match answer.verdict {
+        Verdict::MateIn(n) => i64::from(n),
+        Verdict::MatedIn(n) => -i64::from(n),
+        Verdict::Unknown => 0,
+    };
+    Ok((moves, answer.line, answer.nodes))
+}
+
+/// A mate by checks alone, at most `depth` moves long: (moves, first action), or None, which says nothing.
+#[pyfunction]
+#[pyo3(signature = (state, depth, budget))]
+pub fn checks_first(py: Python<'_>, state: &Chess, depth: u32, budget: u64) -> Option<(u32, u16)> {
+    py.detach(|| mate::checks_first(&state.0, depth, budget))
+}
