@@ -106,7 +106,7 @@ def read_evaluator(text: Any) -> Any:
 
 
 def _read_program(rest: str) -> Entrant:
-    command, *texts = split(rest)
+    command, *texts = split(rest) or [""]
     try:
         words = shlex.split(command)
     except ValueError as error:
