@@ -40,7 +40,9 @@ class UciEntrant(Entrant):
     movetime: float | None = None
     """Seconds a move."""
     timeout: float = 60.0
-    """Seconds beyond `movetime` after which the program counts as hung; also for its start."""
+    """Seconds beyond `movetime` after which the program counts as hung."""
+    start_timeout: float = 60.0
+    """Seconds it may take to start."""
     restart: bool = False
     """Start it anew for each game, instead of sending `ucinewgame`."""
     name_as: str | None = None
@@ -57,7 +59,8 @@ class UciEntrant(Entrant):
                 object.__setattr__(self, name, check.count(getattr(self, name), name))
         if self.movetime is not None:
             object.__setattr__(self, "movetime", check.positive_number(self.movetime, "movetime"))
-        object.__setattr__(self, "timeout", check.positive_number(self.timeout, "timeout"))
+        for name in ("timeout", "start_timeout"):
+            object.__setattr__(self, name, check.positive_number(getattr(self, name), name))
         check.flag(self.restart, "restart")
         if self.nodes is None and self.depth is None and self.movetime is None:
             raise InvalidArgumentError("a UCI program needs a limit: nodes, depth or movetime (seconds a move)")
@@ -113,14 +116,16 @@ class _Program(Player):
 
         async def begin() -> None:
             # In a group of its own, Ctrl-C at the terminal reaches us alone, and we end the program.
-            self._running = await engine.popen_uci(list(self._entrant.command), setpgrp=os.name == "posix")
+            command = list(self._entrant.command)
+            self._running = await engine.UciProtocol.popen(command, setpgrp=os.name == "posix")
+            await self._running[1].initialize()
             await self._running[1].configure(dict(self._entrant.options))
 
         try:
-            self._call(begin(), self._entrant.timeout)
+            self._call(begin(), self._entrant.start_timeout)
         except TimeoutError:
             self._end()
-            raise PlayerFailure("timeout", f"no answer to uci within {self._entrant.timeout:g} s") from None
+            raise PlayerFailure("timeout", f"no answer to uci within {self._entrant.start_timeout:g} s") from None
         except (OSError, engine.EngineError) as error:
             self._end()
             raise PlayerFailure("died", f"{type(error).__name__}: {error}") from error
