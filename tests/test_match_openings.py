@@ -69,8 +69,18 @@ def decided(book: RandomOpenings) -> int:
 
 def test_decided_openings_are_seldom_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     even = decided(RandomOpenings(ConnectFour, 3, 8))
-    monkeypatch.setattr(openings, "BALANCE", 1.0)
+    monkeypatch.setattr(openings, "_is_even", lambda state, seed: True)
     assert even * 3 < decided(RandomOpenings(ConnectFour, 3, 8))
+
+
+@pytest.mark.parametrize("moves", ["e4 e5 Nf3 Nc6", "d4 d5 c4 e6 Nc3 Nf6", "e4 d5", ""])
+def test_even_positions_of_chess(moves: str) -> None:
+    assert openings._is_even(Opening(tuple(moves.split())).state(Chess), 1)
+
+
+@pytest.mark.parametrize("moves", ["e4 e5 Qh5 g6", "e4 f6 d4 g5", "e4 e5 Ba6", "Nf3 g5", "d4 e5"])
+def test_hanging_pieces_and_mates_are_seen(moves: str) -> None:
+    assert not openings._is_even(Opening(tuple(moves.split())).state(Chess), 1)
 
 
 def test_what_was_drawn_is_taken_over() -> None:

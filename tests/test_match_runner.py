@@ -204,6 +204,14 @@ def test_resuming_another_match_is_refused(tmp_path: Path) -> None:
     assert out.read_bytes() == kept
 
 
+def test_the_file_of_games_is_looked_at_before_the_match(tmp_path: Path) -> None:
+    (tmp_path / "games.txt").write_text("kept")
+    for path in (tmp_path, tmp_path / "none" / "games.txt", tmp_path / "games.txt"):
+        with pytest.raises(InvalidArgumentError, match="pgn: "):
+            play_match("random", "first", "tictactoe", num_games=2, pgn=path, concurrency=1)
+    assert (tmp_path / "games.txt").read_text() == "kept"
+
+
 def test_the_result_as_data() -> None:
     result = play_match("first", "random", "connect4", num_games=4, seed=1, concurrency=1, sprt=(0, 10))
     data = json.loads(json.dumps(result.as_json()))

@@ -80,6 +80,8 @@ def play_match(
     if seed is None and resume and out is not None:
         seed = stored_seed(Path(out))
     seed = secrets.randbits(32) if seed is None else check.whole_number(seed, "seed")
+    if pgn is not None:
+        check_pgn(Path(pgn), resume)
     test = check_sprt(sprt)
     rules = adjudication or Adjudication()
     book = make_openings(openings, factory, info.name, seed, plies)
@@ -213,6 +215,14 @@ def choose_concurrency(wanted: int | None, table: Table, pairs: int) -> int:
                 f"concurrency must be 1: {which}, {name}, cannot be sent to another process ({error})"
             ) from None
     return min(cores() if wanted is None else wanted, pairs)
+
+
+def check_pgn(path: Path, resume: bool) -> None:
+    """Complains before the match, not after it, of a file that cannot be written or should not be."""
+    if not path.absolute().parent.is_dir() or path.is_dir():
+        raise InvalidArgumentError(f"pgn: {str(path)!r} cannot be written: there is no such folder, or it is one")
+    if path.exists() and not resume:
+        raise InvalidArgumentError(f"pgn: {str(path)!r} exists already: give another name")
 
 
 def stored_seed(path: Path) -> int | None:
