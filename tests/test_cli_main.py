@@ -57,14 +57,14 @@ def test_a_mistake_is_one_line_and_status_2(
     assert message in printed.err
 
 
-@pytest.mark.parametrize("command", [[], ["search"], ["play"]])
+@pytest.mark.parametrize("command", [[], ["search"], ["play"], ["match"]])
 def test_help(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main([*command, "--help"])
     assert stopped.value.code == 0
     printed = capsys.readouterr().out
     assert "Examples:\n  ponderosa " in printed
-    assert not any(name in printed for name in ("train", "export", "tune", "uci", "serve"))
+    assert not any(f"ponderosa {name}" in printed for name in ("train", "export", "tune", "uci", "serve"))
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,20 +78,20 @@ def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
 
 
-@pytest.mark.parametrize("command", ["search", "play"])
+@pytest.mark.parametrize("command", ["search connect4", "play connect4", "match random first --game connect4"])
 def test_without_rich_it_says_what_to_install(command: str) -> None:
     code = "import sys; sys.modules['rich'] = None; from ponderosa.cli import main; sys.exit(main(sys.argv[1:]))"
-    done = python(code, command, "connect4")
+    done = python(code, *command.split())
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == 'ponderosa: this command needs rich: pip install "ponderosa[cli]"\n'
-    assert python(code, command, "--help").returncode == 0
+    assert python(code, command.split()[0], "--help").returncode == 0
 
 
 def test_import_ponderosa_imports_none_of_it() -> None:
     modules = set(python("import sys, ponderosa; print(*sys.modules)").stdout.split())
     assert "ponderosa.forest" in modules
-    assert not modules & {"rich", "tyro", "argparse", "ponderosa.cli"}
+    assert not modules & {"rich", "tyro", "argparse", "multiprocessing", "ponderosa.cli", "ponderosa.match"}
 
 
 def test_nobody_reads_on() -> None:

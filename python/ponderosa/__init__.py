@@ -19,6 +19,7 @@ from ponderosa.errors import (
     InvalidArgumentError,
     InvalidPositionError,
     MissingExtraError,
+    PlayerError,
     PonderosaError,
     UsageError,
 )
@@ -32,7 +33,7 @@ from ponderosa.result import SearchResult
 from ponderosa.schedule import Temperature
 
 if TYPE_CHECKING:
-    from ponderosa import chess, models
+    from ponderosa import chess, match, models
     from ponderosa.door_muzero import select_action
     from ponderosa.reference.muzero import MCTSConfig, MuZeroConfig
 
@@ -56,6 +57,7 @@ __all__ = [
     "MuZero",
     "MuZeroConfig",
     "Node",
+    "PlayerError",
     "PonderosaError",
     "SearchResult",
     "Temperature",
@@ -64,6 +66,7 @@ __all__ = [
     "__version__",
     "chess",
     "games",
+    "match",
     "models",
     "playout",
     "select_action",
@@ -73,6 +76,7 @@ __all__ = [
 #: What is loaded when it is first asked for: modules, and names with the module they live in.
 _LATER = {
     "chess": None,
+    "match": None,
     "models": None,
     "MCTSConfig": "reference.muzero",
     "MuZeroConfig": "reference.muzero",

@@ -35,3 +35,7 @@ class UsageError(PonderosaError, RuntimeError):
 
 class MissingExtraError(PonderosaError, ImportError):
     """Something needs an optional package that is not installed."""
+
+
+class PlayerError(PonderosaError, RuntimeError):
+    """A player of a match that died, hung, raised or broke the rules; the message names it."""

@@ -1,0 +1,173 @@
+"""Players in words: `uct:num_simulations=200,c_param=1.4`, `alphazero:evaluator=onnx:net.onnx`, `uci:crab,nodes=1000`.
+
+A name, a colon, and settings separated by commas. A comma inside quotes or brackets is part of a value.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from ponderosa import presets
+from ponderosa.errors import InvalidArgumentError, PonderosaError
+from ponderosa.evaluators import Rollout, Uniform
+from ponderosa.match.players import Entrant, FunctionEntrant, SearchEntrant, SimpleEntrant
+from ponderosa.match.uci import UciEntrant
+from ponderosa.search import Search, Shared
+
+#: The searches that can be named. Those that plan in a model have to be given as objects.
+SEARCHES: dict[str, Any] = {name.lower(): getattr(presets, name) for name in presets.__all__ if name not in ("MuZero",)}
+SIMPLE = ("random", "first")
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+@dataclass(frozen=True)
+class NamedSearch(SearchEntrant):
+    """A search that was given in words, and goes to another process in them: a network is opened there again."""
+
+    @property
+    def text(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> Any:
+        return _read, (self.label,)
+
+
+def read_player(given: Any, which: str = "player") -> Entrant:
+    """The entrant that a text, a search or a function stands for; `which` is what complaints call it."""
+    if isinstance(given, Entrant):
+        return given
+    if isinstance(given, Search):
+        return SearchEntrant(given)
+    if isinstance(given, str):
+        try:
+            return _read(given)
+        except PonderosaError as error:
+            raise type(error)(f"{which} {given!r}: {error}") from None
+    if callable(given) and not isinstance(given, type):
+        return FunctionEntrant(given)
+    raise InvalidArgumentError(
+        f"{which} must be a text such as 'uct:num_simulations=200', a search, or a function of a state, not {given!r}"
+    )
+
+
+def _read(text: str) -> Entrant:
+    kind, _, rest = text.partition(":")
+    kind = kind.strip().lower()
+    if kind in SIMPLE:
+        if rest.strip():
+            raise InvalidArgumentError(f"{kind} has no settings")
+        return SimpleEntrant(kind)
+    if kind == "uci":
+        return _read_program(rest)
+    if kind in SEARCHES:
+        return _read_search(SEARCHES[kind], rest, text)
+    hint = "; a search that plans in a model is given as an object, from Python" if kind == "muzero" else ""
+    known = ", ".join([*SEARCHES, *SIMPLE, "uci"])
+    raise InvalidArgumentError(f"unknown player {kind!r}: known are {known}{hint}")
+
+
+def _read_search(preset: Any, rest: str, label: str) -> Entrant:
+    settings = _settings(split(rest))
+    reuse, temperature = settings.pop("reuse", False), settings.pop("temperature", None)
+    if "seed" in settings:
+        raise InvalidArgumentError("seed is the match's: every game gets one of its own from it")
+    allowed = [name for name in inspect.signature(preset).parameters if name not in ("shared", "model", "gumbel")]
+    allowed += [name for name in Shared.__annotations__ if name not in ("seed", "trace")]
+    for name in settings:
+        if name not in allowed:
+            raise InvalidArgumentError(
+                f"unknown setting {name!r}: {preset.__name__} has {', '.join([*allowed, 'reuse', 'temperature'])}"
+            )
+    if "evaluator" in settings:
+        settings["evaluator"] = read_evaluator(settings["evaluator"])
+    elif inspect.signature(preset).parameters["evaluator"].default is inspect.Parameter.empty or preset.needs_count:
+        raise InvalidArgumentError("evaluator is missing: evaluator=rollout, uniform, onnx:FILE or keras:FILE")
+    return NamedSearch(preset(**settings), reuse, temperature, label)
+
+
+def read_evaluator(text: Any) -> Any:
+    """An evaluator by name: `uniform`, `rollout`, or a network from a file."""
+    if not isinstance(text, str):
+        raise InvalidArgumentError(f"evaluator must be rollout, uniform, onnx:FILE or keras:FILE, not {text!r}")
+    kind, _, path = text.partition(":")
+    if kind == "uniform" and not path:
+        return Uniform()
+    if kind == "rollout" and not path:
+        return Rollout()
+    if kind in ("onnx", "keras") and path:
+        from ponderosa import evaluators
+
+        return (evaluators.Onnx if kind == "onnx" else evaluators.Keras)(path)
+    raise InvalidArgumentError(f"evaluator must be rollout, uniform, onnx:FILE or keras:FILE, not {text!r}")
+
+
+def _read_program(rest: str) -> Entrant:
+    command, *texts = split(rest) or [""]
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InvalidArgumentError(f"the command {command!r} cannot be read: {error}") from None
+    options: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    for name, value in _settings(texts).items():
+        prefix, _, option = name.partition(".")
+        if prefix == "option" and option:
+            options[option] = value
+        else:
+            settings[name] = value
+    allowed = [name for name in inspect.signature(UciEntrant).parameters if name not in ("command", "options")]
+    for name in settings:
+        if name not in allowed:
+            raise InvalidArgumentError(
+                f"unknown setting {name!r}: a UCI program has {', '.join(allowed)}, and option.NAME for its own options"
+            )
+    return UciEntrant(words, options=options, **settings)
+
+
+def _settings(texts: list[str]) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise InvalidArgumentError(f"{text.strip()!r} is not a setting: write NAME=VALUE")
+        if name in settings:
+            raise InvalidArgumentError(f"{name} is given twice")
+        settings[name] = read_value(value.strip())
+    return settings
+
+
+def read_value(text: str) -> Any:
+    """A number, true, false, none, something in quotes or brackets, or else the text itself."""
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def split(text: str) -> list[str]:
+    """The text cut at its commas, but for those inside quotes and brackets; nothing gives no parts."""
+    parts, depth, quote, part = [], 0, "", ""
+    for sign in text:
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "'\"":
+            quote = sign
+        elif sign in "([{":
+            depth += 1
+        elif sign in ")]}":
+            depth -= 1
+        elif sign == "," and depth <= 0:
+            parts.append(part)
+            part = ""
+            continue
+        part += sign
+    if quote or depth:
+        raise InvalidArgumentError(f"{text!r} has a quote or bracket that is not closed")
+    return [*parts, part] if text.strip() else []

@@ -1,0 +1,128 @@
+"""`ponderosa match` at the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ponderosa.cli import main
+
+pytest.importorskip("rich")
+
+PLAYERS = ["uct:num_simulations=100", "random"]
+SMALL = [*PLAYERS, "--game", "tictactoe", "--games", "8", "--seed", "1", "--concurrency", "1"]
+COMMAND = [sys.executable, "-m", "ponderosa", "match"]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["match", *arguments]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return printed.out
+
+
+def test_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    out = run(capsys, *SMALL)
+    lines = out.splitlines()
+    assert lines[0] == "uct:num_simulations=100 against random, tic_tac_toe, seed 1"
+    assert re.fullmatch(r"games 8: \+\d =\d -\d, score [\d.]+%", lines[1])
+    assert re.fullmatch(r"pairs 4: \d \d \d \d \d \(0, 1/2, 1, 3/2, 2 points\)", lines[2])
+    assert lines[3].startswith("Elo +")
+    assert "\x1b" not in out
+    assert run(capsys, *SMALL) == out
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    data = json.loads(run(capsys, *SMALL, "--json", "--sprt", "0,50"))
+    assert data["players"] == PLAYERS
+    assert data["seed"] == 1
+    assert sum(data["pentanomial"]) * 2 == data["games"]
+    assert set(data["sprt"]) == {"elo0", "elo1", "llr", "bounds", "verdict"}
+
+
+def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, games, book = str(tmp_path / "match.jsonl"), str(tmp_path / "games.txt"), tmp_path / "book.txt"
+    book.write_text("b2 a1\nb2 b1\n")
+    arguments = [*SMALL, "--openings", str(book), "--out", out, "--pgn", games]
+    first = run(capsys, *arguments)
+    assert [line.split()[:2] for line in Path(games).read_text().splitlines()[1::3]][:4:2] == [
+        ["b2", "a1"],
+        ["b2", "b1"],
+    ]
+    assert main(["match", *arguments]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert run(capsys, *arguments, "--resume") == first
+
+
+def test_adjudication(capsys: pytest.CaptureFixture[str]) -> None:
+    connect4 = [*PLAYERS, "--game", "connect4", "--games", "2", "--concurrency", "1", "--seed", "1", "--json"]
+    assert json.loads(run(capsys, *connect4, "--max-plies", "6"))["draws"] == 2
+    data = json.loads(run(capsys, *connect4, "--resign", "0.0,1", "--resign-alone", "--draw", "0.1,2,9"))
+    assert data["games"] == 2
+
+
+MISTAKES = [
+    ([*PLAYERS], "--game"),
+    (["random", "--game", "chess"], "PLAYER2"),
+    (["magic", "random", "--game", "chess"], "player1 'magic': unknown player 'magic'"),
+    (["random", "uct:x=1", "--game", "chess"], "player2 'uct:x=1': unknown setting 'x'"),
+    ([*PLAYERS, "--game", "go"], "unknown game 'go'"),
+    ([*PLAYERS, "--game", "chess", "--games", "3"], "num_games must be even"),
+    ([*PLAYERS, "--game", "chess", "--games", "0"], "at least 1"),
+    ([*PLAYERS, "--game", "chess", "--sprt", "5"], "must be 2 numbers separated by commas"),
+    ([*PLAYERS, "--game", "chess", "--sprt", "5,0"], "elo0 must be below elo1"),
+    ([*PLAYERS, "--game", "chess", "--sprt", "a,b"], "must be 2 numbers separated by commas"),
+    ([*PLAYERS, "--game", "chess", "--resign", "2"], "resign must be from 0.0 to 1.0"),
+    ([*PLAYERS, "--game", "chess", "--resign", "0.5,1.5"], "resign_moves must be a whole number"),
+    ([*PLAYERS, "--game", "chess", "--draw", "1,2,3,4"], "must be 1 to 3 numbers"),
+    ([*PLAYERS, "--game", "chess", "--openings", "no-such-file.pgn"], "cannot be read"),
+    ([*PLAYERS, "--game", "chess", "--plies", "-1"], "plies must be at least 0"),
+    ([*PLAYERS, "--game", "chess", "--resume"], "resume needs out"),
+    ([*PLAYERS, "--game", "chess", "--on-failure", "cry"], "invalid choice"),
+    ([*PLAYERS, "--game", "othello", "--openings", "x.epd"], "cannot be read"),
+    (["uci:no-such-program,nodes=1", "random", "--game", "chess"], "player1: there is no program 'no-such-program'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES)
+def test_a_mistake_is_one_line_and_status_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    try:
+        status = main(["match", *arguments])
+    except SystemExit as stopped:
+        status = int(stopped.code or 0)
+    printed = capsys.readouterr()
+    assert (status, printed.out) == (2, "")
+    assert printed.err.count("\n") == 1
+    assert message in printed.err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+@pytest.mark.parametrize("concurrency", ["1", "2"])
+def test_ctrl_c_leaves_a_match_that_goes_on(tmp_path: Path, concurrency: str) -> None:
+    out = tmp_path / "match.jsonl"
+    arguments = ["uct:num_simulations=2000", "uct:num_simulations=500", "--game", "connect4", "--games", "40"]
+    arguments += ["--out", str(out), "--concurrency", concurrency, "--seed", "3"]
+    started = subprocess.Popen(
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while not out.exists() or out.read_bytes().count(b"\n") < 3:
+        assert started.poll() is None
+        time.sleep(0.01)
+    os.killpg(started.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
+    printed, errors = started.communicate(timeout=30)
+    assert started.returncode == 130
+    assert errors == "interrupted: this is what was played so far; the same command with --resume goes on\n"
+    assert "uct:num_simulations=2000 against uct:num_simulations=500" in printed
+    assert out.read_bytes().count(b"\n") >= 3
+    assert re.search(r"^games \d+: ", printed, re.M)

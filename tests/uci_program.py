@@ -1,0 +1,68 @@
+"""A small UCI program for tests. `good` plays legal moves; the other ways go wrong at move `number` of the process."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import zlib
+
+from ponderosa.games import Chess
+
+WAYS = ("good", "hang", "die", "illegal", "nothing", "garbage", "mute")
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def main(way: str, number: int, score: int) -> None:
+    state, asked = Chess(), 0
+    log = os.environ.get("UCI_PROGRAM_LOG")
+    for line in sys.stdin:
+        words = line.split()
+        if log:
+            with open(log, "a") as file:
+                file.write(f"{os.getpid()} {line}")
+        if not words:
+            continue
+        if words[0] == "uci":
+            if way == "mute":
+                time.sleep(600)
+            say("id name tester")
+            say("option name Hash type spin default 16 min 1 max 64")
+            say("uciok")
+        elif words[0] == "isready":
+            say("readyok")
+        elif words[0] == "position":
+            moves = words[words.index("moves") + 1 :] if "moves" in words else []
+            state = Chess(" ".join(words[2:8])) if words[1] == "fen" else Chess()
+            for move in moves:
+                state = state.play(state.parse_action(move))
+        elif words[0] == "go":
+            asked += 1
+            if asked >= number and way != "good":
+                misbehave(way)
+                continue
+            legal = state.legal_actions()
+            say(f"info depth 1 score cp {score}")
+            say(f"bestmove {state.action_to_string(legal[zlib.crc32(state.fen().encode()) % len(legal)])}")
+        elif words[0] == "quit":
+            return
+
+
+def misbehave(way: str) -> None:
+    if way == "hang":
+        time.sleep(600)
+    elif way == "die":
+        os._exit(7)
+    elif way == "illegal":
+        say("bestmove a1h8")
+    elif way == "nothing":
+        say("bestmove (none)")
+    elif way == "garbage":
+        say("\x00\x01 what? bestmove\nbestmove zz99")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1, int(sys.argv[3]) if len(sys.argv) > 3 else 20)
