@@ -264,10 +264,17 @@ def test_other_games_are_refused() -> None:
 # --- in a search, and as a policy ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [lambda e: ponderosa.UCT(evaluator=e), ponderosa.AlphaZero, ponderosa.Gumbel])
+SEARCHES = [
+    lambda pesto: ponderosa.UCT(60, evaluator=pesto, seed=1),
+    lambda pesto: ponderosa.AlphaZero(pesto, 60, seed=1),
+    # Every move is considered: with fewer, the best one might not be drawn.
+    lambda pesto: ponderosa.Gumbel(pesto, 60, max_num_considered_actions=64, gumbel_scale=0.0, seed=1),
+]
+
+
+@pytest.mark.parametrize("make", SEARCHES)
 def test_searches_take_it(make: Any) -> None:
     search = make(Pesto())
-    search.num_simulations = 60
     for fen, best in ((HANGING, "e4d5"), ("4k3/8/8/4p3/3Q4/8/8/4K3 b - - 0 1", "e5d4")):
         result = search.run(Chess(fen))
         assert result.move == best
