@@ -289,6 +289,27 @@ def test_a_tree_of_observations_is_told_what_comes_next() -> None:
         assert tree.simulate(20).result().visits.sum() == root.visit_count - 1 + 20
 
 
+def test_whose_turn_it_is_after_a_move() -> None:
+    """The model's word counts, unless the caller knows better; then what was seen from the wrong side is dropped."""
+    model = TableModel(4, discounts=(1.0, -1.0), seed=2)
+    turns = set()
+    for action in range(4):
+        for observation in (None, [9]):
+            for wrong in (False, True):
+                tree = ponderosa.MuZero(model, num_players=2, seed=1).tree(
+                    observation=ONE, legal_actions=[action], to_play=1
+                )
+                kept = tree.simulate(20).result().root.children[action]
+                assert kept.visit_count > 1
+                turns.add(kept.to_play)
+                told = {"to_play": 1 - kept.to_play} if wrong else {}
+                tree.advance(action, observation=observation, **told)
+                root = tree.result().root
+                assert root.to_play == (1 - kept.to_play if wrong else kept.to_play)
+                assert root.visit_count == (1 if wrong else kept.visit_count)
+    assert turns == {0, 1}
+
+
 def test_a_move_never_tried_begins_anew() -> None:
     tree = ponderosa.MuZero(TableModel(9), seed=1).tree(observation=ONE)
     tree.simulate(3)
