@@ -550,6 +550,17 @@ def test_a_limit_of_time_cuts_the_search_short() -> None:
     assert 1 <= tree.simulate(seconds=0.05).result().simulations <= 20
 
 
+def test_the_pool_has_room_for_what_was_asked_for() -> None:
+    """For the simulations of each tree, and not for those that a limit of time will cut."""
+    search = ponderosa.MuZero(Decisions(1), seed=1)
+    forest = search.forest(observation=numbered(*[1] * 16))
+    forest.simulate([1000] + [1] * 15)
+    assert forest._world._pool.capacity == 2048, "the power of two above 1000 + 15 + 16"
+    hurried = search.forest(observation=numbered(1, 1))
+    hurried.simulate(1_000_000, seconds=0.01)
+    assert hurried._world._pool.capacity < 100_000
+
+
 def test_a_full_tree_still_answers() -> None:
     tree = ponderosa.MuZero(TableModel(4), max_nodes=10, seed=1).tree(observation=ONE)
     result = tree.simulate(100).result()

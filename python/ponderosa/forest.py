@@ -103,7 +103,8 @@ class Forest:
                     self._settings.set_noise(self._core, index, wanted, len(self))
             for index, count in enumerate(counts):
                 self._core.allow(index, count)
-            self._world.reserve(max(counts))
+            if seconds is None:
+                self._world.reserve(counts)
             if self._world.runs_inside:
                 self._core.run(seconds, progress)
             else:

@@ -21,6 +21,8 @@ from ponderosa.world import Key, World
 
 #: Slots for each tree to begin with; the pool doubles when it is full.
 SLOTS_PER_TREE = 64
+#: No more slots than this are reserved beforehand.
+MOST_RESERVED = 1 << 24
 #: More actions than the engine can number.
 MOST_ACTIONS = 65535
 
@@ -48,12 +50,12 @@ class ModelWorld(World):
         slots = self.core.plant_latent([root.to_play for root in roots], legal, first.logits, first.values, list(keys))
         self._pool.scatter(np.array(slots, dtype=np.int64), first.hidden)
 
-    def reserve(self, simulations: int) -> None:
-        """Room for so many more hidden states in every tree, so that the pool need not grow on the way."""
-        most = simulations if self.settings.max_nodes is None else min(simulations, self.settings.max_nodes)
-        wanted = (most + 1) * len(self.core)
-        # A limit of time alone has no number of simulations: the pool then grows as it must.
-        if wanted <= 1 << 24:
+    def reserve(self, simulations: Sequence[int]) -> None:
+        """Room for so many more hidden states in each tree, so that the pool need not grow on the way."""
+        most = self.settings.max_nodes
+        wanted = sum(count if most is None else min(count, most) for count in simulations) + len(simulations)
+        # Nobody means so many: the pool then grows as it must.
+        if wanted <= MOST_RESERVED:
             self._pool.reserve(max(wanted, self._pool.capacity))
 
     @property

@@ -50,8 +50,8 @@ class World(ABC):
         legal: Sequence[int] = state.legal_actions()
         return legal
 
-    def reserve(self, simulations: int) -> None:  # noqa: B027 (only a model's hidden states lie in one piece)
-        """Room for so many more positions in every tree."""
+    def reserve(self, simulations: Sequence[int]) -> None:  # noqa: B027 (only a model's hidden states lie in one piece)
+        """Room for so many more positions in each tree."""
 
     def knows(self, before: Any, action: int) -> bool:
         """Whether a legal action is among those the search looks at."""
