@@ -264,10 +264,16 @@ def test_other_games_are_refused() -> None:
 # --- in a search, and as a policy ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [lambda e: ponderosa.UCT(evaluator=e), ponderosa.AlphaZero, ponderosa.Gumbel])
-def test_searches_take_it(make: Any) -> None:
-    search = make(Pesto())
-    search.num_simulations = 60
+@pytest.mark.parametrize(
+    "search",
+    [
+        ponderosa.UCT(60, evaluator=Pesto(), seed=1),
+        ponderosa.AlphaZero(Pesto(), 60, seed=1),
+        ponderosa.Gumbel(Pesto(), num_simulations=60, gumbel_scale=0.0, seed=1),
+    ],
+    ids=["UCT", "AlphaZero", "Gumbel"],
+)
+def test_searches_take_it(search: Any) -> None:
     for fen, best in ((HANGING, "e4d5"), ("4k3/8/8/4p3/3Q4/8/8/4K3 b - - 0 1", "e5d4")):
         result = search.run(Chess(fen))
         assert result.move == best
