@@ -1,6 +1,7 @@
 //! What the hybrid search knows of chess, for Python: exchanges, categories of moves, evaluation and quiescence.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use ponderosa_core::error::Error;
@@ -35,9 +36,9 @@ pub fn categorize(
     found.into_iter().map(|(action, category)| (action, category as u8)).collect()
 }
 
-/// The weights of the classical evaluation, made ready for use.
+/// The weights of the classical evaluation, made ready for use, and shared by all that use them.
 #[pyclass(frozen, module = "ponderosa._core")]
-pub struct PestoWeights(pub eval::Pesto);
+pub struct PestoWeights(pub Arc<eval::Pesto>);
 
 #[pymethods]
 impl PestoWeights {
@@ -48,7 +49,7 @@ impl PestoWeights {
         for (name, numbers) in &weights {
             all.set(name, numbers).or_python()?;
         }
-        Ok(Self(eval::Pesto::new(all, scale).or_python()?))
+        Ok(Self(Arc::new(eval::Pesto::new(all, scale).or_python()?)))
     }
 
     /// The fields in their order: name, numbers.

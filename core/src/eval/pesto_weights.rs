@@ -134,13 +134,13 @@ weights! {
     /// A rook on a file with enemy pawns only.
     rook_half_open_file_bonus: Pair = [11, 7],
     /// Each square a knight can go to that no enemy pawn guards.
-    knight_mobility_bonus: Pair = [3, 2],
+    knight_mobility_bonus: Pair = [7, 5],
     /// The same for a bishop.
-    bishop_mobility_bonus: Pair = [4, 3],
+    bishop_mobility_bonus: Pair = [8, 6],
     /// The same for a rook.
-    rook_mobility_bonus: Pair = [2, 3],
+    rook_mobility_bonus: Pair = [4, 6],
     /// The same for a queen.
-    queen_mobility_bonus: Pair = [1, 3],
+    queen_mobility_bonus: Pair = [3, 6],
 }
 
 #[cfg(test)]
