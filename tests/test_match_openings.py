@@ -88,6 +88,10 @@ def test_what_was_drawn_is_taken_over() -> None:
     for number in range(3):
         again.know(number, book[number])
     assert again[5] == book[5]
+    told = Opening(("1", "1", "1", "1"))
+    other = RandomOpenings(ConnectFour, 1, 4)
+    other.know(0, told)
+    assert other[0] == told
 
 
 def test_too_many_plies() -> None:

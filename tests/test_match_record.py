@@ -74,6 +74,17 @@ def test_a_line_that_was_cut_is_played_again(tmp_path: Path) -> None:
         assert path.read_bytes() == content
 
 
+def test_a_long_torn_line_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "match.jsonl"
+    content = written(path)
+    path.write_bytes(content + b'{"pair":3,' + b"x" * 100_000)
+    file = RecordFile(path, SETTINGS, resume=True)
+    assert path.read_bytes() == content
+    file.append(pair(3))
+    file.close()
+    assert [one.number for one in read_record(path)[1]] == [0, 1, 2, 3]
+
+
 def test_a_damaged_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "match.jsonl"
     content = written(path)

@@ -67,6 +67,21 @@ def test_the_seed_repeats_it_on_any_number_of_processes(tmp_path: Path) -> None:
     assert lines_without_times(tmp_path / "one") == lines_without_times(tmp_path / "three")
 
 
+def test_a_search_that_was_used_before_plays_the_same() -> None:
+    fresh, used = ponderosa.UCT(30), ponderosa.UCT(30)
+    used.run([ponderosa.games.ConnectFour()] * 3)
+    used.run(ponderosa.games.ConnectFour())
+    results = [play_match(one, "random", "connect4", num_games=4, seed=2, concurrency=1) for one in (fresh, used)]
+    assert shape(results[0]) == shape(results[1])
+
+
+def test_every_game_has_its_number_and_its_own_chances() -> None:
+    result = play_match("random", "random", "connect4", num_games=12, seed=1, concurrency=1, openings=["4 4"])
+    assert [game.number for game in result.games] == list(range(12))
+    assert [game.first for game in result.games] == [1, 2] * 6
+    assert len({game.moves for game in result.games}) == 12
+
+
 def test_a_seed_is_drawn_and_told() -> None:
     drawn = play_match(WEAK, WEAK, "tictactoe", num_games=4, concurrency=1)
     again = play_match(WEAK, WEAK, "tictactoe", num_games=4, concurrency=1, seed=drawn.seed)
