@@ -311,12 +311,19 @@ def test_whose_turn_it_is_after_a_move() -> None:
 
 
 def test_a_move_never_tried_begins_anew() -> None:
-    tree = ponderosa.MuZero(TableModel(9), seed=1).tree(observation=ONE)
-    tree.simulate(3)
-    never = int(np.flatnonzero(tree.result().visits == 0)[0])
-    tree.advance(never, observation=[5])
-    assert tree.result().root.visit_count == 1
-    assert tree.simulate(4).result().visits.sum() == 4
+    """From the hidden state of what is seen; without that, of what the model imagines."""
+    model = TableModel(9)
+    for observation in ([5], None):
+        tree = ponderosa.MuZero(model, seed=1).tree(observation=ONE)
+        tree.simulate(3)
+        never = int(np.flatnonzero(tree.result().visits == 0)[0])
+        tree.advance(never, observation=observation)
+        assert tree.result().root.visit_count == 1
+        result = tree.simulate(4).result()
+        assert result.visits.sum() == 4
+        hidden = 5 if observation else 31 + never + 7
+        for action in np.flatnonzero(result.visits).tolist():
+            assert result.root.children[action].raw_value == model.row(hidden * 31 + action + 7)[2]
 
 
 def test_reset_puts_another_root_in_its_place() -> None:
