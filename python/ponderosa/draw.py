@@ -119,6 +119,7 @@ def as_dict(node: Node) -> dict[str, Any]:
         "total_value": node.total_value,
         "q_value": node.q_value,
         "reward": node.reward,
+        **({} if node.slot is None else {"slot": node.slot}),
         "proven": node.proven,
         "terminal": node.is_terminal,
         "children": [],

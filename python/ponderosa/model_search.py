@@ -14,6 +14,7 @@ from ponderosa.forest import Forest, Progress, Tree
 from ponderosa.game import GameInfo, describe
 from ponderosa.model_world import ModelWorld
 from ponderosa.models import as_model
+from ponderosa.models.arrays import library_of, number_array
 from ponderosa.observed import Observed, observed
 from ponderosa.search import Search, Shared
 from ponderosa.settings import Settings
@@ -152,6 +153,7 @@ class ModelSearch(Search):
             if not (legal_actions is None and to_play is None):
                 raise InvalidArgumentError("legal_actions and to_play come with observation=: a state says them itself")
             return state
+        legal_actions, to_play = _as_numpy(legal_actions, "legal_actions"), _as_numpy(to_play, "to_play")
         if not _are_many(observation, legal_actions, to_play):
             return observed(observation, legal_actions, to_play, "observation", self.num_players)
         try:
@@ -163,6 +165,8 @@ class ModelSearch(Search):
             ) from None
         if len(masks) != rows:
             raise InvalidArgumentError(f"legal_actions has {len(masks)} entries for {rows} observations: give one each")
+        if not all(each is None or _has_entries(each) for each in masks):
+            raise InvalidArgumentError("legal_actions is one list for several observations: give one for each of them")
         turns = check.per_row(to_play, rows, "to_play")
         return [
             observed(each, masks[row], turns[row], f"observation[{row}]", self.num_players)
@@ -176,4 +180,14 @@ def _are_many(observation: Any, legal_actions: Any, to_play: Any) -> bool:
         return len(observation) == 0 or np.ndim(observation[0]) > 0
     if check.is_listed(to_play):
         return True
-    return check.is_listed(legal_actions) and len(legal_actions) > 0 and np.ndim(legal_actions[0]) > 0
+    return check.is_listed(legal_actions) and any(_has_entries(each) for each in legal_actions)
+
+
+def _as_numpy(given: Any, name: str) -> Any:
+    """Arrays of PyTorch and JAX as NumPy's; anything else as it is."""
+    return number_array(given, name) if library_of(given) in ("torch", "jax") else given
+
+
+def _has_entries(given: Any) -> bool:
+    """Whether it is a list or an array, of any library."""
+    return check.is_listed(given) or getattr(given, "ndim", 0) > 0

@@ -13,6 +13,7 @@ from ponderosa import _core
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.game import GameInfo
 from ponderosa.models.answers import RootAnswer, StepAnswer
+from ponderosa.models.hidden import flatten
 from ponderosa.models.inference import Inference
 from ponderosa.models.pool import HiddenPool
 from ponderosa.observed import Observed, follow, root_of, roots_of, stack
@@ -21,8 +22,10 @@ from ponderosa.world import Key, World
 
 #: Slots for each tree to begin with; the pool doubles when it is full.
 SLOTS_PER_TREE = 64
-#: No more slots than this are reserved beforehand.
-MOST_RESERVED = 1 << 24
+#: Hidden states up to so many bytes are given room at once; beyond, the pool grows as it must.
+MOST_RESERVED = 1 << 28
+#: What the engine holds for a position, about; with few actions it is little beside the hidden state.
+BYTES_PER_NODE = 256
 #: More actions than the engine can number.
 MOST_ACTIONS = 65535
 
@@ -39,8 +42,16 @@ class ModelWorld(World):
         if num_actions > MOST_ACTIONS:
             raise InvalidArgumentError(f"the model has {num_actions} actions: at most {MOST_ACTIONS} are possible")
         info = replace(info, num_actions=num_actions)
-        self._pool = HiddenPool(capacity=max(SLOTS_PER_TREE * len(roots), 1))
-        super().__init__(_core.Forest("latent", settings.engine(info, len(roots))), info, settings)
+        parts = settings.engine(info, len(roots))
+        # A limit of memory is one of hidden states too: they are most of what such a tree holds.
+        self._slot_bytes = sum(int(array.nbytes) for array in flatten(self._first.hidden)[0]) // len(roots)
+        maximum = None
+        if parts["max_bytes"] is not None:
+            most = max(int(parts["max_bytes"]) // (self._slot_bytes + BYTES_PER_NODE), 1)
+            parts["max_nodes"] = most if parts["max_nodes"] is None else min(most, parts["max_nodes"])
+            maximum = (parts["max_nodes"] + settings.in_flight) * len(roots)
+        self._pool = HiddenPool(capacity=max(SLOTS_PER_TREE * len(roots), 1), maximum=maximum)
+        super().__init__(_core.Forest("latent", parts), info, settings)
 
     def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
         """A tree for each root; the model was asked about all of them at once."""
@@ -55,8 +66,8 @@ class ModelWorld(World):
         most = self.settings.max_nodes
         wanted = sum(count if most is None else min(count, most) for count in simulations) + len(simulations)
         # Nobody means so many: the pool then grows as it must.
-        if wanted <= MOST_RESERVED:
-            self._pool.reserve(max(wanted, self._pool.capacity))
+        if wanted * max(self._slot_bytes, 1) <= MOST_RESERVED:
+            self._pool.reserve(min(max(wanted, self._pool.capacity), self._pool.maximum or wanted))
 
     @property
     def hidden_bytes(self) -> int:

@@ -123,7 +123,8 @@ def _legal(given: Any, name: str) -> tuple[tuple[int, ...] | None, int | None]:
     if not legal:
         raise InvalidArgumentError(f"legal_actions of {name} is empty: at least one action must be legal")
     if len(set(legal)) < len(legal):
-        raise InvalidArgumentError(f"legal_actions of {name} has {_repeated(legal)} twice")
+        hint = " (a mask has True and False, not 1 and 0)" if set(legal) <= {0, 1} else ""
+        raise InvalidArgumentError(f"legal_actions of {name} has {_repeated(legal)} twice{hint}")
     return legal, size
 
 

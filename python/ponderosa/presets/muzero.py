@@ -40,6 +40,10 @@ class MuZero(ModelSearch):
         normalize: str | None = "node",
         **shared: Unpack[Shared],
     ) -> None:
+        if model is None:
+            raise InvalidArgumentError(
+                "model is None: MuZero plans in a model (ponderosa.models tells how to write one)"
+            )
         super().__init__(num_simulations, model=model, discount=discount, num_players=num_players, **shared)
         self.pb_c_base = check.positive_number(pb_c_base, "pb_c_base")
         self.pb_c_init = check.number(pb_c_init, "pb_c_init", least=0.0)
