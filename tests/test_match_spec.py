@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import ponderosa
+from ponderosa.chess import Pesto
 from ponderosa.errors import InvalidArgumentError, MissingExtraError, PonderosaError
 from ponderosa.evaluators import Rollout, Uniform
 from ponderosa.games import TicTacToe
@@ -30,6 +31,7 @@ def test_searches() -> None:
     assert isinstance(zero, ponderosa.AlphaZero)
     assert isinstance(zero.evaluator, Rollout)
     assert (zero.num_simulations, zero.fpu, zero.solve) == (1000, ("parent", 0.2), False)
+    assert isinstance(search_of("uct:evaluator=pesto").evaluator, Pesto)
     gumbel = search_of("gumbel: evaluator = uniform, time_limit = 0.5")
     assert isinstance(gumbel.evaluator, Uniform)
     assert gumbel.time_limit == 0.5

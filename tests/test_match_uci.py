@@ -87,11 +87,11 @@ def test_a_program_that_fails_loses_and_is_named(tmp_path: Path, way: str, reaso
     assert len(out.read_text().splitlines()) == 2
 
 
-@pytest.mark.parametrize("concurrency", [1, 2])
-def test_a_failure_can_end_the_match_and_what_was_played_stays(tmp_path: Path, concurrency: int) -> None:
+@pytest.mark.slow
+def test_a_failure_can_end_the_match_and_what_was_played_stays(tmp_path: Path) -> None:
     """The program dies at its 90th move, in a later game; with "error" that ends the match, which can go on."""
     out = tmp_path / "match.jsonl"
-    settings: dict[str, Any] = {"num_games": 40, "out": out, "on_failure": "error", "concurrency": concurrency}
+    settings: dict[str, Any] = {"num_games": 40, "out": out, "on_failure": "error", "concurrency": 2}
     with pytest.raises(PlayerError, match=r"tester \(player 2\) failed in game \d+ after \d+ moves \(died\)"):
         match("uct:num_simulations=1", program("die", 90), **settings)
     kept = len(out.read_text().splitlines()) - 1

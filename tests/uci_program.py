@@ -7,7 +7,7 @@ import sys
 import time
 import zlib
 
-from ponderosa.games import Chess
+import chess
 
 WAYS = ("good", "hang", "die", "illegal", "nothing", "garbage", "mute")
 
@@ -17,7 +17,7 @@ def say(text: str) -> None:
 
 
 def main(way: str, number: int, score: int) -> None:
-    state, asked = Chess(), 0
+    board, asked = chess.Board(), 0
     log = os.environ.get("UCI_PROGRAM_LOG")
     for line in sys.stdin:
         words = line.split()
@@ -36,17 +36,17 @@ def main(way: str, number: int, score: int) -> None:
             say("readyok")
         elif words[0] == "position":
             moves = words[words.index("moves") + 1 :] if "moves" in words else []
-            state = Chess(" ".join(words[2:8])) if words[1] == "fen" else Chess()
+            board = chess.Board(" ".join(words[2:8])) if words[1] == "fen" else chess.Board()
             for move in moves:
-                state = state.play(state.parse_action(move))
+                board.push_uci(move)
         elif words[0] == "go":
             asked += 1
             if asked >= number and way != "good":
                 misbehave(way)
                 continue
-            legal = state.legal_actions()
+            legal = sorted(move.uci() for move in board.legal_moves)
             say(f"info depth 1 score cp {score}")
-            say(f"bestmove {state.action_to_string(legal[zlib.crc32(state.fen().encode()) % len(legal)])}")
+            say(f"bestmove {legal[zlib.crc32(board.fen().encode()) % len(legal)]}")
         elif words[0] == "quit":
             return
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ponderosa import presets
+from ponderosa.chess.pesto import Pesto
 from ponderosa.errors import InvalidArgumentError, PonderosaError
 from ponderosa.evaluators import Rollout, Uniform
 from ponderosa.match.players import Entrant, FunctionEntrant, SearchEntrant, SimpleEntrant
@@ -85,24 +86,32 @@ def _read_search(preset: Any, rest: str, label: str) -> Entrant:
     if "evaluator" in settings:
         settings["evaluator"] = read_evaluator(settings["evaluator"])
     elif inspect.signature(preset).parameters["evaluator"].default is inspect.Parameter.empty or preset.needs_count:
-        raise InvalidArgumentError("evaluator is missing: evaluator=rollout, uniform, onnx:FILE or keras:FILE")
+        raise InvalidArgumentError(
+            "evaluator is missing: evaluator=rollout, uniform, pesto (chess), onnx:FILE or keras:FILE"
+        )
     return NamedSearch(preset(**settings), reuse, temperature, label)
 
 
 def read_evaluator(text: Any) -> Any:
     """An evaluator by name: `uniform`, `rollout`, or a network from a file."""
     if not isinstance(text, str):
-        raise InvalidArgumentError(f"evaluator must be rollout, uniform, onnx:FILE or keras:FILE, not {text!r}")
+        raise InvalidArgumentError(
+            f"evaluator must be rollout, uniform, pesto (chess), onnx:FILE or keras:FILE, not {text!r}"
+        )
     kind, _, path = text.partition(":")
     if kind == "uniform" and not path:
         return Uniform()
     if kind == "rollout" and not path:
         return Rollout()
+    if kind == "pesto":
+        return Pesto.from_file(path) if path else Pesto()
     if kind in ("onnx", "keras") and path:
         from ponderosa import evaluators
 
         return (evaluators.Onnx if kind == "onnx" else evaluators.Keras)(path)
-    raise InvalidArgumentError(f"evaluator must be rollout, uniform, onnx:FILE or keras:FILE, not {text!r}")
+    raise InvalidArgumentError(
+        f"evaluator must be rollout, uniform, pesto (chess), onnx:FILE or keras:FILE, not {text!r}"
+    )
 
 
 def _read_program(rest: str) -> Entrant:
