@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import time
 from dataclasses import dataclass, field
@@ -471,6 +472,68 @@ def test_the_pool_stays_small_over_two_hundred_moves(kind: str) -> None:
     for tree in range(2):
         forest.reset(tree, **({"state": ConnectFour()} if states else {"observation": [0]}))
     assert len(slots_of(forest)) == 2
+
+
+@dataclass
+class Faltering:
+    """A table of which one call in so many fails."""
+
+    model: Any
+    every: int
+    calls: int = 0
+
+    def initial_inference(self, observations: Any) -> Any:
+        return self.model.initial_inference(observations)
+
+    def recurrent_inference(self, hidden_states: Any, actions: Any) -> Any:
+        self.calls += 1
+        if self.calls % self.every == 0:
+            raise RuntimeError("no answer")
+        return self.model.recurrent_inference(hidden_states, actions)
+
+
+STEPS = st.tuples(st.sampled_from(["simulate", "see", "imagine", "reset"]), st.integers(0, 2), st.integers(0, 999))
+
+
+@settings(max_examples=120)
+@given(
+    st.lists(STEPS, min_size=1, max_size=12),
+    st.sampled_from([1, 4]),
+    st.sampled_from([3, 1000]),
+    st.sampled_from([ponderosa.MuZero, ponderosa.Gumbel]),
+)
+def test_the_pool_holds_what_the_trees_hold(steps: Any, in_flight: int, every: int, preset: Any) -> None:
+    """Whatever was done and whatever failed: under the slot of each node lies its own hidden state."""
+    model = Faltering(TableModel(4), every)
+    forest = preset(model, in_flight=in_flight, seed=1).forest(observation=numbered(0, 1, 2))
+    roots = [0, 1, 2]
+    for what, tree, number in steps:
+        with contextlib.suppress(ponderosa.EvaluationError):
+            if what == "simulate":
+                forest.simulate([number % 13, 5, 2])
+            elif what == "reset":
+                forest.reset(tree, observation=[number])
+                roots[tree] = number
+            elif what == "see":
+                forest.advance(tree, number % 4, observation=[number])
+                roots[tree] = number
+            else:
+                forest.advance(tree, number % 4)
+                roots[tree] = (roots[tree] * 31 + number % 4 + 7) % 1_000_003
+        slots = slots_of(forest)
+        assert len(slots) == len(set(slots))
+        for result, root in zip(forest.results(), roots, strict=True):
+            nodes = [(result.root, root)]
+            for node, hidden in nodes:
+                assert forest._world._pool.gather(np.array([node.slot])).tolist() == [[hidden]]
+                tried = [child for child in node.children.values() if child.visit_count]
+                for child in tried:
+                    below = (hidden * 31 + (child.action or 0) + 7) % 1_000_003
+                    if node is result.root:  # what is kept below it may have been imagined before it was seen
+                        below = int(forest._world._pool.gather(np.array([child.slot]))[0, 0])
+                        assert child.raw_value == model.model.row(below)[2]
+                    nodes.append((child, below))
+            assert all(node.in_flight == 0 for node, _ in nodes)
 
 
 def test_a_held_result_stays_as_it_is() -> None:
