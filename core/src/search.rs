@@ -87,6 +87,8 @@ pub struct Walker<W: World> {
     pub noise: Option<Noise>,
     /// How the simulations allowed last are spent at the root (Gumbel), once the root has its priors.
     pub schedule: Option<Arc<Schedule>>,
+    /// The schedule before, which still answers while the new one has not run a simulation.
+    pub answered: Option<Arc<Schedule>>,
     /// Gumbel numbers by action, where they are given and not drawn.
     pub gumbel: Option<Vec<f64>>,
     pub(crate) descent: Descent<W::State>,
@@ -112,6 +114,7 @@ impl<W: World> TreeSearch<W> {
             ends: 0,
             noise: None,
             schedule: None,
+            answered: None,
             gumbel: None,
             moves: Moves::default(),
             journal: Journal::default(),
@@ -135,7 +138,9 @@ impl<W: World> TreeSearch<W> {
     #[must_use]
     pub fn plan(&self, parts: &Parts) -> Option<Plan> {
         let Score::Gumbel { completed, .. } = parts.score else { return None };
-        let schedule = self.walker.schedule.as_deref().cloned().unwrap_or_else(|| Schedule::without_numbers(&self.tree));
+        let walker = &self.walker;
+        let known = if walker.simulations > walker.begun { &walker.schedule } else { &walker.answered };
+        let schedule = known.as_deref().cloned().unwrap_or_else(|| Schedule::without_numbers(&self.tree));
         Some(Plan { completed, schedule })
     }
 
@@ -287,6 +292,11 @@ impl<W: World> Walker<W> {
                 self.schedule = Some(Arc::new(schedule));
             }
         }
+    }
+
+    /// A new root: no schedule knows its moves.
+    pub(crate) fn forget_schedules(&mut self) {
+        (self.schedule, self.answered, self.begun) = (None, None, self.simulations);
     }
 
     /// The place to follow at the root, if the search has a rule of its own there.

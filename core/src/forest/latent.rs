@@ -111,7 +111,7 @@ impl Forest<Latent> {
             let old = search.snapshot();
             search.replant(fresh);
             search.walker.target = search.walker.simulations;
-            search.walker.schedule = None;
+            search.walker.forget_schedules();
             let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
             self.slots.give_back(&released);
             return Ok((slot, released));

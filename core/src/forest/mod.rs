@@ -92,8 +92,14 @@ impl<W: World> Forest<W> {
     /// `Error::InvalidArgument` if there is no such tree.
     pub fn allow(&mut self, index: usize, simulations: u64) -> Result<(), Error> {
         let walker = &mut self.tree_mut(index)?.walker;
-        walker.begun = walker.simulations;
-        walker.schedule = None;
+        if simulations > 0 {
+            // Until the new schedule has run a simulation, the answer is that of the old one.
+            if walker.simulations > walker.begun {
+                walker.answered = walker.schedule.take();
+            }
+            walker.schedule = None;
+            walker.begun = walker.simulations;
+        }
         walker.target = walker.simulations.saturating_add(simulations);
         Ok(())
     }
@@ -344,7 +350,7 @@ impl<W: World> Forest<W> {
             old.indices().filter_map(|node| old.slot(node)).collect()
         };
         search.walker.target = search.walker.simulations;
-        search.walker.schedule = None;
+        search.walker.forget_schedules();
         slots.give_back(&released);
         Ok(released)
     }
