@@ -383,6 +383,7 @@ impl Forest {
                 key: tree.walker.key,
                 simulations: tree.walker.simulations,
                 plan: tree.plan(&forest.parts),
+                has_categories: forest.parts.knowledge.as_ref().is_some_and(|knowledge| knowledge.priority.is_some()),
             })
         })
     }

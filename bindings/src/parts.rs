@@ -6,10 +6,12 @@ use ponderosa_core::error::Error;
 use ponderosa_core::eval::Leaf;
 use ponderosa_core::game::Game;
 use ponderosa_core::games::{chess, connect_four, othello, tic_tac_toe};
+use ponderosa_core::knowledge::{Knowledge, Priority};
 use ponderosa_core::parts::Parts;
 use ponderosa_core::score::{Completed, Fpu, Growing, Normalize, ParentVisits, Score};
 use pyo3::prelude::*;
 
+use crate::chess_tools::PestoWeights;
 use crate::errors::OrPython;
 use crate::states::playout_policy;
 
@@ -64,6 +66,35 @@ fn unknown<T>(name: &str, given: &str, right: &str) -> PyResult<T> {
     Err(Error::InvalidArgument(format!("{name} {given:?} is unknown: {right}"))).or_python()
 }
 
+/// What is known of chess, a dict with a value for every setting.
+struct Known(Arc<Knowledge>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Known {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let number = |name: &str| object.get_item(name)?.extract::<u32>();
+        let priority = match object.get_item("priority")?.extract::<Option<String>>()?.as_deref() {
+            Some("strict") => Some(Priority::Strict),
+            Some("tactical") => Some(Priority::Tactical),
+            Some("prior") => Some(Priority::Prior),
+            None => None,
+            Some(other) => return unknown("priority", other, "\"strict\", \"tactical\", \"prior\" or None"),
+        };
+        Ok(Self(Arc::new(Knowledge {
+            pesto: Arc::clone(&object.get_item("pesto")?.cast::<PestoWeights>()?.get().0),
+            quiescence: object.get_item("quiescence")?.extract()?,
+            mate_depth: number("mate_depth")?,
+            mate_budget: object.get_item("mate_budget")?.extract()?,
+            root_budget: object.get_item("root_budget")?.extract()?,
+            see_threshold: object.get_item("see_threshold")?.extract()?,
+            priority,
+            weights: object.get_item("weights")?.extract()?,
+            killer_visits: number("killer_visits")?,
+        })))
+    }
+}
+
 /// Every part by its name.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -72,6 +103,7 @@ pub struct PartsArguments {
     leaf: String,
     playout_policy: String,
     max_depth: Option<u32>,
+    knowledge: Option<Known>,
     solve: bool,
     in_flight: u32,
     forced_depth: u8,
@@ -94,12 +126,14 @@ impl PartsArguments {
         let leaf = match self.leaf.as_str() {
             "playout" => Leaf::Playout { policy, max_depth: self.max_depth },
             "zero" => Leaf::Zero,
+            "classical" if game == "chess" && self.knowledge.is_some() => Leaf::Classical,
             "outside" => Leaf::Outside { policy, max_depth: self.max_depth.unwrap_or(0) },
-            other => return unknown("leaf", other, "\"playout\", \"zero\" or \"outside\""),
+            other => return unknown("leaf", other, "\"playout\", \"zero\", \"outside\", or \"classical\" on chess"),
         };
         Ok(Parts {
             score: self.score.0.clone(),
             leaf,
+            knowledge: self.knowledge.as_ref().map(|known| Arc::clone(&known.0)),
             solve: self.solve,
             in_flight: self.in_flight,
             forced_depth: self.forced_depth,

@@ -19,6 +19,9 @@ pub struct TreeView {
     #[pyo3(get)]
     pub simulations: u64,
     pub plan: Option<Plan>,
+    /// Whether moves have categories.
+    #[pyo3(get)]
+    pub has_categories: bool,
 }
 
 type NodeRow = (f64, u8, bool, Option<i8>, u16, u16, u16, u8, Option<u32>, Vec<f64>);
@@ -30,6 +33,7 @@ type EdgeColumns<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<i8>>,
     Bound<'py, PyArray1<u16>>,
+    Bound<'py, PyArray1<u8>>,
 );
 
 impl TreeView {
@@ -74,12 +78,14 @@ impl TreeView {
         ))
     }
 
-    /// Columns of a node's edges: actions, visits, sums, priors, child nodes (-1: none), proven for the chooser (2: no), in flight.
+    /// Columns of a node's edges: actions, visits, sums, priors, child nodes (-1: none), proven for the chooser (2: no), in flight,
+    /// categories.
     fn edges<'py>(&self, py: Python<'py>, node: u32) -> PyResult<EdgeColumns<'py>> {
         self.check(node)?;
         let edges = self.tree.edges(self.tree.node(node));
         let children: Vec<i64> = edges.links.iter().map(|link| link.child().map_or(-1, i64::from)).collect();
         let proven: Vec<i8> = edges.links.iter().map(|link| link.proven().unwrap_or(UNPROVEN)).collect();
+        let categories: Vec<u8> = edges.links.iter().map(|link| link.category()).collect();
         let in_flight = if edges.in_flight.is_empty() { vec![0; edges.actions.len()] } else { edges.in_flight.to_vec() };
         Ok((
             edges.actions.to_vec().into_pyarray(py),
@@ -89,6 +95,7 @@ impl TreeView {
             children.into_pyarray(py),
             proven.into_pyarray(py),
             in_flight.into_pyarray(py),
+            categories.into_pyarray(py),
         ))
     }
 

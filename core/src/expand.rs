@@ -39,6 +39,15 @@ pub fn second_visit<W: World>(tree: &mut Tree, state: &W::State, edge: Edge, par
     node
 }
 
+/// Hangs a position under `edge` whose player to move mates in `distance` plies. It gets no moves: nothing below is searched.
+pub fn mate(tree: &mut Tree, edge: Edge, to_play: u8, distance: u16) -> NodeIndex {
+    let index = tree.add_node(to_play, 0);
+    tree.set_child(edge, index);
+    let node = tree.node_mut(index);
+    (node.proven, node.distance) = (1, distance);
+    index
+}
+
 fn legal_edges<W: World>(tree: &mut Tree, state: &W::State, node: NodeIndex, legal: &mut Vec<u16>) {
     W::legal_actions(state, legal);
     if tree.node(node).forced_depth_left > 0 {

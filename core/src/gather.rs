@@ -4,6 +4,7 @@
 use crate::backup;
 use crate::error::Error;
 use crate::expand;
+use crate::look;
 use crate::parts::{Parts, MAX_ENDS_PER_GATHER};
 use crate::random::fold;
 use crate::search::{Pending, Stop, Walker, ROOT_EVALUATION};
@@ -31,7 +32,7 @@ impl<W: World> Walker<W> {
     pub fn gather(&mut self, tree: &mut Tree, parts: &Parts) {
         self.settle_root(tree, parts);
         self.journal.begin(tree, self.simulations);
-        if parts.evaluates_root() && tree.root_visits == 0 {
+        if parts.evaluates_root() && tree.root_visits == 0 && !backup::root_is_proven(tree) {
             if self.pending.is_empty() {
                 self.wait_for_root(tree);
             }
@@ -96,13 +97,21 @@ impl<W: World> Walker<W> {
             node,
             slot: u32::MAX,
             value: None,
+            mate: None,
+            categories: Vec::new(),
             trace: Vec::new(),
         });
         std::mem::swap(&mut leaf.path, &mut self.descent.path);
         std::mem::swap(&mut leaf.state, &mut self.descent.state);
         std::mem::swap(&mut leaf.trace, &mut self.descent.trace);
-        (leaf.simulation, leaf.key, leaf.node, leaf.slot, leaf.value) = (simulation, key, node, u32::MAX, None);
+        (leaf.simulation, leaf.key, leaf.node, leaf.slot) = (simulation, key, node, u32::MAX);
+        (leaf.value, leaf.mate) = (None, None);
         self.pending.push(leaf);
+    }
+
+    /// The nodes whose moves wait for priors, with the values of their positions.
+    pub fn waiting_nodes(&self) -> impl Iterator<Item = NodeIndex> + '_ {
+        self.pending.iter().filter(|leaf| leaf.value.is_none()).filter_map(|leaf| leaf.node)
     }
 
     /// Takes the outside's word on the leaf gathered last. An end is backed up at once and leaves the batch.
@@ -160,7 +169,12 @@ impl<W: World> Walker<W> {
                 let steps = std::mem::take(&mut leaf.trace);
                 self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: row.to_vec() });
             }
-            if let Some(node) = leaf.node {
+            if let (Some(node), Some(distance)) = (leaf.node, leaf.mate) {
+                let header = tree.node_mut(node);
+                // Nothing below is ever looked at.
+                header.num_edges = 0;
+                (header.proven, header.distance) = (1, distance);
+            } else if let Some(node) = leaf.node {
                 let header = tree.node_mut(node);
                 header.raw = row[header.to_play as usize];
                 if parts.score.uses_priors() {
@@ -173,11 +187,20 @@ impl<W: World> Walker<W> {
                         priors = rest;
                     }
                 }
+                if let Some(knowledge) = &parts.knowledge {
+                    look::arrange(tree, knowledge, node, &leaf.categories);
+                }
             }
             if parts.is_plain() {
                 backup::zero_sum(tree, &leaf.path, row[0]);
             } else {
                 backup::per_player(tree, &leaf.path, &mut row.to_vec());
+            }
+            if leaf.mate.is_some() && parts.solves() {
+                backup::hand_up(tree, &leaf.path, |_, _| {});
+            }
+            if let Some(knowledge) = parts.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
+                self.learned.learn(tree, knowledge, parts.num_actions, &leaf.path, row[0]);
             }
             self.simulations += u64::from(!is_root);
             self.spare.push(leaf);
@@ -223,18 +246,7 @@ impl<W: World> Walker<W> {
     pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, parts: &Parts, threads: usize, pause: u64, stop: Stop<'_>) {
         while self.simulations < pause && self.wants_more(tree, parts) && !stop() {
             self.gather(tree, parts);
-            let leaf = parts.leaf;
-            let evaluate = |pending: &mut Pending<W::State>| pending.value = leaf.value::<W>(&mut pending.state, pending.key);
-            let share = self.pending.len().div_ceil(threads.max(1)).max(1);
-            if self.pending.len() <= 1 || threads <= 1 {
-                self.pending.iter_mut().for_each(evaluate);
-            } else {
-                std::thread::scope(|scope| {
-                    for chunk in self.pending.chunks_mut(share) {
-                        scope.spawn(move || chunk.iter_mut().for_each(evaluate));
-                    }
-                });
-            }
+            look::at_leaves::<W>(parts, &self.learned, &mut self.pending, threads);
             self.apply(tree, parts, &[], &[]);
         }
     }

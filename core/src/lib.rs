@@ -6,6 +6,7 @@ pub mod random;
 
 pub mod game;
 pub mod games;
+pub mod knowledge;
 pub mod world;
 
 pub mod tree;
@@ -22,7 +23,9 @@ pub mod policy;
 
 pub mod backup;
 pub mod expand;
+pub mod experience;
 pub mod journal;
+pub mod look;
 pub mod select;
 
 pub mod root;

@@ -1,7 +1,10 @@
 //! The parts a search is made of: a preset is one value of `Parts`.
 
+use std::sync::Arc;
+
 use crate::error::Error;
 use crate::eval::Leaf;
+use crate::knowledge::Knowledge;
 use crate::score::{Fpu, Score};
 use crate::tree::Shape;
 
@@ -12,6 +15,8 @@ pub struct Parts {
     pub score: Score,
     /// Who values a leaf.
     pub leaf: Leaf,
+    /// What is known of the game beside its rules (chess).
+    pub knowledge: Option<Arc<Knowledge>>,
     /// Keep proven results (two-player zero-sum games).
     pub solve: bool,
     /// Leaves under way in one tree at a time.
@@ -90,6 +95,9 @@ impl Parts {
                     return refuse("early_stop does not go with sequential halving, which spends every simulation by a plan".into());
                 }
             }
+        }
+        if let Some(knowledge) = &self.knowledge {
+            knowledge.check()?;
         }
         if !(0.0..=1.0).contains(&self.discount) {
             return refuse(format!("discount must be from 0 to 1, not {}", self.discount));

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use crate::backup::{self, Step};
 use crate::eval::Leaf;
 use crate::expand;
+use crate::experience::Learned;
 use crate::halving::Schedule;
 use crate::journal::Journal;
 use crate::latent::Moves;
+use crate::look;
 use crate::noise::Noise;
 use crate::parts::Parts;
 use crate::random::fold;
@@ -56,6 +58,10 @@ pub struct Pending<S> {
     pub slot: u32,
     /// Its value for player 0, where a playout reached an end before the evaluator was asked.
     pub value: Option<f64>,
+    /// Plies to a mate by the player to move, where one was found: its value is then known.
+    pub mate: Option<u16>,
+    /// The categories of its legal moves, in searches that ask for them.
+    pub categories: Vec<u8>,
     /// What was seen on the way, if recorded.
     pub trace: Vec<TraceStep>,
 }
@@ -91,6 +97,10 @@ pub struct Walker<W: World> {
     pub answered: Option<Arc<Schedule>>,
     /// Gumbel numbers by action, where they are given and not drawn.
     pub gumbel: Option<Vec<f64>>,
+    /// What was learned of quiet moves.
+    pub learned: Learned,
+    /// The root was searched for mates.
+    pub(crate) root_searched: bool,
     pub(crate) descent: Descent<W::State>,
     pub(crate) moves: Moves,
     pub(crate) journal: Journal,
@@ -116,6 +126,8 @@ impl<W: World> TreeSearch<W> {
             schedule: None,
             answered: None,
             gumbel: None,
+            learned: Learned::default(),
+            root_searched: false,
             moves: Moves::default(),
             journal: Journal::default(),
         };
@@ -256,12 +268,17 @@ impl<W: World> Walker<W> {
         };
         if let Some(node) = exact {
             self.back_up_exact(tree, parts, node);
+        } else if let Some(distance) = self.look(parts) {
+            self.back_up_mate(tree, parts, distance);
         } else {
             let node = self.expand_leaf(tree, parts);
-            let value = parts.leaf.value::<W>(&mut self.descent.state, key).unwrap_or(0.0);
+            let value = parts.leaf.value::<W>(&mut self.descent.state, key, parts.knowledge.as_deref()).unwrap_or(0.0);
             if let Some(node) = node {
                 expand::even_priors(tree, node);
                 set_raw(tree, node, value);
+                if let Some(knowledge) = &parts.knowledge {
+                    look::arrange(tree, knowledge, node, &self.descent.categories);
+                }
             }
             backup::zero_sum(tree, &self.descent.path, value);
             if parts.trace {
@@ -269,16 +286,52 @@ impl<W: World> Walker<W> {
                 self.trace.push(TraceRow { simulation: self.simulations, steps, values: vec![value, -value] });
             }
             self.simulations += 1;
+            if let Some(knowledge) = parts.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
+                self.learned.learn(tree, knowledge, parts.num_actions, &self.descent.path, value);
+            }
+        }
+    }
+
+    /// Looks at the new position at the end of the path: the plies to a mate, if there is one.
+    #[inline]
+    fn look(&mut self, parts: &Parts) -> Option<u16> {
+        parts.knowledge.as_ref()?;
+        let descent = &mut self.descent;
+        look::at_position::<W>(parts, &self.learned, &descent.state, descent.path.len(), &mut descent.categories)
+    }
+
+    /// Finishes the simulation whose path has just reached a position where the player to move mates in `distance` plies.
+    fn back_up_mate(&mut self, tree: &mut Tree, parts: &Parts, distance: u16) {
+        let Some(last) = self.descent.path.last() else { return };
+        let to_play = W::to_play(&self.descent.state);
+        let node = expand::mate(tree, last.edge, to_play, distance);
+        self.back_up_exact(tree, parts, node);
+        if let Some(knowledge) = parts.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
+            let value = if to_play == 0 { 1.0 } else { -1.0 };
+            self.learned.learn(tree, knowledge, parts.num_actions, &self.descent.path, value);
         }
     }
 
     /// Evaluates the root inside the engine, where the search wants it evaluated and it is not; then mixes in the noise asked for.
     pub(crate) fn settle_root(&mut self, tree: &mut Tree, parts: &Parts) {
+        if parts.knowledge.is_some() && !self.root_searched {
+            self.root_searched = true;
+            look::at_root::<W>(tree, parts, &self.root);
+        }
+        if backup::root_is_proven(tree) {
+            return;
+        }
         if parts.evaluates_root() && tree.root_visits == 0 && !matches!(parts.leaf, Leaf::Outside { .. }) {
             self.descent.state.clone_from(&self.root);
-            let value = parts.leaf.value::<W>(&mut self.descent.state, fold(self.key, ROOT_EVALUATION)).unwrap_or(0.0);
+            self.descent.path.clear();
+            let _ = self.look(parts);
+            let key = fold(self.key, ROOT_EVALUATION);
+            let value = parts.leaf.value::<W>(&mut self.descent.state, key, parts.knowledge.as_deref()).unwrap_or(0.0);
             expand::even_priors(tree, ROOT);
             set_raw(tree, ROOT, value);
+            if let Some(knowledge) = &parts.knowledge {
+                look::arrange(tree, knowledge, ROOT, &self.descent.categories);
+            }
             tree.root_visits = 1;
         }
         if tree.root_visits > 0 {
@@ -339,7 +392,7 @@ impl<W: World> Walker<W> {
         } else {
             backup::per_player(tree, &self.descent.path, &mut exact_values(tree, parts, node));
         }
-        if header.proven != UNPROVEN {
+        if header.proven != UNPROVEN && parts.solves() {
             let journal = &mut self.journal;
             backup::hand_up(tree, &self.descent.path, |tree, step| {
                 journal.edge(tree, step.edge);

@@ -34,12 +34,14 @@ pub struct Descent<S> {
     pub trace: Vec<TraceStep>,
     /// The scores of the last choice.
     pub scores: Vec<f64>,
+    /// The categories of the legal moves at the end of the path, in searches that ask for them.
+    pub categories: Vec<u8>,
 }
 
 impl<S> Descent<S> {
     /// Empty buffers, with a state to be overwritten.
     pub fn new(state: S) -> Self {
-        Self { path: Vec::new(), state, legal: Vec::new(), trace: Vec::new(), scores: Vec::new() }
+        Self { path: Vec::new(), state, legal: Vec::new(), trace: Vec::new(), scores: Vec::new(), categories: Vec::new() }
     }
 }
 
@@ -74,14 +76,16 @@ pub fn descend<W: World>(
     loop {
         let node = *tree.node(index);
         let context = Context { visits, virtual_loss: !parts.has_rewards, all_scores: parts.trace };
+        let eager = node.opened < u16::from(node.eager);
         let place = match first.take() {
             Some(place) => place,
+            None if eager => node.opened as usize,
             None => parts.score.choose(tree, index, &node, context, &mut descent.scores, &mut random),
         };
         let fresh = place >= node.opened as usize;
         let mut edge = node.edge(place);
         if parts.trace {
-            let unscored = fresh && parts.score.opens_unscored();
+            let unscored = fresh && (eager || parts.score.opens_unscored());
             // Proven losses that were passed over have no score.
             let scored = || tree.edges(&node).actions.iter().copied().zip(descent.scores.iter().copied()).filter(|(_, s)| s.is_finite());
             descent.trace.push(TraceStep { action: tree.action(edge), scores: (!unscored).then(|| scored().collect()) });

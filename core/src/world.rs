@@ -2,6 +2,7 @@
 //! (a game in Python, a learned model), whose states live outside in slots and are stepped once per batch.
 
 use crate::game::{Action, Game};
+use crate::knowledge::Classical;
 use crate::random::Random;
 
 /// A kind of position the engine can walk through.
@@ -33,6 +34,11 @@ pub trait World: Send + Sync + 'static {
     fn legal_actions(_state: &Self::State, actions: &mut Vec<Action>) {
         actions.clear();
     }
+    /// What is known of the game beside its rules.
+    #[inline]
+    fn classical(_state: &Self::State) -> Option<&dyn Classical> {
+        None
+    }
     /// Random play to the end, or None if `max_depth` moves did not reach it.
     #[inline]
     fn playout(_state: &mut Self::State, _random: &mut Random, _max_depth: u32) -> Option<i8> {
@@ -63,6 +69,10 @@ impl<G: Game> World for Compiled<G> {
     #[inline]
     fn legal_actions(state: &G, actions: &mut Vec<Action>) {
         state.legal_actions(actions);
+    }
+    #[inline]
+    fn classical(state: &G) -> Option<&dyn Classical> {
+        Some(state)
     }
     #[inline]
     fn playout(state: &mut G, random: &mut Random, max_depth: u32) -> Option<i8> {

@@ -17,6 +17,7 @@ use proptest::prelude::*;
 
 fn parts<G: Game>() -> Parts {
     Parts {
+        knowledge: None,
         score: Score::Ucb1 { c_param: 1.0 },
         leaf: Leaf::Playout { policy: PlayoutPolicy::Random, max_depth: None },
         solve: false,

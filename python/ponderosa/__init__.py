@@ -28,7 +28,7 @@ from ponderosa.forest import Forest, Tree
 from ponderosa.game import Game
 from ponderosa.node import Node
 from ponderosa.playout import playout
-from ponderosa.presets import UCT, AlphaZero, Gumbel, MuZero
+from ponderosa.presets import UCT, AlphaZero, Gumbel, Hybrid, MuZero
 from ponderosa.result import SearchResult
 from ponderosa.schedule import Temperature
 
@@ -49,6 +49,7 @@ __all__ = [
     "GameContractError",
     "GameOverError",
     "Gumbel",
+    "Hybrid",
     "InvalidActionError",
     "InvalidArgumentError",
     "InvalidPositionError",

@@ -248,6 +248,7 @@ _Edges = tuple[
     NDArray[np.int64],
     NDArray[np.int8],
     NDArray[np.uint16],
+    NDArray[np.uint8],
 ]
 
 @final
@@ -266,6 +267,8 @@ class TreeView:
     def clean_priors(self) -> list[tuple[int, float]]: ...
     @property
     def bytes(self) -> int: ...
+    @property
+    def has_categories(self) -> bool: ...
     @property
     def num_edges(self) -> int: ...
     @property

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ponderosa import _core
 from ponderosa.game import GameInfo, play_on, tried_text
+
+if TYPE_CHECKING:
+    from ponderosa.chess.categories import MoveCategory
 
 
 class ReadOnly:
@@ -139,6 +142,29 @@ class Node(ReadOnly):
         return self._header is not None and bool(self._header[2])
 
     @property
+    def terminal_or_mate_value(self) -> float | None:
+        """The exact value for the player to move here, by the end of the game, a mate or a proof; None if not known."""
+        if self.is_terminal:
+            return self.raw_value
+        return None if self.proven is None else float(self.proven)
+
+    @property
+    def nn_value(self) -> float | None:
+        """What the evaluator said of this position, for the player to move here; None if it was not asked."""
+        header = self._header
+        asked = header is not None and header[5] > 0 and self.visit_count > 0 and not self.is_terminal
+        return self.raw_value if asked else None
+
+    @property
+    def category(self) -> MoveCategory | None:
+        """The kind of the move that leads here (Hybrid); None at the root, and in searches without categories."""
+        if self.parent is None or not self._view.has_categories:
+            return None
+        from ponderosa.chess.categories import MoveCategory
+
+        return MoveCategory(self._edge["category"])
+
+    @property
     def forced_depth_left(self) -> int:
         """For how many more plies forced moves are looked for (seed 3)."""
         if self._header is not None:
@@ -188,7 +214,7 @@ class Node(ReadOnly):
         """The moves by action: those that have been tried, in that order, and then those that only have a prior."""
         if self._header is None:
             return MappingProxyType({})
-        actions, visits, sums, priors, indices, _, in_flight = self._view.edges(self._index)
+        actions, visits, sums, priors, indices, _, in_flight, categories = self._view.edges(self._index)
         has_priors = bool(priors.any())
         shown = len(actions) if has_priors else int(self._header[6])
         share = 1.0 / max(len(actions), 1)
@@ -205,6 +231,7 @@ class Node(ReadOnly):
                     "sum": float(sums[place]),
                     "prior": float(priors[place]) if has_priors else share,
                     "in_flight": int(in_flight[place]),
+                    "category": int(categories[place]),
                 },
             )
             for place in range(shown)

@@ -109,7 +109,7 @@ class SearchResult(ReadOnly):
     @cached_property
     def q(self) -> NDArray[np.float64]:
         """Value of each action, exact where proven; NaN where it was never tried."""
-        _, visits, sums, _, _, proven, _ = self._view.edges(0)
+        _, visits, sums, _, _, proven, *_ = self._view.edges(0)
         with np.errstate(divide="ignore", invalid="ignore"):
             means = np.where(proven == 2, sums / visits, proven.astype(np.float64))
         q = np.full(self._info.num_actions, np.nan)

@@ -9,6 +9,7 @@ from typing import Any
 from ponderosa import _core
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.game import GameInfo
+from ponderosa.knowledge import Knowledge
 from ponderosa.rules import Rule
 
 
@@ -29,7 +30,7 @@ class Settings:
     noise_epsilon: float = 0.0
     """Weight of the noise; 0 where the search has none."""
     leaf: str
-    """Who values a leaf: "playout" and "zero" inside the engine, "outside" an evaluator."""
+    """Who values a leaf: "playout", "zero" and "classical" inside the engine, "outside" an evaluator."""
     evaluator: Any = None
     """The evaluator, where it is outside."""
     playout_policy: str = "random"
@@ -42,6 +43,8 @@ class Settings:
     """Plies of the minimax guard at the answer; 0 is off."""
     forced_depth: int = 0
     """Plies below the root in which forced moves are looked for."""
+    knowledge: Knowledge | None = None
+    """What is known of chess beside its rules."""
     solve: bool = True
     """Keep proven results."""
     in_flight: int = 1
@@ -94,6 +97,7 @@ class Settings:
             "leaf": self.leaf if info.compiled else "outside",
             "playout_policy": self.playout_policy,
             "max_depth": outside_depth if self.leaf == "outside" else self.max_depth,
+            "knowledge": None if self.knowledge is None else self.knowledge.engine(),
             "solve": self.solve,
             "in_flight": self.in_flight,
             "forced_depth": self.forced_depth,

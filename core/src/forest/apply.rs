@@ -25,8 +25,7 @@ impl<W: World> Forest<W> {
         let mut shares = Vec::with_capacity(self.trees.len());
         for tree in &self.trees {
             let waiting = tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()).count();
-            let nodes = tree.walker.pending.iter().filter_map(|leaf| leaf.node);
-            let edges: usize = nodes.map(|node| usize::from(tree.tree().node(node).num_edges)).sum();
+            let edges: usize = tree.walker.waiting_nodes().map(|node| usize::from(tree.tree().node(node).num_edges)).sum();
             let (own_rows, other_rows) = rows.split_at(waiting * players);
             let (own_moves, other_moves) = moves.split_at(if moves.is_empty() { 0 } else { edges });
             (rows, moves) = (other_rows, other_moves);
@@ -55,11 +54,8 @@ impl<W: World> Forest<W> {
 
     /// The priors of the legal moves of all waiting rows, one after another; none where they are even.
     fn priors(&self, policy: Policy<'_>) -> Result<Vec<f32>, Error> {
-        let nodes = || {
-            self.trees.iter().flat_map(|tree| {
-                tree.walker.pending.iter().filter_map(move |leaf| leaf.node.map(|node| tree.tree().edges(tree.tree().node(node))))
-            })
-        };
+        let nodes =
+            || self.trees.iter().flat_map(|tree| tree.walker.waiting_nodes().map(move |node| tree.tree().edges(tree.tree().node(node))));
         let total: usize = nodes().map(|edges| edges.actions.len()).sum();
         let mut out = vec![0.0; total];
         let mut at = 0;

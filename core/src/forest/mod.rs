@@ -8,6 +8,7 @@ mod external;
 pub mod latent;
 
 use crate::error::Error;
+use crate::look;
 use crate::noise::{self, Noise};
 use crate::parts::Parts;
 use crate::search::{Stop, TreeSearch};
@@ -188,14 +189,13 @@ impl<W: World> Forest<W> {
         if !self.stepping.is_empty() {
             return Err(Error::Usage(format!("{} rows wait for step: answer them, or roll back, before gather", self.stepping.len())));
         }
+        let threads_per_tree = if self.trees.len() == 1 { self.threads } else { 1 };
         self.each_in_parallel(|tree, parts| {
             if !tree.walker.full_batch && (tree.wants_more(parts) || !tree.walker.pending.is_empty()) {
                 let (grown, walker) = tree.parts_mut();
                 walker.gather(grown, parts);
                 if !W::EXTERNAL {
-                    for leaf in &mut walker.pending {
-                        leaf.value = parts.leaf.value::<W>(&mut leaf.state, leaf.key);
-                    }
+                    look::at_leaves::<W>(parts, &walker.learned, &mut walker.pending, threads_per_tree);
                 }
             }
         });
@@ -261,7 +261,7 @@ impl<W: World> Forest<W> {
     pub fn waiting_legal(&self) -> (Vec<i64>, Vec<u16>) {
         let (mut offsets, mut actions) = (vec![0], Vec::new());
         for tree in &self.trees {
-            for node in tree.walker.pending.iter().filter_map(|leaf| leaf.node) {
+            for node in tree.walker.waiting_nodes() {
                 actions.extend_from_slice(tree.tree().edges(tree.tree().node(node)).actions);
                 offsets.push(actions.len() as i64);
             }
@@ -350,6 +350,8 @@ impl<W: World> Forest<W> {
             old.indices().filter_map(|node| old.slot(node)).collect()
         };
         search.walker.target = search.walker.simulations;
+        search.walker.learned.advance();
+        search.walker.root_searched = false;
         search.walker.forget_schedules();
         slots.give_back(&released);
         Ok(released)

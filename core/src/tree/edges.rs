@@ -53,6 +53,17 @@ pub struct Statistics<'a> {
     pub priors: &'a [f32],
 }
 
+/// A move that was never tried, as it is written into the place it is to have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arranged {
+    /// The move.
+    pub action: u16,
+    /// P.
+    pub prior: f32,
+    /// Its category (`Link::category`).
+    pub category: u8,
+}
+
 /// How far the arena had grown.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
@@ -262,6 +273,19 @@ impl EdgeArena {
         let (count, first, second) = (a.count as usize, a.place as usize, b.place as usize);
         cast_slice_mut::<u64, u16>(block)[4 * at + 10 * count..4 * at + 11 * count].swap(first, second);
         cast_slice_mut::<u64, f32>(block)[2 * at + 3 * count..2 * at + 4 * count].swap(first, second);
+        // They have no children, but perhaps categories.
+        cast_slice_mut::<u64, Link>(block)[2 * at + 4 * count..2 * at + 5 * count].swap(first, second);
+    }
+
+    /// Writes the moves of a node anew, all untried.
+    pub(super) fn arrange(&mut self, node: &Node, moves: &[Arranged]) {
+        let count = node.num_edges as usize;
+        let (block, at) = self.block_mut(node.first_edge);
+        for (place, one) in moves.iter().enumerate().take(count) {
+            cast_slice_mut::<u64, f32>(block)[2 * at + 3 * count + place] = one.prior;
+            cast_slice_mut::<u64, Link>(block)[2 * at + 4 * count + place] = Link::NONE.with_category(one.category);
+            cast_slice_mut::<u64, u16>(block)[4 * at + 10 * count + place] = one.action;
+        }
     }
 }
 

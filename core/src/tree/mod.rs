@@ -18,7 +18,7 @@ mod transplant;
 
 use columns::Columns;
 use edges::EdgeArena;
-pub use edges::{Edge, Edges, Statistics};
+pub use edges::{Arranged, Edge, Edges, Statistics};
 
 use node::EMPTY_NODE;
 pub use node::{Link, Node, UNPROVEN};
@@ -244,6 +244,20 @@ impl Tree {
         self.edges.priors_mut(&header)
     }
 
+    /// Puts the moves of a node of which none was tried into this order; the first `eager` are opened before any is scored.
+    pub fn arrange(&mut self, node: NodeIndex, moves: &[Arranged], eager: u8) {
+        let header = *self.node(node);
+        debug_assert_eq!((header.num_edges as usize, header.opened), (moves.len(), 0));
+        self.edges.arrange(&header, moves);
+        self.node_mut(node).eager = eager;
+    }
+
+    /// Notes the category of an edge's move.
+    pub fn set_category(&mut self, edge: Edge, category: u8) {
+        let link = self.edges.link_mut(edge);
+        *link = link.with_category(category);
+    }
+
     /// Leaves in flight through an edge.
     #[inline]
     #[must_use]
@@ -257,7 +271,7 @@ impl Tree {
         self.edges.fly(edge, change);
     }
 
-    /// Swaps two untried edges of one node (their moves and priors; they have nothing else).
+    /// Swaps two untried edges of one node (their moves, priors and categories; they have nothing else).
     #[inline]
     pub fn swap_untried(&mut self, a: Edge, b: Edge) {
         if a != b {

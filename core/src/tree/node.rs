@@ -7,14 +7,15 @@ use super::NodeIndex;
 /// "No result is proven" in `Node::proven`.
 pub const UNPROVEN: i8 = 2;
 
-/// The child of an edge, and what is proven of it for the player who chooses the edge: 30 + 2 bits.
+/// The child of an edge, the category of its move, and what is proven of it for the player who chooses the edge: 26 + 4 + 2 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Link(u32);
 
 impl Link {
     /// The bits of the child's index; all set means there is none.
-    pub(super) const INDEX: u32 = (1 << 30) - 1;
+    pub(super) const INDEX: u32 = (1 << Self::INDEX_BITS) - 1;
+    const INDEX_BITS: u32 = 26;
     /// An edge without a child node, nothing proven.
     pub const NONE: Self = Self(Self::INDEX);
 
@@ -48,6 +49,19 @@ impl Link {
         self.0 >> 30 == 3
     }
 
+    /// The category of the move, in searches that have them; 0 elsewhere.
+    #[inline]
+    #[must_use]
+    pub fn category(self) -> u8 {
+        (self.0 >> Self::INDEX_BITS & 15) as u8
+    }
+
+    #[inline]
+    #[must_use]
+    pub(super) fn with_category(self, category: u8) -> Self {
+        Self((self.0 & !(15 << Self::INDEX_BITS)) | (u32::from(category & 15) << Self::INDEX_BITS))
+    }
+
     #[inline]
     #[must_use]
     pub(super) fn with_child(self, child: NodeIndex) -> Self {
@@ -57,7 +71,7 @@ impl Link {
     #[inline]
     #[must_use]
     pub(super) fn with_proven(self, value: i8) -> Self {
-        Self((self.0 & Self::INDEX) | (((2 - value) as u32) << 30))
+        Self((self.0 & !(3 << 30)) | (((2 - value) as u32) << 30))
     }
 }
 
@@ -84,6 +98,8 @@ pub struct Node {
     pub tagged: bool,
     /// For how many more plies forced moves are looked for (seed 3).
     pub forced_depth_left: u8,
+    /// So many edges are opened in their order before any score is asked (seed 4: moves by category).
+    pub eager: u8,
 }
 
 impl Node {
@@ -118,4 +134,5 @@ pub(super) const EMPTY_NODE: Node = Node {
     proven: UNPROVEN,
     tagged: false,
     forced_depth_left: 0,
+    eager: 0,
 };

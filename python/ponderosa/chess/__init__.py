@@ -8,7 +8,7 @@
     game.make_move(mcts.search(game, temperature=0))
 
 `Pesto` is the classical evaluation, `see` and `categorize` tell moves apart, `PestoPolicy` is seed 4's policy network,
-`mate_search` proves mates.
+`mate_search` proves mates, `mcts_search` is seed 4's search.
 
 `ChessGame` needs python-chess, `ChessNN` PyTorch or Keras; they are imported where they are used, not here.
 """
@@ -16,6 +16,7 @@
 from ponderosa._core import perft
 from ponderosa.chess.categories import MoveCategory, categorize, see
 from ponderosa.chess.game import ChessGame
+from ponderosa.chess.hybrid import mcts_search
 from ponderosa.chess.mate import MateAnswer, mate_search
 from ponderosa.chess.mcts import MCTS
 from ponderosa.chess.network import ChessNN
@@ -34,6 +35,7 @@ __all__ = [
     "PolicyNetwork",
     "categorize",
     "mate_search",
+    "mcts_search",
     "perft",
     "see",
 ]

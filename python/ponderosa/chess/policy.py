@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ponderosa import check
+from ponderosa._core import Chess
 from ponderosa.chess.pesto import Pesto
-from ponderosa.chess.position import open_position
-from ponderosa.errors import InvalidArgumentError
+from ponderosa.chess.position import NUM_ACTIONS, legal_action, open_position
+from ponderosa.errors import EvaluationError, InvalidArgumentError, PonderosaError
 
 
 @runtime_checkable
@@ -43,3 +49,63 @@ class PestoPolicy:
 
     def __repr__(self) -> str:
         return f"PestoPolicy({self.pesto!r}, quiescence={self.quiescence})"
+
+
+class PolicyEvaluator:
+    """A `PolicyNetwork` in the form in which searches ask: probabilities of all moves, values from -1 to 1.
+
+    A legal move that it does not name has the prior 0; one that is not legal is refused.
+    """
+
+    policy = "probabilities"
+
+    def __init__(self, network: PolicyNetwork) -> None:
+        self.network = network
+
+    def evaluate_states(self, states: Sequence[Chess]) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """(priors [B, 4672], values [B] for the player to move)."""
+        priors = np.zeros((len(states), NUM_ACTIONS), dtype=np.float32)
+        values = np.zeros(len(states))
+        for row, state in enumerate(states):
+            values[row] = self._one(state, priors[row])
+        return priors, values
+
+    def _one(self, state: Chess, priors: NDArray[np.float32]) -> float:
+        """Writes the priors of one state; its value."""
+        name = type(self.network).__name__
+        try:
+            answer = self.network.evaluate(state)
+        except PonderosaError:
+            raise
+        except Exception as error:
+            raise EvaluationError(
+                f"{name}.evaluate raised {type(error).__name__} at {state.fen()!r}: {error}"
+            ) from error
+        try:
+            moves, value = answer
+            value = float(value)
+            pairs = [(move, float(prior)) for move, prior in _items(moves)]
+        except (TypeError, ValueError) as error:
+            raise EvaluationError(
+                f"{name}.evaluate must give ({{move: prior}}, value), not {answer!r}: {error}"
+            ) from None
+        if not 0.0 <= value <= 1.0:
+            raise EvaluationError(f"{name}.evaluate gave the value {value} at {state.fen()!r}: it must be from 0 to 1")
+        for move, prior in pairs:
+            if not (math.isfinite(prior) and prior >= 0.0):
+                raise EvaluationError(
+                    f"{name}.evaluate gave the prior {prior} for {move!r} at {state.fen()!r}: "
+                    "priors are finite and not negative"
+                )
+            try:
+                action = state.parse_action(move) if isinstance(move, str) else legal_action(state, move, "move")
+            except PonderosaError as error:
+                raise EvaluationError(f"{name}.evaluate gave a prior for a move that is not legal: {error}") from None
+            priors[action] = prior
+        return 2.0 * value - 1.0
+
+
+def _items(moves: Any) -> list[tuple[Any, Any]]:
+    if not isinstance(moves, Mapping):
+        raise TypeError("the priors must be a dict")
+    return list(moves.items())

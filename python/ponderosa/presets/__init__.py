@@ -2,7 +2,8 @@
 
 from ponderosa.presets.alphazero import AlphaZero
 from ponderosa.presets.gumbel import Gumbel
+from ponderosa.presets.hybrid import Hybrid
 from ponderosa.presets.muzero import MuZero
 from ponderosa.presets.uct import UCT
 
-__all__ = ["UCT", "AlphaZero", "Gumbel", "MuZero"]
+__all__ = ["UCT", "AlphaZero", "Gumbel", "Hybrid", "MuZero"]

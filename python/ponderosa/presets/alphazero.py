@@ -10,6 +10,7 @@ from ponderosa.errors import InvalidArgumentError
 from ponderosa.evaluators import Rollout, Uniform
 from ponderosa.evaluators.protocol import check_evaluator
 from ponderosa.game import GameInfo
+from ponderosa.knowledge import Knowledge, knowledge_of
 from ponderosa.rules import Puct
 from ponderosa.search import Search, Shared
 from ponderosa.settings import Settings
@@ -60,14 +61,15 @@ class AlphaZero(Search):
         return cls(evaluator, num_simulations, **{"c_puct": 1.5, "parent_visits": "edges", **settings})
 
     def settings(self, info: GameInfo) -> Settings:
-        """PUCT; the two evaluators of the engine run inside it."""
-        leaf = leaf_of(self.evaluator)
+        """PUCT; the engine's own evaluators run inside it."""
+        leaf, knowledge = leaf_of(self.evaluator, info)
         return Settings(
             score=Puct(self.c_puct, self._fpu, self._fpu_parent, self.parent_visits),
             noise_alpha=self._alpha,
             noise_spread=self._spread,
             noise_epsilon=self.dirichlet_epsilon,
             leaf=leaf,
+            knowledge=knowledge,
             evaluator=self.evaluator if leaf == "outside" else None,
             **self.shared(),
         )
@@ -76,9 +78,14 @@ class AlphaZero(Search):
         return f"{type(self).__name__}({self.evaluator!r}, {self.limit}, c_puct={self.c_puct}, seed={self.seed})"
 
 
-def leaf_of(evaluator: Any) -> str:
-    """Who values a leaf: the two evaluators of the engine run inside it."""
-    return "zero" if isinstance(evaluator, Uniform) else "playout" if isinstance(evaluator, Rollout) else "outside"
+def leaf_of(evaluator: Any, info: GameInfo) -> tuple[str, Knowledge | None]:
+    """Who values a leaf, and what it knows: the engine's own evaluators (and on chess `Pesto`) run inside it."""
+    if isinstance(evaluator, Uniform):
+        return "zero", None
+    if isinstance(evaluator, Rollout):
+        return "playout", None
+    knowledge = knowledge_of(evaluator, info)
+    return "outside" if knowledge is None else "classical", knowledge
 
 
 def tagged_number(value: Any, name: str, tag: str) -> tuple[bool, float]:

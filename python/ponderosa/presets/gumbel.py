@@ -72,7 +72,7 @@ class Gumbel(ModelSearch):
 
     def settings(self, info: GameInfo) -> Settings:
         """Sequential halving and completed Q; the engine's own evaluators run inside it."""
-        leaf = "outside" if self.model is not None else leaf_of(self.evaluator)
+        leaf, knowledge = ("outside", None) if self.model is not None else leaf_of(self.evaluator, info)
         return Settings(
             score=Halving(
                 self.max_num_considered_actions,
@@ -85,6 +85,7 @@ class Gumbel(ModelSearch):
             gumbel=self.gumbel,
             discount=self.discount,
             leaf=leaf,
+            knowledge=knowledge,
             evaluator=self.evaluator if leaf == "outside" else None,
             **self.shared(),
         )

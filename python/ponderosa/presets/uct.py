@@ -10,6 +10,7 @@ from ponderosa.errors import InvalidArgumentError
 from ponderosa.evaluators import Rollout, Uniform
 from ponderosa.evaluators.protocol import check_evaluator
 from ponderosa.game import GameInfo
+from ponderosa.knowledge import knowledge_of
 from ponderosa.playout import decisive_policy
 from ponderosa.rules import Ucb1
 from ponderosa.search import Search, Shared
@@ -63,13 +64,14 @@ class UCT(Search):
             python_policy = decisive_policy
         evaluator, max_depth = self.evaluator, self.max_depth
         leaf = "playout"
+        knowledge = knowledge_of(evaluator, info) if max_depth in (None, 0) and python_policy is None else None
         if isinstance(evaluator, Uniform) and max_depth in (None, 0):
             leaf = "zero"
         elif isinstance(evaluator, Rollout):
             # A playout is a playout: one that is cut goes on where it was cut.
             evaluator, max_depth = None, None
         elif evaluator is not None and not isinstance(evaluator, Uniform):
-            leaf = "outside"
+            leaf = "outside" if knowledge is None else "classical"
         elif isinstance(evaluator, Uniform):
             evaluator = None
         if python_policy is not None:
@@ -77,6 +79,7 @@ class UCT(Search):
         return Settings(
             score=Ucb1(self.c_param),
             leaf=leaf,
+            knowledge=knowledge,
             evaluator=evaluator,
             playout_policy=named,
             python_policy=python_policy,

@@ -1,0 +1,60 @@
+//! What the engine may ask of chess beside its rules: evaluation, mates, kinds of moves.
+
+use super::category::{categorize, Hints};
+use super::Chess;
+use crate::eval;
+use crate::game::{Action, Game};
+use crate::knowledge::{Classical, Experience, Knowledge, RootMate};
+use crate::probe::mate::{checks_first, mate_search, Verdict};
+
+impl Classical for Chess {
+    fn value(&self, knowledge: &Knowledge) -> f64 {
+        eval::value(self, &knowledge.pesto, knowledge.quiescence)
+    }
+
+    fn mate(&self, knowledge: &Knowledge) -> Option<u32> {
+        checks_first(self, knowledge.mate_depth, knowledge.mate_budget).map(|(moves, _)| moves)
+    }
+
+    /// Full width first, which finds the shortest mate and those by quiet moves; where its budget was too small, checks alone.
+    fn root_mate(&self, knowledge: &Knowledge) -> Option<RootMate> {
+        let wins = |action: Action, moves: u32| RootMate::Wins { action, plies: plies(moves) };
+        let answer = mate_search(self, knowledge.mate_depth, Some(knowledge.root_budget), &|| false).ok()?;
+        match answer.verdict {
+            Verdict::MateIn(moves) => answer.line.first().map(|&action| wins(action, moves)),
+            Verdict::MatedIn(moves) => self.how_each_move_loses(moves).map(RootMate::Loses),
+            Verdict::Unknown => checks_first(self, knowledge.mate_depth, knowledge.mate_budget).map(|(moves, action)| wins(action, moves)),
+        }
+    }
+
+    fn categories(&self, knowledge: &Knowledge, experience: Experience<'_>, categories: &mut Vec<u8>) {
+        let hints = Hints { killers: experience.killers, see_threshold: knowledge.see_threshold, ..Hints::default() };
+        let history = |action: Action| experience.history.get(usize::from(action)).copied().unwrap_or(0.0);
+        let mut found = Vec::with_capacity(Self::MAX_LEGAL);
+        categorize(self, &hints, history, &mut found);
+        categories.clear();
+        categories.extend(found.into_iter().map(|(_, category)| category as u8));
+    }
+}
+
+impl Chess {
+    /// Each legal move with the plies in which the other side mates after it, where it does within `moves`.
+    fn how_each_move_loses(&self, moves: u32) -> Option<Vec<(Action, u16)>> {
+        let mut legal = Vec::new();
+        self.legal_actions(&mut legal);
+        let mate_after = |action: Action| {
+            let mut next = self.clone();
+            next.play(action);
+            match mate_search(&next, moves, None, &|| false).ok()?.verdict {
+                Verdict::MateIn(moves) => Some((action, plies(moves))),
+                _ => None,
+            }
+        };
+        legal.into_iter().map(mate_after).collect()
+    }
+}
+
+/// Mate in n moves is 2n - 1 plies.
+fn plies(moves: u32) -> u16 {
+    (2 * moves).saturating_sub(1) as u16
+}

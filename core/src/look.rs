@@ -1,0 +1,131 @@
+//! What is found out about a new position before its value (seed 4): a mate, and the kinds of its moves; and what the tree does
+//! with that. Looking needs no tree, so that leaves in flight are looked at on several threads.
+
+use crate::expand;
+use crate::experience::Learned;
+use crate::knowledge::{Knowledge, Priority, RootMate, FORCED_MATE, LAST_TACTICAL};
+use crate::parts::Parts;
+use crate::search::Pending;
+use crate::tree::{Arranged, NodeIndex, Tree, ROOT, UNPROVEN};
+use crate::world::World;
+
+/// Looks for a mate at a position `depth` plies below the root: the plies to it. Without one, `categories` receives the category
+/// of each legal move, if the search asks for them.
+pub fn at_position<W: World>(parts: &Parts, learned: &Learned, state: &W::State, depth: usize, categories: &mut Vec<u8>) -> Option<u16> {
+    categories.clear();
+    let (knowledge, classical) = parts.knowledge.as_deref().zip(W::classical(state))?;
+    // The root was searched for mates at length.
+    if depth > 0 && knowledge.mate_depth > 0 {
+        if let Some(moves) = classical.mate(knowledge) {
+            return Some((2 * moves).saturating_sub(1) as u16);
+        }
+    }
+    if knowledge.priority.is_some() {
+        classical.categories(knowledge, learned.at(depth, W::to_play(state)), categories);
+    }
+    None
+}
+
+/// Looks at every leaf that waits, on `threads`, and values those that are valued inside the engine.
+pub fn at_leaves<W: World>(parts: &Parts, learned: &Learned, leaves: &mut [Pending<W::State>], threads: usize) {
+    let look = |leaf: &mut Pending<W::State>| {
+        leaf.mate = at_position::<W>(parts, learned, &leaf.state, leaf.path.len(), &mut leaf.categories);
+        leaf.value = match leaf.mate {
+            Some(_) => Some(if W::to_play(&leaf.state) == 0 { 1.0 } else { -1.0 }),
+            None => parts.leaf.value::<W>(&mut leaf.state, leaf.key, parts.knowledge.as_deref()),
+        };
+    };
+    let share = leaves.len().div_ceil(threads.max(1)).max(1);
+    let (own, others) = leaves.split_at_mut(share.min(leaves.len()));
+    if others.is_empty() {
+        own.iter_mut().for_each(look);
+        return;
+    }
+    std::thread::scope(|scope| {
+        for chunk in others.chunks_mut(share) {
+            scope.spawn(move || chunk.iter_mut().for_each(look));
+        }
+        own.iter_mut().for_each(look);
+    });
+}
+
+/// Gives the moves of a new node, which have their priors, the order in which they are tried.
+pub fn arrange(tree: &mut Tree, knowledge: &Knowledge, node: NodeIndex, categories: &[u8]) {
+    let Some(priority) = knowledge.priority else { return };
+    let edges = tree.edges(tree.node(node));
+    let of_place = |(place, &action): (usize, &u16)| Arranged {
+        action,
+        prior: edges.priors[place],
+        category: categories.get(place).copied().unwrap_or(LAST_TACTICAL + 1),
+    };
+    let mut moves: Vec<Arranged> = edges.actions.iter().enumerate().map(of_place).collect();
+    // Stable: moves that are alike stay in the order of the game.
+    moves.sort_by(|a, b| a.category.cmp(&b.category).then(b.prior.total_cmp(&a.prior)));
+    let eager = match priority {
+        Priority::Strict => moves.len(),
+        Priority::Tactical => moves.iter().take_while(|one| one.category <= LAST_TACTICAL).count(),
+        Priority::Prior => {
+            let weighted = |one: &Arranged| f64::from(one.prior) * knowledge.weights[usize::from(one.category)];
+            let total = moves.iter().fold(0.0, |total, one| total + weighted(one));
+            if total > 0.0 {
+                moves.iter_mut().for_each(|one| one.prior = (weighted(one) / total) as f32);
+            }
+            0
+        }
+    };
+    tree.arrange(node, &moves, eager.min(usize::from(u8::MAX)) as u8);
+}
+
+/// Searches the root for a mate, and decides it if there is one for or against the player to move there.
+pub fn at_root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State) {
+    let Some((knowledge, classical)) = parts.knowledge.as_deref().zip(W::classical(state)) else { return };
+    let moves = tree.node(ROOT).num_edges as usize;
+    let has_room = |nodes| tree.has_room(nodes, parts.max_bytes, parts.max_nodes);
+    if knowledge.mate_depth == 0 || tree.node(ROOT).proven != UNPROVEN || !has_room(1) {
+        return;
+    }
+    match classical.root_mate(knowledge) {
+        Some(RootMate::Wins { action, plies }) => {
+            decide::<W>(tree, parts, state, action, plies - 1, 1);
+            let root = tree.node_mut(ROOT);
+            (root.proven, root.distance) = (1, plies);
+        }
+        Some(RootMate::Loses(replies)) if has_room(moves) => {
+            let longest = replies.iter().map(|&(_, plies)| plies).max().unwrap_or(0);
+            for (action, plies) in replies {
+                decide::<W>(tree, parts, state, action, plies, -1);
+            }
+            let root = tree.node_mut(ROOT);
+            (root.proven, root.distance) = (-1, longest + 1);
+        }
+        _ => {}
+    }
+}
+
+/// Proves a move of the root: `value` for the player who chooses it, reached `distance` plies after it.
+fn decide<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State, action: u16, distance: u16, value: i8) {
+    let root = *tree.node(ROOT);
+    let Some(mut place) = tree.edges(&root).actions.iter().position(|&other| other == action) else { return };
+    if place >= root.opened as usize {
+        tree.swap_untried(root.edge(root.opened as usize), root.edge(place));
+        place = root.opened as usize;
+        tree.node_mut(ROOT).opened += 1;
+        tree.positions += 1;
+    }
+    let edge = root.edge(place);
+    let child = tree.edge(edge).2.child().unwrap_or_else(|| {
+        let mut next = state.clone();
+        W::play(&mut next, action);
+        match W::outcome(&next) {
+            Some(result) => expand::end(tree, parts, edge, W::to_play(&next), &[f64::from(result), -f64::from(result)]),
+            None => expand::mate(tree, edge, W::to_play(&next), distance),
+        }
+    });
+    let node = tree.node_mut(child);
+    (node.proven, node.distance) = (-value, distance);
+    tree.set_proven(edge, value);
+    if value == 1 {
+        tree.set_category(edge, FORCED_MATE);
+    }
+    tree.node_mut(ROOT).tagged = true;
+}

@@ -1,0 +1,50 @@
+"""What the hybrid search knows of chess beside its rules, as the engine is told it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ponderosa._core import PestoWeights
+from ponderosa.game import GameInfo
+
+#: By category: what a prior is multiplied by where categories shape the priors. Set by matches (benches/RESULTS.md).
+CATEGORY_WEIGHTS = (32.0, 12.0, 8.0, 4.0, 3.0, 3.0, 2.0, 1.5, 1.0, 0.5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge:
+    """Classical knowledge of chess: evaluation, mates, kinds of moves."""
+
+    pesto: PestoWeights
+    """The weights of the evaluation."""
+    quiescence: bool = True
+    """Whether leaves are valued after the captures."""
+    mate_depth: int = 0
+    """Moves in which mates are looked for at every new position; 0 looks for none."""
+    mate_budget: int = 250
+    """Positions that such a look may cost inside the tree."""
+    root_budget: int = 50_000
+    """Positions that the full-width look at the root may cost."""
+    see_threshold: int = 0
+    """Exchanges that win or lose no more than this are even, in centipawns."""
+    priority: str | None = None
+    """What categories of moves are for: "strict", "tactical", "prior"; None does without them."""
+    weights: tuple[float, ...] = CATEGORY_WEIGHTS
+    """By category: what a prior is multiplied by, where they shape the priors."""
+    killer_visits: int = 4
+    """A quiet move that is better than its position becomes a killer after so many visits."""
+
+    def engine(self) -> dict[str, Any]:
+        """What the engine reads."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def knowledge_of(evaluator: Any, info: GameInfo) -> Knowledge | None:
+    """The knowledge of a `Pesto`, which the engine has too: its leaves are then valued inside. None for all else."""
+    if not isinstance(getattr(evaluator, "compiled", None), PestoWeights) or info.name != "chess" or not info.compiled:
+        return None
+    from ponderosa.chess.pesto import Pesto  # imported already, by whoever made the evaluator
+
+    # A class derived from it may value positions in a way of its own.
+    return Knowledge(pesto=evaluator.compiled, quiescence=evaluator.quiescence) if type(evaluator) is Pesto else None

@@ -1,0 +1,115 @@
+"""Hybrid: a tree search of chess that leans on classical knowledge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+from ponderosa import check
+from ponderosa.errors import InvalidArgumentError
+from ponderosa.evaluators.protocol import check_evaluator
+from ponderosa.game import GameInfo
+from ponderosa.knowledge import Knowledge, knowledge_of
+from ponderosa.presets.alphazero import tagged_number
+from ponderosa.rules import Puct
+from ponderosa.search import Search, Shared
+from ponderosa.settings import Settings
+
+PRIORITIES = ("strict", "tactical", "prior", None)
+
+#: Mates are looked for at most so many moves deep.
+MAX_MATE_DEPTH = 64
+
+
+class Hybrid(Search):
+    """Chess by PUCT with mates first, PeSTO's values and moves by kind (seed 4).
+
+    At every new position, in this order: the end of the game, repetition, a search for a mate by checks
+    (`mate_search_depth` moves; exact, never looked at again), and the evaluation. The root is searched for mates at
+    full width; one that is found is played at once. A leaf is worth what `evaluator` says: by default `Pesto()`, with
+    `quiescence` after the captures; or any other evaluator, or a `policy_network` of seed 4's form,
+    `evaluate(state) -> ({move: prior}, value in [0, 1])`.
+
+    Moves are told apart by kind (`MoveCategory`), exchanges within `see_threshold` centipawns being even. `priority`
+    says what that is for: "strict" tries every move once, kind after kind, before any is scored; "tactical" does so
+    with those that promise something, and then scores all; "prior" makes their priors larger; None does without. An
+    edge scores `Q + exploration_constant * P * sqrt(N) / (1 + n)`; a move never tried is worth `fpu`, as in AlphaZero.
+    """
+
+    default_simulations = 1000
+    default_temperature = 0.0
+
+    def __init__(
+        self,
+        evaluator: Any = None,
+        policy_network: Any = None,
+        num_simulations: int | Sequence[int] | None = None,
+        mate_search_depth: int = 3,
+        exploration_constant: float = 1.5,
+        priority: str | None = "prior",
+        see_threshold: int = 0,
+        quiescence: bool = True,
+        *,
+        fpu: float | tuple[str, float] = ("parent", 0.0),
+        **shared: Unpack[Shared],
+    ) -> None:
+        super().__init__(num_simulations, **shared)
+        if evaluator is not None and policy_network is not None:
+            raise InvalidArgumentError("evaluator and policy_network both value positions: give one of them")
+        if evaluator is not None:
+            check_evaluator(evaluator)
+        if policy_network is not None and not callable(getattr(policy_network, "evaluate", None)):
+            raise InvalidArgumentError(
+                f"policy_network is {type(policy_network).__name__}: it must have evaluate(state) -> "
+                "({move: prior}, value from 0 to 1)"
+            )
+        self.evaluator = evaluator
+        self.policy_network = policy_network
+        self.mate_search_depth = check.whole_number(mate_search_depth, "mate_search_depth", most=MAX_MATE_DEPTH)
+        self.exploration_constant = check.number(exploration_constant, "exploration_constant", least=0.0)
+        if priority not in PRIORITIES:
+            raise InvalidArgumentError(f'priority must be "strict", "tactical", "prior" or None, not {priority!r}')
+        self.priority = priority
+        self.see_threshold = check.whole_number(see_threshold, "see_threshold", most=100_000)
+        self.quiescence = check.flag(quiescence, "quiescence")
+        self.fpu = fpu
+        self._fpu_parent, self._fpu = tagged_number(fpu, "fpu", "parent")
+
+    def settings(self, info: GameInfo) -> Settings:
+        """PUCT with knowledge; PeSTO's values inside the engine."""
+        if not (info.compiled and info.name == "chess"):
+            raise InvalidArgumentError(
+                f"Hybrid searches chess alone, not {info.name}: give it a ponderosa.games.Chess or a chess.Board"
+            )
+        from ponderosa.chess.pesto import Pesto
+        from ponderosa.chess.policy import PestoPolicy, PolicyEvaluator
+
+        evaluator: Any = Pesto() if self.evaluator is None else self.evaluator
+        if type(self.policy_network) is PestoPolicy:
+            evaluator = self.policy_network.pesto
+            values_after_captures = self.policy_network.quiescence
+        elif self.policy_network is not None:
+            evaluator, values_after_captures = PolicyEvaluator(self.policy_network), False
+        else:
+            values_after_captures = self.quiescence and getattr(evaluator, "quiescence", True)
+        inside = knowledge_of(evaluator, info)
+        return Settings(
+            score=Puct(self.exploration_constant, self._fpu, self._fpu_parent),
+            leaf="outside" if inside is None else "classical",
+            evaluator=evaluator if inside is None else None,
+            knowledge=Knowledge(
+                pesto=Pesto().compiled if inside is None else inside.pesto,
+                quiescence=values_after_captures,
+                mate_depth=self.mate_search_depth,
+                see_threshold=self.see_threshold,
+                priority=self.priority,
+            ),
+            **self.shared(),
+        )
+
+    def __repr__(self) -> str:
+        by = self.evaluator if self.policy_network is None else self.policy_network
+        return (
+            f"Hybrid({by!r}, {self.limit}, mate_search_depth={self.mate_search_depth}, "
+            f"priority={self.priority!r}, seed={self.seed})"
+        )
