@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import ours_alphazero
+import ours_hybrid
 import ours_muzero
 import tic_tac_toe
 from worker import Work, resident_bytes, serve
@@ -126,6 +127,8 @@ if __name__ == "__main__":
             "perft": perft,
             "puct_compiled": ours_alphazero.puct_compiled,
             "puct_python": ours_alphazero.puct_python,
+            "hybrid": ours_hybrid.hybrid,
+            "call": ours_hybrid.call,
             "latent_tree": ours_muzero.latent_tree,
             "latent_loop": ours_muzero.latent_loop,
             "latent_search": ours_muzero.latent_search,
@@ -138,6 +141,7 @@ if __name__ == "__main__":
             "puct_memory": ours_alphazero.puct_memory,
             "tree_share": ours_alphazero.tree_share,
             "one_move": ours_alphazero.one_move,
+            "hybrid_threads": ours_hybrid.hybrid_threads,
             "latent_memory": ours_muzero.latent_memory,
             "about": about,
         },

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import alphazero
+import hybrid
 import memory
 import muzero
 import perft
@@ -26,6 +27,7 @@ BENCHES: dict[str, Callable[[Plan], list[Row]]] = {
     "uct": uct.rows,
     "alphazero": alphazero.rows,
     "muzero": muzero.rows,
+    "hybrid": hybrid.rows,
     "memory": memory.rows,
     "roots": roots.rows,
     "perft": perft.rows,

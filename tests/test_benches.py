@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 RUN = Path(__file__).parents[1] / "benches" / "run.py"
-NAMES = ("uct", "alphazero", "muzero", "memory", "roots", "perft", "python_game")
+NAMES = ("uct", "alphazero", "muzero", "hybrid", "memory", "roots", "perft", "python_game")
 
 
 def bench(*args: str) -> subprocess.CompletedProcess[str]:

@@ -111,10 +111,16 @@ def test_a_mistake_is_one_line_and_status_2(
 @pytest.mark.parametrize("concurrency", ["1", "2"])
 def test_ctrl_c_leaves_a_match_that_goes_on(tmp_path: Path, concurrency: str) -> None:
     out = tmp_path / "match.jsonl"
-    arguments = ["uct:num_simulations=2000", "uct:num_simulations=500", "--game", "connect4", "--games", "40"]
+    arguments = ["uct:num_simulations=2000", "uct:num_simulations=500", "--game", "connect4", "--games", "400"]
     arguments += ["--out", str(out), "--concurrency", concurrency, "--seed", "3"]
     started = subprocess.Popen(
-        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # Whoever runs the tests in the background of a shell has told their children to ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not out.exists() or out.read_bytes().count(b"\n") < 3:
         assert started.poll() is None

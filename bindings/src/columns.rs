@@ -3,11 +3,15 @@
 use numpy::{PyArray2, PyArray4, PyArrayMethods};
 use ponderosa_core::forest::Forest;
 use ponderosa_core::game::{unpack_observation, Game};
+use ponderosa_core::knowledge::Classical;
 use ponderosa_core::world::Compiled;
 use pyo3::prelude::*;
 
 /// float32 [rows, planes, height, width].
-pub fn compiled_observations<'py, G: Game>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Bound<'py, PyArray4<f32>>> {
+pub fn compiled_observations<'py, G: Game + Classical>(
+    py: Python<'py>,
+    forest: &Forest<Compiled<G>>,
+) -> PyResult<Bound<'py, PyArray4<f32>>> {
     let states = forest.waiting_states();
     let size = (G::PLANES + G::SCALARS) * G::HEIGHT * G::WIDTH;
     let array = PyArray4::zeros(py, [states.len(), G::PLANES + G::SCALARS, G::HEIGHT, G::WIDTH], false);
@@ -23,7 +27,7 @@ pub fn compiled_observations<'py, G: Game>(py: Python<'py>, forest: &Forest<Comp
 pub type Packed<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>);
 
 /// The observations, packed.
-pub fn compiled_packed<'py, G: Game>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Packed<'py>> {
+pub fn compiled_packed<'py, G: Game + Classical>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Packed<'py>> {
     let states = forest.waiting_states();
     let planes = PyArray2::zeros(py, [states.len(), G::PLANES], false);
     let scalars = PyArray2::zeros(py, [states.len(), G::SCALARS], false);

@@ -5,7 +5,6 @@ use std::fmt::{Debug, Display};
 use std::hash::Hash;
 
 use crate::error::Error;
-use crate::knowledge::Classical;
 use crate::random::Random;
 
 /// A move, as an index into the game's action space.
@@ -14,7 +13,7 @@ pub type Action = u16;
 /// A state of a two-player zero-sum game: a value that can be copied and played on.
 ///
 /// Players are 0 (moves first) and 1. Results are +1, 0 or -1 **for player 0**.
-pub trait Game: Classical + Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 'static {
+pub trait Game: Clone + PartialEq + Eq + Hash + Debug + Display + Send + Sync + 'static {
     /// The name users type, e.g. `connect_four`.
     const NAME: &'static str;
     /// The size of the action space.

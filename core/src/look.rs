@@ -92,7 +92,9 @@ pub fn at_root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State) {
         }
         Some(RootMate::Loses(replies)) if has_room(moves) => {
             let longest = replies.iter().map(|&(_, plies)| plies).max().unwrap_or(0);
-            for (action, plies) in replies {
+            // As they stand, so that none changes its place.
+            for action in tree.edges(tree.node(ROOT)).actions.to_vec() {
+                let plies = replies.iter().find(|(reply, _)| *reply == action).map_or(longest, |&(_, plies)| plies);
                 decide::<W>(tree, parts, state, action, plies, -1);
             }
             let root = tree.node_mut(ROOT);
@@ -123,6 +125,8 @@ fn decide<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State, action: u1
     });
     let node = tree.node_mut(child);
     (node.proven, node.distance) = (-value, distance);
+    // What was known below it was searched without this: as a root, it begins anew.
+    (node.num_edges, node.opened) = (0, 0);
     tree.set_proven(edge, value);
     if value == 1 {
         tree.set_category(edge, FORCED_MATE);

@@ -50,7 +50,7 @@ pub trait World: Send + Sync + 'static {
 #[derive(Debug)]
 pub struct Compiled<G>(std::marker::PhantomData<fn() -> G>);
 
-impl<G: Game> World for Compiled<G> {
+impl<G: Game + Classical> World for Compiled<G> {
     type State = G;
     const EXTERNAL: bool = false;
 

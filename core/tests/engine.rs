@@ -7,6 +7,7 @@ use ponderosa_core::games::connect_four::ConnectFour;
 use ponderosa_core::games::othello::Othello;
 use ponderosa_core::games::tic_tac_toe::TicTacToe;
 use ponderosa_core::gather::Answer;
+use ponderosa_core::knowledge::Classical;
 use ponderosa_core::parts::Parts;
 use ponderosa_core::policy::Policy;
 use ponderosa_core::random::tree_key;
@@ -15,7 +16,7 @@ use ponderosa_core::tree::{Tree, ROOT, UNPROVEN};
 use ponderosa_core::world::{Compiled, External};
 use proptest::prelude::*;
 
-fn parts<G: Game>() -> Parts {
+fn parts<G: Game + Classical>() -> Parts {
     Parts {
         knowledge: None,
         score: Score::Ucb1 { c_param: 1.0 },
@@ -66,7 +67,7 @@ fn check_invariants(tree: &Tree) {
     assert_eq!(edges_seen, tree.num_edges());
 }
 
-fn root_visits<G: Game>(forest: &Forest<Compiled<G>>, index: usize) -> Vec<(u16, u32)> {
+fn root_visits<G: Game + Classical>(forest: &Forest<Compiled<G>>, index: usize) -> Vec<(u16, u32)> {
     let tree = forest.tree(index).expect("a tree").tree();
     let edges = tree.edges(tree.node(ROOT));
     let mut visits: Vec<(u16, u32)> = edges.actions.iter().copied().zip(edges.visits.iter().copied()).collect();
@@ -74,7 +75,7 @@ fn root_visits<G: Game>(forest: &Forest<Compiled<G>>, index: usize) -> Vec<(u16,
     visits
 }
 
-fn searched<G: Game>(parts: Parts, threads: usize, states: &[G], simulations: u64, seed: u64) -> Forest<Compiled<G>> {
+fn searched<G: Game + Classical>(parts: Parts, threads: usize, states: &[G], simulations: u64, seed: u64) -> Forest<Compiled<G>> {
     let mut forest = Forest::<Compiled<G>>::new(parts, threads).expect("sound parts");
     for (row, state) in states.iter().enumerate() {
         forest.plant(state.clone(), tree_key(seed, 0, row as u64)).expect("a game that goes on");
@@ -84,7 +85,7 @@ fn searched<G: Game>(parts: Parts, threads: usize, states: &[G], simulations: u6
     forest
 }
 
-fn opening<G: Game>(numbers: &[u16]) -> G {
+fn opening<G: Game + Classical>(numbers: &[u16]) -> G {
     let mut state = G::start();
     let mut legal = Vec::new();
     for &number in numbers {
@@ -99,7 +100,7 @@ fn opening<G: Game>(numbers: &[u16]) -> G {
     state
 }
 
-fn search_and_check<G: Game>(numbers: &[u16], seed: u64, simulations: u64, solve: bool, in_flight: u32) {
+fn search_and_check<G: Game + Classical>(numbers: &[u16], seed: u64, simulations: u64, solve: bool, in_flight: u32) {
     let parts = Parts { solve, in_flight, ..parts::<G>() };
     let forest = searched(parts, 1, &[opening::<G>(numbers)], simulations, seed);
     let tree = forest.tree(0).expect("a tree");

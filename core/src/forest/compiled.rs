@@ -4,11 +4,12 @@ use super::Forest;
 use crate::error::Error;
 use crate::expand;
 use crate::game::Game;
+use crate::knowledge::Classical;
 use crate::search::TreeSearch;
 use crate::tree::Tree;
 use crate::world::Compiled;
 
-impl<G: Game> Forest<Compiled<G>> {
+impl<G: Game + Classical> Forest<Compiled<G>> {
     /// Plants a tree for `state`.
     ///
     /// # Errors

@@ -5,7 +5,6 @@ use std::fmt;
 use super::shared::{parse_by_name, stone_symbol, win_of, write_status};
 use crate::error::Error;
 use crate::game::{Action, Game};
-use crate::knowledge::Classical;
 use crate::random::Random;
 
 // A column takes seven bits, lowest cell first. The seventh bit stays empty, so that no line runs from one column into the next,
@@ -88,8 +87,6 @@ fn without_byte(bytes: u64, place: u32) -> u64 {
     let before = (1 << place) - 1;
     (bytes & before) | (bytes >> 8 & !before)
 }
-
-impl Classical for ConnectFour {}
 
 impl Game for ConnectFour {
     const NAME: &'static str = "connect_four";

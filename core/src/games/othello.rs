@@ -8,7 +8,6 @@ use std::fmt;
 use super::shared::{parse_by_name, square_name, stone_symbol, write_status};
 use crate::error::Error;
 use crate::game::{Action, Game};
-use crate::knowledge::Classical;
 use crate::random::Random;
 
 const PASS: Action = 64;
@@ -157,8 +156,6 @@ impl Othello {
         }
     }
 }
-
-impl Classical for Othello {}
 
 impl Game for Othello {
     const NAME: &'static str = "othello";

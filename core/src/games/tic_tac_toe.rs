@@ -8,7 +8,6 @@ use std::fmt;
 use super::shared::{parse_by_name, square_name, stone_symbol, win_of, write_status};
 use crate::error::Error;
 use crate::game::{Action, Game};
-use crate::knowledge::Classical;
 use crate::random::Random;
 
 const BOARD: u16 = 0o777;
@@ -61,8 +60,6 @@ impl TicTacToe {
         self.stones[0] | self.stones[1]
     }
 }
-
-impl Classical for TicTacToe {}
 
 impl Game for TicTacToe {
     const NAME: &'static str = "tic_tac_toe";

@@ -9,7 +9,7 @@ from ponderosa import check
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.evaluators.protocol import check_evaluator
 from ponderosa.game import GameInfo
-from ponderosa.knowledge import Knowledge, knowledge_of
+from ponderosa.knowledge import CATEGORY_WEIGHTS, Knowledge, knowledge_of
 from ponderosa.presets.alphazero import tagged_number
 from ponderosa.rules import Puct
 from ponderosa.search import Search, Shared
@@ -32,8 +32,9 @@ class Hybrid(Search):
 
     Moves are told apart by kind (`MoveCategory`), exchanges within `see_threshold` centipawns being even. `priority`
     says what that is for: "strict" tries every move once, kind after kind, before any is scored; "tactical" does so
-    with those that promise something, and then scores all; "prior" makes their priors larger; None does without. An
-    edge scores `Q + exploration_constant * P * sqrt(N) / (1 + n)`; a move never tried is worth `fpu`, as in AlphaZero.
+    with those that promise something, and then scores all; "prior" multiplies priors by `category_weights`, one for
+    each kind; None does without. An edge scores `Q + exploration_constant * P * sqrt(N) / (1 + n)`; a move never tried
+    is worth `fpu`, as in AlphaZero.
     """
 
     default_simulations = 1000
@@ -51,6 +52,7 @@ class Hybrid(Search):
         quiescence: bool = True,
         *,
         fpu: float | tuple[str, float] = ("parent", 0.0),
+        category_weights: Sequence[float] | None = None,
         **shared: Unpack[Shared],
     ) -> None:
         super().__init__(num_simulations, **shared)
@@ -72,6 +74,12 @@ class Hybrid(Search):
         self.priority = priority
         self.see_threshold = check.whole_number(see_threshold, "see_threshold", most=100_000)
         self.quiescence = check.flag(quiescence, "quiescence")
+        weights = CATEGORY_WEIGHTS if category_weights is None else category_weights
+        if not check.is_listed(weights) or len(weights) != len(CATEGORY_WEIGHTS):
+            raise InvalidArgumentError(f"category_weights must be {len(CATEGORY_WEIGHTS)} numbers, not {weights!r}")
+        self.category_weights = tuple(
+            check.positive_number(weight, f"category_weights[{place}]") for place, weight in enumerate(weights)
+        )
         self.fpu = fpu
         self._fpu_parent, self._fpu = tagged_number(fpu, "fpu", "parent")
 
@@ -103,6 +111,7 @@ class Hybrid(Search):
                 mate_depth=self.mate_search_depth,
                 see_threshold=self.see_threshold,
                 priority=self.priority,
+                weights=self.category_weights,
             ),
             **self.shared(),
         )

@@ -10,7 +10,6 @@
 //! - `see.rs`: what an exchange on a square wins or loses.
 //! - `checks.rs`: which moves give check.
 //! - `category.rs`: what kind of move a move is.
-//! - `classical.rs`: evaluation, mates and kinds of moves, as the engine asks for them.
 //! - `perft.rs`: counting move sequences, the check of a move generator.
 //!
 //! Player 0 is White.
@@ -18,7 +17,6 @@
 mod action;
 mod category;
 mod checks;
-mod classical;
 mod display;
 mod fen;
 mod notation;

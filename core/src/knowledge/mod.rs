@@ -1,11 +1,16 @@
 //! What a search may know of a game beside its rules (seed 4): an evaluation, mates, kinds of moves. Of our games only chess
 //! has it; the others keep the defaults, which say nothing.
 
+mod chess;
+
 use std::sync::Arc;
 
 use crate::error::Error;
 use crate::eval::Pesto;
 use crate::game::Action;
+use crate::games::connect_four::ConnectFour;
+use crate::games::othello::Othello;
+use crate::games::tic_tac_toe::TicTacToe;
 
 /// Kinds of moves there are at most.
 pub const CATEGORIES: usize = 10;
@@ -115,3 +120,7 @@ pub trait Classical {
         categories.clear();
     }
 }
+
+impl Classical for TicTacToe {}
+impl Classical for ConnectFour {}
+impl Classical for Othello {}

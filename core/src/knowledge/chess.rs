@@ -1,10 +1,9 @@
-//! What the engine may ask of chess beside its rules: evaluation, mates, kinds of moves.
+//! What is known of chess: evaluation, mates, kinds of moves.
 
-use super::category::{categorize, Hints};
-use super::Chess;
+use super::{Classical, Experience, Knowledge, RootMate};
 use crate::eval;
 use crate::game::{Action, Game};
-use crate::knowledge::{Classical, Experience, Knowledge, RootMate};
+use crate::games::chess::{categorize, Chess, Hints};
 use crate::probe::mate::{checks_first, mate_search, Verdict};
 
 impl Classical for Chess {
@@ -22,7 +21,7 @@ impl Classical for Chess {
         let answer = mate_search(self, knowledge.mate_depth, Some(knowledge.root_budget), &|| false).ok()?;
         match answer.verdict {
             Verdict::MateIn(moves) => answer.line.first().map(|&action| wins(action, moves)),
-            Verdict::MatedIn(moves) => self.how_each_move_loses(moves).map(RootMate::Loses),
+            Verdict::MatedIn(moves) => how_each_move_loses(self, moves).map(RootMate::Loses),
             Verdict::Unknown => checks_first(self, knowledge.mate_depth, knowledge.mate_budget).map(|(moves, action)| wins(action, moves)),
         }
     }
@@ -37,21 +36,19 @@ impl Classical for Chess {
     }
 }
 
-impl Chess {
-    /// Each legal move with the plies in which the other side mates after it, where it does within `moves`.
-    fn how_each_move_loses(&self, moves: u32) -> Option<Vec<(Action, u16)>> {
-        let mut legal = Vec::new();
-        self.legal_actions(&mut legal);
-        let mate_after = |action: Action| {
-            let mut next = self.clone();
-            next.play(action);
-            match mate_search(&next, moves, None, &|| false).ok()?.verdict {
-                Verdict::MateIn(moves) => Some((action, plies(moves))),
-                _ => None,
-            }
-        };
-        legal.into_iter().map(mate_after).collect()
-    }
+/// Each legal move with the plies in which the other side mates after it, where it does within `moves`.
+fn how_each_move_loses(state: &Chess, moves: u32) -> Option<Vec<(Action, u16)>> {
+    let mut legal = Vec::new();
+    state.legal_actions(&mut legal);
+    let mate_after = |action: Action| {
+        let mut next = state.clone();
+        next.play(action);
+        match mate_search(&next, moves, None, &|| false).ok()?.verdict {
+            Verdict::MateIn(moves) => Some((action, plies(moves))),
+            _ => None,
+        }
+    };
+    legal.into_iter().map(mate_after).collect()
 }
 
 /// Mate in n moves is 2n - 1 plies.

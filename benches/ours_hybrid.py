@@ -1,0 +1,75 @@
+"""The jobs of `hybrid.py` on our side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cache
+from itertools import cycle
+from typing import Any
+
+from worker import Work
+
+from ponderosa import Hybrid, _core
+from ponderosa.chess import Pesto
+from ponderosa.knowledge import Knowledge
+
+PESTO = Pesto()
+BUDGET = Knowledge(pesto=PESTO.compiled).mate_budget
+
+
+@cache
+def positions() -> tuple[_core.Chess, ...]:
+    """Positions of games that the search plays against itself, from the opening to the endgame."""
+    found = []
+    for game in range(6):
+        tree = Hybrid(num_simulations=60, seed=game).tree(_core.Chess())
+        for ply in range(80):
+            tree.simulate(60)
+            action = tree.result(temperature=1.0 if ply < 12 else 0.0).action
+            if tree.state.play(action).is_terminal:
+                break
+            tree.advance(action)
+            if ply % 8 == 7:
+                found.append(tree.state)
+    return tuple(found)
+
+
+def hybrid(sims: int, **settings: Any) -> Work:
+    """Searches of one position after another."""
+    search = Hybrid(num_simulations=sims, seed=1, **settings)
+    states = cycle(positions())
+    return lambda: int(search.run(next(states)).simulations)
+
+
+def call(what: str) -> Work:
+    """Calls, each on all positions: what a search does at a new position, asked for by itself."""
+    calls: dict[str, Callable[[_core.Chess], object]] = {
+        "nothing": lambda state: state.to_play,
+        "mate search": lambda state: _core.checks_first(state, 3, BUDGET),
+        "quiescence": lambda state: PESTO.compiled.value(state, True),
+        "static evaluation": lambda state: PESTO.compiled.value(state, False),
+        "categorisation": lambda state: _core.categorize(state, None, (None, None), {}, 0),
+    }
+    one = calls[what]
+
+    def work() -> int:
+        for state in positions():
+            one(state)
+        return len(positions())
+
+    return work
+
+
+def hybrid_threads(sims: int, in_flight: int, threads: int) -> dict[str, Any]:
+    """One position with leaves in flight, on some threads."""
+    search = Hybrid(num_simulations=sims, in_flight=in_flight, threads=threads, seed=1)
+    state = positions()[3]
+    search.run(state, seeds=1)
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = search.run(state, seeds=1)
+    return {
+        "wall": time.perf_counter() - wall,
+        "cpu": time.process_time() - cpu,
+        "visits": result.visits.tolist(),
+    }
