@@ -29,6 +29,35 @@ class Rollout:
         return None, simulate_leaves(leaves)
 
 
+class MovePriors:
+    """A network in the form of the hybrid specification: `evaluate(state) -> ({move: prior}, value)`, as others are.
+
+    Trap: its values are from 0 to 1, which is the specification's range everywhere. Here that ends at this door.
+    """
+
+    policy = "probabilities"
+
+    def __init__(self, policy_network: Any) -> None:
+        self.policy_network = policy_network
+
+    def evaluate_states(self, states: Sequence[Any]) -> tuple[list[list[float]], list[float]]:
+        """(priors over all actions, values from -1 to 1 for the player to move); a move without a prior has 0."""
+        answers = [self._evaluate(state) for state in states]
+        return [priors for priors, _ in answers], [value for _, value in answers]
+
+    def _evaluate(self, state: Any) -> tuple[list[float], float]:
+        said, value = self.policy_network.evaluate(state)
+        if not 0.0 <= value <= 1.0:
+            raise ValueError(f"the policy network gave the value {value}: it must be from 0 to 1")
+        legal = set(state.legal_actions())
+        priors = [0.0] * int(state.num_actions)
+        for action, prior in said.items():
+            if action not in legal:
+                raise ValueError(f"the policy network gave a prior to {action!r}, which is not legal")
+            priors[action] = float(prior)
+        return priors, 2.0 * float(value) - 1.0
+
+
 def consult(network: Any, leaves: Sequence[Leaf]) -> list[tuple[dict[int, float], list[float]]]:
     """The priors of the legal moves of each leaf, and its values, one per player.
 

@@ -78,6 +78,10 @@ class PriorSearch(Gathering[P], Generic[P]):
             for waiting, answers in zip(pending, values, strict=True):
                 self._mark_in_flight(waiting.leaf, -1)
                 self._finish(tree, waiting.leaf, answers, waiting.row)
+                self._conclude(tree, waiting.leaf, answers)
+
+    def _conclude(self, tree: Tree[P], leaf: P, values: Sequence[float]) -> None:
+        """What follows from a simulation whose leaf was evaluated, in a search that draws conclusions."""
 
     def _settle_root(self, tree: Tree[P]) -> None:
         """Evaluates and expands the root if it is new, and mixes in the noise that was asked for.
