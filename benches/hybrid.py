@@ -67,7 +67,7 @@ def _threads(plan: Plan, worker: Worker) -> Row:
     calm = [one["wall"] / two["wall"] for one, two in pairs if one["cpu"] >= CALM * one["wall"]]
     return Row(
         bench="hybrid",
-        what=f"one position, {sizes['sims']:,} simulations, 64 leaves in flight, 2 threads over 1, wall time, best pair",
+        what=f"one position, {sizes['sims']:,} simulations, 64 leaves in flight, 2 threads over 1, best pair",
         unit="sims/s",
         ours=max(sizes["sims"] / two["wall"] for _, two in pairs),
         peer=None,

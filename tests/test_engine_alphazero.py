@@ -359,6 +359,15 @@ def test_each_option_on_chess_and_connect_four(options: dict[str, Any]) -> None:
     assert_equal(ConnectFour(), 200, 4, **options)
 
 
+def test_draws_that_can_be_claimed_are_ends_below_the_root() -> None:
+    repeated = Chess()
+    for move in ["g1f3", "g8f6", "f3g1", "f6g8", "g1f3", "g8f6", "f3g1"]:
+        repeated = repeated.play(repeated.parse_action(move))
+    assert_equal(repeated, 400, 1, c_puct=4.0)
+    slow = assert_equal(Chess("k7/8/8/8/8/8/8/6RK w - - 98 80"), 300, 2)
+    assert any(grandchild.end for child in slow.root.children.values() for grandchild in child.children.values())
+
+
 @pytest.mark.parametrize("in_flight", [1, 8])
 def test_a_game_of_chess_with_a_kept_tree_and_fresh_noise(in_flight: int) -> None:
     pair = Pair(Chess(), Table(levels=21), 5, {"in_flight": in_flight})

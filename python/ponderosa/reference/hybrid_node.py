@@ -14,7 +14,7 @@ from ponderosa.knowledge import CATEGORY_WEIGHTS
 from ponderosa.reference.hybrid_names import SpecifiedNames
 from ponderosa.reference.policy import float32, highest, normalised
 from ponderosa.reference.random import SELECT, Random
-from ponderosa.reference.state import end_values, listed_actions, refuse_end
+from ponderosa.reference.state import end_in_search, listed_actions, refuse_end
 from ponderosa.reference.trace import Scores
 
 NOTHING_EAGER: Final = -1
@@ -28,12 +28,6 @@ LAST_EAGER: Final[dict[str | None, int]] = {
 """By priority: the last category whose moves are opened before any score is looked at."""
 
 _NEXT_NODE_ID = itertools.count()
-
-
-def claimed_draw(state: Chess) -> bool:
-    """Whether a player could claim a draw: threefold repetition, 50 moves. Below the root of a search it is one."""
-    # The clock is the fifth field of a FEN.
-    return state.repetitions >= 2 or int(state.fen().split()[4]) >= 100
 
 
 @dataclass(slots=True, eq=False)
@@ -98,10 +92,7 @@ class MctsNode(SpecifiedNames):
         game is looked for first, draws that can be claimed included; then mates; and only then comes an evaluation.
         """
         child = cls(state, parent, action=action, policy_prior=policy_prior)
-        if state.is_terminal:
-            child.end = end_values(state)
-        elif claimed_draw(state):
-            child.end = [0.0, 0.0]
+        child.end = end_in_search(state)
         return child
 
     @property

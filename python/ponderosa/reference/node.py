@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from ponderosa.reference.policy import priors_of
-from ponderosa.reference.state import State, end_values, is_zero_sum, listed_actions, refuse_end, rewards_of
+from ponderosa.reference.state import State, end_in_search, is_zero_sum, listed_actions, refuse_end, rewards_of
 from ponderosa.reference.tree import TreeNode
 
 
@@ -143,7 +143,7 @@ class Node(PriorNode):
         self.rewards = rewards_of(state)
         self.chooser_value = None if is_zero_sum(state) else 0.0
         # Trap: an end is worth its result for the player to move there. A checkmated player has lost, whatever colour.
-        self.end = end_values(state) if state.is_terminal else None
+        self.end = None if self.parent is None else end_in_search(state)
 
     def expand(self, priors: dict[int, float]) -> None:
         """Creates a child for each legal move."""

@@ -7,7 +7,7 @@ optionally `rewards()`, `zero_sum` and `simulateRandomPlayout(perspective_player
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class State(Protocol):
@@ -47,6 +47,19 @@ def end_values(state: State) -> list[float]:
     if is_zero_sum(state) and abs(sum(values)) > 1e-9:
         raise ValueError(f"the game is zero-sum but ends with {values}; if it is not, set zero_sum = False")
     return values
+
+
+def end_in_search(state: State) -> list[float] | None:
+    """The value for each player where the game is over below the root of a search; None where it goes on.
+
+    In chess a draw that a player could claim (threefold repetition, 50 moves) is one there.
+    """
+    if state.is_terminal:
+        return end_values(state)
+    chess: Any = state
+    # The clock of 50 moves is the fifth field of a FEN.
+    claimable = hasattr(chess, "repetitions") and (chess.repetitions >= 2 or int(chess.fen().split()[4]) >= 100)
+    return [0.0, 0.0] if claimable else None
 
 
 def refuse_end(state: State) -> None:

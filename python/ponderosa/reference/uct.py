@@ -22,7 +22,15 @@ from ponderosa.reference.lookahead import forced_actions, minimax
 from ponderosa.reference.options import at_least, not_negative
 from ponderosa.reference.playout import PlayoutPolicy, evaluate, random_playout, simulate_leaves
 from ponderosa.reference.random import ANSWER, Random, fold, tree_key
-from ponderosa.reference.state import State, end_values, is_zero_sum, listed_actions, refuse_end, rewards_of
+from ponderosa.reference.state import (
+    State,
+    end_in_search,
+    end_values,
+    is_zero_sum,
+    listed_actions,
+    refuse_end,
+    rewards_of,
+)
 from ponderosa.reference.trace import Scores
 from ponderosa.reference.tree import SearchTree, TreeNode
 
@@ -80,7 +88,7 @@ class MCTSNode(TreeNode):
     def __post_init__(self) -> None:
         self.to_play = self.state.to_play
         self.rewards = rewards_of(self.state)
-        self.end = end_values(self.state) if self.state.is_terminal else None
+        self.end = None if self.parent is None else end_in_search(self.state)
 
     @property
     def total_for_chooser(self) -> float:
