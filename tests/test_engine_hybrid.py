@@ -290,7 +290,7 @@ def test_a_loss_found_late_at_a_root_that_was_kept(priority: str | None, solve: 
         state = Chess(fen)
         mating = ponderosa.chess.mate_search(state, 3).action
         assert mating is not None
-        pair = Pair(state, {"solve": solve, "seed": 3, "mate_search_depth": 2, "priority": priority})
+        pair = Pair(state, {"solve": solve, "seed": 3, "mate_search_depth": 1, "priority": priority})
         if pair.simulate(150).proven is None:
             pair.advance(mating)
             late += pair.tree.root.visits > 0

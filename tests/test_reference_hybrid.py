@@ -234,7 +234,7 @@ def test_a_mate_found_at_a_leaf_is_exact_and_never_expanded(solve: bool) -> None
     seen = 0
     for fen in [*forced_mates(2)[:12], *forced_mates(3)[:12]]:
         state = Chess(fen)
-        search = MCTS(mate_search_depth=1, num_simulations=200, solve=solve)
+        search = MCTS(mate_search_depth=1, root_depth=1, num_simulations=200, solve=solve)
         result = search.run(state)
         for node in nodes_of(result.root):
             if node.mate_in is None or node is result.root:
@@ -252,7 +252,9 @@ def test_a_mate_found_at_a_leaf_is_exact_and_never_expanded(solve: bool) -> None
 
 def test_proofs_are_handed_up() -> None:
     """Deeper mates are proven by the tree, from mates in one at its leaves."""
-    proven = [MCTS(mate_search_depth=1, num_simulations=600).run(Chess(fen)) for fen in forced_mates(2)[:12]]
+    proven = [
+        MCTS(mate_search_depth=1, root_depth=1, num_simulations=600).run(Chess(fen)) for fen in forced_mates(2)[:12]
+    ]
     assert sum(result.proven == 1 for result in proven) > 8
     for result in proven:
         if result.proven == 1:

@@ -85,6 +85,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Known {
             pesto: Arc::clone(&object.get_item("pesto")?.cast::<PestoWeights>()?.get().0),
             quiescence: object.get_item("quiescence")?.extract()?,
             mate_depth: number("mate_depth")?,
+            root_depth: number("root_depth")?,
             mate_budget: object.get_item("mate_budget")?.extract()?,
             root_budget: object.get_item("root_budget")?.extract()?,
             see_threshold: object.get_item("see_threshold")?.extract()?,

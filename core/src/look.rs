@@ -81,7 +81,7 @@ pub fn at_root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State) {
     let Some((knowledge, classical)) = parts.knowledge.as_deref().zip(W::classical(state)) else { return };
     let moves = tree.node(ROOT).num_edges as usize;
     let has_room = |nodes| tree.has_room(nodes, parts.max_bytes, parts.max_nodes);
-    if knowledge.mate_depth == 0 || tree.node(ROOT).proven != UNPROVEN || !has_room(1) {
+    if knowledge.root_depth == 0 || tree.node(ROOT).proven != UNPROVEN || !has_room(1) {
         return;
     }
     match classical.root_mate(knowledge) {

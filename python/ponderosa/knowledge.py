@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,13 @@ from ponderosa.game import GameInfo
 
 #: By category: what a prior is multiplied by where categories shape the priors. Set by matches (benches/RESULTS.md).
 CATEGORY_WEIGHTS = (32.0, 12.0, 8.0, 4.0, 3.0, 3.0, 2.0, 1.5, 1.0, 0.5)
+
+#: Mates are looked for at most so many moves deep.
+MAX_MATE_DEPTH = 64
+
+#: What a tenth of a second of mate search looks at, about; and what no root is worth.
+POSITIONS_PER_SECOND = 100_000
+MOST_AT_ROOT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +32,10 @@ class Knowledge:
     """Moves in which mates are looked for at every new position; 0 looks for none."""
     mate_budget: int = 250
     """Positions that such a look may cost inside the tree."""
-    root_budget: int = 50_000
-    """Positions that the full-width look at the root may cost."""
+    root_depth: int = 0
+    """Moves in which mates are looked for at the root, at full width."""
+    root_budget: int = 10_000
+    """Positions that this may cost."""
     see_threshold: int = 0
     """Exchanges that win or lose no more than this are even, in centipawns."""
     priority: str | None = None
@@ -38,6 +48,22 @@ class Knowledge:
     def engine(self) -> dict[str, Any]:
         """What the engine reads."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def root_depth(mate_search_depth: int) -> int:
+    """The root is looked at once, and so a move deeper."""
+    return min(mate_search_depth + 1, MAX_MATE_DEPTH) if mate_search_depth else 0
+
+
+def root_budget(num_simulations: int | Sequence[int] | None, time_limit: float | None) -> int:
+    """Positions that the mate search at a root may cost: no more than about a tenth of the time, or ten a simulation.
+
+    By what the search was told, not by the clock, so that a search can be repeated.
+    """
+    if num_simulations is None:
+        return int(min(max(POSITIONS_PER_SECOND * (time_limit or 1.0), 1_000), MOST_AT_ROOT))
+    most = num_simulations if isinstance(num_simulations, int) else max(num_simulations, default=0)
+    return min(max(10 * most, 1_000), MOST_AT_ROOT)
 
 
 def knowledge_of(evaluator: Any, info: GameInfo) -> Knowledge | None:

@@ -18,11 +18,11 @@ impl Classical for Chess {
     /// Full width first, which finds the shortest mate and those by quiet moves; where its budget was too small, checks alone.
     fn root_mate(&self, knowledge: &Knowledge) -> Option<RootMate> {
         let wins = |action: Action, moves: u32| RootMate::Wins { action, plies: plies(moves) };
-        let answer = mate_search(self, knowledge.mate_depth, Some(knowledge.root_budget), &|| false).ok()?;
+        let answer = mate_search(self, knowledge.root_depth, Some(knowledge.root_budget), &|| false).ok()?;
         match answer.verdict {
             Verdict::MateIn(moves) => answer.line.first().map(|&action| wins(action, moves)),
             Verdict::MatedIn(moves) => how_each_move_loses(self, moves).map(RootMate::Loses),
-            Verdict::Unknown => checks_first(self, knowledge.mate_depth, knowledge.mate_budget).map(|(moves, action)| wins(action, moves)),
+            Verdict::Unknown => checks_first(self, knowledge.root_depth, knowledge.mate_budget).map(|(moves, action)| wins(action, moves)),
         }
     }
 

@@ -43,6 +43,8 @@ pub struct Knowledge {
     pub mate_depth: u32,
     /// Positions such a look may cost at a new position.
     pub mate_budget: u64,
+    /// Moves in which they are looked for at the root, at full width; 0 looks for none.
+    pub root_depth: u32,
     /// Positions the full-width look at the root may cost.
     pub root_budget: u64,
     /// Exchanges that win or lose no more than this are even, in centipawns.
@@ -62,7 +64,7 @@ impl Knowledge {
     /// `Error::InvalidArgument` names the setting and its range.
     pub fn check(&self) -> Result<(), Error> {
         let most = crate::probe::mate::MAX_DEPTH;
-        if self.mate_depth > most {
+        if self.mate_depth.max(self.root_depth) > most {
             return Err(Error::InvalidArgument(format!("mate_search_depth must be at most {most} moves, not {}", self.mate_depth)));
         }
         if self.see_threshold < 0 {

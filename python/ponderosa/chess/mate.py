@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ponderosa import _core, check, door
 from ponderosa._core import Chess
 from ponderosa.errors import InvalidArgumentError
+from ponderosa.knowledge import MAX_MATE_DEPTH
 
 if TYPE_CHECKING:
     import chess
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ponderosa.chess.game import ChessGame
 
 #: The deepest search that can be asked for, in moves.
-MAX_DEPTH = 64
+MAX_DEPTH = MAX_MATE_DEPTH
 
 Kind = Literal["mate_in", "mated_in", "unknown"]
 

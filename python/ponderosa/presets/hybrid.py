@@ -9,16 +9,13 @@ from ponderosa import check
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.evaluators.protocol import check_evaluator
 from ponderosa.game import GameInfo
-from ponderosa.knowledge import CATEGORY_WEIGHTS, Knowledge, knowledge_of
+from ponderosa.knowledge import CATEGORY_WEIGHTS, MAX_MATE_DEPTH, Knowledge, knowledge_of, root_budget, root_depth
 from ponderosa.presets.alphazero import tagged_number
 from ponderosa.rules import Puct
 from ponderosa.search import Search, Shared
 from ponderosa.settings import Settings
 
 PRIORITIES = ("strict", "tactical", "prior", None)
-
-#: Mates are looked for at most so many moves deep.
-MAX_MATE_DEPTH = 64
 
 
 class Hybrid(Search):
@@ -109,6 +106,8 @@ class Hybrid(Search):
                 pesto=Pesto().compiled if inside is None else inside.pesto,
                 quiescence=values_after_captures,
                 mate_depth=self.mate_search_depth,
+                root_depth=root_depth(self.mate_search_depth),
+                root_budget=root_budget(self.num_simulations, self.time_limit),
                 see_threshold=self.see_threshold,
                 priority=self.priority,
                 weights=self.category_weights,

@@ -19,7 +19,7 @@ from typing import Any
 
 from ponderosa._core import Chess
 from ponderosa.chess.pesto import Pesto
-from ponderosa.knowledge import Knowledge
+from ponderosa.knowledge import Knowledge, root_budget, root_depth
 from ponderosa.reference import answer, planning
 from ponderosa.reference.alphazero import ROOT_EVALUATION
 from ponderosa.reference.gather import Pending
@@ -140,7 +140,11 @@ class MCTS(PriorSearch[MctsNode]):
             mate_depth=mate_search_depth,
             see_threshold=see_threshold,
             priority=priority,
-            **details,
+            **{
+                "root_depth": root_depth(mate_search_depth),
+                "root_budget": root_budget(num_simulations, None),
+                **details,
+            },
         )
         self.num_simulations = num_simulations
         self.exploration_constant = exploration_constant

@@ -31,7 +31,7 @@ def decide_root(root: MctsNode, knowledge: Knowledge) -> None:
     If there is one, the root is proven, its answer is the shortest mate or the longest defence, and nothing is left to
     simulate.
     """
-    found = mate_search(root.state, knowledge.mate_depth, knowledge.root_budget)
+    found = mate_search(root.state, knowledge.root_depth, knowledge.root_budget)
     if found.kind == "mated_in":
         assert found.n is not None, "a mate has a length"
         _decide_every_move(root, found.n)
@@ -40,7 +40,7 @@ def decide_root(root: MctsNode, knowledge: Knowledge) -> None:
         assert found.action is not None, "a mate has a first move"
         _decide_move(root, found.action, found.n)
     else:
-        by_checks = checks_first(root.state, knowledge.mate_depth, knowledge.mate_budget)
+        by_checks = checks_first(root.state, knowledge.root_depth, knowledge.mate_budget)
         if by_checks is not None:
             moves, action = by_checks
             _decide_move(root, action, moves)
