@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import platform
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from harness import PEERS, Plan, Row, ours, peer
 
@@ -97,4 +99,37 @@ where the bar is one), "spread" its lowest and highest. On a machine that others
 {facts}
 
 {markdown_table(rows)}
+{matches_section()}"""
+
+
+def matches_section() -> str:
+    """What the recorded matches have shown; nothing where none were recorded."""
+    file = Path(__file__).parent / "matches.json"
+    if not file.exists():
+        return ""
+    head = ("question", "a move", "games", "won, drawn, lost", "Elo (95 %)", "sequential test")
+    lines = [head, ("---",) * len(head), *map(_match_cells, json.loads(file.read_text(encoding="utf-8")))]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"""
+## Matches of the hybrid search
+
+Played by `python benches/matches.py --record`. Openings are random and about even, each played with both sides; Elo is
+that of the first side named, from the counts of pairs. The default is `Hybrid()` as it is.
+
+{table}
 """
+
+
+def _match_cells(match: dict[str, Any]) -> tuple[str, ...]:
+    """A match as text."""
+    what, _, most = match["limit"].partition("=")
+    limit = f"{most} s" if what == "time_limit" else f"{most} simulations"
+    low, high = (_elo(bound) for bound in match["interval"])
+    test = match.get("sprt")
+    verdict = "-" if test is None else f"{test['elo0']:g} or {test['elo1']:g}: {test['verdict'] or 'open'}"
+    scores = f"+{match['wins']} ={match['draws']} -{match['losses']}"
+    return match["question"], limit, str(match["games"]), scores, f"{_elo(match['elo'])} ({low} to {high})", verdict
+
+
+def _elo(number: float | None) -> str:
+    return "-" if number is None else f"{number:+.0f}"

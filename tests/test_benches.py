@@ -47,3 +47,13 @@ def test_mistakes_are_named(args: tuple[str, ...], says: str) -> None:
     done = bench(*args)
     assert done.returncode == 2
     assert says in done.stderr
+
+
+def test_recorded_matches_are_on_the_page() -> None:
+    folder = RUN.parent
+    recorded = json.loads((folder / "matches.json").read_text(encoding="utf-8"))
+    page = (folder / "RESULTS.md").read_text(encoding="utf-8")
+    assert len(recorded) > 10
+    for match in recorded:
+        assert f"| {match['question']} |" in page
+        assert f"+{match['wins']} ={match['draws']} -{match['losses']}" in page
