@@ -157,8 +157,11 @@ class Node(ReadOnly):
 
     @property
     def category(self) -> MoveCategory | None:
-        """The kind of the move that leads here (Hybrid); None at the root, and in searches without categories."""
+        """The kind of the move that leads here (Hybrid); None at the root, and where moves were not told apart."""
         if self.parent is None or not self._view.has_categories:
+            return None
+        # Moves get their kinds when their position is evaluated. Mate search may decide a root before that.
+        if self.parent.nn_value is None and self.terminal_or_mate_value != -1.0:
             return None
         from ponderosa.chess.categories import MoveCategory
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from ponderosa import check
 from ponderosa.chess.position import open_position
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.presets.hybrid import Hybrid
@@ -25,6 +26,7 @@ def mcts_search(
     """
     if iterations is None and time_limit is None:
         raise InvalidArgumentError("mcts_search needs a limit: give iterations, time_limit, or both")
+    iterations = None if iterations is None else check.count(iterations, "iterations")
     state, answer = open_position(root_state, "root_state")
     seconds = time_limit.total_seconds() if isinstance(time_limit, timedelta) else time_limit
     search = Hybrid(

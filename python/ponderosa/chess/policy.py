@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,6 +13,9 @@ from ponderosa._core import Chess
 from ponderosa.chess.pesto import Pesto
 from ponderosa.chess.position import NUM_ACTIONS, legal_action, open_position
 from ponderosa.errors import EvaluationError, InvalidArgumentError, PonderosaError
+
+#: Priors are kept as float32.
+_LARGEST_PRIOR = float(np.finfo(np.float32).max)
 
 
 @runtime_checkable
@@ -92,10 +94,10 @@ class PolicyEvaluator:
         if not 0.0 <= value <= 1.0:
             raise EvaluationError(f"{name}.evaluate gave the value {value} at {state.fen()!r}: it must be from 0 to 1")
         for move, prior in pairs:
-            if not (math.isfinite(prior) and prior >= 0.0):
+            if not 0.0 <= prior <= _LARGEST_PRIOR:  # a NaN is not, either
                 raise EvaluationError(
                     f"{name}.evaluate gave the prior {prior} for {move!r} at {state.fen()!r}: "
-                    "priors are finite and not negative"
+                    f"priors are from 0 to {_LARGEST_PRIOR:.4g}"
                 )
             try:
                 action = state.parse_action(move) if isinstance(move, str) else legal_action(state, move, "move")

@@ -57,10 +57,13 @@ class Hybrid(Search):
             raise InvalidArgumentError("evaluator and policy_network both value positions: give one of them")
         if evaluator is not None:
             check_evaluator(evaluator)
-        if policy_network is not None and not callable(getattr(policy_network, "evaluate", None)):
+        if policy_network is not None and (
+            isinstance(policy_network, type) or not callable(getattr(policy_network, "evaluate", None))
+        ):
+            given = f"the class {policy_network.__name__}" if isinstance(policy_network, type) else ""
             raise InvalidArgumentError(
-                f"policy_network is {type(policy_network).__name__}: it must have evaluate(state) -> "
-                "({move: prior}, value from 0 to 1)"
+                f"policy_network is {given or type(policy_network).__name__}: it must be an object with "
+                "evaluate(state) -> ({move: prior}, value from 0 to 1)"
             )
         self.evaluator = evaluator
         self.policy_network = policy_network
@@ -69,7 +72,7 @@ class Hybrid(Search):
         if priority not in PRIORITIES:
             raise InvalidArgumentError(f'priority must be "strict", "tactical", "prior" or None, not {priority!r}')
         self.priority = priority
-        self.see_threshold = check.whole_number(see_threshold, "see_threshold", most=100_000)
+        self.see_threshold = check.whole_number(see_threshold, "see_threshold", most=20_000)
         self.quiescence = check.flag(quiescence, "quiescence")
         weights = CATEGORY_WEIGHTS if category_weights is None else category_weights
         if not check.is_listed(weights) or len(weights) != len(CATEGORY_WEIGHTS):
