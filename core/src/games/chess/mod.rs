@@ -8,7 +8,7 @@
 //! - `observation.rs`: the planes a network sees.
 //! - `playout.rs`: random moves and random games.
 //! - `see.rs`: what an exchange on a square wins or loses.
-//! - `checks.rs`: which moves give check.
+//! - `checks.rs`: which moves give check, and mate in one.
 //! - `category.rs`: what kind of move a move is.
 //! - `perft.rs`: counting move sequences, the check of a move generator.
 //!
@@ -31,8 +31,9 @@ mod state;
 pub use category::{categorize, Hints, MoveCategory};
 pub use checks::Checks;
 pub use perft::perft;
-pub(crate) use rules::is_insufficient;
 pub use rules::Termination;
+pub(crate) use rules::{has_move, is_insufficient};
+pub(crate) use see::after;
 pub use see::{see, see_at_least, SeeValues};
 pub use state::Chess;
 

@@ -67,7 +67,7 @@ impl Chess {
     }
 
     fn no_move_left(&self) -> Option<Termination> {
-        if self.board().generate_moves(|_| true) {
+        if has_move(self.board()) {
             None
         } else if self.in_check() {
             Some(Termination::Checkmate)
@@ -77,9 +77,16 @@ impl Chess {
     }
 
     /// Whether the game ended by itself although there may be legal moves.
-    pub(super) fn is_drawn_automatically(&self) -> bool {
+    pub(crate) fn is_drawn_automatically(&self) -> bool {
         self.halfmove_clock() >= 150 || self.repetitions() >= 4 || is_insufficient(self.board())
     }
+}
+
+/// Whether there is a legal move. The king is asked first: in check it is the likeliest to have one.
+#[inline]
+pub(crate) fn has_move(board: &Board) -> bool {
+    let king = board.king(board.side_to_move()).bitboard();
+    board.generate_moves_for(king, |_| true) || board.generate_moves_for(!king, |_| true)
 }
 
 /// Whether neither side has the pieces for a mate. No such position is a checkmate.

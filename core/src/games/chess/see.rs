@@ -94,8 +94,9 @@ pub(super) fn is_castling(board: &Board, mv: Move) -> bool {
     board.colors(board.side_to_move()).has(mv.to)
 }
 
+/// The board after a legal move.
 #[inline]
-pub(super) fn after(board: &Board, mv: Move) -> Board {
+pub(crate) fn after(board: &Board, mv: Move) -> Board {
     let mut next = board.clone();
     next.play_unchecked(mv);
     next

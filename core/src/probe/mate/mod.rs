@@ -4,16 +4,14 @@
 //!   insufficient material, and, as everywhere below the root of a search, the third repetition and the 50-move rule.
 //! - `checks_first`: the short look inside a tree. The attacker only gives check, so it may miss a mate, and claims no false one.
 //!
-//! `checks.rs` sees checks before they are played, `table.rs` keeps what is known, `prover.rs` proves.
+//! `table.rs` keeps what is known, `prover.rs` proves.
 
-mod checks;
 mod prover;
 mod table;
 
 use crate::error::Error;
 use crate::game::Action;
-use crate::games::chess::Chess;
-use checks::Checks;
+use crate::games::chess::{Checks, Chess};
 use prover::{Attack, Prover};
 
 /// The largest depth, in moves.
@@ -96,7 +94,8 @@ fn shortest(prover: &mut Prover<'_>, state: &Chess, depth: u32) -> Option<Verdic
 #[must_use]
 pub fn checks_first(state: &Chess, depth: u32, budget: u64) -> Option<(u32, Action)> {
     let board = state.board();
-    if depth == 0 || !Checks::of(board).any(board) || state.termination().is_some() {
+    // Where there is a check to give there is a move: no mate and no stalemate.
+    if depth == 0 || !Checks::new(board).any(|_| true) || state.is_drawn_automatically() {
         return None;
     }
     let depth = depth.min(MAX_DEPTH);

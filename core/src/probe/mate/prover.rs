@@ -8,9 +8,8 @@
 
 use cozy_chess::{Board, Move, Piece, Square};
 
-use super::checks::{after, has_move, Checks};
 use super::table::{Key, Table};
-use crate::games::chess::{is_insufficient, Chess};
+use crate::games::chess::{after, has_move, is_insufficient, Checks, Chess};
 
 /// Positions between two questions whether to stop.
 const NODES_PER_CHECK: u64 = 1 << 12;
@@ -49,7 +48,7 @@ impl<'a> Prover<'a> {
         let clock_matters = u32::from(state.halfmove_clock()) + 2 * depth >= 100;
         let killers = [0; super::MAX_DEPTH as usize + 1];
         let (drawn, table) = (state.seen_twice(), Table::default());
-        Self { attack, drawn, clock_matters, table, moves: Vec::new(), killers, nodes: 0, budget, stop }
+        Self { attack, drawn, clock_matters, table, moves: Vec::with_capacity(128), killers, nodes: 0, budget, stop }
     }
 
     #[inline]
@@ -79,9 +78,9 @@ impl<'a> Prover<'a> {
         if board.colors(mover).len() == 1 {
             return Some(false);
         }
-        let checks = Checks::of(board);
+        let checks = Checks::new(board);
         if n == 1 {
-            return Some(checks.mate_in_one(board).is_some());
+            return Some(checks.mate_in_one().is_some());
         }
         let key = self.key(board, false);
         let known = self.table.get(key).unwrap_or_default();
@@ -92,7 +91,7 @@ impl<'a> Prover<'a> {
             return Some(false);
         }
         if known.none == 0 {
-            if let Some(mv) = checks.mate_in_one(board) {
+            if let Some(mv) = checks.mate_in_one() {
                 self.table.put(key, 1, true, pack(mv));
                 return Some(true);
             }
@@ -157,26 +156,28 @@ impl<'a> Prover<'a> {
     }
 
     /// Moves of the attacker: the best known first, then checks, captures and promotions, quiet moves.
-    fn push_attacks(&mut self, board: &Board, checks: &Checks, best: u16) {
+    fn push_attacks(&mut self, board: &Board, checks: &Checks<'_>, best: u16) {
         let first = self.moves.len();
-        let (theirs, all) = (board.colors(!board.side_to_move()), self.attack == Attack::FullWidth);
+        let theirs = board.colors(!board.side_to_move());
+        let forcing = |mv: Move| theirs.has(mv.to) || mv.promotion == Some(Piece::Queen);
         let moves = &mut self.moves;
-        board.generate_moves(|set| {
-            let checking = checks.targets(board, &set);
-            for mv in set {
-                // Of the promotions on a square, some may give check and others not.
-                let check = checking.has(mv.to) && (mv.promotion.is_none() || !after(board, mv).checkers().is_empty());
-                let rank = match (check, theirs.has(mv.to) || mv.promotion == Some(Piece::Queen)) {
-                    (true, true) => 1,
-                    (true, false) => 2,
-                    _ if !all => continue,
-                    (false, true) => 3,
-                    (false, false) => 4,
-                };
-                moves.push(ranked(mv, rank, best, 0));
+        match self.attack {
+            Attack::Checks => {
+                checks.any(|mv| {
+                    moves.push(ranked(mv, if forcing(mv) { 1 } else { 2 }, best, 0));
+                    false
+                });
             }
-            false
-        });
+            Attack::FullWidth => {
+                board.generate_moves(|set| {
+                    moves.extend(set.into_iter().map(|mv| {
+                        let rank = if checks.gives_check(mv) { 1 } else { 3 };
+                        ranked(mv, if forcing(mv) { rank } else { rank + 1 }, best, 0)
+                    }));
+                    false
+                });
+            }
+        }
         self.moves[first..].sort_unstable();
     }
 
@@ -210,9 +211,9 @@ impl<'a> Prover<'a> {
 
     /// The first move of a mate within `n` moves that has been proven.
     pub fn attack_of(&mut self, board: &Board, n: u8) -> Option<Option<Move>> {
-        let checks = Checks::of(board);
+        let checks = Checks::new(board);
         if n == 1 {
-            return Some(checks.mate_in_one(board));
+            return Some(checks.mate_in_one());
         }
         let best = self.table.get(self.key(board, false)).unwrap_or_default().best;
         let first = self.moves.len();
@@ -267,4 +268,32 @@ fn ranked(mv: Move, rank: u32, best: u16, killer: u16) -> u32 {
         rank
     };
     rank << 16 | u32::from(packed)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_tells_positions_apart_where_it_can_matter() {
+        let key = |clock: u32, depth: u32| {
+            let state = Chess::from_fen(&format!("7k/8/5K2/8/8/8/8/R7 w - - {clock} 90")).unwrap();
+            Prover::new(&state, depth, Attack::FullWidth, 0, &|| false).key(state.board(), false)
+        };
+        assert!(key(0, 3) == key(2, 3));
+        assert!(key(94, 3) != key(95, 3));
+        assert!(key(94, 2) == key(95, 2));
+    }
+
+    #[test]
+    fn moves_keep_what_they_are_when_packed() {
+        for promotion in [None, Some(Piece::Knight), Some(Piece::Bishop), Some(Piece::Rook), Some(Piece::Queen)] {
+            for (from, to) in [(Square::A7, Square::A8), (Square::H2, Square::G1), (Square::B1, Square::A1)] {
+                let mv = Move { from, to, promotion };
+                assert_eq!(unpack(ranked(mv, 4, 0, 0)), mv);
+                assert!(pack(mv) != 0 && ranked(mv, 4, pack(mv), 0) < ranked(mv, 1, 0, pack(mv)));
+            }
+        }
+    }
 }

@@ -4,8 +4,8 @@ use cozy_chess::{Board, Color, Piece};
 
 /// Entries, at most: 24 MiB.
 const MOST: usize = 1 << 20;
-/// Entries at first.
-const LEAST: usize = 1 << 8;
+/// Entries at first: a short look inside a tree needs no more, and pays for each.
+const LEAST: usize = 1 << 5;
 /// Neighbouring places where an entry may stand.
 const PLACES: usize = 4;
 
