@@ -59,7 +59,7 @@ def mate_search(state: Chess | str | chess.Board | ChessGame, depth: int, budget
     position = door.enter(Chess(state) if isinstance(state, str) else state)
     if not isinstance(position, Chess):
         raise InvalidArgumentError(
-            f"mate_search wants a chess state, a FEN, a chess.Board or a ChessGame, not {type(state).__name__}"
+            f"state must be a chess state, a FEN, a chess.Board or a ChessGame, not {type(state).__name__}"
         )
     moves, actions, nodes = _core.mate_search(position, depth, budget)
     as_text = position is state or isinstance(state, str)
