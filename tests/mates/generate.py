@@ -1,11 +1,12 @@
-"""Writes mates.epd and quiet.epd beside this file: positions with their shortest mates, proven without the engine.
+"""Writes mates.epd and quiet.epd beside this file: positions with their shortest mates, and positions without a mate,
+all proven without the engine by prover.py.
 
-    python -m tests.mates.generate [--judge PATH_OF_A_UCI_ENGINE]
+    python -m tests.mates.generate stockfish
 
-Positions come from games of careless players who do not see more than mate in one, and from endings set up at random.
-In mates.epd `dm` is the length of the shortest mate. In quiet.epd `c0` says within how many moves there is proven to be
-none; a judge, if one is given, also finds no mate within four there, and every mate of the other file. The stored files
-were made with Stockfish 15.1 as the judge. It takes about half an hour; mates that are stored already are kept.
+Positions come from games of careless players, who see a mate in one and nothing else, and from endings set up at
+random. A judge, which is a UCI engine, tells where to look for a mate, and gives a second opinion on every proof: a
+contradiction ends the program. It also sees further than was proven: a quiet position in which it sees a mate in four
+or five is left out. The same judge makes the same files, in about ten minutes.
 """
 
 from __future__ import annotations
@@ -21,66 +22,61 @@ import chess.engine
 from tests.mates.prover import OutOfNodesError, Prover
 
 HERE = Path(__file__).parent
-#: How many positions of each kind: mates by length, half of them from games; quiet ones.
-MATES = {2: 130, 3: 120, 4: 104}
-QUIET = 320
-KINDS = ("game", "ending")
+SEED = 1
+#: How many mates of each length for each side: in positions of more than eight pieces, and of fewer.
+MATES = {2: (28, 26), 3: (28, 26), 4: (12, 40)}
+QUIET = 312
 #: The pieces of endings, the attacker's before the defender's.
-ENDINGS = [
-    "Q",
-    "R",
-    "RR",
-    "QR",
-    "BB",
-    "Q/p",
-    "Q/r",
-    "R/n",
-    "RB/n",
-    "QN/q",
-    "RP/r",
-    "PP/p",
-    "NB/p",
-    "QP/rp",
-    "RN/bp",
-    "RBP/rpp",
-]
+ENDINGS = ["Q", "R", "RR", "QR", "BB", "Q/p", "Q/r", "R/n", "RB/n", "QN/q", "RR/p", "PP/p", "QP/rp", "RBP/rpp"]
+#: Positions the prover may look at: a mate that takes more is not stored, and quiet positions are proven to be so as
+#: deep as this allows, at least within three moves.
+NODES_MATE = 3_000
+NODES_QUIET = 4_000
+#: Positions the judge looks at: where a mate may be, and to give a second opinion.
+NODES_GLANCE = 20_000
+NODES_JUDGE = 500_000
+
+HEADER = """\
+# {what}
+# Made by tests/mates/generate.py (seed {seed}), from games of careless players and endings set up at random, without
+# history and with a clock at zero. Proven by tests/mates/prover.py, which tries every move of both sides; {judge},
+# asked for a second opinion on each, looked at {nodes:,} positions and agreed.
+"""
 
 
-def game(numbers: random.Random, odds: bool) -> Iterator[chess.Board]:
-    """The positions of a game between players who mate in one, like captures and checks, and see nothing else; with
-    `odds`, one of them has lost its queen, a piece and most of the pawns before its king."""
+def game(numbers: random.Random, odds: bool) -> list[chess.Board]:
+    """The positions of a game between careless players; with `odds`, one of them has lost its queen, another piece,
+    perhaps a rook, and most of the pawns before its king."""
     board, prover = chess.Board(), Prover()
     if odds:
-        files = [3, numbers.choice([1, 2, 5, 6])]
+        files = [3, numbers.choice([1, 2, 5, 6]), *numbers.choice([[], [0], [7]])]
         rank = numbers.choice([0, 7])
         pawns = [square ^ (0 if rank == 0 else 56) for square in numbers.sample([11, 12, 13, 14, 15], 3)]
         for square in [chess.square(file, rank) for file in files] + pawns:
             board.remove_piece_at(square)
+        board.castling_rights = board.clean_castling_rights()
+    positions = []
     while not board.is_game_over(claim_draw=True) and board.ply() < 80:
-        mate = prover.mating_move(board)
-        moves = list(board.legal_moves)
-        likes = [
-            1 + 4 * board.is_capture(m) + 4 * board.gives_check(m) + 8 * (m.promotion == chess.QUEEN) for m in moves
-        ]
-        board.push(mate or numbers.choices(moves, likes)[0])
-        yield board
+        positions.append(bare(board))
+        board.push(prover.mating_move(board) or careless_move(board, numbers, prover))
+    return positions
 
 
-def ending(numbers: random.Random) -> chess.Board | None:
-    """An ending set up at random, either side attacking; None if it cannot be."""
-    ours, _, theirs = numbers.choice(ENDINGS).partition("/")
-    attacker = numbers.choice(chess.COLORS)
-    board = chess.Board(None)
-    pieces = [
-        ("K", attacker),
-        ("K", not attacker),
-        *((p, attacker) for p in ours),
-        *((p, not attacker) for p in theirs),
-    ]
-    for (symbol, color), square in zip(pieces, numbers.sample(range(64), len(pieces)), strict=True):
-        board.set_piece_at(square, chess.Piece(chess.PIECE_SYMBOLS.index(symbol.lower()), color))
-    board.turn = attacker
-    return board if board.is_valid() and not board.is_game_over() else None
+def careless_move(board: chess.Board, numbers: random.Random, prover: Prover) -> chess.Move:
+    """A move of a player who likes captures and checks, mostly sees a mate in one against it, and sees nothing else."""
+    moves = list(board.legal_moves)
+    likes = [1 + 4 * board.is_capture(m) + 4 * board.gives_check(m) + 8 * (m.promotion == chess.QUEEN) for m in moves]
+    for move in numbers.choices(moves, likes, k=8):
+        if not loses_at_once(board, move, prover):
+            return move
+    return move
+
+
+def loses_at_once(board: chess.Board, move: chess.Move, prover: Prover) -> bool:
+    board.push(move)
+    loses = prover.mating_move(board) is not None
+    board.pop()
+    return loses
 
 
 def bare(board: chess.Board) -> chess.Board:
@@ -90,126 +86,145 @@ def bare(board: chess.Board) -> chess.Board:
     return copy
 
 
-def epd(board: chess.Board, **operations: str | int) -> str:
-    """The position in one line; en passant only where it is legal."""
-    return board.epd(en_passant="legal", **operations)
-
-
-def candidates(numbers: random.Random) -> Iterator[tuple[str, chess.Board]]:
-    """Positions of games and endings in turn."""
+def ending(numbers: random.Random) -> chess.Board:
+    """An ending set up at random, either side attacking and to move."""
     while True:
-        for board in game(numbers, odds=True):
-            if board.ply() > 8 and numbers.random() < 0.5 and not board.is_game_over():
-                yield "game", bare(board)
-        for _ in range(20):
-            position = ending(numbers)
-            if position is not None:
-                yield "ending", position
+        ours, _, theirs = numbers.choice(ENDINGS).partition("/")
+        attacker = numbers.choice(chess.COLORS)
+        pieces = [(symbol, attacker) for symbol in "K" + ours] + [(symbol, not attacker) for symbol in "k" + theirs]
+        board = chess.Board(None)
+        for (symbol, color), square in zip(pieces, numbers.sample(range(64), len(pieces)), strict=True):
+            board.set_piece_at(square, chess.Piece(chess.PIECE_SYMBOLS.index(symbol.lower()), color))
+        board.turn = attacker
+        if board.is_valid() and not board.is_game_over():
+            return board
+
+
+def near(numbers: random.Random, known: chess.Board) -> chess.Board:
+    """The position with one piece elsewhere: near a mate, others are not far."""
+    board = known.copy()
+    square = numbers.choice(list(board.piece_map()))
+    piece = board.remove_piece_at(square)
+    board.set_piece_at(numbers.choice(list(chess.SquareSet(~board.occupied))), piece)
+    board.castling_rights = board.clean_castling_rights()
+    board.ep_square = None
+    return board if board.is_valid() and not board.is_game_over() else near(numbers, known)
 
 
 class Judge:
-    """A second opinion by a UCI engine, or none."""
+    """A UCI engine. What it says is never taken for a proof."""
 
-    def __init__(self, path: str | None) -> None:
-        self.engine = chess.engine.SimpleEngine.popen_uci(path) if path else None
+    def __init__(self, path: str) -> None:
+        self.engine = chess.engine.SimpleEngine.popen_uci(path)
+        self.name = self.engine.id["name"]
 
-    def mate(self, board: chess.Board, nodes: int) -> int | None:
-        """In how many moves the engine mates (negative: is mated), as far as it sees."""
-        if self.engine is None:
-            return None
-        info = self.engine.analyse(board, chess.engine.Limit(nodes=nodes))
-        score = info["score"].relative
-        return score.mate()
-
-    def close(self) -> None:
-        if self.engine is not None:
-            self.engine.quit()
+    def mate(self, board: chess.Board, nodes: int) -> tuple[int | None, chess.Move]:
+        """In how many moves the engine mates, or is mated (negative), as far as it sees; and the move it plays."""
+        # A game of its own for each position, or the answer would depend on those before.
+        info = self.engine.analyse(board, chess.engine.Limit(nodes=nodes), game=object())
+        return info["score"].relative.mate(), info["pv"][0]
 
 
-def guess(board: chess.Board, judge: Judge, nodes: int) -> int | None:
-    """In how many moves there seems to be a mate: what the judge sees, or, without one, what checks lead to."""
-    if judge.engine is not None:
-        return judge.mate(board, nodes)
+def shortest(board: chess.Board, judge: Judge) -> int | None:
+    """The length of the shortest mate of the side to move, if the judge sees it and it is proven quickly."""
+    n, move = judge.mate(board, NODES_GLANCE)
+    if n is None or not 1 <= n <= max(MATES):
+        return None
+    prover = Prover(NODES_MATE)
     try:
-        return next((n for n in (2, 3, 4) if Prover(nodes=300).forced_by_checks(board, n)), None)
+        return prover.distance(board, n - 1) or (n if prover.mates_by(board, move, n) else None)
     except OutOfNodesError:
         return None
 
 
-def find_mates(judge: Judge, path: Path) -> None:
-    """Adds mates to the file until there are enough of each length, half of them from games."""
-    found = set(path.read_text(encoding="utf-8").splitlines()) if path.exists() else set()
-    numbers = random.Random(len(found))
-    wanted = {(kind, n): count // 2 for n, count in MATES.items() for kind in KINDS}
-    for line in found:
-        wanted[
-            "game" if chess.popcount(chess.Board(line.split(" dm")[0] + " 0 1").occupied) > 8 else "ending",
-            int(line[-2]),
-        ] -= 1
-    for kind, board in candidates(numbers):
-        if all(count <= 0 for count in wanted.values()):
-            break
-        hard = kind == "ending" and wanted[kind, 2] <= 0
-        likely = guess(board, judge, 40_000 if hard else 6_000) if board.is_valid() else None
-        if likely is None or wanted.get((kind, likely), 0) <= 0:
-            continue
-        try:
-            n = Prover(nodes=20_000 if hard else 3_000).distance(board, likely)
-        except OutOfNodesError:
-            continue
-        if n is None or wanted.get((kind, n), 0) <= 0:
-            continue
-        seen = judge.mate(board, 50_000)
-        assert seen is None or seen >= n, f"the judge mates in {seen}, we in {n}: {board.fen()}"
+def mates(numbers: random.Random, judge: Judge, known: list[chess.Board]) -> Iterator[tuple[chess.Board, int]]:
+    """Mates with their lengths: at the end of a game, as far back as there is one; in endings; near those `known`."""
+    while True:
+        positions = game(numbers, odds=True)
+        while Prover().mating_move(positions[-1]) is None:  # nobody won
+            positions = game(numbers, odds=True)
+        for board in positions[::-2]:  # the winner's moves
+            n = shortest(board, judge)
+            if n is None:
+                break
+            yield board, n
+        others = [ending(numbers) for _ in range(12)]
+        others += [near(numbers, board) for board in numbers.sample(known, min(3, len(known)))]
+        yield from ((board, n) for board in others if (n := shortest(board, judge)))
+
+
+def epd(board: chess.Board, **operations: str | int) -> str:
+    return board.epd(en_passant="legal", **operations)
+
+
+def find_mates(judge: Judge) -> list[str]:
+    wanted = {(n, color, few): counts[few] for n, counts in MATES.items() for color in chess.COLORS for few in (0, 1)}
+    found: dict[str, int] = {}
+    longest: list[chess.Board] = []  # the rarest
+    for board, n in mates(random.Random(SEED), judge, longest):
+        few = int(chess.popcount(board.occupied) <= 8)
+        if not wanted.get((n, board.turn, few)):
+            board = board.mirror()
         line = epd(board, dm=n)
-        if line not in found:
-            found.add(line)
-            wanted[kind, n] -= 1
-            print(wanted, line, flush=True)
-            lines = sorted(found, key=lambda line: (line.rsplit("dm ", 1)[1], line))
-            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def find_quiet(numbers: random.Random, judge: Judge) -> list[str]:
-    """Positions without a mate: from games anywhere, tactical ones shortly before the end, and endings."""
-    found: set[str] = set()
-    counts: Counter[int] = Counter()
-    while len(found) < QUIET:
-        positions = [bare(board) for board in game(numbers, odds=numbers.random() < 0.5)]
-        if len(positions) < 10:
+        if not wanted.get((n, board.turn, few)) or line in found:
             continue
-        places = [numbers.randrange(8, len(positions)), len(positions) - numbers.choice([4, 5, 6, 7, 8])]
-        boards = [positions[place] for place in places if 0 <= place < len(positions)]
-        boards += [board for board in [ending(numbers)] if board is not None]
-        for board in boards:
-            if board.is_game_over():
+        seen, _ = judge.mate(board, NODES_JUDGE)
+        assert seen == n, f"the judge mates in {seen}, we in {n}: {board.fen()}"
+        found[line] = n
+        wanted[n, board.turn, few] -= 1
+        if n == max(MATES):
+            longest.append(board)
+        print(f"{len(found)} found, {sum(wanted.values())} to go: {line}", flush=True)
+        if not any(wanted.values()):
+            break
+    return sorted(found, key=lambda line: (found[line], line))
+
+
+def find_quiet(judge: Judge) -> list[str]:
+    """From games anywhere, from the last moves before a mate, where there are threats, and endings."""
+    numbers = random.Random(SEED)
+    found: dict[str, int] = {}
+    while len(found) < QUIET:
+        positions = game(numbers, odds=numbers.random() < 0.5)
+        if len(positions) < 12:
+            continue
+        for board in (numbers.choice(positions[6:]), positions[-numbers.randrange(3, 8)], ending(numbers)):
+            proven = proven_quiet(board)
+            if proven < 3:
                 continue
-            seen = judge.mate(board, 60_000)
-            if seen is not None and abs(seen) <= 5:
-                continue
-            proven, prover = 0, Prover(nodes=2_000)
-            try:
-                for n in range(1, 5):
-                    if prover.mates(board, n) or prover.mated(board, n):
-                        proven = -1
-                        break
-                    proven = n
-            except OutOfNodesError:
-                pass
-            if proven >= 2:
-                counts[proven] += 1
-                found.add(epd(board, c0=f"no mate within {proven}"))
-    print("quiet, by proven depth:", dict(counts))
-    return sorted(found)[:QUIET]
+            seen, _ = judge.mate(board, NODES_JUDGE)
+            assert seen is None or abs(seen) > proven, f"the judge sees mate in {seen}: {board.fen()}"
+            if seen is None or abs(seen) > 5:
+                found[epd(board, c0=f"no mate within {proven}")] = proven
+                print(f"{len(found)} of {QUIET}: within {proven}, {board.fen()}", flush=True)
+    print("quiet, by proven depth:", Counter(found.values()))
+    return sorted(found)
+
+
+def proven_quiet(board: chess.Board) -> int:
+    """Within how many moves, at most four, neither side mates; 0 if one does."""
+    proven, prover = 0, Prover(NODES_QUIET)
+    try:
+        for n in range(1, 5):
+            if prover.mates(board, n) or prover.mated(board, n):
+                return 0
+            proven = n
+    except OutOfNodesError:
+        pass
+    return proven
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--judge", help="a UCI engine for a second opinion")
+    parser.add_argument("judge", help="a UCI engine")
     judge = Judge(parser.parse_args().judge)
-    find_mates(judge, HERE / "mates.epd")
-    (HERE / "quiet.epd").write_text("\n".join(find_quiet(random.Random(2), judge)) + "\n", encoding="utf-8")
-    judge.close()
+    for name, what, find in (
+        ("mates.epd", "dm: in how many moves the side to move mates, and not sooner.", find_mates),
+        ("quiet.epd", "c0: within how many moves neither side mates.", find_quiet),
+    ):
+        header = HEADER.format(what=what, seed=SEED, judge=judge.name, nodes=NODES_JUDGE)
+        (HERE / name).write_text(header + "\n".join(find(judge)) + "\n", encoding="utf-8")
+    judge.engine.quit()
 
 
 if __name__ == "__main__":

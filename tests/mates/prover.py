@@ -1,8 +1,9 @@
 """A mate prover on python-chess alone: slow, short, and independent of the engine it judges.
 
-Positions come without history and with a clock at zero, and depths are small, so neither repetition nor the 50-move
-rule matters here: the shortest mate never comes back to a position. Insufficient material needs no test of its own,
-since nothing mates with it.
+Every move of the attacker and every reply of the defender is tried, so that both answers are exact. Positions come
+without history and with a clock at zero, and depths are small, so neither repetition nor the 50-move rule matters here:
+the shortest mate never comes back to a position. Insufficient material needs no test of its own, since nothing mates
+with it.
 """
 
 from __future__ import annotations
@@ -13,104 +14,122 @@ import chess
 
 
 class OutOfNodesError(Exception):
-    """The proof takes too long."""
+    """The proof takes too long. The board is as it was before."""
 
 
 class Prover:
-    """Answers whether the side to move mates within n moves, or is mated; remembers what it found out."""
+    """Answers whether the side to move mates within n moves, or is mated; remembers what it found out. `nodes` bounds
+    how many positions are searched for a mate in one, which is nearly all of the work."""
 
     def __init__(self, nodes: int = 1 << 62) -> None:
         self.left = nodes
         self.known: dict[tuple[object, int], bool] = {}
-        self.killers: dict[int, chess.Move] = {}
+        # The moves that last proved something, by side and moves left: they mostly do so again.
+        self.best: dict[tuple[bool, int], chess.Move] = {}
+        self.saviours: dict[tuple[bool, int], chess.Move] = {}
+
+    def distance(self, board: chess.Board, most: int) -> int | None:
+        """The shortest mate of the side to move within `most` moves; None if there is none."""
+        return next((n for n in range(1, most + 1) if self.mates(board, n)), None)
 
     def mates(self, board: chess.Board, n: int) -> bool:
         """Whether the side to move mates within n moves, whatever the other side plays."""
-        if n == 0:
-            return False
-        if n == 1:
-            return self.mating_move(board) is not None
+        if n <= 1:
+            return n == 1 and self.mating_move(board) is not None
         key = (board._transposition_key(), n)
         if key not in self.known:
-            self.known[key] = self.mating_move(board) is not None or any(
-                self.after(board, move, n - 1) for move in self.attacks(board)
+            # The shorter mate first, which is cheap to look for and often there.
+            self.known[key] = self.mates(board, n - 1) or any(
+                self.mates_by(board, move, n) for move in self.attacks(board, n)
             )
         return self.known[key]
 
-    def mated(self, board: chess.Board, n: int) -> bool:
-        """Whether the side to move is mated within n moves of the other side, whatever it plays."""
-        if n == 0:
-            return board.is_checkmate()
-        replies = list(board.legal_moves)
-        if not replies:
-            return board.is_check()
-        killer = self.killers.get(n)
-        if killer in replies:
-            replies.remove(killer)
-            replies.insert(0, killer)
-        for move in replies:
-            board.push(move)
-            escapes = not self.mates(board, n)
-            board.pop()
-            if escapes:
-                self.killers[n] = move
-                return False
-        return True
-
-    def after(self, board: chess.Board, move: chess.Move, n: int) -> bool:
-        """Whether the other side is mated within n moves after `move`."""
+    def mates_by(self, board: chess.Board, move: chess.Move, n: int) -> bool:
+        """Whether the side to move mates within n moves that begin with `move`."""
         board.push(move)
         try:
-            return self.mated(board, n)
+            mated = self.mated(board, n - 1)
         finally:
             board.pop()
+        if mated:
+            self.best[board.turn, n] = move
+        return mated
+
+    def mated(self, board: chess.Board, n: int) -> bool:
+        """Whether the side to move is mated within n moves of the other side, whatever it plays; with n = 0, whether
+        it is mated already."""
+        if n == 0:
+            return board.is_checkmate()
+        has_reply = False
+        for move in self.replies(board, n):
+            has_reply = True
+            board.push(move)
+            try:
+                escapes = not self.mates(board, n)
+            finally:
+                board.pop()
+            if escapes:
+                self.saviours[board.turn, n] = move
+                return False
+        return has_reply or board.is_check()
+
+    def attacks(self, board: chess.Board, n: int) -> Iterator[chess.Move]:
+        """All legal moves: the one that mated last time, then those that give check, then the others."""
+        checks = [move for move in possible_checks(board) if board.is_legal(move) and board.gives_check(move)]
+        moves = checks + [move for move in board.legal_moves if move not in checks]
+        last = self.best.get((board.turn, n))
+        if last in moves:
+            yield last
+        yield from (move for move in moves if move != last)
+
+    def replies(self, board: chess.Board, n: int) -> Iterator[chess.Move]:
+        """All legal moves, first the one that saved this side last time."""
+        saviour = self.saviours.get((board.turn, n))
+        if saviour is not None and board.is_legal(saviour):
+            yield saviour
+        yield from (move for move in board.legal_moves if move != saviour)
 
     def mating_move(self, board: chess.Board) -> chess.Move | None:
         """A move that mates at once."""
         self.left -= 1
         if self.left < 0:
             raise OutOfNodesError
-        for move in board.legal_moves:
-            if board.gives_check(move):
+        for move in possible_checks(board):
+            if board.is_legal(move):
                 board.push(move)
-                mate = not any(board.generate_legal_moves())
+                mate = board.is_checkmate()
                 board.pop()
                 if mate:
                     return move
         return None
 
-    def attacks(self, board: chess.Board) -> Iterator[chess.Move]:
-        """All legal moves, checks first."""
-        quiet = []
-        for move in board.legal_moves:
-            if board.gives_check(move):
-                yield move
-            else:
-                quiet.append(move)
-        yield from quiet
 
-    def distance(self, board: chess.Board, most: int) -> int | None:
-        """The shortest mate of the side to move within `most` moves; None if there is none."""
-        return next((n for n in range(1, most + 1) if self.mates(board, n)), None)
-
-    def forced_by_checks(self, board: chess.Board, n: int) -> bool:
-        """Whether checks alone mate within n moves: quick to see that there is a mate, never that there is none."""
-        if self.mating_move(board) is not None:
-            return True
-        if n == 1:
-            return False
-        for move in list(board.legal_moves):
-            if not board.gives_check(move):
-                continue
-            board.push(move)
-            works = True
-            for reply in list(board.legal_moves):
-                board.push(reply)
-                works = self.forced_by_checks(board, n - 1)
-                board.pop()
-                if not works:
-                    break
-            board.pop()
-            if works:
-                return True
-        return False
+def possible_checks(board: chess.Board) -> Iterator[chess.Move]:
+    """Pseudo-legal moves without most of those that cannot give check: playing all of them would take too long."""
+    king = board.king(not board.turn)
+    assert king is not None
+    diagonal = chess.BB_DIAG_ATTACKS[king][chess.BB_DIAG_MASKS[king] & board.occupied]
+    straight = (
+        chess.BB_RANK_ATTACKS[king][chess.BB_RANK_MASKS[king] & board.occupied]
+        | chess.BB_FILE_ATTACKS[king][chess.BB_FILE_MASKS[king] & board.occupied]
+    )
+    squares_of_checks = {
+        chess.PAWN: chess.BB_PAWN_ATTACKS[not board.turn][king],
+        chess.KNIGHT: chess.BB_KNIGHT_ATTACKS[king],
+        chess.BISHOP: diagonal,
+        chess.ROOK: straight,
+        chess.QUEEN: diagonal | straight,
+        chess.KING: 0,
+    }
+    for move in board.generate_pseudo_legal_moves():
+        piece = board.piece_type_at(move.from_square)
+        assert piece is not None
+        if (
+            chess.BB_SQUARES[move.to_square] & squares_of_checks[piece]
+            # What stands in the king's sight may uncover a check.
+            or chess.BB_SQUARES[move.from_square] & (diagonal | straight)
+            or move.promotion
+            or board.is_en_passant(move)
+            or board.is_castling(move)
+        ):
+            yield move
