@@ -135,7 +135,7 @@ class Forest:
 
     def result(self, index: int = 0, *, temperature: float | None = None) -> SearchResult:
         """What tree `index` has found so far."""
-        return self._result(self._index(index), temperature)
+        return self._result(self._index(index), optional_temperature(temperature))
 
     def _result(self, index: int, temperature: float | None) -> SearchResult:
         view = self._core.view(index)
@@ -144,7 +144,7 @@ class Forest:
             view,
             self._states[index],
             self._info,
-            temperature,
+            0.0 if temperature is None else temperature,
             verdicts,
             self._keys[index][0],
             self._elapsed[index],

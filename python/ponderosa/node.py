@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ponderosa import _core
 from ponderosa.game import GameInfo, play_on, tried_text
+from ponderosa.lazy import lazy
 
 if TYPE_CHECKING:
     from ponderosa.chess.categories import MoveCategory
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class ReadOnly:
     """What was found does not change: an attribute is neither set nor deleted from outside."""
 
-    # A `cached_property` writes into `__dict__`, past this, and so does `__init__`: looking costs nothing more.
+    # What is `lazy` writes into `__dict__`, past this, and so does `__init__`: looking costs nothing more.
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{name!r} cannot be set: a {type(self).__name__} is read-only")
@@ -71,7 +71,7 @@ class Node(ReadOnly):
         """The action that leads here; None at the root."""
         return self._action
 
-    @cached_property
+    @lazy
     def _header(self) -> tuple[Any, ...] | None:
         """The engine's node; None for a leaf visited once, which UCT keeps no node for."""
         return None if self._index < 0 else self._view.node(self._index)
@@ -93,7 +93,7 @@ class Node(ReadOnly):
             return self.prior
         return float(dict(self._view.clean_priors).get(self.action or 0, self.prior))
 
-    @cached_property
+    @lazy
     def to_play(self) -> int:
         """Who moves here."""
         if self._header is not None:
@@ -108,7 +108,7 @@ class Node(ReadOnly):
         """The value this position was given when it was evaluated, for the player to move here."""
         return self.total_value if self._header is None else float(self._header[0])
 
-    @cached_property
+    @lazy
     def total_value(self) -> float:
         """W: the sum of all values backed up to here, for the player to move here."""
         if self.parent is not None and self._info.is_plain:
@@ -188,7 +188,7 @@ class Node(ReadOnly):
         """Where a game written in Python or a model keeps this position."""
         return None if self._header is None else self._header[8]
 
-    @cached_property
+    @lazy
     def state(self) -> Any:
         """The position itself; below the root of a learned model, as far as the rules lead there."""
         # Up to the nearest position that is known, then down again: a tree may be deeper than Python's stack.
@@ -212,7 +212,7 @@ class Node(ReadOnly):
             return ""
         return tried_text(self.parent.state, self.action, self._info)
 
-    @cached_property
+    @lazy
     def children(self) -> Mapping[int, Node]:
         """The moves by action: those that have been tried, in that order, and then those that only have a prior."""
         if self._header is None:

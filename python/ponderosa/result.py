@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,6 +10,7 @@ from numpy.typing import NDArray
 
 from ponderosa import _core, check
 from ponderosa.game import GameInfo, move_text, play_on, tried_text
+from ponderosa.lazy import lazy
 from ponderosa.node import Node, ReadOnly
 
 Numbers = TypeVar("Numbers", bound=np.generic)
@@ -45,14 +44,8 @@ class SearchResult(ReadOnly):
     _view: _core.TreeView
     _state: Any
     _info: GameInfo
-    _greedy: int
-    _place: int
-    action: int
-    """The action to play."""
-    value: float
-    """Value of the root for the player to move there."""
-    proven: int | None
-    """What is proven for the player to move: -1, 0, +1, or None."""
+    _tau: float
+    _verdicts: list[tuple[int, int]]
     simulations: int
     """Simulations since this root was set; visits kept from before count in `visits` alone."""
     elapsed: float
@@ -65,48 +58,64 @@ class SearchResult(ReadOnly):
         view: _core.TreeView,
         state: Any,
         info: GameInfo,
-        temperature: float | None,
-        verdicts: Sequence[tuple[int, int]],
+        temperature: float,
+        verdicts: list[tuple[int, int]],
         seed: int,
         elapsed: float,
         simulations: int,
     ) -> None:
-        tau = 0.0 if temperature is None else check.temperature(temperature)
-        greedy, action = view.choose(0.0, list(verdicts))
-        place = greedy
-        if tau > 0.0:
-            place, action = view.choose(tau, list(verdicts))
-        self.__dict__.update(
-            _view=view,
-            _state=state,
-            _info=info,
-            _greedy=greedy,
-            _place=place,
-            action=action,
-            value=float(view.value),
-            proven=view.proven,
-            simulations=simulations,
-            elapsed=elapsed,
-            seed=seed,
-        )
+        fields = self.__dict__
+        fields["_view"] = view
+        fields["_state"] = state
+        fields["_info"] = info
+        fields["_tau"] = temperature
+        fields["_verdicts"] = verdicts
+        fields["seed"] = seed
+        fields["elapsed"] = elapsed
+        fields["simulations"] = simulations
 
     # What follows is made when it is first asked for: self-play that only wants moves pays for nothing else.
 
-    @cached_property
+    @lazy
+    def _best(self) -> tuple[int, int]:
+        """The best move, as its place among the root's edges and its action."""
+        return self._view.choose(0.0, self._verdicts)
+
+    @lazy
+    def _chosen(self) -> tuple[int, int]:
+        """The move to play, in the same form."""
+        return self._best if self._tau == 0.0 else self._view.choose(self._tau, self._verdicts)
+
+    @lazy
+    def action(self) -> int:
+        """The action to play."""
+        return self._chosen[1]
+
+    @lazy
+    def value(self) -> float:
+        """Value of the root for the player to move there."""
+        return self._view.value
+
+    @lazy
+    def proven(self) -> int | None:
+        """What is proven for the player to move: -1, 0, +1, or None."""
+        return self._view.proven
+
+    @lazy
     def _actions(self) -> NDArray[np.intp]:
         return self._view.edges(0)[0].astype(np.intp)
 
-    @cached_property
+    @lazy
     def move(self) -> str:
         """How people write `action`."""
         return move_text(self._state, self.action)
 
-    @cached_property
+    @lazy
     def visits(self) -> NDArray[np.int64]:
         """Visits of each action, as they were counted."""
         return _fixed(self._view.visits(self._info.num_actions))
 
-    @cached_property
+    @lazy
     def q(self) -> NDArray[np.float64]:
         """Value of each action, exact where proven; NaN where it was never tried."""
         _, visits, sums, _, _, proven, *_ = self._view.edges(0)
@@ -118,21 +127,21 @@ class SearchResult(ReadOnly):
 
     def policy_at(self, tau: float) -> NDArray[np.float64]:
         """Visits to the power 1/tau, normalised (seed 2); 0 is the best move alone. Proven results are respected."""
-        return self._view.policy(check.temperature(tau, "tau"), self._greedy, self._info.num_actions)
+        return self._view.policy(check.temperature(tau, "tau"), self._best[0], self._info.num_actions)
 
-    @cached_property
+    @lazy
     def policy(self) -> NDArray[np.float64]:
         """The share of visits of each action, whatever the temperature; proven results are respected."""
-        return _fixed(self.policy_at(1.0))
+        return _fixed(self._view.policy(1.0, self._best[0], self._info.num_actions))
 
     @property
     def pv(self) -> list[str]:
         """The line expected, beginning with `move`, as people write it."""
         return list(self._pv)
 
-    @cached_property
+    @lazy
     def _pv(self) -> tuple[str, ...]:
-        return tuple(self._line(self._place))
+        return tuple(self._line(self._chosen[0]))
 
     def _line(self, place: int) -> list[str]:
         texts = []
@@ -147,7 +156,7 @@ class SearchResult(ReadOnly):
         """Statistics of every move at the root, the most visited first."""
         return list(self._moves)
 
-    @cached_property
+    @lazy
     def _moves(self) -> tuple[MoveStatistics, ...]:
         root = self.root
         total = max(int(self.visits.sum()), 1)
@@ -171,7 +180,7 @@ class SearchResult(ReadOnly):
             )
         return tuple(sorted(rows, key=lambda row: -row.visits))
 
-    @cached_property
+    @lazy
     def root(self) -> Node:
         """The tree, to look into. It stays as it is while the search goes on."""
         return Node.of_root(self._view, self._state, self._info)
