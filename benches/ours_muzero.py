@@ -42,11 +42,11 @@ def latent_tree(algorithm: str, actions: int, sims: int, batch: int) -> Work:
         core.plant_latent(turns, legal, root_logits, root_values, keys)
         for row in range(batch):
             core.allow(row, sims)
+        core.gather_latent()
         for number in range(sims):
-            core.gather_latent()
-            core.apply_latent(rewards, logits[number], values[number], None)
+            core.step_latent(rewards, logits[number], values[number], None)
         views = [core.view(row) for row in range(batch)]
-        found = [(view.edges(0)[1], view.value) for view in views]
+        found = [(view.visits(actions), view.value) for view in views]
         return int(sum(visits.sum() for visits, _ in found))
 
     return work

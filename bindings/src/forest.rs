@@ -10,7 +10,6 @@ use ponderosa_core::error::Error;
 use ponderosa_core::forest::latent::Root;
 use ponderosa_core::forest::Row;
 use ponderosa_core::gather::Answer;
-use ponderosa_core::latent::ModelAnswer;
 use ponderosa_core::noise::Noise;
 use ponderosa_core::policy::{Policy, PolicyKind};
 use ponderosa_core::probe::minimax::{minimax, Verdict};
@@ -22,6 +21,7 @@ use pyo3::prelude::*;
 use crate::any::{copy_of, each, each_compiled, external, latent, Any};
 use crate::columns::{compiled_observations, compiled_packed, Packed};
 use crate::errors::OrPython;
+use crate::latent::{latent_rows, Column, LatentRows, Said};
 use crate::parts::PartsArguments;
 use crate::view::TreeView;
 
@@ -29,7 +29,6 @@ use crate::view::TreeView;
 const SLICE: Duration = Duration::from_millis(40);
 
 type LegalRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u16>>);
-type LatentRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, bool);
 
 /// Many trees of one game, searched together.
 #[pyclass(frozen, module = "ponderosa._core")]
@@ -237,36 +236,46 @@ impl Forest {
         latent(&mut *self.lock()?)?.turn_after(index, action).or_python()
     }
 
-    /// Gathers the leaves a learned model is to be asked about: slots of the positions before, actions, slots
-    /// for the new ones, and whether these follow one another.
+    /// Gathers the leaves a learned model is to be asked about: slots of the positions before, actions, the first slot of the
+    /// new ones, and all of those where they do not simply follow it.
     fn gather_latent<'py>(&self, py: Python<'py>) -> PyResult<LatentRows<'py>> {
         let mut inner = self.lock()?;
         let forest = latent(&mut inner)?;
         let rows = py.detach(|| forest.gather_leaves()).or_python()?;
-        let column = |of: fn(&Row) -> i64| rows.iter().map(of).collect::<Vec<i64>>().into_pyarray(py);
-        let in_a_row = rows.windows(2).all(|pair| pair[0].slot + 1 == pair[1].slot);
-        let (parents, actions) = (column(|row| i64::from(row.parent_slot)), column(|row| i64::from(row.action)));
-        Ok((parents, actions, column(|row| i64::from(row.slot)), in_a_row))
+        Ok(latent_rows(py, &rows))
     }
 
     /// The model's answer to the rows gathered: each leaf gets its node, and the batch is closed.
-    fn apply_latent(
+    fn apply_latent<'py>(
         &self,
-        py: Python<'_>,
-        rewards: PyReadonlyArray1<'_, f64>,
-        logits: PyReadonlyArray2<'_, f32>,
-        values: PyReadonlyArray1<'_, f64>,
-        discounts: Option<PyReadonlyArray1<'_, f64>>,
+        py: Python<'py>,
+        rewards: Column<'py>,
+        logits: PyReadonlyArray2<'py, f32>,
+        values: Column<'py>,
+        discounts: Option<Column<'py>>,
     ) -> PyResult<()> {
         let mut inner = self.lock()?;
         let forest = latent(&mut inner)?;
-        let answer = ModelAnswer {
-            rewards: rewards.as_slice()?,
-            discounts: discounts.as_ref().map(|discounts| discounts.as_slice()).transpose()?,
-            logits: logits.as_slice()?,
-            values: values.as_slice()?,
-        };
-        py.detach(|| forest.apply_model(answer)).or_python()
+        Said { rewards, logits, values, discounts }.read(|answer| py.detach(|| forest.apply_model(answer))).or_python()
+    }
+
+    /// The same, and the next rows are gathered; None where no tree wants more, or `stop` was called.
+    fn step_latent<'py>(
+        &self,
+        py: Python<'py>,
+        rewards: Column<'py>,
+        logits: PyReadonlyArray2<'py, f32>,
+        values: Column<'py>,
+        discounts: Option<Column<'py>>,
+    ) -> PyResult<Option<LatentRows<'py>>> {
+        let mut inner = self.lock()?;
+        let forest = latent(&mut inner)?;
+        let said = Said { rewards, logits, values, discounts };
+        if self.stop.load(Ordering::Relaxed) {
+            return said.read(|answer| forest.apply_model(answer)).map(|()| None).or_python();
+        }
+        let rows = said.read(|answer| py.detach(|| forest.step_model(answer))).or_python()?;
+        Ok((!rows.is_empty() || forest.has_batch()).then(|| latent_rows(py, &rows)))
     }
 
     /// The slot of the root of tree `index` (positions outside).

@@ -3,9 +3,9 @@
 mod any;
 mod chess_tools;
 mod columns;
-
 mod errors;
 mod forest;
+mod latent;
 mod mate;
 mod parts;
 mod random;

@@ -120,6 +120,9 @@ class Forest:
         core, world = self._core, self._world
         world.deadline = deadline
         try:
+            if deadline is None and progress is None:
+                world.run()
+                return
             while core.wants_more() and not core.stopped:
                 world.batch()
                 if progress is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ponderosa import _core
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.game import GameInfo
-from ponderosa.models.answers import RootAnswer, StepAnswer
+from ponderosa.models.answers import RootAnswer, StepAnswer, is_plain
 from ponderosa.models.hidden import flatten
 from ponderosa.models.inference import Inference
 from ponderosa.models.pool import HiddenPool
@@ -28,6 +28,10 @@ MOST_RESERVED = 1 << 28
 BYTES_PER_NODE = 256
 #: More actions than the engine can number.
 MOST_ACTIONS = 65535
+
+
+#: What is asked about: slots of positions, actions, the first new slot, and all of those if they do not follow it.
+Rows = tuple[NDArray[np.int64], NDArray[np.int64], int, NDArray[np.int64] | None]
 
 
 class ModelWorld(World):
@@ -128,14 +132,31 @@ class ModelWorld(World):
 
     def batch(self) -> None:
         """One call of the model for a leaf of each tree."""
-        parents, actions, slots, in_a_row = self.core.gather_latent()
-        if len(slots) == 0:
+        self._ask(self.core.gather_latent(), self.core.apply_latent)
+
+    def run(self) -> None:
+        """Batch after batch; with each answer the engine gathers the next rows at once."""
+        wanted = self.core.wants_more() and not self.core.stopped
+        rows = self.core.gather_latent() if wanted else None
+        while rows is not None:
+            rows = self._ask(rows, self.core.step_latent)
+
+    def _ask(self, rows: Rows, tell: Callable[..., Rows | None]) -> Rows | None:
+        """Asks the model about the rows gathered, keeps the hidden states, and tells the engine the rest."""
+        parents, actions, first, slots = rows
+        count = len(actions)
+        if count == 0:
             nothing = np.zeros(0)
-            self.core.apply_latent(nothing, np.zeros((0, self.info.num_actions), dtype=np.float32), nothing, None)
-            return
-        answer = self._inference.recurrent(self._pool.gather(parents), actions)
-        self._pool.scatter(slots, answer.hidden, in_a_row=in_a_row)
-        self.core.apply_latent(answer.rewards, answer.logits, answer.values, answer.discounts)
+            return tell(nothing, np.zeros((0, self.info.num_actions), dtype=np.float32), nothing, None)
+        said = self._inference.ask(self._pool.gather(parents), actions)
+        if slots is None and is_plain(said, count, self.info.num_actions) and self._pool.put(first, said[0], count):
+            return tell(said[1], said[2], said[3], said[4] if len(said) == 5 else None)
+        answer = self._inference.check(said, count)
+        if slots is None:
+            self._pool.scatter(np.arange(first, first + count), answer.hidden, in_a_row=True)
+        else:
+            self._pool.scatter(slots, answer.hidden)
+        return tell(answer.rewards, answer.logits, answer.values, answer.discounts)
 
 
 def _one(number: int) -> NDArray[np.int64]:

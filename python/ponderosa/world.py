@@ -45,6 +45,11 @@ class World(ABC):
     def batch(self) -> None:
         """Gathers leaves, has them evaluated, and backs their values up."""
 
+    def run(self) -> None:
+        """Batch after batch, until no tree wants more or the search is stopped."""
+        while self.core.wants_more() and not self.core.stopped:
+            self.batch()
+
     def legal_actions(self, state: Any) -> Sequence[int]:
         """Legal actions at a root."""
         legal: Sequence[int] = state.legal_actions()

@@ -3,8 +3,9 @@
 use super::{Forest, Row};
 use crate::error::Error;
 use crate::latent::ModelAnswer;
+use crate::parts::Parts;
 use crate::policy::{priors, PolicyKind};
-use crate::search::TreeSearch;
+use crate::search::{TreeSearch, Walker};
 use crate::tree::{Tree, ROOT};
 use crate::world::Latent;
 
@@ -71,7 +72,7 @@ impl Forest<Latent> {
         if root.logits.len() != actions {
             return Err(wrong(format!("policy_logits has {} numbers: it must have {actions}", root.logits.len())));
         }
-        check_number("value", root.value).map_err(wrong)?;
+        check_number(root.value).map_err(|text| wrong(format!("value is {text}")))?;
         let mut own = vec![0.0; root.legal.len()];
         let logits = root.legal.iter().map(|&action| root.logits[usize::from(action)]);
         priors(logits, PolicyKind::Logits, &mut own).map_err(wrong)?;
@@ -144,28 +145,48 @@ impl Forest<Latent> {
         Ok(place.and_then(|place| edges.links[place].child()).map(|child| tree.node(child).to_play))
     }
 
-    /// Gives the leaves just gathered their slots; the rows that the model is to be asked about, by tree and in the order they
-    /// were gathered.
+    /// Gathers the leaves that the model is to be asked about, by tree and in the order they were gathered, each with its slot.
     ///
     /// # Errors
     /// As `gather`.
     pub fn gather_leaves(&mut self) -> Result<Vec<Row>, Error> {
         self.gather()?;
+        Ok(self.waiting_with_slots())
+    }
+
+    fn waiting_with_slots(&mut self) -> Vec<Row> {
+        let mut rows = Vec::with_capacity(self.trees.len());
         for tree in &mut self.trees {
             for leaf in tree.walker.pending.iter_mut().filter(|leaf| leaf.slot == u32::MAX) {
                 leaf.slot = self.slots.take();
             }
         }
-        let mut rows = Vec::with_capacity(self.trees.len());
         self.each_waiting(|row| rows.push(row));
-        Ok(rows)
+        rows
     }
 
-    /// Takes the model's word on the rows of `gather_leaves`, in their order. A wrong word leaves the forest as it was, batch included.
+    /// Takes the model's word on the rows gathered, in their order. A wrong word leaves the forest as it was, batch included.
     ///
     /// # Errors
     /// `Error::Evaluation` names the row and what is wrong.
     pub fn apply_model(&mut self, answer: ModelAnswer<'_>) -> Result<(), Error> {
+        self.apply_and(answer, |_, _, _| ())
+    }
+
+    /// The same, and the next batch is gathered, as by `gather_leaves`: each tree is walked through again while it is at hand.
+    ///
+    /// # Errors
+    /// As `apply_model`.
+    pub fn step_model(&mut self, answer: ModelAnswer<'_>) -> Result<Vec<Row>, Error> {
+        self.apply_and(answer, |walker, tree, parts| {
+            if walker.wants_more(tree, parts) {
+                walker.gather(tree, parts);
+            }
+        })?;
+        Ok(self.waiting_with_slots())
+    }
+
+    fn apply_and(&mut self, answer: ModelAnswer<'_>, then: impl Fn(&mut Walker<Latent>, &mut Tree, &Parts) + Sync) -> Result<(), Error> {
         self.check_model(answer)?;
         let mut at = 0;
         let mut shares = Vec::with_capacity(self.trees.len());
@@ -178,6 +199,7 @@ impl Forest<Latent> {
             if tree.walker.has_batch() {
                 let (grown, walker) = tree.parts_mut();
                 walker.apply_model(grown, parts, answer);
+                then(walker, grown, parts);
             }
         });
         Ok(())
@@ -195,17 +217,10 @@ impl Forest<Latent> {
             return Err(Error::Evaluation(format!("{name} has {given} numbers: {rows} rows need {right}")));
         }
         for row in 0..rows {
-            let wrong = |text: String| Error::Evaluation(format!("row {row}: {text}"));
-            check_number("reward", answer.rewards[row]).map_err(wrong)?;
-            check_number("value", answer.values[row]).map_err(wrong)?;
+            check_number(answer.rewards[row]).map_err(|wrong| named("reward", row, &wrong))?;
+            check_number(answer.values[row]).map_err(|wrong| named("value", row, &wrong))?;
             if let Some(discounts) = answer.discounts {
-                let discount = discounts[row];
-                if !(-1.0..=1.0).contains(&discount) {
-                    return Err(wrong(format!("discount is {discount}: it must be from -1 to 1")));
-                }
-                if discount < 0.0 && self.parts.players == 1 {
-                    return Err(wrong(format!("discount is {discount}: a negative one changes the player, and num_players is 1")));
-                }
+                self.check_discount(discounts[row], row)?;
             }
             let logits = &answer.logits[row * actions..(row + 1) * actions];
             // One pass without a branch per number; the search for the culprit comes only if there is one.
@@ -216,22 +231,52 @@ impl Forest<Latent> {
             }
             if broken {
                 let action = logits.iter().position(|logit| logit.is_nan() || *logit == f32::INFINITY).unwrap_or(0);
-                return Err(wrong(format!("policy_logits has {} for action {action}: it must be finite or -inf", logits[action])));
+                let number = written(f64::from(logits[action]));
+                return Err(Error::Evaluation(format!(
+                    "policy_logits of row {row}, action {action} is {number}: as float32 a logit must be a finite number or -inf"
+                )));
             }
             if most == f32::NEG_INFINITY {
-                return Err(wrong("policy_logits is -inf for every action: at least one must be finite".into()));
+                return Err(Error::Evaluation(format!("row {row}: policy_logits is -inf for every action: at least one must be finite")));
             }
+        }
+        Ok(())
+    }
+
+    fn check_discount(&self, discount: f64, row: usize) -> Result<(), Error> {
+        if !(-1.0..=1.0).contains(&discount) {
+            return Err(named("discount", row, &format!("{}: it must be from -1 to 1", written(discount))));
+        }
+        if discount < 0.0 && self.parts.players == 1 {
+            return Err(Error::Evaluation(format!(
+                "row {row}: discount is {discount}: a negative one changes the player, and num_players is 1"
+            )));
         }
         Ok(())
     }
 }
 
-fn check_number(name: &str, number: f64) -> Result<(), String> {
+/// What is wrong with the number of a row, in the words of the checks in Python.
+fn named(name: &str, row: usize, wrong: &str) -> Error {
+    Error::Evaluation(format!("{name} of row {row} is {wrong}"))
+}
+
+/// A number as Python writes it.
+fn written(number: f64) -> String {
+    if number.is_nan() {
+        "nan".into()
+    } else {
+        format!("{number:?}")
+    }
+}
+
+/// Refuses what no reward and no value can be; the number and what it must be, in words.
+fn check_number(number: f64) -> Result<(), String> {
     if !number.is_finite() {
-        return Err(format!("{name} is {number}: it must be a finite number"));
+        return Err(format!("{}: it must be a finite number", written(number)));
     }
     if number.abs() > LARGEST {
-        return Err(format!("{name} is {number}: it must be at most {LARGEST:e} in size"));
+        return Err(format!("{}: it may be at most 1e+12 in size", written(number)));
     }
     Ok(())
 }

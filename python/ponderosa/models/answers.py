@@ -15,6 +15,8 @@ from ponderosa.models.arrays import number_array
 #: The largest value or reward: sums over any number of visits stay far from overflowing.
 LARGEST = 1e12
 
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+
 ROOT = ("hidden_state", "policy_logits", "value")
 STEP = ("hidden_state", "reward", "policy_logits", "value")
 STEP_DISCOUNT = (*STEP, "discount")
@@ -46,6 +48,28 @@ class StepAnswer:
     """[B], for the player to move after the action."""
     discounts: NDArray[np.float64] | None
     """[B] in [-1, 1]: 0 ends the episode, a negative sign changes the player. None: as configured."""
+
+
+def is_plain(answer: Any, rows: int, num_actions: int) -> bool:
+    """Whether a step's answer is a tuple of NumPy's arrays in the shapes and types that the engine reads as they are.
+
+    The engine checks their numbers, in the words of the checks below; for one batch of few rows, calls of NumPy that
+    check or convert them would cost more than all else.
+    """
+    if type(answer) is not tuple or not 4 <= len(answer) <= 5:
+        return False
+    logits = answer[2]
+    if type(logits) is not np.ndarray or logits.dtype is not _SINGLE or logits.shape != (rows, num_actions):
+        return False
+    shape = (rows,)
+    for place in (1, 3, 4)[: len(answer) - 2]:
+        column = answer[place]
+        if type(column) is not np.ndarray or column.shape != shape:
+            return False
+        kind = column.dtype
+        if kind is not _SINGLE and kind is not _DOUBLE:
+            return False
+    return True
 
 
 def check_root(answer: Any, rows: int, num_actions: int | None = None) -> RootAnswer:

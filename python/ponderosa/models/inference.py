@@ -46,11 +46,15 @@ class Inference:
         The model gets the actions as int64, in the library of its hidden states and on their device: PyTorch does not
         mix its tensors with arrays of NumPy.
         """
-        rows = len(actions)
-        sent = self._send(np.ascontiguousarray(actions, dtype=np.int64))
-        answer = check_step(
-            _call(self.model.recurrent_inference, "recurrent_inference", hidden, sent), rows, self.num_actions
-        )
+        return self.check(self.ask(hidden, np.ascontiguousarray(actions, dtype=np.int64)), len(actions))
+
+    def ask(self, hidden: Any, actions: NDArray[np.int64]) -> Any:
+        """The first half of `recurrent`: what the model says, as it says it."""
+        return _call(self.model.recurrent_inference, "recurrent_inference", hidden, self._send(actions))
+
+    def check(self, said: Any, rows: int) -> StepAnswer:
+        """The second half: the answer to `rows` rows, once it has been found right."""
+        answer = check_step(said, rows, self.num_actions)
         kept = self._admit(answer.hidden, rows)
         self.num_actions = answer.logits.shape[1]
         if kept is answer.hidden:

@@ -15,6 +15,9 @@ Slots = NDArray[Any]
 """Whole numbers [B], of any integer type."""
 
 
+_WHOLE = np.dtype(np.int64)
+
+
 class Backend(Protocol):
     """How one library keeps rows. `rows` is an array [capacity, ...] of it."""
 
@@ -58,6 +61,8 @@ class HiddenPool:
         self.layout: Layout | None = None
         """What hidden states look like; None until the first were written."""
         self._rows: list[Any] = []
+        self._plain: NDArray[Any] | None = None
+        """The rows, where hidden states are one array of NumPy."""
         self._backend: Backend = NumpyBackend()
 
     @property
@@ -72,6 +77,8 @@ class HiddenPool:
 
     def gather(self, slots: Slots) -> Any:
         """The hidden states [B, ...] of slots [B], in the structure in which they were written."""
+        if self._plain is not None and slots.dtype is _WHOLE:
+            return self._plain.take(slots, axis=0)
         layout = self.layout
         if layout is None:
             raise UsageError("the pool is empty: nothing was written yet")
@@ -93,6 +100,7 @@ class HiddenPool:
             backend = backend_of(layout)
             self._rows = [backend.empty(array, capacity) for array in arrays]
             self.layout, self.capacity, self._backend = layout, capacity, backend
+            self._find_plain()
         else:
             layout = self.layout.admit(arrays, structure, rows)
             if layout is not self.layout or capacity != self.capacity:
@@ -102,6 +110,19 @@ class HiddenPool:
         sent = slice(first, first + rows) if in_a_row and self._backend.takes_slices else self._backend.send(slots)
         for place, array in enumerate(arrays):
             self._rows[place] = self._backend.scatter(self._rows[place], sent, array)
+
+    def put(self, first: int, hidden: Any, rows: int) -> bool:
+        """Writes hidden states [rows, ...] into as many slots from `first` on, if they are one array of NumPy just like
+        those before and there is room; otherwise nothing is written, and `scatter` is for them.
+        """
+        table = self._plain
+        if table is None or type(hidden) is not np.ndarray or hidden.dtype is not table.dtype:
+            return False
+        end = first + rows
+        if end > self.capacity or hidden.shape != (rows, *table.shape[1:]):
+            return False
+        table[first:end] = hidden
+        return True
 
     def reserve(self, capacity: int) -> None:
         """Room for this many slots at once, so that the pool does not grow on the way."""
@@ -128,6 +149,11 @@ class HiddenPool:
             for rows, leaf in zip(self._rows, layout.leaves, strict=True)
         ]
         self.layout, self.capacity = layout, capacity
+        self._find_plain()
+
+    def _find_plain(self) -> None:
+        plain = self.layout is not None and self.layout.structure is LEAF and type(self._rows[0]) is np.ndarray
+        self._plain = self._rows[0] if plain else None
 
     def __repr__(self) -> str:
         looks = "empty" if self.layout is None else ", ".join(map(str, self.layout.leaves))
