@@ -44,39 +44,49 @@ impl<'a> ModelAnswer<'a> {
 /// Buffers for the moves of a new node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moves {
+    /// Of all actions.
     priors: Vec<f32>,
-    actions: Vec<u16>,
-    order: Vec<u16>,
+    /// All actions, in their order.
+    all: Vec<u16>,
+    /// Those that a node keeps, where it does not keep all.
+    kept: Vec<u16>,
 }
 
 impl Moves {
-    /// The moves a node keeps, lowest action first: those with a prior above 0, in wide spaces the `most` likeliest of them
+    /// Gives `node` its moves, lowest action first: those with a prior above 0, in wide spaces the `most` likeliest of them
     /// (a node that is visited at most that often needs no others). The prior of the rest.
-    fn of(&mut self, logits: &[f32], most: usize) -> f32 {
-        self.priors.resize(logits.len(), 0.0);
-        softmax(logits.iter().copied(), &mut self.priors);
-        self.actions.clear();
-        self.actions.extend((0..logits.len() as u16).filter(|&action| self.priors[usize::from(action)] > 0.0));
-        if logits.len() <= WIDE || self.actions.len() <= most {
+    fn give(&mut self, tree: &mut Tree, node: NodeIndex, logits: &[f32], most: usize) -> f32 {
+        self.priors.clear();
+        self.priors.extend_from_slice(logits);
+        softmax(&mut self.priors);
+        let ruled_out = self.priors.iter().fold(false, |any, &prior| any | (prior <= 0.0));
+        if !ruled_out && (logits.len() <= WIDE || logits.len() <= most) {
+            if self.all.len() != logits.len() {
+                self.all = (0..logits.len() as u16).collect();
+            }
+            tree.add_edges(node, &self.all);
+            tree.priors_mut(node).copy_from_slice(&self.priors);
             return 0.0;
         }
-        self.order.clone_from(&self.actions);
-        let by_logit = |a: &u16, b: &u16| logits[usize::from(*b)].total_cmp(&logits[usize::from(*a)]).then(a.cmp(b));
-        self.order.select_nth_unstable_by(most - 1, by_logit);
-        let mut dropped: Vec<u16> = self.order.split_off(most);
-        dropped.sort_unstable();
-        let tail = dropped.iter().fold(0.0, |sum, &action| sum + f64::from(self.priors[usize::from(action)]));
-        std::mem::swap(&mut self.order, &mut self.actions);
-        self.actions.sort_unstable();
-        tail as f32
-    }
-
-    /// Gives `node` these moves.
-    fn put(&self, tree: &mut Tree, node: NodeIndex) {
-        tree.add_edges(node, &self.actions);
-        for (prior, &action) in tree.priors_mut(node).iter_mut().zip(&self.actions) {
+        self.kept.clear();
+        self.kept.extend((0..logits.len() as u16).filter(|&action| self.priors[usize::from(action)] > 0.0));
+        let tail = if logits.len() <= WIDE || self.kept.len() <= most { 0.0 } else { self.drop_unlikely(logits, most) };
+        tree.add_edges(node, &self.kept);
+        for (prior, &action) in tree.priors_mut(node).iter_mut().zip(&self.kept) {
             *prior = self.priors[usize::from(action)];
         }
+        tail
+    }
+
+    /// Keeps the `most` likeliest; the prior of the others.
+    fn drop_unlikely(&mut self, logits: &[f32], most: usize) -> f32 {
+        let by_logit = |a: &u16, b: &u16| logits[usize::from(*b)].total_cmp(&logits[usize::from(*a)]).then(a.cmp(b));
+        self.kept.select_nth_unstable_by(most - 1, by_logit);
+        self.kept[most..].sort_unstable();
+        let tail = self.kept[most..].iter().fold(0.0, |sum, &action| sum + f64::from(self.priors[usize::from(action)]));
+        self.kept.truncate(most);
+        self.kept.sort_unstable();
+        tail as f32
     }
 }
 
@@ -100,10 +110,9 @@ impl Walker<Latent> {
             };
             let left = self.target.saturating_sub(leaf.simulation + 1).max(LEAST_KEPT);
             let logits = &answer.logits[row * parts.num_actions..(row + 1) * parts.num_actions];
-            let tail = moves.of(logits, usize::try_from(left).unwrap_or(usize::MAX));
             let node = tree.add_node(to_play, 0);
             tree.set_child(last.edge, node);
-            moves.put(tree, node);
+            let tail = moves.give(tree, node, logits, usize::try_from(left).unwrap_or(usize::MAX));
             tree.node_mut(node).raw = answer.values[row];
             tree.set_slot(node, leaf.slot);
             tree.set_gain(node, answer.rewards[row], discount, tail);

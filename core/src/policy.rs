@@ -35,11 +35,11 @@ pub fn priors(numbers: impl Iterator<Item = f32> + Clone, kind: PolicyKind, out:
                     "policy_logits has {wrong} on a legal move: logits are finite, or -inf for a move never to be tried first"
                 ));
             }
-            let most = numbers.clone().fold(f32::NEG_INFINITY, f32::max);
-            if most == f32::NEG_INFINITY {
+            out.iter_mut().zip(numbers).for_each(|(prior, logit)| *prior = logit);
+            if out.iter().all(|&logit| logit == f32::NEG_INFINITY) {
                 return Err("policy_logits is -inf on every legal move: at least one must be finite".into());
             }
-            softmax(numbers, out);
+            softmax(out);
         }
         PolicyKind::Probabilities => {
             if let Some(wrong) = numbers.clone().find(|p| !(p.is_finite() && *p >= 0.0)) {
@@ -54,30 +54,51 @@ pub fn priors(numbers: impl Iterator<Item = f32> + Clone, kind: PolicyKind, out:
     Ok(())
 }
 
-/// exp(logit) over their sum. The greatest is subtracted first, so that nothing overflows; one must be above minus infinity.
-pub fn softmax(logits: impl Iterator<Item = f32> + Clone, out: &mut [f32]) {
-    let most = logits.clone().fold(f32::NEG_INFINITY, f32::max);
-    if logits.clone().all(|logit| logit == most) {
+/// Logits become exp(logit) over their sum. The greatest is subtracted first, so that nothing overflows; one must be above minus
+/// infinity, and none NaN.
+pub fn softmax(numbers: &mut [f32]) {
+    let (least, most) = span(numbers);
+    if least == most {
         // Alike, and so are the priors: exp(0) / n.
-        let even = (1.0 / out.len() as f64) as f32;
-        out.fill(even);
+        let even = (1.0 / numbers.len() as f64) as f32;
+        numbers.fill(even);
         return;
     }
     let most = f64::from(most);
     // An exponential costs more than anything else here, so those of the first moves are kept.
     let mut kept = [0.0; 64];
     let mut total = 0.0;
-    for (place, logit) in logits.clone().enumerate() {
-        let weight = (f64::from(logit) - most).exp();
-        if let Some(slot) = kept.get_mut(place) {
-            *slot = weight;
-        }
-        total += weight;
+    let (few, many) = numbers.split_at_mut(numbers.len().min(kept.len()));
+    for (weight, &logit) in kept.iter_mut().zip(&*few) {
+        *weight = (f64::from(logit) - most).exp();
+        total += *weight;
     }
-    for (place, (prior, logit)) in out.iter_mut().zip(logits).enumerate() {
-        let weight = kept.get(place).copied().unwrap_or_else(|| (f64::from(logit) - most).exp());
+    for &logit in &*many {
+        total += (f64::from(logit) - most).exp();
+    }
+    for (prior, &weight) in few.iter_mut().zip(&kept) {
         *prior = (weight / total) as f32;
     }
+    for prior in many {
+        *prior = ((f64::from(*prior) - most).exp() / total) as f32;
+    }
+}
+
+/// The least and the greatest of numbers without NaN, in lanes that processors compare at once.
+fn span(numbers: &[f32]) -> (f32, f32) {
+    const LANES: usize = 8;
+    let (mut least, mut most) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
+    let groups = numbers.chunks_exact(LANES);
+    let rest = groups.remainder();
+    for group in groups {
+        for lane in 0..LANES {
+            least[lane] = if group[lane] < least[lane] { group[lane] } else { least[lane] };
+            most[lane] = if group[lane] > most[lane] { group[lane] } else { most[lane] };
+        }
+    }
+    let lower = |a: f32, &b: &f32| if b < a { b } else { a };
+    let higher = |a: f32, &b: &f32| if b > a { b } else { a };
+    (least.iter().chain(rest).fold(f32::INFINITY, lower), most.iter().chain(rest).fold(f32::NEG_INFINITY, higher))
 }
 
 /// Checks every number of a dense policy, on illegal moves too: a NaN anywhere means a network that is broken.

@@ -8,7 +8,7 @@ use crate::tree::{Node, Tree};
 /// Spans below this are taken for it, so that equal values do not divide by 0 (mctx has the same number).
 const LEAST_SPAN: f64 = 1e-8;
 /// The weights of exploration for fewer visits than this are tabulated.
-const TABULATED: u32 = 1024;
+const TABULATED: u32 = 128;
 
 /// How Q is brought to a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
