@@ -7,6 +7,7 @@ history. They are known by the names of their classes: python-chess is not impor
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ponderosa import check
@@ -44,13 +45,22 @@ def check_action(state: Any, action: Any) -> int:
 
 def board_of(state: Any) -> chess.Board | None:
     """The python-chess board that `state` is or holds, if any."""
-    for base in type(state).__mro__:
+    kind: Any = type(state)
+    held = _holds_board(kind)
+    if held is None:
+        return None
+    board: chess.Board = state.board if held else state
+    return board
+
+
+@lru_cache(maxsize=256)
+def _holds_board(kind: Any) -> bool | None:
+    """Whether things of this class hold a board; False: they are boards, None: they have nothing to do with any."""
+    for base in kind.__mro__:
         if base.__name__ == "Board" and base.__module__ == "chess":
-            board: chess.Board = state
-            return board
+            return False
         if base.__name__ == "ChessGame" and base.__module__ == "ponderosa.chess.game":
-            board = state.board
-            return board
+            return True
     return None
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ponderosa.check import optional_flag, optional_temperature, per_row, positive_number, whole_number
 from ponderosa.door import check_action, enter
 from ponderosa.errors import InvalidActionError, InvalidArgumentError, UsageError
-from ponderosa.game import game_mistakes, move_text, refuse_finished
+from ponderosa.game import game_mistakes, is_over, move_text, refuse_finished
 from ponderosa.leaves import OutOfTime
 from ponderosa.model_world import ModelWorld
 from ponderosa.observed import Observed, observed
@@ -41,7 +41,8 @@ class Forest:
                     f"all states of a forest must be of one game ({_difference(info, other)})"
                 )
         for row, state in enumerate(states):
-            refuse_finished(state, f"states[{row}]" if len(states) > 1 else "this state")
+            if is_over(state):
+                refuse_finished(state, f"states[{row}]" if len(states) > 1 else "this state")
         given = None if seeds is None else per_row(seeds, len(states), "seeds", whole_number)
         self._settings = search.settings(info)
         self._world = search.world(info, self._settings, states)
@@ -98,9 +99,10 @@ class Forest:
         begun = time.perf_counter()
         try:
             self._core.resume()
+            trees = len(self)
             for index, wanted in enumerate(noise):
                 if wanted is not None:
-                    self._settings.set_noise(self._core, index, wanted, len(self))
+                    self._settings.set_noise(self._core, index, wanted, trees)
             for index, count in enumerate(counts):
                 self._core.allow(index, count)
             if seconds is None:

@@ -14,9 +14,12 @@ from ponderosa.evaluators.batch import stack_observations
 from ponderosa.models.arrays import library_of, namespace_of
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Observed:
-    """A position of which only an observation is known; below the root not even that. To the search it is a state."""
+    """A position of which only an observation is known; below the root not even that. To the search it is a state.
+
+    Nobody changes one. (It is not frozen because that makes it three times as slow to make, and a batch makes many.)
+    """
 
     observation: Any = None
     """As the model takes it, without the axis of the batch; None in positions that the model imagines."""
@@ -55,7 +58,9 @@ def roots_of(states: Sequence[Any]) -> list[Observed]:
     """Roots as the search wants them; of several states, the one that breaks its word is named."""
     if len(states) == 1:
         return [root_of(states[0])]
-    return [root_of(state, f"states[{row}]: ") for row, state in enumerate(states)]
+    return [
+        state if type(state) is Observed else root_of(state, f"states[{row}]: ") for row, state in enumerate(states)
+    ]
 
 
 def root_of(state: Any, row: str = "") -> Observed:
@@ -86,6 +91,8 @@ def observed(observation: Any, legal_actions: Any, to_play: Any, name: str, num_
     """A root from what a caller knows, checked as far as it can be without the model."""
     if observation is None:
         raise InvalidArgumentError(f"{name} is None: give what the model's initial_inference takes, without a batch")
+    if legal_actions is None and to_play is None:  # the usual case
+        return Observed(observation, None, None, 0, name)
     return Observed(observation, *_legal(legal_actions, name), _turn(to_play, name, num_players), name)
 
 
@@ -145,6 +152,10 @@ def stack(roots: Sequence[Observed]) -> Any:
         if library in ("torch", "jax"):
             return namespace_of(first).stack(observations)
         arrays = [each if isinstance(each, np.ndarray) else _read(each) for each in observations]
+        shape = arrays[0].shape
+        if shape and all(each.shape == shape for each in arrays):
+            # What `stack` does, without its look at each of them.
+            return np.concatenate(arrays).reshape(len(arrays), *shape)
         return np.stack(arrays)
     except Exception as error:
         raise InvalidArgumentError(f"the observations cannot be put into one batch: {error}") from error
