@@ -2,9 +2,9 @@
 //! and sequential halving spends the simulations on the best of them.
 
 use crate::random::{fold, Purpose, Random};
-use crate::score::gumbel::{counted, Bonus};
+use crate::score::gumbel::counted;
 use crate::score::Completed;
-use crate::tree::{Edges, Tree, ROOT};
+use crate::tree::{Edges, Node, Tree, ROOT};
 
 /// The score of a move that its prior and its Gumbel number all but rule out: still a number, so that it can be compared.
 const LEAST_SCORE: f64 = -1e9;
@@ -28,6 +28,8 @@ pub struct Schedule {
     considered: Vec<u32>,
     /// The moves, the likeliest draw first.
     moves: Vec<Drawn>,
+    /// Where each action stands among them.
+    ranks: Vec<u16>,
 }
 
 /// The visits that a move must have had to be chosen, simulation by simulation: all `moves` in turn, then the better half of them
@@ -74,7 +76,11 @@ impl Schedule {
         let considered = considered_visits(most_moves.min(moves.len() as u32), simulations);
         // Stable: the lowest action first among equals.
         moves.sort_by(|a, b| b.draw.total_cmp(&a.draw));
-        Self { begun, considered, moves }
+        let mut ranks = vec![u16::MAX; moves.iter().map(|drawn| usize::from(drawn.action) + 1).max().unwrap_or(0)];
+        for (rank, drawn) in moves.iter().enumerate() {
+            ranks[usize::from(drawn.action)] = rank as u16;
+        }
+        Self { begun, considered, moves, ranks }
     }
 
     /// What an answer is made of where no schedule has begun: all visits count, and no Gumbel numbers.
@@ -86,7 +92,19 @@ impl Schedule {
     }
 
     fn drawn(&self, action: u16) -> Drawn {
-        self.moves.iter().find(|drawn| drawn.action == action).copied().unwrap_or(Drawn { action, base: 0, draw: LEAST_SCORE })
+        let known = self.ranks.get(usize::from(action)).and_then(|&rank| self.moves.get(usize::from(rank)));
+        known.copied().unwrap_or(Drawn { action, base: 0, draw: LEAST_SCORE })
+    }
+
+    /// The likeliest draw of a move that is not among those `tried`.
+    fn first_untried(&self, tried: &[u16]) -> Option<&Drawn> {
+        // A bit for each of the first ranks: more are seldom tried.
+        let ranks = tried.iter().filter_map(|&action| self.ranks.get(usize::from(action)));
+        let seen = ranks.fold(0u64, |bits, &rank| if rank < 64 { bits | (1 << rank) } else { bits });
+        match seen.trailing_ones() {
+            64 => self.moves.iter().skip(64).find(|drawn| !tried.contains(&drawn.action)),
+            first => self.moves.get(first as usize),
+        }
     }
 
     fn score(drawn: Drawn, bonus: f64) -> f64 {
@@ -100,21 +118,20 @@ impl Schedule {
         let node = tree.node(ROOT);
         let edges = tree.edges(node);
         let opened = node.opened as usize;
-        let bonus = completed.at(&edges, node);
-        let at = usize::try_from(started - self.begun).unwrap_or(usize::MAX);
-        let wanted = i64::from(self.considered.get(at).copied().unwrap_or(u32::MAX));
         scores.clear();
         scores.resize(edges.actions.len(), f64::NEG_INFINITY);
+        let bonus = completed.at(&edges, node, scores);
+        let at = usize::try_from(started - self.begun).unwrap_or(usize::MAX);
+        let wanted = i64::from(self.considered.get(at).copied().unwrap_or(u32::MAX));
         // Moves with as many visits as wanted; if proofs have taken them all, the nearest below, then the nearest above.
         let nearness = |visits: i64| match visits.cmp(&wanted) {
             std::cmp::Ordering::Equal => (2, 0),
             std::cmp::Ordering::Less => (1, visits),
             std::cmp::Ordering::Greater => (0, -visits),
         };
-        let all_lost = edges.links.iter().all(|link| link.is_loss());
+        let all_lost = node.tagged && edges.links.iter().all(|link| link.is_loss());
         let mut best: Option<((i32, i64), f64, u16, usize)> = None;
         let mut offer = |rank: (i32, i64), score: f64, place: usize| {
-            scores[place] = score;
             let action = edges.actions[place];
             let better = |(other, highest, lowest, _): (_, f64, u16, usize)| {
                 rank > other || (rank == other && (score > highest || (score == highest && action < lowest)))
@@ -123,16 +140,21 @@ impl Schedule {
                 best = Some((rank, score, action, place));
             }
         };
-        for place in (0..opened).filter(|&place| all_lost || !edges.links[place].is_loss()) {
+        for (place, slot) in scores[..opened].iter_mut().enumerate() {
+            if edges.links[place].is_loss() && !all_lost {
+                *slot = f64::NEG_INFINITY;
+                continue;
+            }
             let drawn = self.drawn(edges.actions[place]);
             let visits = i64::from(counted(&edges, place)) - i64::from(drawn.base);
-            offer(nearness(visits), Self::score(drawn, bonus.at(&edges, place)), place);
+            *slot = Self::score(drawn, bonus.of(*slot));
+            offer(nearness(visits), *slot, place);
         }
         // Moves never tried differ by their draws alone.
-        let untried = self.moves.iter().find(|drawn| !edges.actions[..opened].contains(&drawn.action));
-        if let Some(drawn) = untried {
+        if let Some(drawn) = self.first_untried(&edges.actions[..opened]) {
             if let Some(place) = edges.actions.iter().position(|&action| action == drawn.action) {
-                offer(nearness(0), Self::score(*drawn, bonus.untried), place);
+                scores[place] = Self::score(*drawn, bonus.untried);
+                offer(nearness(0), scores[place], place);
             }
         }
         best.map_or(0, |(_, _, _, place)| place)
@@ -140,12 +162,14 @@ impl Schedule {
 
     /// The place of the move to play, among `allowed`: of those visited most in this schedule the one with the highest score.
     #[must_use]
-    pub fn answer(&self, bonus: &Bonus, edges: &Edges<'_>, allowed: &[usize]) -> usize {
+    pub fn answer(&self, completed: &Completed, edges: &Edges<'_>, node: &Node, allowed: &[usize]) -> usize {
+        let mut values = vec![f64::NAN; edges.actions.len()];
+        let bonus = completed.at(edges, node, &mut values);
         let mut best: Option<(u32, f64, u16, usize)> = None;
         for &place in allowed {
             let drawn = self.drawn(edges.actions[place]);
             let visits = edges.visits[place].saturating_sub(drawn.base);
-            let (score, action) = (Self::score(drawn, bonus.at(edges, place)), edges.actions[place]);
+            let (score, action) = (Self::score(drawn, bonus.of(values[place])), edges.actions[place]);
             let better = |(most, highest, lowest, _): (u32, f64, u16, usize)| {
                 visits > most || (visits == most && (score > highest || (score == highest && action < lowest)))
             };

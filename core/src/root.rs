@@ -75,7 +75,7 @@ pub fn choose(tree: &Tree, tau: f64, tree_key: u64, simulations: u64, verdicts: 
     let best = match plan.filter(|_| matches!(tree.node(ROOT).proven, 0 | UNPROVEN)) {
         Some(plan) => {
             let (node, edges) = (tree.node(ROOT), tree.edges(tree.node(ROOT)));
-            plan.schedule.answer(&plan.completed.at(&edges, node), &edges, &allowed(tree, &edges))
+            plan.schedule.answer(&plan.completed, &edges, node, &allowed(tree, &edges))
         }
         None => guarded(tree, verdicts, &mut random),
     };

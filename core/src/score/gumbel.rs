@@ -34,16 +34,14 @@ pub struct Bonus {
 }
 
 impl Bonus {
-    /// Of a move with value `q`.
+    /// Of a move with value `q`, NaN if it was never tried.
     #[inline]
     pub fn of(&self, q: f64) -> f64 {
-        self.weight * ((q - self.low) / self.span)
-    }
-
-    /// Of the edge at `place`.
-    #[inline]
-    pub fn at(&self, edges: &Edges<'_>, place: usize) -> f64 {
-        value(edges, place).map_or(self.untried, |q| self.of(q))
+        if q.is_nan() {
+            self.untried
+        } else {
+            self.weight * ((q - self.low) / self.span)
+        }
     }
 }
 
@@ -53,46 +51,59 @@ pub fn counted(edges: &Edges<'_>, place: usize) -> u32 {
     edges.visits[place] + edges.in_flight.get(place).map_or(0, |&flying| u32::from(flying))
 }
 
-/// Q of an edge for the chooser: exact where proven; None where it was never tried.
+/// Q of an edge for the chooser: exact where proven; NaN where it was never tried, which is 0 divided by 0.
 #[inline]
-fn value(edges: &Edges<'_>, place: usize) -> Option<f64> {
+fn value(edges: &Edges<'_>, place: usize) -> f64 {
     match edges.links[place].proven() {
-        Some(exact) => Some(f64::from(exact)),
-        None if edges.visits[place] > 0 => Some(edges.sums[place] / f64::from(edges.visits[place])),
-        None => None,
+        Some(exact) => f64::from(exact),
+        None => edges.sums[place] / f64::from(edges.visits[place] as i32),
+    }
+}
+
+/// A prior as the mixed value counts it.
+#[inline]
+fn at_least(prior: f32) -> f64 {
+    let prior = f64::from(prior);
+    if prior > LEAST_PRIOR {
+        prior
+    } else {
+        LEAST_PRIOR
     }
 }
 
 impl Completed {
-    /// The bonus at a node.
-    pub fn at(&self, edges: &Edges<'_>, node: &Node) -> Bonus {
+    /// The bonus at a node; `values` receives Q of its opened edges, NaN where one was never tried.
+    pub fn at(&self, edges: &Edges<'_>, node: &Node, values: &mut [f64]) -> Bonus {
         let opened = node.opened as usize;
         let (mut total, mut most, mut visited, mut priors) = (0u32, 0u32, 0usize, 0.0);
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for place in 0..opened {
+        let (values, known) = (&mut values[..opened], &edges.priors[..opened]);
+        for (place, slot) in values.iter_mut().enumerate() {
             most = most.max(counted(edges, place));
             total += edges.visits[place];
-            if let Some(q) = value(edges, place) {
+            let q = value(edges, place);
+            *slot = q;
+            if !q.is_nan() {
                 visited += 1;
-                priors += f64::from(edges.priors[place]).max(LEAST_PRIOR);
-                low = low.min(q);
-                high = high.max(q);
+                priors += at_least(known[place]);
+                low = if q < low { q } else { low };
+                high = if q > high { q } else { high };
             }
         }
         let mut completing = node.raw;
         if self.use_mixed_value && total > 0 {
             let mut weighted = 0.0;
-            for place in 0..opened {
-                if let Some(q) = value(edges, place) {
-                    weighted += f64::from(edges.priors[place]).max(LEAST_PRIOR) * q / priors;
+            for (&q, &prior) in values.iter().zip(known) {
+                if !q.is_nan() {
+                    weighted += at_least(prior) * q / priors;
                 }
             }
             let total = f64::from(total);
             completing = (node.raw + total * weighted) / (total + 1.0);
         }
         if visited < self.num_actions {
-            low = low.min(completing);
-            high = high.max(completing);
+            low = if completing < low { completing } else { low };
+            high = if completing > high { completing } else { high };
         }
         let weight = (self.maxvisit_init + f64::from(most)) * self.value_scale;
         let (low, span) = if self.rescale_values { (low, (high - low).max(LEAST_SPAN)) } else { (0.0, 1.0) };
@@ -118,18 +129,20 @@ struct Improved {
     total: f64,
 }
 
-/// The improved policy at a node, pi' = softmax(logits + bonus), as weights P * exp(bonus - greatest): `weights` receives those
-/// of the opened edges. `tail` is the prior of moves that the node does not keep.
+/// The improved policy at a node, pi' = softmax(logits + bonus), as weights P * exp(bonus - greatest): in `weights` the values of
+/// the opened edges give way to those. `tail` is the prior of moves that the node does not keep.
 fn improve(edges: &Edges<'_>, opened: usize, tail: f64, bonus: &Bonus, weights: &mut [f64]) -> Improved {
-    let rest = edges.priors[opened..].iter().fold(0.0, |sum, &prior| sum + f64::from(prior)) + tail;
+    let (tried, untried) = edges.priors.split_at(opened);
+    let rest = untried.iter().fold(0.0, |sum, &prior| sum + f64::from(prior)) + tail;
     let mut most = if rest > 0.0 { bonus.untried } else { f64::NEG_INFINITY };
-    for place in (0..opened).filter(|&place| edges.priors[place] > 0.0) {
-        most = most.max(bonus.at(edges, place));
+    for (slot, &prior) in weights.iter_mut().zip(tried) {
+        *slot = bonus.of(*slot);
+        most = if prior > 0.0 && *slot > most { *slot } else { most };
     }
     let mut total = 0.0;
-    for (place, weight) in weights.iter_mut().enumerate().take(opened) {
-        *weight = weigh(f64::from(edges.priors[place]), bonus.at(edges, place) - most);
-        total += *weight;
+    for (slot, &prior) in weights.iter_mut().zip(tried) {
+        *slot = weigh(f64::from(prior), *slot - most);
+        total += *slot;
     }
     // Where no prior is left, the weight of what is not there may be beyond all bounds: nothing times it is nothing.
     let untried = if rest > 0.0 { (bonus.untried - most).exp() } else { 0.0 };
@@ -137,14 +150,15 @@ fn improve(edges: &Edges<'_>, opened: usize, tail: f64, bonus: &Bonus, weights: 
 }
 
 /// The place to follow inside the tree: where visits lag most behind the improved policy (section 5 of the paper), the lowest
-/// action among equals. Proven losses are passed over while another move remains.
-pub fn choose(completed: &Completed, tree: &Tree, node: &Node, tail: f64, scores: &mut [f64]) -> usize {
+/// action among equals. Proven losses are passed over while another move remains. `scores` has room for all edges, and receives
+/// their scores if `all_scores` are wanted.
+pub fn choose(completed: &Completed, tree: &Tree, node: &Node, tail: f64, all_scores: bool, scores: &mut [f64]) -> usize {
     let edges = tree.edges(node);
     let opened = node.opened as usize;
-    let bonus = completed.at(&edges, node);
+    let bonus = completed.at(&edges, node, scores);
     let improved = improve(&edges, opened, tail, &bonus, scores);
-    let visits: u32 = (0..opened).map(|place| counted(&edges, place)).sum();
-    let all_lost = edges.links.iter().all(|link| link.is_loss());
+    let visits = 1.0 + f64::from((0..opened).map(|place| counted(&edges, place)).sum::<u32>());
+    let all_lost = node.tagged && edges.links.iter().all(|link| link.is_loss());
     let mut best: Option<(f64, u16, usize)> = None;
     let mut offer = |score: f64, place: usize| {
         let action = edges.actions[place];
@@ -152,35 +166,38 @@ pub fn choose(completed: &Completed, tree: &Tree, node: &Node, tail: f64, scores
             best = Some((score, action, place));
         }
     };
-    for (place, slot) in scores.iter_mut().enumerate().take(opened) {
-        let score = *slot / improved.total - f64::from(counted(&edges, place)) / (1.0 + f64::from(visits));
+    for (place, slot) in scores[..opened].iter_mut().enumerate() {
+        let score = *slot / improved.total - f64::from(counted(&edges, place)) / visits;
         let lost = edges.links[place].is_loss() && !all_lost;
         *slot = if lost { f64::NEG_INFINITY } else { score };
         if !lost {
             offer(score, place);
         }
     }
-    let mut likeliest: Option<usize> = None;
-    for (place, slot) in scores.iter_mut().enumerate().take(edges.actions.len()).skip(opened) {
-        *slot = f64::from(edges.priors[place]) * improved.untried / improved.total;
-        let better = |other: usize| {
-            let (own, theirs) = (edges.priors[place], edges.priors[other]);
-            own > theirs || (own == theirs && edges.actions[place] < edges.actions[other])
-        };
-        if likeliest.is_none_or(better) {
-            likeliest = Some(place);
-        }
+    let untried = |place: usize| f64::from(edges.priors[place]) * improved.untried / improved.total;
+    if let Some(place) = likeliest(&edges, opened) {
+        offer(untried(place), place);
     }
-    if let Some(place) = likeliest {
-        offer(scores[place], place);
+    if all_scores {
+        (opened..edges.actions.len()).for_each(|place| scores[place] = untried(place));
     }
     best.map_or(0, |(_, _, place)| place)
 }
 
+/// The place of the move with the highest prior from `opened` on, of the lowest action among equals.
+#[inline]
+fn likeliest(edges: &Edges<'_>, opened: usize) -> Option<usize> {
+    let rest = &edges.priors[opened..];
+    let most = rest.iter().fold(f32::NEG_INFINITY, |most, &prior| if prior > most { prior } else { most });
+    let alike = (opened..edges.priors.len()).filter(|&place| edges.priors[place] == most);
+    alike.min_by_key(|&place| edges.actions[place])
+}
+
 /// The improved policy over all edges of the root: the target to train a policy with. Moves that are not `allowed` get 0.
 pub fn policy(completed: &Completed, edges: &Edges<'_>, node: &Node, allowed: &[usize]) -> Vec<f64> {
-    let bonus = completed.at(edges, node);
-    let bonuses: Vec<f64> = (0..edges.actions.len()).map(|place| bonus.at(edges, place)).collect();
+    let mut bonuses = vec![f64::NAN; edges.actions.len()];
+    let bonus = completed.at(edges, node, &mut bonuses);
+    bonuses.iter_mut().for_each(|slot| *slot = bonus.of(*slot));
     let likely = |place: &&usize| edges.priors[**place] > 0.0;
     let greatest = |places: &mut dyn Iterator<Item = &usize>| places.map(|&place| bonuses[place]).fold(f64::NEG_INFINITY, f64::max);
     let mut most = greatest(&mut allowed.iter().filter(likely));

@@ -86,7 +86,7 @@ impl Score {
                 choose_by(Puct::at(*c_puct, *fpu, *parent_visits, tree, node, visits), tree, node, context, scores, random)
             }
             Self::MuZero(rule) => choose_by(MuZero::at(rule, tree, node, visits), tree, node, context, scores, random),
-            Self::Gumbel { completed, .. } => gumbel::choose(completed, tree, node, tree.tail(index), scores),
+            Self::Gumbel { completed, .. } => gumbel::choose(completed, tree, node, tree.tail(index), context.all_scores, scores),
         }
     }
 
