@@ -38,23 +38,23 @@ pub fn per_player(tree: &mut Tree, path: &[Step], values: &mut [f64]) {
 }
 
 /// Backs up the value of a learned model's leaf, given for the player to move there: `g = r + discount * g`, turned where the
-/// player changes (Schrittwieser et al. 2020, appendix B).
-pub fn discounted(tree: &mut Tree, path: &[Step], value: f64, keep_bounds: bool) {
+/// player changes (Schrittwieser et al. 2020, appendix B). The path itself says what lies below each of its edges.
+pub fn discounted(tree: &mut Tree, path: &[Step], leaf: NodeIndex, value: f64, keep_bounds: bool) {
     tree.root_visits += 1;
-    let mut gain = value;
+    let (mut gain, mut below, mut to_play) = (value, leaf, tree.node(leaf).to_play);
+    let mut bounds = tree.bounds;
     for step in path.iter().rev() {
-        if let Some(child) = tree.edge(step.edge).2.child() {
-            let own = if tree.node(child).to_play == step.chooser { gain } else { -gain };
-            let (reward, discount) = tree.gain(child);
-            gain = reward + discount * own;
-        }
-        tree.visit(step.edge, gain);
+        let own = if to_play == step.chooser { gain } else { -gain };
+        let (reward, discount) = tree.gain(below);
+        gain = reward + discount * own;
+        let (visits, sum) = tree.visit(step.edge, gain);
         if keep_bounds {
-            let (visits, sum, _) = tree.edge(step.edge);
             let mean = sum / f64::from(visits);
-            tree.bounds = (tree.bounds.0.min(mean), tree.bounds.1.max(mean));
+            bounds = (bounds.0.min(mean), bounds.1.max(mean));
         }
+        (below, to_play) = (step.node, step.chooser);
     }
+    tree.bounds = bounds;
 }
 
 /// Hands a proven result up the path: a win if any reply loses, a loss if all win; the shortest win, the longest loss.

@@ -116,7 +116,7 @@ impl Walker<Latent> {
             tree.node_mut(node).raw = answer.values[row];
             tree.set_slot(node, leaf.slot);
             tree.set_gain(node, answer.rewards[row], discount, tail);
-            backup::discounted(tree, &leaf.path, answer.values[row], keep_bounds);
+            backup::discounted(tree, &leaf.path, node, answer.values[row], keep_bounds);
             if parts.trace {
                 let steps = std::mem::take(&mut leaf.trace);
                 self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: vec![answer.values[row]] });

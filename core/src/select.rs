@@ -99,9 +99,10 @@ pub fn descend<W: World>(
             tree.node_mut(index).opened += 1;
             tree.positions += 1;
         }
-        let action = tree.action(edge);
         descent.path.push(Step { node: index, edge, chooser: node.to_play });
-        W::play(&mut descent.state, action);
+        if !W::EXTERNAL {
+            W::play(&mut descent.state, tree.action(edge));
+        }
         if fresh {
             return Reached::New;
         }

@@ -221,12 +221,15 @@ impl EdgeArena {
     }
 
     #[inline]
-    pub(super) fn visit(&mut self, edge: Edge, value: f64) {
+    pub(super) fn visit(&mut self, edge: Edge, value: f64) -> (u32, f64) {
         let (block, at) = self.block_mut(edge.first);
         let (count, place) = (edge.count as usize, edge.place as usize);
-        let sum = &mut block[at + place];
-        *sum = (f64::from_bits(*sum) + value).to_bits();
-        cast_slice_mut::<u64, u32>(block)[2 * at + 2 * count + place] += 1;
+        let bits = &mut block[at + place];
+        let sum = f64::from_bits(*bits) + value;
+        *bits = sum.to_bits();
+        let visits = &mut cast_slice_mut::<u64, u32>(block)[2 * at + 2 * count + place];
+        *visits += 1;
+        (*visits, sum)
     }
 
     #[inline]

@@ -219,10 +219,10 @@ impl Tree {
         self.edges.set(edge, visits, sum, link);
     }
 
-    /// One more visit, worth `value` to the player who chose the edge.
+    /// One more visit, worth `value` to the player who chose the edge: N and W after it.
     #[inline]
-    pub fn visit(&mut self, edge: Edge, value: f64) {
-        self.edges.visit(edge, value);
+    pub fn visit(&mut self, edge: Edge, value: f64) -> (u32, f64) {
+        self.edges.visit(edge, value)
     }
 
     /// Hangs `child` under `edge`.
