@@ -285,15 +285,13 @@ OF_A_STEP: list[tuple[str, Change, str]] = [
 
 
 def state_of(forest: Any) -> tuple[Any, ...]:
-    """Trees and pool: what they hold and what they take. (The answer of a new plan of Gumbel search may be another.)"""
+    """Trees and pool: what they hold, what they take and what they answer."""
     pool = forest._world._pool
     views = [result._view for result in forest.results()]
     slots = [[view.node(index)[8] for index in range(view.num_nodes)] for view in views]
     hidden = [pool.gather(np.array(each)).tolist() for each in slots]
     layout = (pool.layout.structure, pool.layout.leaves)
-    halving = isinstance(forest._search, ponderosa.Gumbel)
-    prints = [fingerprint(result) for result in forest.results()]
-    trees = [(*each[:3], None if halving else each[3], *each[4:]) for each in prints]
+    trees = [fingerprint(result) for result in forest.results()]
     return trees, slots, hidden, pool.capacity, layout
 
 
