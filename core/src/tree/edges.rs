@@ -3,10 +3,20 @@
 
 use bytemuck::{cast_slice, cast_slice_mut};
 
+use super::block::{Block, Spare, Stored};
 use super::node::{Link, Node};
 
 /// A block has at least this many words of 8 bytes.
 const BLOCK_BITS: u32 = 11;
+
+impl Stored for u64 {
+    const BLOCK: usize = 1 << BLOCK_BITS;
+
+    fn spare() -> &'static Spare<Self> {
+        static SPARE: Spare<u64> = Spare::new();
+        &SPARE
+    }
+}
 
 /// One edge: where the run of its node begins, how many edges that has, and which of them it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +86,7 @@ pub struct Mark {
 #[derive(Clone, Debug)]
 pub(super) struct EdgeArena {
     /// Each has room for a whole block from the start, and is filled as runs are added: what is not used is never touched.
-    blocks: Vec<Vec<u64>>,
+    blocks: Vec<Block<u64>>,
     block_bits: u32,
     /// Words in use, unused tails of blocks included.
     used: u32,
@@ -140,7 +150,7 @@ impl EdgeArena {
             self.used = ((self.used >> self.block_bits) + 1) << self.block_bits;
         }
         while (self.blocks.len() << self.block_bits) < self.used as usize + words {
-            self.blocks.push(Vec::with_capacity(block_words));
+            self.blocks.push(Block::with_capacity(block_words));
         }
         let first = self.used;
         self.used += words as u32;

@@ -11,11 +11,13 @@
 //!
 //! A block holds the runs of many nodes; nothing ever moves, so growing costs no copy and wastes at most one block.
 
+mod block;
 mod columns;
 mod edges;
 mod node;
 mod transplant;
 
+use block::{Block, Spare, Stored};
 use columns::Columns;
 use edges::EdgeArena;
 pub use edges::{Arranged, Edge, Edges, Statistics};
@@ -31,6 +33,15 @@ pub const ROOT: NodeIndex = 0;
 
 const BLOCK_BITS: u32 = 10;
 const NODE_BLOCK: usize = 1 << BLOCK_BITS;
+
+impl Stored for Node {
+    const BLOCK: usize = NODE_BLOCK;
+
+    fn spare() -> &'static Spare<Self> {
+        static SPARE: Spare<Node> = Spare::new();
+        &SPARE
+    }
+}
 
 /// What a tree stores, fixed at its start.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +66,7 @@ pub struct Shape {
 #[derive(Clone, Debug)]
 pub struct Tree {
     shape: Shape,
-    nodes: Vec<Vec<Node>>,
+    nodes: Vec<Block<Node>>,
     num_nodes: u32,
     edges: EdgeArena,
     columns: Columns,
@@ -166,7 +177,7 @@ impl Tree {
     pub fn add_node(&mut self, to_play: u8, forced_depth_left: u8) -> NodeIndex {
         let index = self.num_nodes;
         if index as usize == self.nodes.len() * NODE_BLOCK {
-            self.nodes.push(Vec::with_capacity(NODE_BLOCK));
+            self.nodes.push(Block::with_capacity(NODE_BLOCK));
         }
         self.num_nodes += 1;
         let block = &mut self.nodes[(index >> BLOCK_BITS) as usize];
