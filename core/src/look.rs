@@ -85,18 +85,21 @@ pub fn at_root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State) {
         return;
     }
     match classical.root_mate(knowledge) {
-        Some(RootMate::Wins { action, plies }) => {
+        Some(RootMate::Wins { line, plies }) => {
+            let Some(&action) = line.first() else { return };
             decide::<W>(tree, parts, state, action, plies - 1, 1);
+            tree.mating_line = line;
             let root = tree.node_mut(ROOT);
             (root.proven, root.distance) = (1, plies);
         }
-        Some(RootMate::Loses(replies)) if has_room(moves) => {
+        Some(RootMate::Loses { line, replies }) if has_room(moves) => {
             let longest = replies.iter().map(|&(_, plies)| plies).max().unwrap_or(0);
             // As they stand, so that none changes its place.
             for action in tree.edges(tree.node(ROOT)).actions.to_vec() {
                 let plies = replies.iter().find(|(reply, _)| *reply == action).map_or(longest, |&(_, plies)| plies);
                 decide::<W>(tree, parts, state, action, plies, -1);
             }
+            tree.mating_line = line;
             let root = tree.node_mut(ROOT);
             (root.proven, root.distance) = (-1, longest + 1);
         }

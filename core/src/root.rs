@@ -174,6 +174,9 @@ pub fn value(tree: &Tree) -> f64 {
 /// The line both sides think best: at each node the proven best, else the most visited edge (the first of equals).
 #[must_use]
 pub fn principal_variation(tree: &Tree, first: usize) -> Vec<u16> {
+    if tree.mating_line.first() == Some(&tree.edges(tree.node(ROOT)).actions[first]) {
+        return tree.mating_line.clone();
+    }
     let mut line = Vec::new();
     let mut node = tree.node(ROOT);
     let mut place = Some(first);

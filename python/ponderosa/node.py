@@ -153,6 +153,9 @@ class Node(ReadOnly):
         """What the evaluator said of this position, for the player to move here; None if it was not asked."""
         header = self._header
         asked = header is not None and header[5] > 0 and self.visit_count > 0 and not self.is_terminal
+        if asked and self.parent is None and not self._view.edges(0)[3].any():
+            # Without priors the root is not evaluated.
+            return None
         return self.raw_value if asked else None
 
     @property

@@ -17,12 +17,17 @@ impl Classical for Chess {
 
     /// Full width first, which finds the shortest mate and those by quiet moves; where its budget was too small, checks alone.
     fn root_mate(&self, knowledge: &Knowledge) -> Option<RootMate> {
-        let wins = |action: Action, moves: u32| RootMate::Wins { action, plies: plies(moves) };
         let answer = mate_search(self, knowledge.root_depth, Some(knowledge.root_budget), &|| false).ok()?;
         match answer.verdict {
-            Verdict::MateIn(moves) => answer.line.first().map(|&action| wins(action, moves)),
-            Verdict::MatedIn(moves) => how_each_move_loses(self, moves).map(RootMate::Loses),
-            Verdict::Unknown => checks_first(self, knowledge.root_depth, knowledge.mate_budget).map(|(moves, action)| wins(action, moves)),
+            Verdict::MateIn(moves) => Some(RootMate::Wins { line: answer.line, plies: plies(moves) }),
+            Verdict::MatedIn(moves) => {
+                let replies = how_each_move_loses(self, moves, knowledge.root_budget)?;
+                Some(RootMate::Loses { line: answer.line, replies })
+            }
+            Verdict::Unknown => {
+                let (moves, action) = checks_first(self, knowledge.root_depth, knowledge.mate_budget)?;
+                Some(RootMate::Wins { line: vec![action], plies: plies(moves) })
+            }
         }
     }
 
@@ -36,14 +41,15 @@ impl Classical for Chess {
     }
 }
 
-/// Each legal move with the plies in which the other side mates after it, where it does within `moves`.
-fn how_each_move_loses(state: &Chess, moves: u32) -> Option<Vec<(Action, u16)>> {
+/// Each legal move with the plies in which the other side mates after it, where it does within `moves`; None if `budget`
+/// positions were too few for one of them.
+fn how_each_move_loses(state: &Chess, moves: u32, budget: u64) -> Option<Vec<(Action, u16)>> {
     let mut legal = Vec::new();
     state.legal_actions(&mut legal);
     let mate_after = |action: Action| {
         let mut next = state.clone();
         next.play(action);
-        match mate_search(&next, moves, None, &|| false).ok()?.verdict {
+        match mate_search(&next, moves, Some(budget), &|| false).ok()?.verdict {
             Verdict::MateIn(moves) => Some((action, plies(moves))),
             _ => None,
         }

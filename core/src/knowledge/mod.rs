@@ -80,15 +80,20 @@ impl Knowledge {
 /// A mate that was found for or against the player to move at a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RootMate {
-    /// The action mates in so many plies.
+    /// The first action of `line` mates in so many plies.
     Wins {
-        /// The first move.
-        action: Action,
+        /// The moves, as far as they are known.
+        line: Vec<Action>,
         /// Plies to the mate.
         plies: u16,
     },
-    /// Every action loses: each with the plies that the other side then needs.
-    Loses(Vec<(Action, u16)>),
+    /// Every action loses.
+    Loses {
+        /// The moves of the longest defence.
+        line: Vec<Action>,
+        /// Each action with the plies that the other side then needs.
+        replies: Vec<(Action, u16)>,
+    },
 }
 
 /// What was learned of quiet moves elsewhere, as one position hears of it.

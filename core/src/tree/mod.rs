@@ -76,6 +76,8 @@ pub struct Tree {
     pub positions: u32,
     /// The lowest and highest Q that was backed up, where the search asks for it; without any, the first is above the second.
     pub bounds: (f64, f64),
+    /// The moves to the mate that decided the root, with the best play of both sides; empty where none did.
+    pub mating_line: Vec<u16>,
     /// The priors of the root without noise, by action; empty where there is no noise.
     pub clean_priors: Vec<(u16, f32)>,
 }
@@ -106,6 +108,7 @@ impl Tree {
             root_visits: 0,
             positions: 1,
             bounds: NO_BOUNDS,
+            mating_line: Vec::new(),
             clean_priors: Vec::new(),
         }
     }

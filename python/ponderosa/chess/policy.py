@@ -12,7 +12,8 @@ from ponderosa import check
 from ponderosa._core import Chess
 from ponderosa.chess.pesto import Pesto
 from ponderosa.chess.position import NUM_ACTIONS, legal_action, open_position
-from ponderosa.errors import EvaluationError, InvalidArgumentError, PonderosaError
+from ponderosa.errors import EvaluationError, InvalidArgumentError, PonderosaError, UsageError
+from ponderosa.evaluators.protocol import brief
 
 #: Priors are kept as float32.
 _LARGEST_PRIOR = float(np.finfo(np.float32).max)
@@ -77,7 +78,8 @@ class PolicyEvaluator:
         name = type(self.network).__name__
         try:
             answer = self.network.evaluate(state)
-        except PonderosaError:
+        except UsageError:
+            # It has entered the search that asks it: its own words are clearer.
             raise
         except Exception as error:
             raise EvaluationError(
@@ -89,10 +91,11 @@ class PolicyEvaluator:
             pairs = [(move, float(prior)) for move, prior in _items(moves)]
         except (TypeError, ValueError) as error:
             raise EvaluationError(
-                f"{name}.evaluate must give ({{move: prior}}, value), not {answer!r}: {error}"
+                f"{name}.evaluate must give ({{move: prior}}, value), not {brief(answer)}: {error}"
             ) from None
         if not 0.0 <= value <= 1.0:
             raise EvaluationError(f"{name}.evaluate gave the value {value} at {state.fen()!r}: it must be from 0 to 1")
+        named: set[int] = set()
         for move, prior in pairs:
             if not 0.0 <= prior <= _LARGEST_PRIOR:  # a NaN is not, either
                 raise EvaluationError(
@@ -103,6 +106,9 @@ class PolicyEvaluator:
                 action = state.parse_action(move) if isinstance(move, str) else legal_action(state, move, "move")
             except PonderosaError as error:
                 raise EvaluationError(f"{name}.evaluate gave a prior for a move that is not legal: {error}") from None
+            if action in named:
+                raise EvaluationError(f"{name}.evaluate gave two priors for {move!r} at {state.fen()!r}: give one")
+            named.add(action)
             priors[action] = prior
         return 2.0 * value - 1.0
 

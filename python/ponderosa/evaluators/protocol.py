@@ -58,7 +58,7 @@ def check_evaluator(evaluator: Any) -> None:
     forms = ("evaluate_packed", "evaluate_states", "evaluate")
     if isinstance(evaluator, type) or not (any(hasattr(evaluator, form) for form in forms) or callable(evaluator)):
         raise InvalidArgumentError(
-            f"evaluator is {_brief(evaluator)}: it must have evaluate(observations) or evaluate_states(states), "
+            f"evaluator is {brief(evaluator)}: it must have evaluate(observations) or evaluate_states(states), "
             "or be a function of observations"
         )
     policy_of(evaluator)
@@ -67,7 +67,7 @@ def check_evaluator(evaluator: Any) -> None:
 def check_policy_kind(policy: Any, name: str = "policy") -> str:
     """ "logits" or "probabilities": what the first part of an answer holds."""
     if not isinstance(policy, str) or policy not in ("logits", "probabilities"):
-        raise InvalidArgumentError(f'{name} must be "logits" or "probabilities", not {_brief(policy)}')
+        raise InvalidArgumentError(f'{name} must be "logits" or "probabilities", not {brief(policy)}')
     return policy
 
 
@@ -81,7 +81,7 @@ def observer_of(evaluator: Any) -> Callable[[Any], Any]:
     function = getattr(evaluator, "evaluate", evaluator)
     if not callable(function):
         raise EvaluationError(
-            f"evaluator {_brief(evaluator)} has evaluate_packed alone, which is asked only about compiled games in "
+            f"evaluator {brief(evaluator)} has evaluate_packed alone, which is asked only about compiled games in "
             "searches with priors (such as AlphaZero): elsewhere it needs evaluate(observations)"
         )
     return cast(Callable[[Any], Any], function)
@@ -97,7 +97,7 @@ def ask(evaluator: Any, batch: Batch) -> Answer:
     else:
         answer = _call(observer_of(evaluator), batch.observations())
     if not isinstance(answer, tuple) or len(answer) != 2:
-        raise EvaluationError(f"the evaluator returned {_brief(answer)}: it must return (policy_logits, values)")
+        raise EvaluationError(f"the evaluator returned {brief(answer)}: it must return (policy_logits, values)")
     policy, values = answer
     if policy is not None and packed is None:
         policy = check_policy(policy, (batch.rows, batch.num_actions))
@@ -116,6 +116,7 @@ def _call(function: Callable[[Any], Any], batch: Any) -> Any:
         raise EvaluationError(f"the evaluator raised {type(error).__name__}: {error}") from error
 
 
-def _brief(answer: Any) -> str:
+def brief(answer: Any) -> str:
+    """What was given, as a sentence can hold it."""
     text = repr(answer)
     return text if len(text) < 80 else f"{text[:77]}..."

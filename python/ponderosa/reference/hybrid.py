@@ -61,7 +61,7 @@ def mcts_search(
     """
     if iterations is None and time_limit is None:
         raise ValueError("the search has no limit: give iterations, time_limit, or both")
-    at_least(0, iterations=iterations or 0)
+    at_least(1, iterations=1 if iterations is None else iterations)
     not_negative(time_limit=time_limit or 0.0)
     if root_state.is_terminal:
         return None

@@ -34,7 +34,7 @@ def decide_root(root: MctsNode, knowledge: Knowledge) -> None:
     found = mate_search(root.state, knowledge.root_depth, knowledge.root_budget)
     if found.kind == "mated_in":
         assert found.n is not None, "a mate has a length"
-        _decide_every_move(root, found.n)
+        _decide_every_move(root, found.n, knowledge.root_budget)
     elif found.kind == "mate_in":
         assert found.n is not None, "a mate has a length"
         assert found.action is not None, "a mate has a first move"
@@ -53,11 +53,17 @@ def _decide_move(root: MctsNode, action: int, moves: int) -> None:
     root.proven, root.distance = 1, plies(moves)
 
 
-def _decide_every_move(root: MctsNode, moves: int) -> None:
-    """After each move the other side mates within so many moves: how long each of them lasts is found out."""
+def _decide_every_move(root: MctsNode, moves: int, budget: int) -> None:
+    """After each move the other side mates within so many moves: how long each of them lasts is found out.
+
+    Where the budget is too small for one of them, nothing is decided.
+    """
+    lengths = {}
     for action in [*root.children, *root.list_actions()]:
-        child = root.try_move(action)
-        answer = mate_search(child.state, moves)
-        assert answer.n is not None, "the root is mated whatever is played"
-        child.decide(1, plies(answer.n))
+        answer = mate_search(root.state.play(action), moves, budget)
+        if answer.n is None:
+            return
+        lengths[action] = plies(answer.n)
+    for action, length in lengths.items():
+        root.try_move(action).decide(1, length)
     root.proven, root.distance = -1, 1 + max(child.distance for child in root.children.values())
