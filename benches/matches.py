@@ -22,7 +22,7 @@ from ponderosa.match import Adjudication, play_match
 FILE = Path(__file__).parent / "matches.json"
 
 #: Both sides agree that a game is over at this value for some moves in a row; longer games are draws.
-ADJUDICATION = Adjudication(resign=0.95, resign_moves=4, max_plies=400)
+ADJUDICATION = Adjudication(resign=0.9, resign_moves=3, max_plies=300)
 
 PLAIN = {"priority": "none", "mate_search_depth": 0}
 

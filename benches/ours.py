@@ -142,6 +142,7 @@ if __name__ == "__main__":
             "tree_share": ours_alphazero.tree_share,
             "one_move": ours_alphazero.one_move,
             "hybrid_threads": ours_hybrid.hybrid_threads,
+            "mates": ours_hybrid.mates,
             "latent_memory": ours_muzero.latent_memory,
             "about": about,
         },

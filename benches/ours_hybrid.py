@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from functools import cache
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 from worker import Work
 
 from ponderosa import Hybrid, _core
-from ponderosa.chess import Pesto
+from ponderosa.chess import Pesto, mate_search
 from ponderosa.knowledge import Knowledge
 
 PESTO = Pesto()
@@ -73,3 +74,17 @@ def hybrid_threads(sims: int, in_flight: int, threads: int) -> dict[str, Any]:
         "cpu": time.process_time() - cpu,
         "visits": result.visits.tolist(),
     }
+
+
+def mates(moves: int, sims: int, most: int) -> dict[str, Any]:
+    """How many mates in so many moves are answered by a move after which the other side is mated as soon."""
+    lines = (Path(__file__).parents[1] / "tests" / "mates" / "mates.epd").read_text(encoding="utf-8").splitlines()
+    fields = [line.partition(" dm ") for line in lines if line and not line.startswith("#")]
+    fens = [f"{board} 0 1" for board, _, length in fields if int(length.strip("; ")) == moves][:most]
+    found = 0
+    for fen in fens:
+        state = _core.Chess(fen)
+        after = state.play(Hybrid(num_simulations=sims, seed=1).run(state).action)
+        mated = after.is_terminal and after.termination == "checkmate"
+        found += mated or (not after.is_terminal and mate_search(after, moves - 1).kind == "mated_in")
+    return {"found": found, "positions": len(fens)}

@@ -12,11 +12,14 @@ from ponderosa.game import GameInfo
 #: By category: what a prior is multiplied by where categories shape the priors. Set by matches (benches/RESULTS.md).
 CATEGORY_WEIGHTS = (32.0, 12.0, 8.0, 4.0, 3.0, 3.0, 2.0, 1.5, 1.0, 0.5)
 
+#: Positions that a look for mates inside the tree may cost: most mates by checks take few. Set by matches.
+MATE_BUDGET = 20
+
 #: Mates are looked for at most so many moves deep.
 MAX_MATE_DEPTH = 64
 
-#: What a tenth of a second of mate search looks at, about; and what no root is worth.
-POSITIONS_PER_SECOND = 100_000
+#: What a twentieth of a second of mate search looks at, about; and what no root is worth.
+POSITIONS_PER_SECOND = 50_000
 MOST_AT_ROOT = 1_000_000
 
 
@@ -30,7 +33,7 @@ class Knowledge:
     """Whether leaves are valued after the captures."""
     mate_depth: int = 0
     """Moves in which mates are looked for at every new position; 0 looks for none."""
-    mate_budget: int = 250
+    mate_budget: int = MATE_BUDGET
     """Positions that such a look may cost inside the tree."""
     root_depth: int = 0
     """Moves in which mates are looked for at the root, at full width."""
@@ -56,14 +59,14 @@ def root_depth(mate_search_depth: int) -> int:
 
 
 def root_budget(num_simulations: int | Sequence[int] | None, time_limit: float | None) -> int:
-    """Positions that the mate search at a root may cost: no more than about a tenth of the time, or ten a simulation.
+    """Positions that the mate search at a root may cost: about a twentieth of the time, or ten a simulation.
 
     By what the search was told, not by the clock, so that a search can be repeated.
     """
     if num_simulations is None:
-        return int(min(max(POSITIONS_PER_SECOND * (time_limit or 1.0), 1_000), MOST_AT_ROOT))
+        return int(min(max(POSITIONS_PER_SECOND * (time_limit or 1.0), 200), MOST_AT_ROOT))
     most = num_simulations if isinstance(num_simulations, int) else max(num_simulations, default=0)
-    return min(max(10 * most, 1_000), MOST_AT_ROOT)
+    return min(max(10 * most, 4_000), MOST_AT_ROOT)
 
 
 def knowledge_of(evaluator: Any, info: GameInfo) -> Knowledge | None:

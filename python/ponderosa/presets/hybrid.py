@@ -9,7 +9,15 @@ from ponderosa import check
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.evaluators.protocol import check_evaluator
 from ponderosa.game import GameInfo
-from ponderosa.knowledge import CATEGORY_WEIGHTS, MAX_MATE_DEPTH, Knowledge, knowledge_of, root_budget, root_depth
+from ponderosa.knowledge import (
+    CATEGORY_WEIGHTS,
+    MATE_BUDGET,
+    MAX_MATE_DEPTH,
+    Knowledge,
+    knowledge_of,
+    root_budget,
+    root_depth,
+)
 from ponderosa.presets.alphazero import tagged_number
 from ponderosa.rules import Puct
 from ponderosa.search import Search, Shared
@@ -22,10 +30,10 @@ class Hybrid(Search):
     """Chess by PUCT with mates first, PeSTO's values and moves by kind (seed 4).
 
     At every new position, in this order: the end of the game, repetition, a search for a mate by checks
-    (`mate_search_depth` moves; exact, never looked at again), and the evaluation. The root is searched for mates at
-    full width; one that is found is played at once. A leaf is worth what `evaluator` says: by default `Pesto()`, with
-    `quiescence` after the captures; or any other evaluator, or a `policy_network` of seed 4's form,
-    `evaluate(state) -> ({move: prior}, value in [0, 1])`.
+    (`mate_search_depth` moves and `mate_search_budget` positions, where the king is in danger; exact, never looked at
+    again), and the evaluation. The root is searched for mates at full width; one that is found is played at once. A
+    leaf is worth what `evaluator` says: by default `Pesto()`, with `quiescence` after the captures; or any other
+    evaluator, or a `policy_network` of seed 4's form, `evaluate(state) -> ({move: prior}, value in [0, 1])`.
 
     Moves are told apart by kind (`MoveCategory`), exchanges within `see_threshold` centipawns being even. `priority`
     says what that is for: "strict" tries every move once, kind after kind, before any is scored; "tactical" does so
@@ -50,6 +58,7 @@ class Hybrid(Search):
         *,
         fpu: float | tuple[str, float] = ("parent", 0.0),
         category_weights: Sequence[float] | None = None,
+        mate_search_budget: int = MATE_BUDGET,
         **shared: Unpack[Shared],
     ) -> None:
         super().__init__(num_simulations, **shared)
@@ -72,6 +81,7 @@ class Hybrid(Search):
         if priority not in PRIORITIES:
             raise InvalidArgumentError(f'priority must be "strict", "tactical", "prior" or None, not {priority!r}')
         self.priority = priority
+        self.mate_search_budget = check.whole_number(mate_search_budget, "mate_search_budget", least=1, most=10**9)
         self.see_threshold = check.whole_number(see_threshold, "see_threshold", most=20_000)
         self.quiescence = check.flag(quiescence, "quiescence")
         weights = CATEGORY_WEIGHTS if category_weights is None else category_weights
@@ -109,6 +119,7 @@ class Hybrid(Search):
                 pesto=Pesto().compiled if inside is None else inside.pesto,
                 quiescence=values_after_captures,
                 mate_depth=self.mate_search_depth,
+                mate_budget=self.mate_search_budget,
                 root_depth=root_depth(self.mate_search_depth),
                 root_budget=root_budget(self.num_simulations, self.time_limit),
                 see_threshold=self.see_threshold,

@@ -6,6 +6,7 @@
 //!
 //! `table.rs` keeps what is known, `prover.rs` proves.
 
+mod danger;
 mod prover;
 mod table;
 
@@ -95,7 +96,7 @@ fn shortest(prover: &mut Prover<'_>, state: &Chess, depth: u32) -> Option<Verdic
 pub fn checks_first(state: &Chess, depth: u32, budget: u64) -> Option<(u32, Action)> {
     let board = state.board();
     // Where there is a check to give there is a move: no mate and no stalemate.
-    if depth == 0 || !Checks::new(board).any(|_| true) || state.is_drawn_automatically() {
+    if depth == 0 || !danger::is_in_danger(board) || !Checks::new(board).any(|_| true) || state.is_drawn_automatically() {
         return None;
     }
     let depth = depth.min(MAX_DEPTH);

@@ -1,0 +1,58 @@
+//! Whether it may pay to look for a mate: told from the squares around the king, in less time than a single move takes.
+
+use cozy_chess::{get_bishop_moves, get_king_moves, get_knight_moves, get_pawn_attacks, get_rook_moves, BitBoard, Board, Piece};
+
+/// Squares a king can go to at most where two pieces attack around it; with a single one it is in danger whatever attacks.
+const FEW_FLIGHTS: u32 = 3;
+
+/// Whether the king of the side that is not to move is short of squares, with pieces of the other side near it.
+#[must_use]
+pub fn is_in_danger(board: &Board) -> bool {
+    let color = board.side_to_move();
+    let (own, occupied) = (board.colors(color), board.occupied());
+    let king = board.king(!color);
+    let ring = get_king_moves(king);
+    let free = ring & !board.colors(!color);
+    let mut attacked = get_king_moves(board.king(color));
+    let mut attackers = u32::from(!(attacked & ring).is_empty());
+    for pawn in own & board.pieces(Piece::Pawn) {
+        attacked |= get_pawn_attacks(pawn, color);
+    }
+    let mut add = |attacks: BitBoard| {
+        attackers += u32::from(!(attacks & ring).is_empty());
+        attacked |= attacks;
+    };
+    for knight in own & board.pieces(Piece::Knight) {
+        add(get_knight_moves(knight));
+    }
+    let queens = board.pieces(Piece::Queen);
+    for slider in own & (board.pieces(Piece::Bishop) | queens) {
+        add(get_bishop_moves(slider, occupied));
+    }
+    for slider in own & (board.pieces(Piece::Rook) | queens) {
+        add(get_rook_moves(slider, occupied));
+    }
+    let flights = (free & !attacked).len();
+    flights <= 1 || attackers >= 2 && flights <= FEW_FLIGHTS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kings_that_can_be_mated_are_in_danger_and_free_ones_are_not() {
+        let dangerous = [
+            "7k/6pp/8/8/8/8/8/R5K1 w - - 0 1",                                    // the back rank, in a corner
+            "r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5Q2/PPPP1PPP/RNB1K1NR w KQkq - 0 1", // queen and bishop on f7
+            "6rk/6pp/8/6N1/8/8/8/6K1 w - - 0 1",                                  // smothered
+            "7k/8/5K2/8/8/8/8/6Q1 w - - 0 1",                                     // king and queen
+        ];
+        let calm = ["4k3/8/8/8/3N4/8/8/4K3 w - - 0 1", "8/8/8/3k4/8/8/8/R3K3 w - - 0 1"];
+        for (fens, expected) in [(&dangerous[..], true), (&calm[..], false)] {
+            for fen in fens {
+                assert_eq!(is_in_danger(&fen.parse().expect("a position")), expected, "{fen}");
+            }
+        }
+    }
+}
