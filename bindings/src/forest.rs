@@ -86,7 +86,17 @@ impl Forest {
         each_compiled!(&mut *self.lock()?, forest, _Class => forest.advance(index, action).or_python())
     }
 
-    /// The same for a state outside: the slot of the new root, and the slots released.
+    /// Searches only `actions` at the root of tree `index`, until it is advanced or reset.
+    fn restrict(&self, index: usize, actions: Vec<u16>) -> PyResult<()> {
+        each_compiled!(&mut *self.lock()?, forest, _Class => forest.restrict(index, &actions).or_python())
+    }
+
+    /// The root of tree `index` is not searched for mates at length.
+    fn skip_root_mates(&self, index: usize) -> PyResult<()> {
+        each_compiled!(&mut *self.lock()?, forest, _Class => forest.skip_root_mates(index).or_python())
+    }
+
+    /// Advances a tree whose states live outside: the slot of the new root, and the slots released.
     fn advance_external(&self, index: usize, action: u16, to_play: u8, legal: Vec<u16>) -> PyResult<(u32, Vec<u32>)> {
         external(&mut *self.lock()?)?.advance(index, action, to_play, &legal).or_python()
     }

@@ -9,16 +9,27 @@ use crate::errors::OrPython;
 use crate::states::Chess;
 
 /// (moves, the line's actions, positions looked at): the moves to the mate for the side to move are positive, those to the mate
-/// against it negative, and 0 says that nothing is proven.
+/// against it negative, and 0 says that nothing is proven. `stop()` is asked now and then whether to leave it.
 #[pyfunction]
-#[pyo3(signature = (state, depth, budget))]
-pub fn mate_search(py: Python<'_>, state: &Chess, depth: u32, budget: Option<u64>) -> PyResult<(i64, Vec<u16>, u64)> {
+#[pyo3(signature = (state, depth, budget, stop = None))]
+pub fn mate_search(
+    py: Python<'_>,
+    state: &Chess,
+    depth: u32,
+    budget: Option<u64>,
+    stop: Option<Py<PyAny>>,
+) -> PyResult<(i64, Vec<u16>, u64)> {
+    let asked = |py: Python<'_>| {
+        py.check_signals()?;
+        stop.as_ref().map_or(Ok(false), |stop| stop.call0(py)?.is_truthy(py))
+    };
     let (answer, raised) = py.detach(|| {
         let raised = RefCell::new(None);
         let stop = || {
-            let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
-            *raised.borrow_mut() = Some(error);
-            true
+            Python::attach(&asked).unwrap_or_else(|error| {
+                *raised.borrow_mut() = Some(error);
+                true
+            })
         };
         let answer = mate::mate_search(&state.0, depth, budget, &stop);
         (answer, raised.into_inner())

@@ -324,6 +324,12 @@ state_class!(Chess, games::chess::Chess, {
         self.0.termination().map(|termination| termination.name())
     }
 
+    /// The moves of the pieces as text, drawn or not, each with the position after it as FEN: for whoever must go on in a
+    /// game that is over by rule.
+    fn _moves_on_board(&self) -> Vec<(String, String)> {
+        self.0.moves_on_board()
+    }
+
     fn __repr__(&self) -> String {
         format!("Chess({:?})", self.0.fen())
     }

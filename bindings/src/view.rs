@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
+use ponderosa_core::depths::depths;
 use ponderosa_core::probe::minimax::Verdict;
 use ponderosa_core::root::{self, Plan};
 use ponderosa_core::tree::{Tree, ROOT, UNPROVEN};
@@ -148,6 +149,11 @@ impl TreeView {
     /// The expected line that begins with the root's edge at `place`.
     fn principal_variation(&self, place: usize) -> Vec<u16> {
         root::principal_variation(&self.tree, place)
+    }
+
+    /// The mean depth of the simulations in the tree, and the depth of its deepest position, in plies. Looks at every node.
+    fn depths(&self, py: Python<'_>) -> (f64, u32) {
+        py.detach(|| depths(&self.tree))
     }
 
     /// Memory in use, capacity counted.

@@ -81,7 +81,7 @@ pub fn hand_up(tree: &mut Tree, path: &[Step], mut changed: impl FnMut(&Tree, St
 }
 
 /// What the edges of `node` prove of it, for the player to move there: the value and the plies to the end.
-fn decide(tree: &Tree, node: NodeIndex) -> Option<(i8, u16)> {
+pub(crate) fn decide(tree: &Tree, node: NodeIndex) -> Option<(i8, u16)> {
     let header = tree.node(node);
     let edges = tree.edges(header);
     let best = edges.links.iter().filter_map(|link| link.proven()).max()?;

@@ -28,6 +28,7 @@ pub mod journal;
 pub mod look;
 pub mod select;
 
+pub mod depths;
 pub mod root;
 pub mod search;
 

@@ -207,6 +207,26 @@ impl<W: World> TreeSearch<W> {
         Some(dropped)
     }
 
+    /// Drops all moves of the root but `actions`; what is known of those stays. The root must have its priors already.
+    pub fn keep_moves(&mut self, actions: &[u16]) {
+        let (mut new, _) = self.tree.transplant(ROOT, Some(actions));
+        let evaluated = self.tree.root_visits - self.tree.edges(self.tree.node(ROOT)).visits.iter().sum::<u32>();
+        new.root_visits = evaluated + new.edges(new.node(ROOT)).visits.iter().sum::<u32>();
+        // What was proven of the root may have rested on a move that is gone.
+        let (proven, distance) = backup::decide(&new, ROOT).unwrap_or((UNPROVEN, 0));
+        let root = new.node_mut(ROOT);
+        (root.proven, root.distance) = (proven, distance);
+        let priors = new.priors_mut(ROOT);
+        let total: f32 = priors.iter().sum();
+        if total > 0.0 {
+            priors.iter_mut().for_each(|prior| *prior /= total);
+        }
+        self.tree = Arc::new(new);
+        // A mate found at full width may begin with a move that is gone.
+        self.walker.root_searched = true;
+        self.walker.forget_schedules();
+    }
+
     /// Replaces the tree, keeping key and count of simulations.
     pub fn replant(&mut self, tree: Tree) {
         self.tree = Arc::new(tree);

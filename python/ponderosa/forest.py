@@ -207,6 +207,17 @@ class Forest:
             return
         self._set_root(index, after, int(self._core.view(index).simulations))
 
+    def _restrict(self, index: int, actions: Sequence[int]) -> None:
+        """Searches only `actions` at the root of tree `index`, a compiled game's, until it is advanced or reset.
+
+        What is known of these moves stays, what was proven with the help of others does not; and the root is not
+        searched for mates. Asked of a root that is new or was just advanced to.
+        """
+        self._core.skip_root_mates(index)
+        # Its moves must have their priors before some of them go.
+        self.simulate(1)
+        self._core.restrict(index, list(actions))
+
     def reset(
         self,
         index: int,

@@ -6,7 +6,7 @@ use crate::expand;
 use crate::game::Game;
 use crate::knowledge::Classical;
 use crate::search::TreeSearch;
-use crate::tree::Tree;
+use crate::tree::{Tree, ROOT};
 use crate::world::Compiled;
 
 impl<G: Game + Classical> Forest<Compiled<G>> {
@@ -52,6 +52,32 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
         let fresh = self.fresh(&next)?;
         self.advance_with(index, action, None, |_, _| (fresh, 0))?;
         self.tree_mut(index)?.walker.root = next;
+        Ok(())
+    }
+
+    /// Searches only `actions` at the root of tree `index`, until it is advanced or reset; what is known of them stays.
+    ///
+    /// # Errors
+    /// `Error::InvalidAction` if none of them is among the root's moves, `Error::Usage` before it has priors, or in a batch.
+    pub fn restrict(&mut self, index: usize, actions: &[u16]) -> Result<(), Error> {
+        let search = self.tree_mut(index)?;
+        if search.walker.has_batch() || search.tree().root_visits == 0 {
+            return Err(Error::Usage("the moves of a root are restricted when it has its priors, between two batches".into()));
+        }
+        let tree = search.tree();
+        if !tree.edges(tree.node(ROOT)).actions.iter().any(|action| actions.contains(action)) {
+            return Err(Error::InvalidAction(format!("none of the actions {actions:?} is a move at the root of tree {index}")));
+        }
+        search.keep_moves(actions);
+        Ok(())
+    }
+
+    /// The root of tree `index` is not searched for mates at length: for those who have no time for it.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` if there is no such tree.
+    pub fn skip_root_mates(&mut self, index: usize) -> Result<(), Error> {
+        self.tree_mut(index)?.walker.root_searched = true;
         Ok(())
     }
 

@@ -140,9 +140,8 @@ impl EdgeArena {
         self.stored = mark.stored;
     }
 
-    /// Adds a run of untried edges; where it begins.
-    pub(super) fn add(&mut self, actions: &[u16]) -> u32 {
-        let count = actions.len();
+    /// Makes room for a run of edges; where it begins.
+    fn reserve(&mut self, count: usize) -> u32 {
         let words = words(count, self.counts_in_flight);
         let block_words = 1usize << self.block_bits;
         if (self.used as usize & (block_words - 1)) + words > block_words {
@@ -156,13 +155,34 @@ impl EdgeArena {
         self.used += words as u32;
         self.stored += count as u32;
         if count > 0 {
-            let at = first as usize & (block_words - 1);
-            let block = &mut self.blocks[(first >> self.block_bits) as usize];
             // Beyond may be what a batch that was taken back has left.
-            block.truncate(at);
-            block.resize(at + words, 0);
+            self.blocks[(first >> self.block_bits) as usize].truncate(first as usize & (block_words - 1));
+        }
+        first
+    }
+
+    /// Adds a run of untried edges; where it begins.
+    pub(super) fn add(&mut self, actions: &[u16]) -> u32 {
+        let count = actions.len();
+        let first = self.reserve(count);
+        if count > 0 {
+            let at = first as usize & ((1 << self.block_bits) - 1);
+            let block = &mut self.blocks[(first >> self.block_bits) as usize];
+            block.resize(at + words(count, self.counts_in_flight), 0);
             cast_slice_mut::<u64, Link>(block)[2 * at + 4 * count..2 * at + 5 * count].fill(Link::NONE);
             cast_slice_mut::<u64, u16>(block)[4 * at + 10 * count..4 * at + 11 * count].copy_from_slice(actions);
+        }
+        first
+    }
+
+    /// Adds a copy of the edges that `node` has in another arena, their children as they are there; where it begins.
+    pub(super) fn add_copy(&mut self, from: &Self, node: &Node) -> u32 {
+        let count = node.num_edges as usize;
+        let first = self.reserve(count);
+        if count > 0 {
+            let (other, at) = from.block(node.first_edge);
+            let run = &other[at..at + words(count, self.counts_in_flight)];
+            self.blocks[(first >> self.block_bits) as usize].extend_from_slice(run);
         }
         first
     }

@@ -18,7 +18,20 @@ impl Tree {
             next += 1;
             let header = *self.node(old);
             let old_edges = self.edges(&header);
-            let wanted = |place: &usize| old != node || legal.is_none_or(|legal| legal.contains(&old_edges.actions[*place]));
+            let Some(legal) = legal.filter(|_| old == node) else {
+                new.copy_edges(self, &header, kept[old as usize]);
+                let added = *new.node(kept[old as usize]);
+                for (place, link) in old_edges.links.iter().enumerate().take(usize::from(header.opened)) {
+                    if let Some(child) = link.child() {
+                        kept[child as usize] = new.copy_node(self, child);
+                        new.set_child(added.edge(place), kept[child as usize]);
+                        queue.push(child);
+                    }
+                }
+                new.positions += u32::from(header.opened);
+                continue;
+            };
+            let wanted = |place: &usize| legal.contains(&old_edges.actions[*place]);
             let places: Vec<usize> = (0..old_edges.actions.len()).filter(wanted).collect();
             let actions: Vec<u16> = places.iter().map(|&place| old_edges.actions[place]).collect();
             new.add_edges(kept[old as usize], &actions);
@@ -35,10 +48,19 @@ impl Tree {
                 new.priors_mut(kept[old as usize])[offset] = old_edges.priors[place];
             }
             let opened = places.iter().filter(|&&place| place < header.opened as usize).count();
-            new.node_mut(kept[old as usize]).opened = opened as u16;
+            let eager = places.iter().filter(|&&place| place < usize::from(header.eager)).count();
+            let root = new.node_mut(kept[old as usize]);
+            (root.opened, root.eager) = (opened as u16, eager as u8);
             new.positions += opened as u32;
         }
         (new, kept)
+    }
+
+    /// Gives `node` the edges of `header` in another tree; their children are still those there.
+    fn copy_edges(&mut self, from: &Self, header: &Node, node: NodeIndex) {
+        let first_edge = self.edges.add_copy(&from.edges, header);
+        let added = self.node_mut(node);
+        (added.first_edge, added.num_edges, added.opened) = (first_edge, header.num_edges, header.opened);
     }
 
     /// Gives the root these moves and priors; what is known of those it had already stays.

@@ -2,7 +2,7 @@
 
 use cozy_chess::{BitBoard, Board, Piece};
 
-use super::Chess;
+use super::{action, notation, Chess};
 
 /// Why a game is over. The last two are draws that a player may claim; a search takes them for granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,6 +74,21 @@ impl Chess {
         } else {
             Some(Termination::Stalemate)
         }
+    }
+
+    /// The moves of the pieces, drawn or not, as text in the notation of UCI, each with the position after it as FEN.
+    #[must_use]
+    pub fn moves_on_board(&self) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        self.board().generate_moves(|moves| {
+            found.extend(moves.into_iter().map(|mv| {
+                let mut next = self.clone();
+                next.play_move(mv);
+                (notation::uci(self.board(), action::encode(self.board(), mv)), next.fen())
+            }));
+            false
+        });
+        found
     }
 
     /// Whether the game ended by itself although there may be legal moves.
