@@ -1,0 +1,69 @@
+"""From options to a search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ponderosa.chess.pesto import Pesto
+from ponderosa.chess.weights import DEFAULT_SCALE
+from ponderosa.errors import InvalidArgumentError
+from ponderosa.presets import AlphaZero, Hybrid
+from ponderosa.search import Search
+from ponderosa.uci.options import Options
+
+#: Leaves in flight for each thread, where leaves are valued inside the engine: fewer leave threads without work.
+LEAVES_PER_THREAD = 8
+#: Leaves that a network sees in one batch, for each thread. A batch must be over soon after `stop`.
+NETWORK_LEAVES = 8
+#: The root is searched for mates within ten positions for each of these, some hundredths of a second: `stop` must
+#: not wait longer for its answer, and a clock may have no more than that.
+SIMULATIONS = 2000
+#: PeSTO's own weights.
+USUAL = Pesto()
+
+
+def build(options: Options) -> Search:
+    """The search that the options ask for. Raises a ValueError or OSError where they cannot be followed."""
+    threads: int = options["Threads"]
+    shared: dict[str, Any] = {
+        "num_simulations": SIMULATIONS,
+        "seed": options["Seed"],
+        "max_memory": float(options["Hash"]),
+        "threads": threads,
+    }
+    if options["Algorithm"] == "alphazero":
+        if options["NetworkFile"] is None:
+            raise InvalidArgumentError("Algorithm alphazero needs a network: set the option NetworkFile")
+        from ponderosa.evaluators import Onnx
+
+        network = Onnx(options["NetworkFile"], threads=threads)
+        return AlphaZero(
+            network,
+            c_puct=options["ExplorationConstant"],
+            fpu=options["Fpu"],
+            in_flight=NETWORK_LEAVES * threads,
+            **shared,
+        )
+    return Hybrid(
+        evaluation(options),
+        mate_search_depth=options["MateSearchDepth"],
+        exploration_constant=options["ExplorationConstant"],
+        priority=None if options["Priority"] == "none" else options["Priority"],
+        see_threshold=options["SeeThreshold"],
+        quiescence=options["Quiescence"],
+        fpu=options["Fpu"],
+        category_weights=options["CategoryWeights"],
+        in_flight=1 if threads == 1 else LEAVES_PER_THREAD * threads,
+        **shared,
+    )
+
+
+def evaluation(options: Options) -> Pesto:
+    """The classical evaluation with the weights that were asked for."""
+    weights: Pesto | None = options["EvalFile"]
+    return USUAL if weights is None else weights
+
+
+def scale(options: Options) -> float:
+    """Centipawns of the sigmoid by which values came about: a network's are read on the usual scale."""
+    return evaluation(options).scale if options["Algorithm"] == "hybrid" else DEFAULT_SCALE

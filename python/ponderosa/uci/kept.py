@@ -1,0 +1,78 @@
+"""The tree that is kept from one `go` to the next."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from ponderosa.forest import Tree
+from ponderosa.search import Search
+from ponderosa.uci.build import build
+from ponderosa.uci.options import Options
+from ponderosa.uci.position import Game
+
+
+class Kept:
+    """A search and its tree. Used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._search: Search | None = None
+        self._key: tuple[Any, ...] | None = None
+        self._tree: Tree | None = None
+        self._game: Game | None = None
+        #: The moves that are searched at the root, where `searchmoves` named some.
+        self._among: frozenset[int] | None = None
+
+    def renewed(self) -> Kept:
+        """Without a tree, as for a new game: the search draws its random numbers from the beginning."""
+        fresh = Kept()
+        if self._search is not None:
+            fresh._search, fresh._key = copy.copy(self._search), self._key
+            fresh._search._calls = 0
+        return fresh
+
+    def forget(self) -> None:
+        """Drops the tree."""
+        self._tree = self._game = self._among = None
+
+    def prepare(self, options: Options) -> Search:
+        """The search that the options ask for: made, if it is another one than before, which can take a while."""
+        if self._search is None or self._key != options.search_key:
+            self.forget()
+            self._search, self._key = None, None
+            self._search, self._key = build(options), options.search_key
+        return self._search
+
+    def tree(self, options: Options, game: Game, among: frozenset[int] | None) -> Tree:
+        """The tree of a game that is not over; what is known of it from the last search is kept."""
+        search = self.prepare(options)
+        tree = self._advanced(game, among) or _restricted(search.tree(game.state), among)
+        self._tree, self._game, self._among = tree, game, among
+        return tree
+
+    def _advanced(self, game: Game, among: frozenset[int] | None) -> Tree | None:
+        """The kept tree, moved on to the present position; None if it is of no use."""
+        tree, before, among_before = self._tree, self._game, self._among
+        # Should anything go wrong on the way, nothing half done stays behind.
+        self.forget()
+        moves = None if before is None else game.moves_since(before)
+        if tree is None or moves is None:
+            return None
+        for move in moves:
+            action = tree.state.parse_action(move)
+            if tree.state.play(action).is_terminal:
+                return None
+            tree.advance(action)
+            among_before = None
+        if among_before == among:
+            return tree
+        if among_before is not None:
+            return None
+        return _restricted(tree, among)
+
+
+def _restricted(tree: Tree, among: frozenset[int] | None) -> Tree:
+    """The tree with only some of its root's moves, if some were named."""
+    if among is not None:
+        tree._forest._restrict(0, sorted(among))
+    return tree

@@ -1,0 +1,51 @@
+"""Mates, as lines: `go mate`, and the rest of a line whose mate is proven but not in the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ponderosa import _core
+from ponderosa._core import Chess
+from ponderosa.knowledge import MAX_MATE_DEPTH
+from ponderosa.uci.report import Line, Look
+
+#: Positions that the rest of a line may cost, some hundredths of a second.
+BUDGET = 20_000
+
+
+def search(state: Chess, moves: int, stop: Callable[[], object]) -> tuple[Look | None, int]:
+    """The shortest mate for or against the side to move within so many moves, and the positions looked at."""
+    found, actions, nodes = _core.mate_search(state, min(max(moves, 1), MAX_MATE_DEPTH), None, stop)
+    if found == 0:
+        return None, nodes
+    pv = _texts(state, actions)
+    line = Line(pv[0], 1, 0.0, 1 if found > 0 else -1, len(pv), pv)
+    return Look((line,), 1, 0, True, line.proven, nodes, 0), nodes
+
+
+def completed(look: Look, state: Chess) -> Look:
+    """The same, its best line told up to the mate, where there is one: the search proves mates without playing them."""
+    best = look.best
+    if not best.proven or len(best.pv) >= best.plies:
+        return look
+    for move in best.pv:
+        state = state.play(state.parse_action(move))
+    if state.is_terminal:
+        return look
+    left = best.plies - len(best.pv)
+    found, actions, _ = _core.mate_search(state, min((left + 1) // 2, MAX_MATE_DEPTH), BUDGET)
+    # After an even number of moves it is still us who mate, or are mated.
+    wins = best.proven if len(best.pv) % 2 == 0 else -best.proven
+    if found * wins <= 0:
+        return look
+    line = replace(best, pv=best.pv + _texts(state, actions))
+    return replace(look, lines=(line, *look.lines[1:]))
+
+
+def _texts(state: Chess, actions: list[int]) -> tuple[str, ...]:
+    texts = []
+    for action in actions:
+        texts.append(state.action_to_string(action))
+        state = state.play(action)
+    return tuple(texts)
