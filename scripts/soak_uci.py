@@ -1,0 +1,155 @@
+"""Games of the UCI engine against itself by the clock, on a machine that is kept busy.
+
+    python scripts/soak_uci.py --games 200 --base 1 --increment 0.01 --busy 2
+
+Counts what must never happen: time losses, illegal moves, programs that die or do not answer. The clock is the
+referee's, from the writing of `go` to the reading of `bestmove`, without any grace. Exit status 1 if anything was lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import queue
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ponderosa.games import Chess
+
+#: A program that is silent for so long has hung.
+PATIENCE = 30.0
+MOST_PLIES = 400
+
+
+class Program:
+    """An engine as a process."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        command = [sys.executable, "-m", "ponderosa", "uci", *arguments]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._lines: queue.Queue[tuple[str, float]] = queue.Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+        self.ask("uci", "uciok")
+        self.ask("isready", "readyok")
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put((line.decode().strip(), time.perf_counter()))
+
+    def tell(self, text: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(text.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def ask(self, text: str, answer: str) -> tuple[str, float]:
+        """The first line that begins with `answer`, and the seconds until it came."""
+        begun = time.perf_counter()
+        self.tell(text)
+        while True:
+            line, came = self._lines.get(timeout=PATIENCE)
+            if line.startswith(answer):
+                return line, came - begun
+
+    def close(self) -> int:
+        self.tell("quit")
+        return self.process.wait(PATIENCE)
+
+
+@dataclass
+class Tally:
+    """What was seen in all games."""
+
+    faults: Counter[str] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)
+    moves: int = 0
+    lowest: float = float("inf")
+    """The least time that a clock had left after a move."""
+    used: list[float] = field(default_factory=list)
+    """Of each side of each game: time used, as a part of what it was given."""
+
+
+def play(programs: list[Program], base: float, increment: float, chance: random.Random, tally: Tally) -> None:
+    """One game; the first program has White."""
+    state, moves = Chess(), []
+    for program in programs:
+        program.tell("ucinewgame")
+        program.ask("isready", "readyok")
+    while len(moves) < 6:
+        action = chance.choice(state.legal_actions())
+        moves.append(state.action_to_string(action))
+        state = state.play(action)
+    clocks, given, spent = [base, base], [base, base], [0.0, 0.0]
+    end = "plies"
+    while len(moves) < MOST_PLIES:
+        if state.is_terminal or state.repetitions >= 2 or int(state.fen().split()[4]) >= 100:
+            end = state.termination or "claimed draw"
+            break
+        side = state.to_play
+        program = programs[side]
+        program.tell(f"position startpos moves {' '.join(moves)}")
+        left = [max(int(1000 * clock), 1) for clock in clocks]
+        step = int(1000 * increment)
+        try:
+            line, passed = program.ask(f"go wtime {left[0]} btime {left[1]} winc {step} binc {step}", "bestmove")
+        except (queue.Empty, OSError):
+            tally.faults["dead or silent"] += 1
+            raise
+        clocks[side] -= passed
+        spent[side] += passed
+        tally.moves += 1
+        tally.lowest = min(tally.lowest, clocks[side])
+        if clocks[side] < 0.0:
+            tally.faults["time loss"] += 1
+            end = f"time loss by {-1000 * clocks[side]:.1f} ms"
+            break
+        text = line.split()[1]
+        if text not in [state.action_to_string(action) for action in state.legal_actions()]:
+            tally.faults["illegal move"] += 1
+            end = f"illegal move {text}"
+            break
+        clocks[side] += increment
+        given[side] += increment
+        moves.append(text)
+        state = state.play(state.parse_action(text))
+    tally.ends[end] += 1
+    tally.used += [spent[side] / given[side] for side in (0, 1)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--games", type=int, default=200)
+    parser.add_argument("--base", type=float, default=1.0, help="seconds on each clock")
+    parser.add_argument("--increment", type=float, default=0.01, help="seconds added after each move")
+    parser.add_argument("--busy", type=int, default=2, help="processes that do nothing but keep the machine busy")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--option", action="append", default=[], help="an option of both engines, NAME=VALUE")
+    arguments = parser.parse_args()
+    options = [word for given in arguments.option for word in ("--option", given)]
+    chance, tally = random.Random(arguments.seed), Tally()
+    load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(arguments.busy)]
+    programs = [Program(options) for _ in range(2)]
+    try:
+        for number in range(arguments.games):
+            play(programs[:: 1 if number % 2 == 0 else -1], arguments.base, arguments.increment, chance, tally)
+            if (number + 1) % 10 == 0:
+                print(f"{number + 1} games: {dict(tally.faults) or 'no faults'}", flush=True)
+        statuses = [program.close() for program in programs]
+        if any(statuses):
+            tally.faults["exit status"] += 1
+    finally:
+        for process in [*load, *(program.process for program in programs)]:
+            process.kill()
+    used = sorted(tally.used)
+    print(f"games {arguments.games}, moves {tally.moves}, ends {dict(tally.ends)}")
+    print(f"faults {dict(tally.faults) or 'none'}; lowest clock {1000 * tally.lowest:.1f} ms")
+    print(f"time used: median {used[len(used) // 2]:.0%} of what was given")
+    return 1 if tally.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""Time management: whatever a clock says, limits are positive and within it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ponderosa.uci.clock import LEAST, Limits, cannot_be_caught, limits, of_clock, wanted
+from ponderosa.uci.protocol import MOST, Go
+
+milliseconds = st.one_of(st.integers(-MOST, MOST), st.integers(-100, 100_000), st.none())
+counts = st.one_of(st.integers(-MOST, MOST), st.integers(-1, 100), st.none())
+overheads = st.floats(0.0, 10.0)
+
+
+@given(
+    st.builds(Go, wtime=milliseconds, btime=milliseconds, winc=milliseconds, binc=milliseconds, movestogo=counts),
+    milliseconds,
+    st.integers(0, 1),
+    overheads,
+    st.booleans(),
+)
+def test_limits_are_positive_and_within_the_clock(
+    go: Go, movetime: int | None, player: int, overhead: float, only_move: bool
+) -> None:
+    go = Go(wtime=go.wtime, btime=go.btime, winc=go.winc, binc=go.binc, movestogo=go.movestogo, movetime=movetime)
+    found = limits(go, player, overhead, only_move)
+    assert found.is_timed == (go.has_clock or movetime is not None)
+    assert 0.0 < found.soft <= found.hard <= found.late
+    clocks = [clock for clock in ((go.wtime, go.btime)[player], (go.btime, go.wtime)[player]) if clock is not None]
+    if clocks:
+        assert found.late <= max(clocks[0] / 1000.0 - overhead, LEAST) + 1e-9
+    if movetime is not None:
+        assert found.late <= max(movetime / 1000.0, LEAST)
+
+
+@pytest.mark.parametrize(
+    ("remaining", "increment", "moves", "soft", "hard"),
+    [
+        (1.0, 0.01, None, (0.005, 0.035), (0.015, 0.1)),  # 1+0.01
+        (0.1, 0.0, None, (0.001, 0.01), (0.001, 0.02)),  # 0.1+0
+        (0.01, 0.0, None, (0.001, 0.001), (0.001, 0.001)),  # nothing is left
+        (60.0, 0.0, None, (1.5, 2.5), (4.0, 8.0)),
+        (300.0, 3.0, None, (10.0, 15.0), (30.0, 45.0)),
+        (10.0, 0.0, 1, (6.0, 9.9), (8.0, 9.9)),  # new time after this move
+        (10.0, 0.0, 10, (0.8, 1.1), (2.0, 3.5)),
+        (1.0, 10.0, None, (0.5, 0.9), (0.7, 0.95)),  # the increment makes up for all of it
+        (-5.0, 0.0, None, (0.001, 0.001), (0.001, 0.001)),
+    ],
+)
+def test_usual_clocks(
+    remaining: float, increment: float, moves: int | None, soft: tuple[float, float], hard: tuple[float, float]
+) -> None:
+    found = of_clock(remaining, increment, moves, 0.03)
+    assert soft[0] <= found.soft <= soft[1]
+    assert hard[0] <= found.hard <= hard[1]
+
+
+@pytest.mark.parametrize(
+    ("base", "increment", "latency", "moves"),
+    [(1.0, 0.01, 0.004, 300), (0.1, 0.0, 0.0005, 40), (60.0, 0.0, 0.005, 200), (10.0, 0.1, 0.02, 300)],
+)
+def test_a_game_is_never_lost_on_time_and_the_clock_is_used(
+    base: float, increment: float, latency: float, moves: int
+) -> None:
+    """Every move is stretched to its hard limit at first, then to its soft one; the answer is late by `latency`."""
+    clock, used = base, 0.0
+    for move in range(moves):
+        found = of_clock(clock, increment, None, 0.03)
+        spent = (found.hard if move < 10 else found.soft) + latency
+        if clock <= 0.03 + latency:
+            spent = LEAST + latency / 10  # answered at first sight
+        clock -= spent
+        used += spent
+        assert clock > 0.0, f"lost at move {move}"
+        clock += increment
+    assert used > 0.6 * base
+
+
+def test_with_moves_to_go_the_time_lasts() -> None:
+    clock = 10.0
+    for moves in range(40, 0, -1):
+        found = of_clock(clock, 0.0, moves, 0.03)
+        clock -= found.hard + 0.01
+        assert clock > 0.0
+
+
+def test_an_unsettled_search_gets_more_time() -> None:
+    given_ = Limits(1.0, 3.0, 3.1)
+    assert wanted(given_, 1.0, True) == 1.0
+    assert wanted(given_, 0.5, True) == 1.0
+    assert wanted(given_, 0.0, True) == 2.0
+    assert wanted(given_, 1.0, False) == 1.75
+    assert wanted(given_, 0.0, False) == 2.75
+    assert wanted(Limits(2.0, 2.0, 2.0), 0.0, False) == 2.0
+    assert wanted(Limits(), 0.0, False) == math.inf
+
+
+def test_a_leader_that_cannot_be_caught() -> None:
+    assert cannot_be_caught(1000, 100, 100.0, 5.0)
+    assert not cannot_be_caught(1000, 100, 1000.0, 5.0)
+    assert cannot_be_caught(2, 1, 1000.0, -1.0)
+
+
+def test_the_other_clock_is_better_than_none() -> None:
+    assert limits(Go(wtime=60_000), 1, 0.03) == limits(Go(wtime=60_000), 0, 0.03)
+    assert not limits(Go(depth=3), 0, 0.03).is_timed
+    assert limits(Go(movetime=1000), 0, 0.03) == Limits(0.97, 0.97, 1.0)
+    assert limits(Go(movetime=0), 0, 0.03).late == LEAST
