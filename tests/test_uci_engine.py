@@ -214,6 +214,21 @@ def test_the_tree_is_kept_for_the_game_that_goes_on(monkeypatch: pytest.MonkeyPa
         assert len(trees) == 4
 
 
+def test_in_a_hurry_the_old_tree_answers() -> None:
+    """With no time to move the tree, what it says of the position is read off where it stands."""
+    with Talk() as talk:
+        talk.tell("position startpos", "go nodes 3000")
+        best = talk.wait()
+        reply = talk.infos()[-1].split(" pv ")[1].split()[1]
+        talk.tell(f"position startpos moves {best} {reply}")
+        options, game = talk.session.options, talk.session._game
+        expected = talk.session._kept.expected(options, game)
+        assert expected in legal_moves(game.state)
+        assert talk.session._kept.tree(options, game, None).result().move == expected
+        talk.tell("go wtime 1 btime 1")
+        assert talk.wait(2) == expected
+
+
 def test_endless_searches_and_pondering_wait() -> None:
     with Talk(Ponder="true", Hash=1) as talk:
         for number, (fen, go, end) in enumerate(

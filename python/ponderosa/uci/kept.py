@@ -43,6 +43,27 @@ class Kept:
             self._search, self._key = build(options), options.search_key
         return self._search
 
+    def expected(self, options: Options, game: Game) -> str | None:
+        """What the kept tree would play now, read off where it stands: to move a large tree takes time."""
+        tree, before = self._tree, self._game
+        moves = None if before is None else game.moves_since(before)
+        if tree is None or moves is None or self._key != options.search_key:
+            return None
+        view, node, state = tree.result()._view, 0, tree.state
+        for move in moves:
+            action = state.parse_action(move)
+            actions, children = view.edges(node)[0], view.edges(node)[4]
+            node = next((int(child) for known, child in zip(actions, children, strict=True) if known == action), -1)
+            if node < 0:
+                return None
+            state = state.play(action)
+        actions, visits, *_, proven, _, _ = view.edges(node)
+        likely = [
+            (int(count), int(action)) for action, count, word in zip(actions, visits, proven, strict=True) if word != -1
+        ]
+        most, best = max(likely, default=(0, 0))
+        return state.action_to_string(best) if most > 0 else None
+
     def tree(self, options: Options, game: Game, among: frozenset[int] | None) -> Tree:
         """The tree of a game that is not over; what is known of it from the last search is kept."""
         search = self.prepare(options)

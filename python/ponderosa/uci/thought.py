@@ -59,6 +59,8 @@ class Thought:
         self.limits = clock.limits(go, game.state.to_play, overhead, len(self._legal) == 1)
         self._tree: Tree | None = None
         self._look: Look | None = None
+        #: What the tree of the search before would play.
+        self._expected: str | None = None
         self._nodes = 0
         self._depth = Depth(arrived)
         self._reported = arrived
@@ -170,6 +172,7 @@ class Thought:
             if self._look is not None:
                 self._depth.mean = self._depth.most = self._look.best.plies
                 return self._info(self._look)
+        self._expected = self._kept.expected(self._options, self._game)
         if self._hurry(TIME_FOR_A_TREE):
             return []
         among = None if self._among is None else frozenset(state.parse_action(move) for move in self._among)
@@ -237,7 +240,10 @@ class Thought:
 
     def _best_move(self, seen: Look | None) -> str:
         """Always a legal move, and one of those that were asked for."""
-        if seen is None or seen.best.move not in (self._among or self._legal):
+        allowed = self._among or self._legal
+        if seen is None or seen.best.move not in allowed:
+            if self._expected in allowed:
+                return f"bestmove {self._expected}"
             return f"bestmove {at_first_sight(self._game.state, evaluation(self._options), self._among) or '(none)'}"
         pv = seen.best.pv
         return f"bestmove {pv[0]} ponder {pv[1]}" if self._options["Ponder"] and len(pv) > 1 else f"bestmove {pv[0]}"
