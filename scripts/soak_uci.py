@@ -69,6 +69,8 @@ class Tally:
     moves: int = 0
     lowest: float = float("inf")
     """The least time that a clock had left after a move."""
+    slowest: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Of all moves that took the greatest part of their clock: that part, the seconds, the clock."""
     used: list[float] = field(default_factory=list)
     """Of each side of each game: time used, as a part of what it was given."""
 
@@ -99,6 +101,7 @@ def play(programs: list[Program], base: float, increment: float, chance: random.
         except (queue.Empty, OSError):
             tally.faults["dead or silent"] += 1
             raise
+        tally.slowest = max(tally.slowest, (passed / clocks[side], passed, clocks[side]))
         clocks[side] -= passed
         spent[side] += passed
         tally.moves += 1
@@ -147,6 +150,7 @@ def main() -> int:
     used = sorted(tally.used)
     print(f"games {arguments.games}, moves {tally.moves}, ends {dict(tally.ends)}")
     print(f"faults {dict(tally.faults) or 'none'}; lowest clock {1000 * tally.lowest:.1f} ms")
+    print("slowest move: {:.0%} of its clock, {:.3f} of {:.3f} s".format(*tally.slowest))
     print(f"time used: median {used[len(used) // 2]:.0%} of what was given")
     return 1 if tally.faults else 0
 

@@ -314,6 +314,7 @@ def test_mistakes_change_nothing() -> None:
             "hello",
             "\0\0\0",
             "x" * 100_000,
+            "position startpos moves" + " g1f3 g8f6 f3g1 f6g8" * 50_000,
         ]
         for line in bad:
             count = len(talk.said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,10 @@ def test_positions() -> None:
     assert other.moves_since(game) is None
     with pytest.raises(InvalidActionError, match=r"move 3, 'e1e3', is not legal"):
         read("position startpos moves e2e4 e7e5 e1e3", game)
+    begun = time.perf_counter()
+    longest = read("position startpos moves" + " g1f3 g8f6 f3g1 f6g8" * 5000)
+    assert longest.state.fen().startswith("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq")
+    assert time.perf_counter() - begun < 5.0
     with pytest.raises(InvalidPositionError):
         read("position fen 8/8/8/8/8/8/8/8 w - - 0 1")
 

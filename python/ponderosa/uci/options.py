@@ -147,7 +147,7 @@ TABLE: tuple[Option, ...] = (
     _spin("Threads", 1, 1, 256, "threads that look at leaves; more leaves are then in flight", renews=True),
     _spin("MultiPV", 1, 1, 218, "lines that are reported"),
     _check("Ponder", False, "the program lets the engine think while the opponent does"),
-    _spin("Move Overhead", 30, 0, 10_000, "milliseconds that are lost between engine and program, for each move"),
+    _spin("Move Overhead", 50, 0, 10_000, "milliseconds that are lost between engine and program, for each move"),
     _check("UCI_ShowWDL", False, "report chances of win, draw and loss, in permille"),
     _check("VerboseMoveStats", False, "statistics of every move before the answer"),
     Option("Clear Hash", "button", "", "forget the tree", str),

@@ -14,6 +14,9 @@ from ponderosa.errors import InvalidActionError, InvalidPositionError
 from ponderosa.uci import protocol
 from ponderosa.uci.protocol import shown
 
+#: A game that is ended by 75 moves without progress has fewer.
+MOST_MOVES = 20_000
+
 
 @dataclass(frozen=True, slots=True)
 class Game:
@@ -42,6 +45,8 @@ def read(command: protocol.Position, known: Game) -> Game:
 
     Raises an InvalidPositionError or InvalidActionError that says what is wrong.
     """
+    if len(command.moves) > MOST_MOVES:
+        raise InvalidActionError(f"position: {len(command.moves)} moves are more than any game has")
     game = Game(command.fen, command.moves, known.state)
     since = game.moves_since(known)
     if since is None:

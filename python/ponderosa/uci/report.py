@@ -60,7 +60,7 @@ def look(result: SearchResult, count: int) -> Look:
     values = np.where(proven == UNPROVEN, means, proven.astype(np.float64))
     alive = np.sort(visits[proven != -1].astype(np.int64))[::-1]
     first, second = (int(alive[place]) if place < len(alive) else 0 for place in (0, 1))
-    greedy = result._greedy
+    greedy = result._best[0]
 
     # The move to play first; then wins, then by visits, and losses last.
     order = sorted(

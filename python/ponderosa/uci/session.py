@@ -111,7 +111,8 @@ class Session:
     def _think(self, go: Go, arrived: float) -> None:
         for complaint in go.complaints:
             self.voice.tell(complaint)
-        unknown = [move for move in go.searchmoves if move not in position.legal_moves(self._game.state)]
+        legal = frozenset(position.legal_moves(self._game.state)) if go.searchmoves else frozenset()
+        unknown = [move for move in go.searchmoves if move not in legal]
         if unknown:
             self.voice.tell(f"go: searchmoves {shown(' '.join(unknown))} are not legal here")
         if self._thought is not None:
