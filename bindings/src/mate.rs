@@ -26,7 +26,7 @@ pub fn mate_search(
     let (answer, raised) = py.detach(|| {
         let raised = RefCell::new(None);
         let stop = || {
-            Python::attach(&asked).unwrap_or_else(|error| {
+            Python::attach(asked).unwrap_or_else(|error| {
                 *raised.borrow_mut() = Some(error);
                 true
             })
