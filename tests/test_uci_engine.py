@@ -29,7 +29,7 @@ from ponderosa.uci.voice import Voice
 pytest.importorskip("chess.engine")
 import chess.engine
 
-#: Random streams of commands in a run of the tests; RELIABILITY asks for thousands now and then.
+#: Random streams of commands in a run of the tests; thousands of them are for now and then.
 STREAMS = int(os.environ.get("PONDEROSA_UCI_STREAMS", "120"))
 COMMAND = [sys.executable, "-m", "ponderosa", "uci"]
 
@@ -227,6 +227,19 @@ def test_in_a_hurry_the_old_tree_answers() -> None:
         assert talk.session._kept.tree(options, game, None).result().move == expected
         talk.tell("go wtime 1 btime 1")
         assert talk.wait(2) == expected
+
+
+def test_a_game_that_goes_on_after_a_draw_by_rule() -> None:
+    """The tree ends there; the engine does not."""
+    shuffle = " ".join(("g1f3", "g8f6", "f3g1", "f6g8") * 4)
+    with Talk() as talk:
+        talk.tell(f"position startpos moves {shuffle[:-5]}", "go nodes 200")
+        talk.wait()
+        talk.tell(f"position startpos moves {shuffle}", "go nodes 200")
+        assert talk.wait(2) in legal_moves(Chess())
+        talk.tell(f"position startpos moves {shuffle} e2e4 e7e5", "go nodes 200")
+        assert talk.wait(3) in legal_moves(talk.session._game.state)
+        assert not talk.remarks()
 
 
 def test_endless_searches_and_pondering_wait() -> None:

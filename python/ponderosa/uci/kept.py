@@ -54,9 +54,9 @@ class Kept:
             action = state.parse_action(move)
             actions, children = view.edges(node)[0], view.edges(node)[4]
             node = next((int(child) for known, child in zip(actions, children, strict=True) if known == action), -1)
-            if node < 0:
-                return None
             state = state.play(action)
+            if node < 0 or state.is_terminal:
+                return None
         actions, visits, *_, proven, _, _ = view.edges(node)
         likely = [
             (int(count), int(action)) for action, count, word in zip(actions, visits, proven, strict=True) if word != -1

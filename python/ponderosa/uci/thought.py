@@ -149,7 +149,7 @@ class Thought:
         try:
             is_over = not self._legal or self._game.state.is_terminal
             lines = self._of_a_finished_game() if is_over else self._think()
-        except Exception as error:
+        except BaseException as error:  # also a panic of the engine, which is no Exception
             self._voice.tell(f"the search has failed: {type(error).__name__}: {error}")
             self._kept.forget()
         finally:
