@@ -1,0 +1,236 @@
+"""What goes wrong around the engine, and streams of commands as no program would send them: it lives and answers."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.uci_talk import BACK_RANK, MATED, MORPHY, STALEMATE, Talk
+
+import ponderosa
+from ponderosa.games import Chess
+from ponderosa.uci.options import TABLE
+from ponderosa.uci.position import legal_moves
+
+#: Random streams of commands in a run of the tests; thousands of them are for now and then.
+STREAMS = int(os.environ.get("PONDEROSA_UCI_STREAMS", "120"))
+
+
+def test_mistakes_change_nothing() -> None:
+    with Talk() as talk:
+        talk.tell("position startpos moves e2e4")
+        before = talk.session._game
+        bad = [
+            "position startpos moves e2e4 e2e4",
+            "position startpos moves e2e4 e7e5 0000",
+            "position fen 8/8/8/8/8/8/8/8 w - - 0 1",
+            "position fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0",
+            "position fen",
+            "position",
+            "setoption name Nonsense value 3",
+            "setoption name Hash value -1",
+            "hello",
+            "\0\0\0",
+            "x" * 100_000,
+            "position startpos moves" + " g1f3 g8f6 f3g1 f6g8" * 50_000,
+        ]
+        for line in bad:
+            count = len(talk.said)
+            talk.tell(line)
+            assert len(talk.said) == count + 1, line[:80]
+            assert talk.said[-1].startswith("info string "), line[:80]
+            assert len(talk.said[-1]) < 1000
+        assert talk.session._game == before
+        talk.tell("d")
+        assert talk.said[-1] == "Fen: rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
+        talk.tell("register later", "debug on", "joho isready")
+        assert talk.said[-1] == "readyok"
+
+
+def mutated(fen: str, chance: random.Random) -> str:
+    """A FEN with a few things changed."""
+    text = list(fen)
+    for _ in range(chance.randint(1, 4)):
+        place = chance.randrange(len(text) + 1)
+        what = chance.randrange(4)
+        sign = chance.choice("KQRBNPkqrbnp12345678/ -wbabcdefgh09\0\N{SNOWMAN}x")
+        if what == 0 and place < len(text):
+            del text[place]
+        elif what == 1:
+            text.insert(place, sign)
+        elif what == 2 and place < len(text):
+            text[place] = sign
+        else:
+            text = text[:place] + chance.choices(text or ["x"], k=3) + text[place:]
+    return "".join(text)
+
+
+def test_malformed_positions() -> None:
+    """Hundreds of broken FENs: the old position stays, or the new one is legal; the next `go` has a legal move."""
+    chance = random.Random(6)
+    good = [Chess().fen(), MORPHY, BACK_RANK, "r3k2r/8/8/2pP4/8/8/8/R3K2R w KQkq c6 0 1", STALEMATE]
+    with Talk(Hash=1) as talk:
+        refused = 0
+        for number in range(300):
+            said = len(talk.remarks())
+            talk.tell(f"position fen {mutated(chance.choice(good), chance)}")
+            refused += len(talk.remarks()) - said
+            if number % 10 == 0:
+                talk.tell("go nodes 3")
+                move = talk.wait(number // 10 + 1)
+                assert move in (legal_moves(talk.session._game.state) or ["(none)"])
+        assert refused > 100
+
+
+def test_a_search_that_fails_still_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("the disk is on fire\nreally")
+
+    with Talk() as talk:
+        monkeypatch.setattr("ponderosa.forest.Tree.simulate", fail)
+        talk.tell("position startpos", "go nodes 10")
+        assert talk.wait() in legal_moves(Chess())
+        assert talk.remarks() == ["info string the search has failed: RuntimeError: the disk is on fire really"]
+        monkeypatch.undo()
+        talk.tell("go nodes 10")
+        talk.wait(2)
+        assert len(talk.remarks()) == 1
+
+
+def test_an_evaluator_that_hangs_does_not_keep_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped, or out of time, the engine answers for it; when it is back, all is well again."""
+    release = threading.Event()
+    grow = ponderosa.forest.Tree.simulate
+
+    def hang(tree: Any, *arguments: Any, **named: Any) -> Any:
+        release.wait(10)
+        return grow(tree, *arguments, **named)
+
+    monkeypatch.setattr(ponderosa.forest.Tree, "simulate", hang)
+    with Talk() as talk:
+        begun = time.perf_counter()
+        talk.tell("position startpos", "go wtime 1000 btime 1000")
+        assert talk.wait() in legal_moves(Chess())
+        assert time.perf_counter() - begun < 0.9
+        talk.tell("go infinite")
+        begun = time.perf_counter()
+        talk.tell("stop")
+        assert talk.wait(2) in legal_moves(Chess())
+        assert time.perf_counter() - begun < 0.2
+        release.set()
+        talk.tell("isready", "go nodes 5")
+        assert talk.wait(3) in legal_moves(Chess())
+
+
+def test_a_network(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    from tests.test_evaluators_onnx import build
+
+    path = tmp_path / "net.onnx"
+    path.write_bytes(build(Chess()))
+    with Talk(Hash=16) as talk:
+        talk.tell(f"setoption name NetworkFile value {path}", "setoption name Algorithm value alphazero", "isready")
+        talk.tell("position startpos", "go nodes 60")
+        assert talk.wait() in legal_moves(Chess())
+        assert not talk.remarks()
+        path.write_bytes(b"nothing of use")
+        talk.tell("ucinewgame", "setoption name Seed value 3", "isready")
+        assert talk.remarks()[0].startswith("info string the search cannot be set up: ")
+        assert talk.said[-1] == "readyok"
+        talk.tell("go nodes 10")
+        assert talk.wait(2) in legal_moves(Chess())
+        talk.tell("setoption name Algorithm value hybrid", "go nodes 10")
+        talk.wait(3)
+
+
+# --- streams of anything ------------------------------------------------------------------------------------------
+
+FENS = [Chess().fen(), MORPHY, BACK_RANK, STALEMATE, MATED, "8/8/4k3/8/8/4K3/8/8 w - - 0 1", "nonsense w - - 0 1"]
+
+
+def stream(chance: random.Random, length: int) -> Iterator[str]:
+    """Commands as no program would send them."""
+    moves = ["e2e4", "e7e5", "g1f3", "b8c6", "a1a6", "0000", "e2e9", "O-O"]
+    options = [(option.name, option.default) for option in TABLE] + [("Hash", "1"), ("Threads", "2"), ("Seed", "x")]
+    for _ in range(length):
+        match chance.randrange(16):
+            case 0:
+                yield f"position fen {chance.choice(FENS)} moves {' '.join(chance.choices(moves, k=2))}"
+            case 1:
+                yield f"position startpos moves {' '.join(moves[: chance.randrange(6)])}"
+            case 2 | 3:
+                yield f"go nodes {chance.choice([0, 1, 20, -3])}"
+            case 4:
+                yield chance.choice(["go infinite", "go", "go ponder wtime 100 btime 100", "go ponder"])
+            case 5:
+                yield f"go wtime {chance.choice([-1, 0, 30, 300])} btime {chance.choice([0, 50, 300])} winc 5"
+            case 6:
+                yield f"go movetime {chance.choice([0, 1, 20])} searchmoves {' '.join(chance.choices(moves, k=2))}"
+            case 7:
+                yield chance.choice(["go depth 1", "go mate 1", "go depth x nodes 5", "go nodes 5 depth 2 mate 1"])
+            case 8 | 9:
+                yield chance.choice(["stop", "ponderhit"])
+            case 10:
+                name, value = chance.choice(options)
+                yield f"setoption name {name} value {value}"
+            case 11:
+                yield chance.choice(["isready", "ucinewgame", "uci", "d", "debug on", "debug off", "register x"])
+            case 12:
+                yield "".join(chance.choices("go stop\0 \x07\N{SNOWMAN}uci position", k=chance.randrange(60)))
+            case 13:
+                yield "joho " + chance.choice(["isready", "stop", "go nodes 3"])
+            case 14:
+                yield chance.choice(["", " ", "x" * 10_000, "setoption", "position", "setoption name value"])
+            case _:
+                yield "stop"
+
+
+def goes(commands: list[str]) -> int:
+    """How many of the lines are a `go`, unknown words before it skipped."""
+    known = {
+        "uci",
+        "isready",
+        "ucinewgame",
+        "stop",
+        "ponderhit",
+        "quit",
+        "register",
+        "d",
+        "position",
+        "go",
+        "setoption",
+    }
+    firsts = [next((word for word in line.split() if word in known | {"debug"}), None) for line in commands]
+    return firsts.count("go")
+
+
+@pytest.mark.parametrize("seed", range(STREAMS))
+def test_streams_of_commands(seed: int) -> None:
+    """Every `go` has one `bestmove`, nothing is raised, and it is always ready."""
+    chance = random.Random(seed)
+    with Talk(Hash=1) as talk:
+        commands = list(stream(chance, 25))
+        for command in commands:
+            talk.tell(command)
+            if chance.random() < 0.1:
+                time.sleep(0.002)
+        begun = time.perf_counter()
+        talk.tell("isready")
+        assert talk.said[-1] == "readyok" or "readyok" in talk.said[-20:]
+        assert time.perf_counter() - begun < 1.0
+        talk.tell("stop")
+        talk.wait(goes(commands)) if goes(commands) else None
+    assert len(talk.moves()) == goes(commands)
+    assert not any("has failed" in line for line in talk.remarks()), talk.remarks()
+    assert all(
+        line.split()[1] == "(none)" or re.fullmatch(r"[a-h][1-8][a-h][1-8][qrbn]?", line.split()[1])
+        for line in talk.moves()
+    )
