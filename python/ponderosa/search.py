@@ -157,12 +157,13 @@ class Search(ABC):
         states = [enter(given) for given in state] if many else [enter(state)]
         if many and not states:
             return []
-        temperatures = per_row_temperature(temperature, len(states))
+        # What is wrong is said before anything is searched; one number for all rows is then handed on as one.
+        per_row_temperature(temperature, len(states))
         forest = Forest(self, states, seeds)
         counts = UNLIMITED if self.num_simulations is None else self.num_simulations
-        counts = check.per_row(counts, len(states), "num_simulations")
+        check.per_row(counts, len(states), "num_simulations")
         forest.simulate(counts, seconds=self.time_limit, add_noise=add_noise, progress=progress)
-        results = forest.results(temperature=temperatures)
+        results = forest.results(temperature=temperature)
         return results if many else results[0]
 
     def search(self, state: Any, temperature: float | None = None, add_noise: bool | None = None) -> Any:
