@@ -114,8 +114,9 @@ def matches_section() -> str:
 ## Matches of the hybrid search
 
 Played by `python benches/matches.py --record`. Openings are random and about even, each played with both sides; Elo is
-that of the first side named, from the counts of pairs. The default is `Hybrid()` as it is. "Costlier mate search" is how it
-was before these matches: 250 positions instead of 20, wherever there was a check to give, and twice the time at the root.
+that of the first side named, from the counts of pairs. The default is `Hybrid()` as it is. "Costlier mate search" is
+how it was before these matches: 250 positions instead of 20, wherever there was a check to give, and twice the time at
+the root.
 
 {table}
 """
