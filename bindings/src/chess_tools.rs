@@ -80,6 +80,29 @@ impl PestoWeights {
         eval::value(&state.0, &self.0, quiescence)
     }
 
+    /// What is counted in many positions, for the side to move less the other side, as rows that leave out zeros.
+    fn features<'py>(&self, py: Python<'py>, states: Vec<Bound<'py, PyAny>>) -> PyResult<Counts<'py>> {
+        let states = positions(&states)?;
+        let terms = eval::Terms::new();
+        let (mut starts, mut found, mut phases) = (vec![0], Vec::new(), Vec::new());
+        py.detach(|| {
+            for state in &states {
+                let board = state.get().0.board();
+                terms.count(board, &mut found);
+                starts.push(found.len() as i64);
+                phases.push(self.0.eval_plus_game_phase(board).1);
+            }
+        });
+        let (columns, counts): (Vec<i32>, Vec<i32>) = found.into_iter().map(|(term, count)| (term as i32, count)).unzip();
+        Ok((starts.into_pyarray(py), columns.into_pyarray(py), counts.into_pyarray(py), phases.into_pyarray(py)))
+    }
+
+    /// The phase that is all middlegame; 0 is all endgame.
+    #[getter]
+    fn full_phase(&self) -> i32 {
+        self.0.full_phase()
+    }
+
     /// Centipawns of many positions, each for its side to move.
     fn eval_many<'py>(&self, py: Python<'py>, states: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let states = positions(&states)?;
@@ -94,6 +117,9 @@ impl PestoWeights {
         Ok(values.into_pyarray(py))
     }
 }
+
+/// Rows of counts: where each begins (one more than there are rows), terms, counts, phases.
+type Counts<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
 
 /// States of chess; another one is named by its place.
 fn positions(states: &[Bound<'_, PyAny>]) -> PyResult<Vec<Py<Chess>>> {

@@ -1,12 +1,14 @@
 //! What values a leaf without leaving the engine.
 
 mod pesto;
+mod pesto_features;
 mod pesto_tables;
 mod pesto_weights;
 mod playout;
 mod quiescence;
 
 pub use pesto::{value, Pesto, MAX_SCORE};
+pub use pesto_features::Terms;
 pub use pesto_weights::{Pair, Ranks, Squares, Weights, MAX_WEIGHT};
 pub use playout::{playout, PlayoutPolicy};
 pub use quiescence::{Quiescence, Quiet, MATE};

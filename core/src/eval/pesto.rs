@@ -196,9 +196,9 @@ pub fn value(state: &Chess, pesto: &Pesto, quiescence: bool) -> f64 {
 }
 
 /// The pawns as bits, the board turned so that `own` moves up.
-struct Pawns {
-    own: u64,
-    enemy: u64,
+pub(super) struct Pawns {
+    pub(super) own: u64,
+    pub(super) enemy: u64,
     color: Color,
 }
 
@@ -206,7 +206,7 @@ const A_FILE: u64 = 0x0101_0101_0101_0101;
 const H_FILE: u64 = A_FILE << 7;
 
 impl Pawns {
-    fn of(board: &Board, color: Color) -> Self {
+    pub(super) fn of(board: &Board, color: Color) -> Self {
         let pawns = board.pieces(Pawn);
         let mut turned = Self { own: 0, enemy: 0, color };
         turned.own = turned.turned(pawns & board.colors(color));
@@ -215,27 +215,27 @@ impl Pawns {
     }
 
     /// Squares as `own` sees them, and back.
-    fn turned(&self, squares: BitBoard) -> u64 {
+    pub(super) fn turned(&self, squares: BitBoard) -> u64 {
         match self.color {
             Color::White => squares.0,
             Color::Black => squares.0.swap_bytes(),
         }
     }
 
-    fn doubled(&self) -> u64 {
+    pub(super) fn doubled(&self) -> u64 {
         self.own & below(self.own)
     }
 
-    fn isolated(&self) -> u64 {
+    pub(super) fn isolated(&self) -> u64 {
         self.own & !beside(files(self.own))
     }
 
-    fn passed(&self) -> u64 {
+    pub(super) fn passed(&self) -> u64 {
         let stopped = below(self.enemy);
         self.own & !(stopped | beside(stopped) | below(self.own))
     }
 
-    fn enemy_guards(&self) -> u64 {
+    pub(super) fn enemy_guards(&self) -> u64 {
         beside(self.enemy >> 8)
     }
 }
@@ -258,7 +258,7 @@ fn below(squares: u64) -> u64 {
 }
 
 /// The whole files.
-fn files(squares: u64) -> u64 {
+pub(super) fn files(squares: u64) -> u64 {
     let mut fill = squares | squares >> 32;
     fill |= fill >> 16;
     fill |= fill >> 8;

@@ -123,6 +123,11 @@ class Pesto:
         scale, weights = read_file(path)
         return cls(**weights, scale=scale, quiescence=quiescence)
 
+    @classmethod
+    def published(cls, *, quiescence: bool = True) -> Self:
+        """The published tables of PeSTO, with bonuses set by hand; these are the defaults."""
+        return cls(quiescence=quiescence)
+
     # --- as a value ---------------------------------------------------------------------------------------------------
 
     def _changed(self) -> dict[str, Any]:

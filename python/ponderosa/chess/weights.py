@@ -88,7 +88,7 @@ def _brief(value: Any) -> str:
 
 
 def write_file(path: str | os.PathLike[str], scale: float, weights: Mapping[str, Any]) -> None:
-    """Writes weights; a table as its diagram."""
+    """Writes weights; a table as its diagram. There is the old file or the new one, and never half of one."""
     lines = [
         f'  "format": {json.dumps(FORMAT)},',
         f'  "version": {VERSION},',
@@ -96,7 +96,10 @@ def write_file(path: str | os.PathLike[str], scale: float, weights: Mapping[str,
         '  "weights": {',
     ]
     fields = [f'    "{name}": {_text(weights[name])}' for name in DEFAULTS]
-    Path(path).write_text("\n".join(["{", *lines, ",\n".join(fields), "  }", "}", ""]), encoding="utf-8")
+    path = Path(path)
+    beside = path.with_name(f"{path.name}.part")
+    beside.write_text("\n".join(["{", *lines, ",\n".join(fields), "  }", "}", ""]), encoding="utf-8")
+    os.replace(beside, path)
 
 
 def _text(numbers: Any) -> str:

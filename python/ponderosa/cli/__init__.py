@@ -20,17 +20,17 @@ from ponderosa.errors import PonderosaError
 def parser() -> Parser:
     """The arguments of all commands."""
     from ponderosa import __version__
-    from ponderosa.cli import match, play, search, uci
+    from ponderosa.cli import match, play, search, tune, uci
 
     top = Parser(
         prog="ponderosa",
         description="Monte Carlo tree search: look into a position, play against the search, let two players meet, "
-        "or serve a chess program.",
+        "serve a chess program, or tune the chess evaluation.",
         epilog='Examples:\n  ponderosa search connect4 --moves "4 4 3"\n  ponderosa play tic-tac-toe',
     )
     top.add_argument("--version", action="version", version=f"ponderosa {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (search, play, match, uci):
+    for command in (search, play, match, uci, tune):
         command.add_arguments(commands)
     return top
 

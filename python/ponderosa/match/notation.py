@@ -49,16 +49,22 @@ def read_epd(text: str) -> list[str]:
 
 def read_pgn(text: str) -> list[tuple[str | None, tuple[str, ...]]]:
     """(FEN or None, main line) of each game; comments, variations, numbers and signs are left out."""
-    games: list[tuple[str | None, tuple[str, ...]]] = []
+    return [(fen, moves) for fen, moves, _ in read_games(text)]
+
+
+def read_games(text: str) -> list[tuple[str | None, tuple[str, ...], str]]:
+    """(FEN or None, main line, result) of each game of PGN: "1-0", "0-1", "1/2-1/2", or "*" where none is told."""
+    games: list[tuple[str | None, tuple[str, ...], str]] = []
     fen: str | None = None
+    told = "*"
     lines: list[str] = []
 
     def finish(last: bool) -> None:
-        nonlocal fen, lines
-        moves, ended = _main_line("\n".join(lines))
-        if moves or ended or (last and fen is not None):
-            games.append((fen, moves))
-            fen = None
+        nonlocal fen, told, lines
+        moves, result = _main_line("\n".join(lines))
+        if moves or result is not None or (last and fen is not None):
+            games.append((fen, moves, told if result in (None, "*") else str(result)))
+            fen, told = None, "*"
         lines = []
 
     for line in text.splitlines():
@@ -68,16 +74,18 @@ def read_pgn(text: str) -> list[tuple[str | None, tuple[str, ...]]]:
             finish(last=False)
             if tag.group(1).upper() == "FEN":
                 fen = tag.group(2)
+            elif tag.group(1) == "Result" and tag.group(2) in _RESULTS:
+                told = tag.group(2)
         elif not line.startswith("%"):
             lines.append(line)
     finish(last=True)
     return games
 
 
-def _main_line(text: str) -> tuple[tuple[str, ...], bool]:
-    """(the moves, whether a result follows them)."""
+def _main_line(text: str) -> tuple[tuple[str, ...], str | None]:
+    """(the moves, the result that follows them, if one does)."""
     moves: list[str] = []
-    depth, ended = 0, False
+    depth, result = 0, None
     for token in _TOKEN.findall(text):
         if token[0] in "{;$":
             continue
@@ -87,10 +95,10 @@ def _main_line(text: str) -> tuple[tuple[str, ...], bool]:
         if depth > 0:
             continue
         if token in _RESULTS:
-            ended = True
+            result = token
             continue
         word = _NUMBER.sub("", token) if not token.startswith("0-0") else token
         word = word.rstrip("!?")
         if word:
             moves.append(word.replace("0-0-0", "O-O-O").replace("0-0", "O-O"))
-    return tuple(moves), ended
+    return tuple(moves), result

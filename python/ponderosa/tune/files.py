@@ -1,0 +1,76 @@
+"""Files of tuning: written under another name and renamed, arrays without pickle; what is wrong with one is said."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ponderosa.errors import InvalidArgumentError
+from ponderosa.match.record import replace_file
+
+
+def check_writable(path: Path, name: str) -> None:
+    """Complains of a file that cannot be written before the work, not after it."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise InvalidArgumentError(f"{name}: {str(path)!r} cannot be written: there is no folder {str(folder)!r}")
+    if path.is_dir():
+        raise InvalidArgumentError(f"{name}: {str(path)!r} cannot be written: it is a folder")
+    if not os.access(folder, os.W_OK):
+        raise InvalidArgumentError(f"{name}: {str(path)!r} cannot be written: the folder does not allow it")
+
+
+def make_folder(path: Path, name: str) -> None:
+    """Makes a folder, if it is not there, that can be written to."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidArgumentError(f"{name}: the folder {str(path)!r} cannot be made: {error.strerror}") from None
+    check_writable(path / "x", name)
+
+
+def write_bytes(path: Path, content: bytes, name: str) -> None:
+    """The old file or the new one, and never half of one."""
+    try:
+        replace_file(path, content)
+    except OSError as error:
+        raise InvalidArgumentError(f"{name}: {str(path)!r} cannot be written: {error.strerror}") from None
+
+
+def write_json(path: Path, data: Any, name: str) -> None:
+    """Plain data."""
+    write_bytes(path, (json.dumps(data, indent=1) + "\n").encode(), name)
+
+
+def write_arrays(path: Path, kind: str, version: int, arrays: Mapping[str, NDArray[Any]], about: Any = None) -> None:
+    """Arrays and some plain data as .npz; `kind` and `version` say what they are."""
+    header = json.dumps({"format": kind, "version": version, "about": about})
+    file = io.BytesIO()
+    np.savez_compressed(file, allow_pickle=False, header=np.array(header), **arrays)
+    write_bytes(path, file.getvalue(), kind)
+
+
+def read_arrays(path: Path, kind: str, version: int, names: tuple[str, ...]) -> tuple[dict[str, NDArray[Any]], Any]:
+    """(arrays, plain data) that `write_arrays` wrote; nothing in the file is executed."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            header = json.loads(str(file["header"]))
+            if not isinstance(header, dict) or header.get("format") != kind:
+                raise InvalidArgumentError(f"{str(path)!r}: format must be {kind!r}")
+            if header.get("version") != version:
+                raise InvalidArgumentError(f"{str(path)!r}: version must be {version}, not {header.get('version')!r}")
+            return {name: file[name] for name in names}, header["about"]
+    except InvalidArgumentError:
+        raise
+    except OSError as error:
+        raise InvalidArgumentError(f"{str(path)!r} cannot be read: {error.strerror or error}") from None
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, TypeError, AttributeError) as error:
+        raise InvalidArgumentError(f"{str(path)!r} is no file of {kind}, or was damaged: {error}") from None
