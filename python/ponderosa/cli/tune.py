@@ -22,7 +22,7 @@ SUMMARY = "Tune the weights of the chess evaluation from games, or the settings 
 EXAMPLES = """\
   ponderosa tune --self-play 2000 --out tuned
   ponderosa tune games.pgn quiet.epd --out tuned --start material
-  ponderosa tune tuned/positions.npz --out again --regularisation 1e-3
+  ponderosa tune tuned/positions.npz --out again --regularisation 30
   ponderosa tune --self-play 2000 --out tuned --resume
   ponderosa tune --search --iterations 200 --out settings
 
@@ -53,10 +53,17 @@ def add_arguments(commands: Commands) -> None:
         "--concurrency", metavar="N", type=count, help="games at a time, in processes (default: one per processor)"
     )
 
+    parser.add_argument(
+        "--iterations", metavar="N", type=count, help="steps at most (default: 300; with --search 100, of SPSA)"
+    )
+
     data = parser.add_argument_group("positions")
     data.add_argument("--self-play", metavar="N", type=count, help="play N games for them, an even number")
     data.add_argument("--data-only", action="store_true", help="write positions.npz, and stop")
     data.add_argument("--held-back", metavar="SHARE", type=float, default=0.15, help="games held back (default: 0.15)")
+    data.add_argument(
+        "--per-game", metavar="N", type=count, default=12, help="positions of a game at most (default: 12)"
+    )
     data.add_argument(
         "--mirror", action="store_true", help="use positions without castling twice, left and right exchanged"
     )
@@ -65,25 +72,17 @@ def add_arguments(commands: Commands) -> None:
     fit.add_argument(
         "--start", metavar="WHAT", default="default", help="default, published, material, or a file (default: default)"
     )
-    fit.add_argument("--epochs", metavar="N", type=count, default=200, help="most passes (default: 200)")
-    fit.add_argument("--rate", metavar="CP", type=float, default=2.0, help="centipawns a step (default: 2)")
-    fit.add_argument("--batch-size", metavar="N", type=count, default=16_384, help="positions a step (default: 16384)")
     fit.add_argument(
-        "--regularisation", metavar="X", type=float, default=2e-4, help="pull towards the start (default: 2e-4)"
+        "--regularisation", metavar="X", type=float, default=10.0, help="pull towards the start (default: 10)"
     )
     fit.add_argument(
-        "--patience",
-        metavar="N",
-        type=count,
-        default=4,
-        help="epochs without progress before smaller steps (default: 4)",
+        "--patience", metavar="N", type=count, default=10, help="steps without progress before the end (default: 10)"
     )
     fit.add_argument("--keep-scale", action="store_true", help="do not fit the scale of the sigmoid")
     fit.add_argument("--plots", choices=("png", "svg", "none"), default="png", help="pictures (default: png)")
 
     search = parser.add_argument_group("search")
     search.add_argument("--search", action="store_true", help="tune the settings of the search instead, by matches")
-    search.add_argument("--iterations", metavar="N", type=count, default=100, help="steps of SPSA (default: 100)")
     search.add_argument("--games", metavar="N", type=count, default=16, help="games a step, even (default: 16)")
 
 
@@ -112,9 +111,7 @@ def tune_weights(arguments: argparse.Namespace, show: Show) -> tuple[Any, bool]:
     from ponderosa.tune.files import make_folder
 
     options = FitOptions(
-        epochs=arguments.epochs,
-        rate=arguments.rate,
-        batch_size=arguments.batch_size,
+        iterations=arguments.iterations or 300,
         regularisation=arguments.regularisation,
         patience=arguments.patience,
         fit_scale=not arguments.keep_scale,
@@ -134,10 +131,11 @@ def tune_weights(arguments: argparse.Namespace, show: Show) -> tuple[Any, bool]:
         start,
         options,
         held_back=arguments.held_back,
+        per_game=arguments.per_game,
         mirror=arguments.mirror,
         out=folder,
         resume=arguments.resume,
-        progress=lambda state: show(state.epoch, options.epochs, f"held-back error {state.best_error:.5f}"),
+        progress=lambda state: show(state.iteration, options.iterations, f"held-back error {state.best_error:.5f}"),
     )
     draw(report, folder, arguments.plots)
     return report, report.finished
@@ -203,17 +201,18 @@ def tune_search(arguments: argparse.Namespace, show: Show) -> tuple[dict[str, An
     from ponderosa.tune.search_settings import PARAMETERS, settings_of
     from ponderosa.tune.spsa import Step, best_values
 
+    iterations = arguments.iterations or 100
     made: list[Step] = []
 
     def progress(steps: list[Step]) -> None:
         made[:] = steps
-        show(len(steps), arguments.iterations, f"score of the last step {steps[-1].score:.3f}")
+        show(len(steps), iterations, f"score of the last step {steps[-1].score:.3f}")
 
     if arguments.files or arguments.self_play is not None:
         raise InvalidArgumentError("--search plays its own games: it takes no FILES and no --self-play")
     try:
         found = tune_search(
-            iterations=arguments.iterations,
+            iterations=iterations,
             games=arguments.games,
             simulations=arguments.simulations,
             seed=arguments.seed,

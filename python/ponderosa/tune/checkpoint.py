@@ -17,10 +17,10 @@ from ponderosa.tune.fitting import FitOptions, FitState
 
 FORMAT = "ponderosa-fit"
 VERSION = 1
-ARRAYS = ("numbers", "mean", "square", "best")
-COUNTS = ("best_epoch", "epoch", "steps", "waited", "halved")
+ARRAYS = ("numbers", "best", "steps", "bends", "history")
+PLAIN = ("best_error", "best_iteration", "iteration", "arrived")
 #: What may differ when a fit goes on: how far it goes.
-MAY_DIFFER = ("epochs",)
+MAY_DIFFER = ("iterations",)
 
 
 def identity(train: Features, held: Features, start: Pesto, options: FitOptions) -> dict[str, Any]:
@@ -35,19 +35,17 @@ def identity(train: Features, held: Features, start: Pesto, options: FitOptions)
 
 def save_state(path: Path, state: FitState, belongs: dict[str, Any]) -> None:
     """Writes a fit as .npz."""
-    arrays = {name: getattr(state, name) for name in ARRAYS}
-    arrays["history"] = np.array(state.history, dtype=np.float64).reshape(-1, 2)
-    about = {name: getattr(state, name) for name in (*COUNTS, "best_error")}
+    arrays = {name: np.asarray(getattr(state, name), dtype=np.float64) for name in ARRAYS}
+    about = {name: getattr(state, name) for name in PLAIN}
     write_arrays(path, FORMAT, VERSION, arrays, {"state": about, "fit": belongs})
 
 
 def load_state(path: Path, belongs: dict[str, Any]) -> FitState:
     """A fit that `save_state` wrote; one of other positions or options is refused."""
-    arrays, about = read_arrays(path, FORMAT, VERSION, (*ARRAYS, "history"))
+    arrays, about = read_arrays(path, FORMAT, VERSION, ARRAYS)
     try:
-        found, told = dict(about["fit"]), dict(about["state"])
-        counts = {name: int(told[name]) for name in COUNTS}
-        best_error = float(told["best_error"])
+        found, told = dict(about["fit"]), {name: about["state"][name] for name in PLAIN}
+        history = [(float(row[0]), float(row[1])) for row in arrays.pop("history").reshape(-1, 2)]
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidArgumentError(f"{str(path)!r} is no file of {FORMAT}, or was damaged: {error}") from None
     for name in belongs:
@@ -55,9 +53,8 @@ def load_state(path: Path, belongs: dict[str, Any]) -> FitState:
             raise InvalidArgumentError(
                 f"resume: {str(path)!r} was begun with {name} = {found.get(name)!r}, not {belongs[name]!r}"
             )
-    for name in ARRAYS:
-        if arrays[name].shape != (2 * NUM_TERMS + 1,) or not np.isfinite(arrays[name]).all():
-            raise InvalidArgumentError(f"{str(path)!r}: {name} must be {2 * NUM_TERMS + 1} finite numbers")
-    history = [(float(row[0]), float(row[1])) for row in arrays.pop("history").reshape(-1, 2)]
-    fields: dict[str, Any] = {**arrays, **counts}
-    return FitState(**fields, best_error=best_error, history=history)
+    for name, array in arrays.items():
+        if array.shape[-1:] != (2 * NUM_TERMS + 1,) or not np.isfinite(array).all():
+            raise InvalidArgumentError(f"{str(path)!r}: {name} must be finite numbers, {2 * NUM_TERMS + 1} in a row")
+    fields: dict[str, Any] = {**arrays, **told}
+    return FitState(**fields, history=history)

@@ -74,6 +74,8 @@ class Features:
     """[N]: 1 in the middlegame, 0 in the endgame."""
     targets: NDArray[np.float64]
     """[N]: the result for the side to move, from 0 to 1."""
+    games: int
+    """How many games they come from."""
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -95,17 +97,6 @@ class Features:
             ]
         )
 
-    def rows(self, first: int, last: int) -> Features:
-        """Rows next to each other, without a copy."""
-        begin, end = self.starts[first], self.starts[last]
-        return Features(
-            self.starts[first : last + 1] - begin,
-            self.terms[begin:end],
-            self.counts[begin:end],
-            self.taper[first:last],
-            self.targets[first:last],
-        )
-
     def with_exchanged(self, rows: NDArray[np.bool_]) -> Features:
         """These rows and, each behind its original, the marked ones with left and right exchanged.
 
@@ -118,7 +109,7 @@ class Features:
         starts = np.concatenate([[0], np.cumsum(sizes)])
         places = np.arange(starts[-1]) + np.repeat(self.starts[:-1][order] - starts[:-1], sizes)
         terms = np.where(np.repeat(copied, sizes), EXCHANGED[self.terms[places]], self.terms[places])
-        return Features(starts, terms, self.counts[places], self.taper[order], self.targets[order])
+        return Features(starts, terms, self.counts[places], self.taper[order], self.targets[order], self.games)
 
 
 def features_of(positions: Positions, pesto: Pesto) -> Features:
@@ -127,7 +118,8 @@ def features_of(positions: Positions, pesto: Pesto) -> Features:
     starts, terms, counts, phases = pesto.compiled.features(states)
     to_play = np.array([state.to_play for state in states], dtype=bool)
     targets = np.where(to_play, 1.0 - positions.results, positions.results)
-    return Features(starts, terms, counts.astype(np.float64), phases / pesto.compiled.full_phase, targets)
+    taper = phases / pesto.compiled.full_phase
+    return Features(starts, terms, counts.astype(np.float64), taper, targets, positions.num_games)
 
 
 def no_castling(positions: Positions) -> NDArray[np.bool_]:

@@ -61,7 +61,8 @@ def write_arrays(path: Path, kind: str, version: int, arrays: Mapping[str, NDArr
 def read_arrays(path: Path, kind: str, version: int, names: tuple[str, ...]) -> tuple[dict[str, NDArray[Any]], Any]:
     """(arrays, plain data) that `write_arrays` wrote; nothing in the file is executed."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # From memory: of a damaged file, NumPy would leave the handle open.
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             header = json.loads(str(file["header"]))
             if not isinstance(header, dict) or header.get("format") != kind:
                 raise InvalidArgumentError(f"{str(path)!r}: format must be {kind!r}")

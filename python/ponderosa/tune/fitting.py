@@ -1,7 +1,10 @@
-"""Fitting: Adam on the mean logarithmic error, stopped early by positions that are held back.
+"""Fitting: L-BFGS on the mean logarithmic error and a pull towards the start, stopped early by held-back positions.
 
-All that happens in an epoch comes from the state at its beginning, the seed and the epoch's number. So a fit that goes
-on from a checkpoint gives the numbers of one that was never interrupted.
+The error is convex in the weights and cheap to differentiate, so all positions take part in every step (Nocedal 1980,
+Liu and Nocedal 1989). Adam, which was tried first, moves every weight by about the same, whether many positions speak
+of it or a few by chance.
+
+Nothing is random here. So a fit that goes on from a checkpoint gives the numbers of one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -19,80 +22,80 @@ from ponderosa.errors import InvalidArgumentError
 from ponderosa.tune.features import NUM_TERMS, Features, Weights, weights_of
 from ponderosa.tune.objective import best_scale, error_and_gradient, errors, penalty
 
-#: Adam's memory of gradients and of their squares, and what keeps it from dividing by 0 (Kingma and Ba, 2015).
-BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-12
+#: Steps that are remembered for the curvature.
+MEMORY = 10
+#: A step must gain this share of what the slope promises (Armijo); else it is halved, so many times at most.
+ARMIJO, HALVINGS = 1e-4, 30
+#: A fit that gains less than this in a step has arrived.
+LEAST_GAIN = 1e-8
+
+Numbers = NDArray[np.float64]
+"""[2 * NUM_TERMS + 1]: the weights in pawns and, last, the logarithm of the scale: about alike in what a step does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitOptions:
     """How weights are fitted."""
 
-    epochs: int = 200
-    """Most passes over the positions."""
-    rate: float = 2.0
-    """How far a weight moves in a step, about, in centipawns; the scale moves by as many percent."""
-    batch_size: int = 16_384
-    """Positions a step."""
-    regularisation: float = 2e-4
-    """What a pawn's distance from the start costs, squared and halved, for each weight."""
-    patience: int = 4
-    """Epochs without a smaller error on the held-back positions before the rate is halved."""
-    halvings: int = 3
-    """So many times; then the fit ends."""
+    iterations: int = 300
+    """Most steps."""
+    regularisation: float = 10.0
+    """The pull towards the start: what a pawn's distance costs a weight, squared, halved, and over the number of games.
+    With more games the same pull weighs less."""
+    patience: int = 10
+    """Steps without a smaller error on the held-back positions before the fit ends."""
     fit_scale: bool = True
     """Whether the scale of the sigmoid is fitted too; else it stays that of the start."""
     seed: int = 0
+    """Of the games that are held back."""
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "patience"):
+        for name in ("iterations", "patience"):
             object.__setattr__(self, name, check.count(getattr(self, name), name))
-        for name in ("halvings", "seed"):
-            object.__setattr__(self, name, check.whole_number(getattr(self, name), name))
-        object.__setattr__(self, "rate", check.positive_number(self.rate, "rate"))
+        object.__setattr__(self, "seed", check.whole_number(self.seed, "seed"))
         object.__setattr__(self, "regularisation", check.number(self.regularisation, "regularisation", least=0.0))
         object.__setattr__(self, "fit_scale", check.flag(self.fit_scale, "fit_scale"))
 
 
 @dataclass(frozen=True)
 class FitState:
-    """A fit between two epochs. Its numbers are the weights and, last, the logarithm of the scale in hundredths."""
+    """A fit between two steps."""
 
-    numbers: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    square: NDArray[np.float64]
-    """Adam's moments."""
-    best: NDArray[np.float64]
+    numbers: Numbers
+    steps: NDArray[np.float64]
+    """[at most MEMORY, len(numbers)]: the last steps, the newest last."""
+    bends: NDArray[np.float64]
+    """The same of the changes of the gradient."""
+    best: Numbers
     """The numbers with the smallest error on the held-back positions so far."""
     best_error: float
-    best_epoch: int = 0
-    epoch: int = 0
-    steps: int = 0
-    """Steps since the moments were 0."""
-    waited: int = 0
-    """Epochs since the best, or since the rate was halved."""
-    halved: int = 0
+    best_iteration: int = 0
+    iteration: int = 0
+    arrived: bool = False
+    """No step gains anything any more."""
     history: list[tuple[float, float]] = field(default_factory=list)
-    """For each epoch: the error on the way, and that on the held-back positions after it."""
+    """After each step: the error on the positions learned from, and on those held back."""
 
     def is_over(self, options: FitOptions) -> bool:
         """Whether the fit has come to its end."""
-        return self.epoch >= options.epochs or self.halved > options.halvings
+        waited = self.iteration - self.best_iteration
+        return self.arrived or self.iteration >= options.iterations or waited >= options.patience
 
 
-def unpack(numbers: NDArray[np.float64]) -> tuple[Weights, float]:
-    """(weights, logarithm of the scale)."""
-    return numbers[:-1].reshape(2, NUM_TERMS), float(numbers[-1]) / 100.0
+def unpack(numbers: Numbers) -> tuple[Weights, float]:
+    """(weights in centipawns, logarithm of the scale)."""
+    return 100.0 * numbers[:-1].reshape(2, NUM_TERMS), float(numbers[-1])
 
 
 def begin(train: Features, held: Features, start: Pesto, options: FitOptions) -> FitState:
-    """The state before the first epoch: the start's weights, and the scale that suits them."""
+    """The state before the first step: the start's weights, and the scale that suits them."""
     for name, features in (("to learn from", train), ("held back", held)):
         if len(features) == 0:
             raise InvalidArgumentError(f"there are no positions {name}")
     weights = weights_of(start)
     scale = best_scale(train, weights) if options.fit_scale else start.scale
-    numbers = np.append(weights.ravel(), 100.0 * np.log(scale))
-    nothing = np.zeros_like(numbers)
+    numbers = np.append(weights.ravel() / 100.0, np.log(scale))
+    nothing = np.zeros((0, len(numbers)))
     return FitState(numbers, nothing, nothing, numbers, errors(held, weights, scale).log)
 
 
@@ -105,15 +108,19 @@ def fit(
     state: FitState | None = None,
     progress: Callable[[FitState], object] | None = None,
 ) -> tuple[FitState, bool]:
-    """(the last state, whether the fit came to its end): Ctrl-C gives the state after the last whole epoch.
+    """(the last state, whether the fit came to its end): Ctrl-C gives the state after the last whole step.
 
-    `state` goes on from an earlier one; `progress` is called after each epoch.
+    `state` goes on from an earlier one; `progress` is called after each step.
     """
     anchor = weights_of(start)
+
+    def cost(numbers: Numbers) -> tuple[float, Numbers]:
+        return cost_and_gradient(train, numbers, anchor, options)
+
     state = state or begin(train, held, start, options)
     try:
         while not state.is_over(options):
-            state = judge(learn(state, train, anchor, options), held, options)
+            state = judge(take_step(state, cost), train, held)
             if progress is not None:
                 progress(state)
     except KeyboardInterrupt:
@@ -121,47 +128,62 @@ def fit(
     return state, True
 
 
-def learn(state: FitState, train: Features, anchor: Weights, options: FitOptions) -> FitState:
-    """One pass over the positions, in batches of neighbours; the batches come in a random order."""
-    numbers, mean, square = state.numbers.copy(), state.mean.copy(), state.square.copy()
-    rate = options.rate / 2**state.halved
-    steps, total = state.steps, 0.0
-    firsts = np.arange(0, len(train), options.batch_size)
-    for first in np.random.default_rng([options.seed, 1, state.epoch]).permutation(firsts):
-        batch = train.rows(first, min(first + options.batch_size, len(train)))
-        error, gradient = slope(batch, numbers, anchor, options)
-        total += error * len(batch)
-        steps += 1
-        mean += (1.0 - BETA1) * (gradient - mean)
-        square += (1.0 - BETA2) * (gradient**2 - square)
-        step = mean / (1.0 - BETA1**steps) / (np.sqrt(square / (1.0 - BETA2**steps)) + EPSILON)
-        numbers -= rate * step
-        numbers[:-1] = np.clip(numbers[:-1], -MAX_WEIGHT, MAX_WEIGHT)
-    history = [*state.history, (total / len(train), float("nan"))]
-    return replace(
-        state, numbers=numbers, mean=mean, square=square, steps=steps, epoch=state.epoch + 1, history=history
-    )
-
-
-def slope(
-    batch: Features, numbers: NDArray[np.float64], anchor: Weights, options: FitOptions
-) -> tuple[float, NDArray[np.float64]]:
-    """(the error of a batch, the gradient of error and penalty by all numbers)."""
+def cost_and_gradient(
+    features: Features, numbers: Numbers, anchor: Weights, options: FitOptions
+) -> tuple[float, Numbers]:
+    """(error and penalty, their gradient by all numbers)."""
     weights, log_scale = unpack(numbers)
-    error, by_weights, by_scale = error_and_gradient(batch, weights, log_scale)
-    _, pull = penalty(weights, anchor, options.regularisation)
-    gradient = np.append((by_weights + pull).ravel(), by_scale / 100.0 if options.fit_scale else 0.0)
-    return error, gradient
+    error, by_weights, by_scale = error_and_gradient(features, weights, log_scale)
+    held, pull = penalty(weights, anchor, options.regularisation / features.games)
+    return error + held, np.append(100.0 * (by_weights + pull).ravel(), by_scale if options.fit_scale else 0.0)
 
 
-def judge(state: FitState, held: Features, options: FitOptions) -> FitState:
-    """What the held-back positions say of the last epoch: the best so far, or patience, or back to the best."""
+def take_step(state: FitState, cost: Callable[[Numbers], tuple[float, Numbers]]) -> FitState:
+    """One step of L-BFGS, as long as it gains something."""
+    here = state.numbers
+    value, gradient = cost(here)
+    direction = -curved(gradient, state.steps, state.bends)
+    slope = float(direction @ gradient)
+    # Without a memory the length is unknown: a tenth of a pawn at most, for the weight that moves most.
+    length = 1.0 if len(state.steps) else 0.1 / max(float(np.abs(direction).max()), 1e-12)
+    for _ in range(HALVINGS):
+        there = here + length * direction
+        np.clip(there[:-1], -MAX_WEIGHT / 100.0, MAX_WEIGHT / 100.0, out=there[:-1])
+        reached, slope_there = cost(there)
+        if reached <= value + ARMIJO * length * slope:
+            break
+        length /= 2.0
+    else:
+        return replace(state, iteration=state.iteration + 1, arrived=True)
+    step, bend = there - here, slope_there - gradient
+    steps, bends = state.steps, state.bends
+    # A pair without curvature, which rounding can bring about, would spoil the memory.
+    if step @ bend > 1e-14:
+        steps, bends = (np.vstack([old, new])[-MEMORY:] for old, new in ((steps, step), (bends, bend)))
+    arrived = value - reached < LEAST_GAIN
+    return replace(state, numbers=there, steps=steps, bends=bends, iteration=state.iteration + 1, arrived=arrived)
+
+
+def curved(gradient: Numbers, steps: NDArray[np.float64], bends: NDArray[np.float64]) -> Numbers:
+    """The gradient times the inverse curvature that the last steps have shown: the two loops of L-BFGS."""
+    result = gradient.copy()
+    shares = []
+    for step, bend in zip(steps[::-1], bends[::-1], strict=True):
+        share = step @ result / (step @ bend)
+        result -= share * bend
+        shares.append(share)
+    if len(steps):
+        result *= steps[-1] @ bends[-1] / (bends[-1] @ bends[-1])
+    for step, bend, share in zip(steps, bends, shares[::-1], strict=True):
+        result += (share - bend @ result / (step @ bend)) * step
+    return result
+
+
+def judge(state: FitState, train: Features, held: Features) -> FitState:
+    """What positions say of the last step; those held back tell whether it is the best so far."""
     weights, log_scale = unpack(state.numbers)
-    error = errors(held, weights, float(np.exp(log_scale))).log
-    state = replace(state, history=[*state.history[:-1], (state.history[-1][0], error)])
+    learned, error = (errors(features, weights, float(np.exp(log_scale))).log for features in (train, held))
+    state = replace(state, history=[*state.history, (learned, error)])
     if error < state.best_error:
-        return replace(state, best=state.numbers, best_error=error, best_epoch=state.epoch, waited=0)
-    if state.waited + 1 < options.patience:
-        return replace(state, waited=state.waited + 1)
-    nothing = np.zeros_like(state.best)
-    return replace(state, numbers=state.best, mean=nothing, square=nothing, steps=0, waited=0, halved=state.halved + 1)
+        return replace(state, best=state.numbers, best_error=error, best_iteration=state.iteration)
+    return state

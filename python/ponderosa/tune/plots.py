@@ -32,15 +32,15 @@ def draw_plots(report: Report, folder: Path, ending: str = "png") -> list[Path]:
 
 
 def draw_error(figure: Any, report: Report) -> None:
-    """The error after each epoch."""
+    """The error after each step."""
     axes = figure.subplots()
-    epochs = np.arange(1, len(report.history) + 1)
-    axes.plot(epochs, [entry[0] for entry in report.history], label="on the way, positions learned from")
-    axes.plot(epochs, [entry[1] for entry in report.history], label="held-back positions")
+    steps = np.arange(1, len(report.history) + 1)
+    axes.plot(steps, [entry[0] for entry in report.history], label="positions learned from")
+    axes.plot(steps, [entry[1] for entry in report.history], label="held-back positions")
     axes.axhline(report.rescaled["held_back"].log, color="grey", linestyle=":", label="start, held back, best scale")
-    if report.best_epoch:
-        axes.axvline(report.best_epoch, color="grey", linewidth=0.8)
-    axes.set(xlabel="epoch", ylabel="mean logarithmic error", title="Error")
+    if report.best_iteration:
+        axes.axvline(report.best_iteration, color="grey", linewidth=0.8)
+    axes.set(xlabel="step", ylabel="mean logarithmic error", title="Error")
     axes.legend()
 
 

@@ -43,7 +43,7 @@ class Report:
     after: dict[str, Errors]
     """Of the tuned weights, in whole numbers."""
     history: list[tuple[float, float]]
-    best_epoch: int
+    best_iteration: int
     calibration: dict[str, list[Bucket]]
     """On the held-back positions, "before" and "after"."""
     counts: dict[str, int]
@@ -69,8 +69,8 @@ class Report:
         kinds = ("before", "rescaled", "fitted", "after")
         return {
             "finished": self.finished,
-            "epochs": len(self.history),
-            "best_epoch": self.best_epoch,
+            "steps": len(self.history),
+            "best_iteration": self.best_iteration,
             "positions": dict(self.counts),
             "skipped": dict(self.skipped),
             "errors": {kind: {name: one.as_json() for name, one in getattr(self, kind).items()} for kind in kinds},
@@ -89,7 +89,7 @@ class Report:
             f"{counts['train']:,} positions to learn from, {counts['held_back']:,} held back, "
             f"of {counts['games']:,} games; {skipped['count']:,} skipped, {skipped['not_quiet']:,} not quiet",
             *(f"  skipped: {text}" for text in skipped["named"]),
-            f"{len(self.history)} epochs, the best was {self.best_epoch}"
+            f"{len(self.history)} steps, the best was {self.best_iteration}"
             + ("" if self.finished else "; interrupted: this is the best so far"),
             "",
             f"{'error':<26}{'log':>10}{'squared':>10}{'held back':>12}{'squared':>10}",
@@ -119,7 +119,7 @@ def make_report(
     held: Features,
     positions: Positions,
     history: list[tuple[float, float]],
-    best_epoch: int,
+    best_iteration: int,
     finished: bool,
 ) -> Report:
     """Everything measured; `fitted` are the weights and scale before rounding."""
@@ -138,7 +138,7 @@ def make_report(
         fitted=of(*fitted),
         after=of(new, tuned.scale),
         history=history,
-        best_epoch=best_epoch,
+        best_iteration=best_iteration,
         calibration={
             "before": calibration(held, start),
             "after": calibration(held, tuned),

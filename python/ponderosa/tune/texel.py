@@ -16,7 +16,7 @@ from ponderosa.tune.checkpoint import identity, load_state, save_state
 from ponderosa.tune.features import Features, features_of, no_castling, pesto_of
 from ponderosa.tune.files import make_folder, write_bytes, write_json
 from ponderosa.tune.fitting import FitOptions, FitState, fit, unpack
-from ponderosa.tune.positions import Positions, split
+from ponderosa.tune.positions import Positions, split, thin
 from ponderosa.tune.report import Report, make_report
 
 #: The files of a folder.
@@ -32,9 +32,15 @@ class Prepared:
 
 
 def prepare(
-    positions: Positions, start: Pesto, *, held_back: float = 0.15, mirror: bool = False, seed: int = 0
+    positions: Positions,
+    start: Pesto,
+    *,
+    held_back: float = 0.15,
+    per_game: int = 12,
+    mirror: bool = False,
+    seed: int = 0,
 ) -> Prepared:
-    """Splits positions by their games and counts what they have.
+    """Splits positions by their games, at most `per_game` of each, and counts what they have.
 
     With `mirror`, positions to learn from in which nobody may castle are used a second time, left and right exchanged.
     (Colours exchanged would be the same row again.)
@@ -45,7 +51,9 @@ def prepare(
         raise InvalidArgumentError(
             f"there are no positions to learn from ({skipped.count} skipped, {skipped.not_quiet} not quiet{first})"
         )
-    kept, aside = split(positions, held_back, check.whole_number(seed, "seed"))
+    seed = check.whole_number(seed, "seed")
+    positions = thin(positions, check.count(per_game, "per_game"), seed)
+    kept, aside = split(positions, held_back, seed)
     train = features_of(positions.take(kept), start)
     if check.flag(mirror, "mirror"):
         train = train.with_exchanged(no_castling(positions.take(kept)))
@@ -58,6 +66,7 @@ def tune(
     options: FitOptions | None = None,
     *,
     held_back: float = 0.15,
+    per_game: int = 12,
     mirror: bool = False,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -65,7 +74,7 @@ def tune(
 ) -> Report:
     """Fits all weights but the phase weights, and the scale, to the results of positions.
 
-    With the folder `out`, each epoch is written there, and weights and report at the end; with `resume` a fit goes on
+    With the folder `out`, each step is written there, and weights and report at the end; with `resume` a fit goes on
     from there, to the same result as if it had never stopped. Ctrl-C gives the best so far.
     """
     start = start or Pesto()
@@ -79,19 +88,19 @@ def tune(
             )
     elif resume:
         raise InvalidArgumentError("resume needs out, the folder to go on with")
-    ready = prepare(positions, start, held_back=held_back, mirror=mirror, seed=options.seed)
+    ready = prepare(positions, start, held_back=held_back, per_game=per_game, mirror=mirror, seed=options.seed)
     belongs = identity(ready.train, ready.held, start, options)
     state = None
     if folder is not None and resume and (folder / CHECKPOINT).exists():
         state = load_state(folder / CHECKPOINT, belongs)
 
-    def after_epoch(state: FitState) -> None:
+    def after_step(state: FitState) -> None:
         if folder is not None:
             save_state(folder / CHECKPOINT, state, belongs)
         if progress is not None:
             progress(state)
 
-    state, finished = fit(ready.train, ready.held, start, options, state=state, progress=after_epoch)
+    state, finished = fit(ready.train, ready.held, start, options, state=state, progress=after_step)
     weights, log_scale = unpack(state.best)
     scale = float(np.exp(log_scale)) if options.fit_scale else start.scale
     tuned = pesto_of(weights, round(scale, 1) if options.fit_scale else scale, start)
@@ -103,7 +112,7 @@ def tune(
         ready.held,
         positions,
         state.history,
-        state.best_epoch,
+        state.best_iteration,
         finished,
     )
     if folder is not None:

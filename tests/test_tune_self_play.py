@@ -1,0 +1,51 @@
+"""Games of our own: the same for a seed, and after an interruption."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ponderosa.chess import Pesto
+from ponderosa.errors import InvalidArgumentError
+from ponderosa.games import Chess
+from ponderosa.match.result import MatchResult
+from ponderosa.tune import material_only, positions_of, self_play
+
+SMALL = {"simulations": 4, "seed": 3, "concurrency": 1}
+
+
+def moves_of(result: MatchResult) -> list[tuple[str, ...]]:
+    return [game.moves for game in result.games]
+
+
+def test_games_and_their_positions(tmp_path: Path) -> None:
+    whole = self_play(6, **SMALL)  # type: ignore[arg-type]
+    positions = positions_of(whole.games)
+    assert positions.num_games == 6
+    assert set(positions.results) <= {0.0, 0.5, 1.0}
+    assert all(Chess(fen.decode()).legal_actions() for fen in positions.fens)
+    # The two games of an opening have one player, and are not the same game.
+    assert whole.games[0].moves != whole.games[1].moves
+
+    class Stopped(Exception):  # noqa: N818 (it is no error)
+        pass
+
+    def stop(result: MatchResult) -> None:
+        raise Stopped
+
+    record = tmp_path / "games.jsonl"
+    with pytest.raises(Stopped):
+        self_play(6, **SMALL, record=record, progress=stop)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="exists already"):
+        self_play(6, **SMALL, record=record)  # type: ignore[arg-type]
+    resumed = self_play(6, **SMALL, record=record, resume=True)  # type: ignore[arg-type]
+    assert moves_of(resumed) == moves_of(whole)
+    with pytest.raises(InvalidArgumentError, match="was played with players"):
+        self_play(6, **SMALL, record=record, resume=True, pesto=material_only())  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_processes_change_nothing() -> None:
+    one, two = (self_play(4, **{**SMALL, "concurrency": count}, pesto=Pesto()) for count in (1, 2))  # type: ignore[arg-type]
+    assert moves_of(one) == moves_of(two)

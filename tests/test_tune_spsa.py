@@ -1,0 +1,116 @@
+"""SPSA on hills that are known, and the settings of the hybrid search."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ponderosa
+from ponderosa.errors import InvalidArgumentError
+from ponderosa.tune import tune_search
+from ponderosa.tune.search_settings import PARAMETERS, compare_by_matches, settings_of
+from ponderosa.tune.spsa import Parameter, Step, climb
+
+HILL = (
+    Parameter(name="one", start=3.0, step=0.5, low=-10.0, high=10.0),
+    Parameter(name="two", start=1.0, step=1.2, low=0.1, high=100.0, log=True),
+    Parameter(name="three", start=0.0, step=10.0, low=0.0, high=100.0),
+)
+
+
+def strength(values: Sequence[float]) -> float:
+    """Best at (0, 5, 40)."""
+    return -((values[0] / 2) ** 2) - math.log(values[1] / 5) ** 2 - ((values[2] - 40) / 40) ** 2
+
+
+def compare(one: Sequence[float], other: Sequence[float], seed: int) -> float:
+    """Eight games whose results are drawn."""
+    expected = 1 / (1 + math.exp(-2 * (strength(one) - strength(other))))
+    return float(np.random.default_rng(seed).binomial(8, expected)) / 8
+
+
+def test_it_climbs() -> None:
+    values, steps = climb(HILL, compare, iterations=300, seed=1)
+    start = strength([one.start for one in HILL])
+    assert len(steps) == 300
+    assert strength(values) > 0.1 * start
+    assert values[0] == pytest.approx(0.0, abs=0.8)
+    assert 3.0 < values[1] < 8.0
+    assert climb(HILL, compare, iterations=300, seed=1)[0] == values
+    assert climb(HILL, compare, iterations=300, seed=2)[0] != values
+
+
+def test_bounds_hold() -> None:
+    seen: list[float] = []
+
+    def lower_is_better(one: Sequence[float], other: Sequence[float], seed: int) -> float:
+        seen.extend([*one, *other])
+        return float(one[0] < other[0])
+
+    values, _ = climb([Parameter(name="x", start=1.0, step=1.0, low=0.0, high=2.0)], lower_is_better, iterations=20)
+    assert min(seen) == 0.0
+    assert max(seen) <= 2.0
+    assert values[0] < 0.2
+
+
+def test_a_climb_goes_on_to_the_same_result(tmp_path: Path) -> None:
+    whole = climb(HILL, compare, iterations=30, seed=4)
+    path = tmp_path / "climb.jsonl"
+
+    def stop(steps: list[Step]) -> None:
+        if len(steps) == 11:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        climb(HILL, compare, iterations=30, seed=4, record=path, progress=stop)
+    # A line that was being written when the power went.
+    with open(path, "ab") as file:
+        file.write(b'{"number": 11, "sig')
+    with pytest.raises(InvalidArgumentError, match="exists already"):
+        climb(HILL, compare, iterations=30, seed=4, record=path)
+    with pytest.raises(InvalidArgumentError, match="begun with seed = 4, not 5"):
+        climb(HILL, compare, iterations=30, seed=5, record=path, resume=True)
+    assert climb(HILL, compare, iterations=30, seed=4, record=path, resume=True) == whole
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 31
+    path.write_bytes(b"".join([*lines[:5], lines[6]]))
+    with pytest.raises(InvalidArgumentError, match=r"damaged: line 6: step 4 is missing"):
+        climb(HILL, compare, iterations=30, seed=4, record=path, resume=True)
+    path.write_bytes(b"something else\n")
+    with pytest.raises(InvalidArgumentError, match="no record of a climb"):
+        climb(HILL, compare, iterations=30, seed=4, record=path, resume=True)
+
+
+def test_settings_are_those_of_hybrid() -> None:
+    usual, search = settings_of([one.start for one in PARAMETERS]), ponderosa.Hybrid()
+    for name, value in usual.items():
+        assert getattr(search, name) == (tuple(value) if isinstance(value, list) else value)
+
+
+def test_settings_of_the_search(tmp_path: Path) -> None:
+    """With matches replaced: the exploration constant should grow."""
+
+    def more_exploration(one: Sequence[float], other: Sequence[float], seed: int) -> float:
+        return float(one[1] > other[1])
+
+    found = tune_search(iterations=20, compare=more_exploration, out=tmp_path, seed=1)
+    assert found["exploration_constant"] > 1.8
+    assert json.loads((tmp_path / "settings.json").read_text()) == found
+    assert ponderosa.Hybrid(**found).exploration_constant == found["exploration_constant"]
+    again = tune_search(iterations=20, compare=more_exploration, out=tmp_path, seed=1, resume=True)
+    assert again == found
+    with pytest.raises(InvalidArgumentError, match="resume needs out"):
+        tune_search(iterations=2, compare=more_exploration, resume=True)
+    with pytest.raises(InvalidArgumentError, match="games must be even"):
+        tune_search(iterations=2, games=3)
+
+
+def test_settings_are_compared_by_matches() -> None:
+    values = [one.start for one in PARAMETERS]
+    score = compare_by_matches(simulations=4, games=2, concurrency=1)(values, values, 7)
+    assert score in (0.0, 0.25, 0.5, 0.75, 1.0)
