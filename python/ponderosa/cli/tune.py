@@ -62,7 +62,7 @@ def add_arguments(commands: Commands) -> None:
     data.add_argument("--data-only", action="store_true", help="write positions.npz, and stop")
     data.add_argument("--held-back", metavar="SHARE", type=float, default=0.15, help="games held back (default: 0.15)")
     data.add_argument(
-        "--per-game", metavar="N", type=count, default=12, help="positions of a game at most (default: 12)"
+        "--per-game", metavar="N", type=count, default=20, help="positions of a game at most (default: 20)"
     )
     data.add_argument(
         "--mirror", action="store_true", help="use positions without castling twice, left and right exchanged"

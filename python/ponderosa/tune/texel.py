@@ -36,7 +36,7 @@ def prepare(
     start: Pesto,
     *,
     held_back: float = 0.15,
-    per_game: int = 12,
+    per_game: int = 20,
     mirror: bool = False,
     seed: int = 0,
 ) -> Prepared:
@@ -66,7 +66,7 @@ def tune(
     options: FitOptions | None = None,
     *,
     held_back: float = 0.15,
-    per_game: int = 12,
+    per_game: int = 20,
     mirror: bool = False,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
