@@ -95,10 +95,9 @@ def run(arguments: argparse.Namespace) -> int:
     with watching(console, arguments.json) as show:
         work = tune_search if arguments.search else tune_weights
         found, finished = work(arguments, show)
-    if arguments.json:
-        json.dump(found if isinstance(found, dict) else found.as_json(), sys.stdout)
-        print()
-    else:
+    if arguments.json and found is not None:
+        print(json.dumps(found if isinstance(found, dict) else found.as_json()))
+    elif found is not None:
         print(json.dumps(found, indent=1) if isinstance(found, dict) else found)
     if not finished:
         print("interrupted: the same command with --resume goes on", file=sys.stderr)
@@ -106,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def tune_weights(arguments: argparse.Namespace, show: Show) -> tuple[Any, bool]:
-    """(what to print, whether the work was finished)."""
+    """(what to print, or None; whether the work was finished)."""
     from ponderosa.tune import FitOptions, tune
     from ponderosa.tune.files import make_folder
 
@@ -122,7 +121,7 @@ def tune_weights(arguments: argparse.Namespace, show: Show) -> tuple[Any, bool]:
     make_folder(folder, "out")
     positions = gather(arguments, folder, show)
     if positions is None:
-        return {"positions": None}, False
+        return None, False
     if arguments.data_only:
         skipped = positions.skipped.as_json()
         return {"positions": len(positions), "games": positions.num_games, "skipped": skipped}, True
@@ -144,6 +143,7 @@ def tune_weights(arguments: argparse.Namespace, show: Show) -> tuple[Any, bool]:
 def gather(arguments: argparse.Namespace, folder: Path, show: Show) -> Positions | None:
     """The positions of all sources, also written to the folder; None if the games were interrupted."""
     from ponderosa.tune import join, positions_of, read_positions, self_play
+    from ponderosa.tune.positions import check_some
 
     if not arguments.files and arguments.self_play is None:
         raise InvalidArgumentError("give FILES with positions, or --self-play N")
@@ -164,8 +164,8 @@ def gather(arguments: argparse.Namespace, folder: Path, show: Show) -> Positions
             return None
         parts.append(positions_of(played.games))
     positions = join(parts)
-    if len(positions):
-        positions.save(folder / POSITIONS)
+    check_some(positions)
+    positions.save(folder / POSITIONS)
     return positions
 
 

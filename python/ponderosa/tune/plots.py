@@ -58,7 +58,7 @@ def draw_calibration(figure: Any, report: Report) -> None:
 
 
 def draw_tables(figure: Any, report: Report) -> None:
-    """What each square is worth after tuning, the piece's value included, against the mean of its table."""
+    """What each square adds after tuning, and what tuning changed."""
     grid = figure.subplots(4, len(PIECES))
     for column, piece in enumerate(PIECES):
         for half, phase in enumerate(("middlegame", "endgame")):

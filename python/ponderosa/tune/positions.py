@@ -97,7 +97,11 @@ class Positions:
             raise InvalidArgumentError(f"{str(path)!r}: fens, results and games must be lists of one length")
         if not np.isin(results, (0.0, 0.5, 1.0)).all():
             raise InvalidArgumentError(f"{str(path)!r}: results must be 0, 0.5 or 1")
-        skipped = Skipped(**about["skipped"])
+        try:
+            told = about["skipped"]
+            skipped = Skipped(int(told["count"]), [str(text) for text in told["named"]], int(told["not_quiet"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"{str(path)!r} is no file of {FORMAT}, or was damaged: {error}") from None
         return cls(fens, results.astype(np.float64), games.astype(np.int64), skipped)
 
 
@@ -132,6 +136,16 @@ def join(parts: Sequence[Positions]) -> Positions:
         np.concatenate(games),
         skipped,
     )
+
+
+def check_some(positions: Positions) -> None:
+    """Complains where nothing is left to learn from, and says why."""
+    if len(positions) == 0:
+        skipped = positions.skipped
+        first = f"; the first: {skipped.named[0]}" if skipped.named else ""
+        raise InvalidArgumentError(
+            f"there are no positions to learn from ({skipped.count} skipped, {skipped.not_quiet} not quiet{first})"
+        )
 
 
 def split(positions: Positions, held_back: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -20,7 +20,7 @@ from ponderosa.match.record import read_record
 from ponderosa.match.result import MatchResult
 from ponderosa.match.runner import play_match
 from ponderosa.presets import Hybrid
-from ponderosa.tune.positions import Positions, collect, is_quiet
+from ponderosa.tune.positions import Positions, Skipped, collect, is_quiet
 
 #: Moves are drawn by visits^(1 / this): two games from one opening, and with one player, would else be much the same.
 TEMPERATURE = 0.2
@@ -75,7 +75,8 @@ def self_play(
 
 def positions_of(games: Sequence[GameRecord], pesto: Pesto | None = None) -> Positions:
     """The quiet positions of games, without those of the openings, which nobody chose."""
-    return collect(_quiet(games, pesto or Pesto()))
+    skipped = Skipped()
+    return collect(_quiet(games, pesto or Pesto(), skipped), skipped)
 
 
 def read_self_play(path: str | os.PathLike[str]) -> Positions:
@@ -86,14 +87,16 @@ def read_self_play(path: str | os.PathLike[str]) -> Positions:
     return positions_of([game for pair in pairs for game in pair.games])
 
 
-def _quiet(games: Sequence[GameRecord], pesto: Pesto) -> Iterator[tuple[list[str], float]]:
+def _quiet(games: Sequence[GameRecord], pesto: Pesto, skipped: Skipped) -> Iterator[tuple[list[str], float]]:
     for game in games:
-        # Who fails loses by that, and not by the position.
         if game.culprit is not None:
+            skipped.add(f"game {game.number}: a player failed, and lost by that and not by the position")
             continue
-        state, found = Chess(game.fen), []
+        state, chosen = Chess(game.fen), []
         for ply, move in enumerate(game.moves):
-            if ply >= game.opening and is_quiet(state, pesto):
-                found.append(state.fen())
+            if ply >= game.opening:
+                chosen.append(state)
             state = state.play(state.parse_action(move))
-        yield found, (1 + result_of(game)) / 2
+        quiet = [state.fen() for state in chosen if is_quiet(state, pesto)]
+        skipped.not_quiet += len(chosen) - len(quiet)
+        yield quiet, (1 + result_of(game)) / 2

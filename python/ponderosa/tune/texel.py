@@ -16,7 +16,7 @@ from ponderosa.tune.checkpoint import identity, load_state, save_state
 from ponderosa.tune.features import Features, features_of, no_castling, pesto_of
 from ponderosa.tune.files import make_folder, write_bytes, write_json
 from ponderosa.tune.fitting import FitOptions, FitState, fit, unpack
-from ponderosa.tune.positions import Positions, split, thin
+from ponderosa.tune.positions import Positions, check_some, split, thin
 from ponderosa.tune.report import Report, make_report
 
 #: The files of a folder.
@@ -45,12 +45,7 @@ def prepare(
     With `mirror`, positions to learn from in which nobody may castle are used a second time, left and right exchanged.
     (Colours exchanged would be the same row again.)
     """
-    if len(positions) == 0:
-        skipped = positions.skipped
-        first = f"; the first: {skipped.named[0]}" if skipped.named else ""
-        raise InvalidArgumentError(
-            f"there are no positions to learn from ({skipped.count} skipped, {skipped.not_quiet} not quiet{first})"
-        )
+    check_some(positions)
     seed = check.whole_number(seed, "seed")
     positions = thin(positions, check.count(per_game, "per_game"), seed)
     kept, aside = split(positions, held_back, seed)
