@@ -102,7 +102,7 @@ def test_scores_are_those_of_a_plain_reading(pesto: Pesto) -> None:
 
 @pytest.mark.oracle
 def test_both_colours_are_scored_alike() -> None:
-    pesto = Pesto()
+    pesto, without_tempo = Pesto(), Pesto(tempo_bonus=(0, 0))
     for number, (state, board) in enumerate(random_games(60, 42, 100)):
         if number % 3 == 0:
             mirror = Chess(board.mirror().fen())
@@ -110,7 +110,7 @@ def test_both_colours_are_scored_alike() -> None:
             assert pesto.quiescence_search(state) == pesto.quiescence_search(mirror)
             board.turn = not board.turn
             if board.is_valid():
-                assert pesto.eval(board) == -pesto.eval(state)
+                assert without_tempo.eval(board) == -without_tempo.eval(state)
             board.turn = not board.turn
 
 
@@ -121,6 +121,16 @@ def test_the_start_and_the_end() -> None:
     assert pesto.eval(Chess("4k3/8/8/8/8/8/8/QQQQK3 w - - 0 1")) > 3000
     assert PestoEval is Pesto
     assert pesto.eval(chess.Board()) == 0
+
+
+def test_the_published_weights() -> None:
+    """Those that PeSTO made public have a name, whatever the defaults are."""
+    published = Pesto.published(quiescence=False)
+    assert published.pawn_value == (82, 94)
+    assert published.king_squares[0][:4] == (-65, 23, 16, -15)
+    assert not published.quiescence
+    assert Pesto.published().phase_weights == Pesto().phase_weights
+    assert copy.copy(published) == pickle.loads(pickle.dumps(published)) == published
 
 
 def test_the_weights_are_used() -> None:
@@ -146,7 +156,7 @@ def test_values() -> None:
     state = Chess(HANGING)
     assert static.value(state) == pytest.approx(2 / (1 + math.exp(-static.eval(state) / static.scale)) - 1)
     assert pesto.value(state) == pytest.approx(math.tanh(pesto.quiescence_search(state)[0] / (2 * pesto.scale)))
-    assert math.tanh(100 / (2 * pesto.scale)) == pytest.approx(math.tanh(0.326), abs=1e-3)
+    assert math.tanh(100 / (2 * Pesto.published().scale)) == pytest.approx(math.tanh(0.326), abs=1e-3)
     states = [Chess(), state, state.play(state.legal_actions()[0])]
     assert pesto.values(states).tolist() == [pesto.value(each) for each in states]
     assert static.eval_many(states).tolist() == [static.eval(each) for each in states]

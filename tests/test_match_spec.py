@@ -32,6 +32,7 @@ def test_searches() -> None:
     assert isinstance(zero.evaluator, Rollout)
     assert (zero.num_simulations, zero.fpu, zero.solve) == (1000, ("parent", 0.2), False)
     assert isinstance(search_of("uct:evaluator=pesto").evaluator, Pesto)
+    assert search_of("hybrid:evaluator=pesto:published").evaluator == Pesto.published()
     gumbel = search_of("gumbel: evaluator = uniform, time_limit = 0.5")
     assert isinstance(gumbel.evaluator, Uniform)
     assert gumbel.time_limit == 0.5

@@ -211,7 +211,9 @@ fn both_colours_are_scored_alike() {
 
 #[test]
 fn without_tempo_the_other_side_sees_the_opposite() {
-    let pesto = Pesto::default();
+    let mut weights = Pesto::default().weights().clone();
+    weights.tempo_bonus = [0, 0];
+    let pesto = Pesto::new(weights, 100.0).expect("weights");
     walk(5, 20_000, |game, _| {
         if let Some(passed) = game.board().null_move() {
             assert_eq!(pesto.eval(game.board()), -pesto.eval(&passed), "{game:?}");

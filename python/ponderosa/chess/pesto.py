@@ -125,7 +125,7 @@ class Pesto:
 
     @classmethod
     def published(cls, *, quiescence: bool = True) -> Self:
-        """The published tables of PeSTO, with bonuses set by hand; these are the defaults."""
+        """PeSTO's public piece values and tables, with bonuses set by hand. These are the defaults, too."""
         return cls(quiescence=quiescence)
 
     # --- as a value ---------------------------------------------------------------------------------------------------

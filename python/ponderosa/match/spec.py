@@ -93,7 +93,7 @@ def _read_search(preset: Any, rest: str, label: str) -> Entrant:
 
 
 def read_evaluator(text: Any) -> Any:
-    """An evaluator by name: `uniform`, `rollout`, or a network from a file."""
+    """An evaluator by name: `uniform`, `rollout`, `pesto` (or its `published` weights, or a file), or a network."""
     if not isinstance(text, str):
         raise InvalidArgumentError(
             f"evaluator must be rollout, uniform, pesto (chess), onnx:FILE or keras:FILE, not {text!r}"
@@ -104,6 +104,8 @@ def read_evaluator(text: Any) -> Any:
     if kind == "rollout" and not path:
         return Rollout()
     if kind == "pesto":
+        if path == "published":
+            return Pesto.published()
         return Pesto.from_file(path) if path else Pesto()
     if kind in ("onnx", "keras") and path:
         from ponderosa import evaluators
