@@ -10,7 +10,7 @@ import pytest
 from tests.test_chess_see import exchange
 from tests.test_games_chess import random_games
 
-from ponderosa.chess import MoveCategory, categorize
+from ponderosa.chess import MoveCategory, categorize, mate_search
 from ponderosa.errors import InvalidActionError, InvalidArgumentError
 from ponderosa.games import Chess, ConnectFour
 from ponderosa.reference.random import PLAYOUT, Random
@@ -179,3 +179,11 @@ def test_bad_input(arguments: dict[str, Any], text: str) -> None:
 def test_other_games_are_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="state is of the class ConnectFour"):
         categorize(ConnectFour())
+
+
+def test_the_answer_of_mate_search_says_which_move_mates() -> None:
+    state = Chess("r1b1kb1r/pppp1ppp/5q2/4n3/3KP3/2N3PN/PPP4P/R1BQ1B1R b kq - 0 1")
+    answer = mate_search(state, 3)
+    assert categorize(state, mate=answer) == categorize(state, mate=answer.action)
+    assert categorize(state, mate=answer)[answer.action] == MoveCategory.ForcedMate
+    assert categorize(state, mate=mate_search(state, 1)) == categorize(state)

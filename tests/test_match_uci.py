@@ -72,6 +72,7 @@ def test_programs_from_words_and_against_each_other() -> None:
         ("die", "died", "exit code: 7"),
         ("illegal", "illegal_move", "a1h8"),
         ("nothing", "illegal_move", "no move"),
+        ("null", "illegal_move", "no move"),
         ("garbage", "illegal_move", "zz99"),
     ],
 )

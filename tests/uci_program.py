@@ -9,7 +9,7 @@ import zlib
 
 import chess
 
-WAYS = ("good", "hang", "die", "illegal", "nothing", "garbage", "mute")
+WAYS = ("good", "hang", "die", "illegal", "nothing", "null", "garbage", "mute")
 
 
 def say(text: str) -> None:
@@ -60,6 +60,8 @@ def misbehave(way: str) -> None:
         say("bestmove a1h8")
     elif way == "nothing":
         say("bestmove (none)")
+    elif way == "null":
+        say("bestmove 0000")
     elif way == "garbage":
         say("\x00\x01 what? bestmove\nbestmove zz99")
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ponderosa import _core, check
+from ponderosa.chess.mate import MateAnswer
 from ponderosa.chess.position import NUM_ACTIONS, any_action, legal_action, open_position, position
 from ponderosa.errors import GameOverError, InvalidArgumentError
 
@@ -88,6 +89,8 @@ def categorize(
     chess, answer = open_position(state)
     threshold = check.whole_number(see_threshold, "see_threshold", most=_MOST)
     first, second = _killers(chess, killers)
+    # The answer of `mate_search` will do: it knows its first move, or none.
+    mate = mate.action if isinstance(mate, MateAnswer) else mate
     known = None if mate is None else legal_action(chess, mate, "mate")
     found = _core.categorize(chess, known, (first, second), _history(chess, history), threshold)
     return {answer(action): _CATEGORIES[category] for action, category in found}

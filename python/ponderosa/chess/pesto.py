@@ -14,6 +14,7 @@ from ponderosa import check
 from ponderosa._core import Chess, PestoWeights
 from ponderosa.chess.position import position
 from ponderosa.chess.weights import DEFAULT_SCALE, DEFAULTS, USUAL, check_field, flat, read_file, write_file
+from ponderosa.errors import InvalidArgumentError
 
 #: Middlegame, endgame.
 Pair = tuple[int, int]
@@ -121,7 +122,10 @@ class Pesto:
     def from_file(cls, path: str | os.PathLike[str], *, quiescence: bool = True) -> Self:
         """Weights that `to_file` wrote, or somebody by hand. Every field must be there, and no other."""
         scale, weights = read_file(path)
-        return cls(**weights, scale=scale, quiescence=quiescence)
+        try:
+            return cls(**weights, scale=scale, quiescence=quiescence)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"{os.fspath(path)}: {error}") from None
 
     @classmethod
     def published(cls, *, quiescence: bool = True) -> Self:

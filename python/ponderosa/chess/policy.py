@@ -87,11 +87,11 @@ class PolicyEvaluator:
             ) from error
         try:
             moves, value = answer
-            value = float(value)
-            pairs = [(move, float(prior)) for move, prior in _items(moves)]
+            value = _number(value)
+            pairs = [(move, _number(prior)) for move, prior in _items(moves)]
         except (TypeError, ValueError) as error:
             raise EvaluationError(
-                f"{name}.evaluate must give ({{move: prior}}, value), not {brief(answer)}: {error}"
+                f"{name}.evaluate must give ({{move: prior}}, value), not {brief(answer)}, at {state.fen()!r}: {error}"
             ) from None
         if not 0.0 <= value <= 1.0:
             raise EvaluationError(f"{name}.evaluate gave the value {value} at {state.fen()!r}: it must be from 0 to 1")
@@ -105,12 +105,20 @@ class PolicyEvaluator:
             try:
                 action = state.parse_action(move) if isinstance(move, str) else legal_action(state, move, "move")
             except PonderosaError as error:
-                raise EvaluationError(f"{name}.evaluate gave a prior for a move that is not legal: {error}") from None
+                raise EvaluationError(
+                    f"{name}.evaluate gave a prior for {move!r} at {state.fen()!r}, which is not legal there: {error}"
+                ) from None
             if action in named:
                 raise EvaluationError(f"{name}.evaluate gave two priors for {move!r} at {state.fen()!r}: give one")
             named.add(action)
             priors[action] = prior
         return 2.0 * value - 1.0
+
+
+def _number(given: Any) -> float:
+    if isinstance(given, (bool, str)):
+        raise TypeError(f"{given!r} is not a number")
+    return float(given)
 
 
 def _items(moves: Any) -> list[tuple[Any, Any]]:

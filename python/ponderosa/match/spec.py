@@ -22,6 +22,8 @@ from ponderosa.search import Search, Shared
 #: The searches that can be named. Those that plan in a model have to be given as objects.
 SEARCHES: dict[str, Any] = {name.lower(): getattr(presets, name) for name in presets.__all__ if name not in ("MuZero",)}
 SIMPLE = ("random", "first")
+#: Settings that words cannot give.
+UNSAYABLE = ("shared", "model", "gumbel", "policy_network")
 _WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -76,7 +78,7 @@ def _read_search(preset: Any, rest: str, label: str) -> Entrant:
     reuse, temperature = settings.pop("reuse", False), settings.pop("temperature", None)
     if "seed" in settings:
         raise InvalidArgumentError("seed is the match's: every game gets one of its own from it")
-    allowed = [name for name in inspect.signature(preset).parameters if name not in ("shared", "model", "gumbel")]
+    allowed = [name for name in inspect.signature(preset).parameters if name not in UNSAYABLE]
     allowed += [name for name in Shared.__annotations__ if name not in ("seed", "trace")]
     for name in settings:
         if name not in allowed:

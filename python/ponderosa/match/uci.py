@@ -161,7 +161,8 @@ class _Program(Player):
         except chess.engine.EngineError as error:
             self._end()
             raise PlayerFailure("illegal_move", str(error)) from error
-        if answer.move is None:
+        # `bestmove 0000` is a null move to python-chess.
+        if not answer.move:
             self._end()
             raise PlayerFailure("illegal_move", "it gave no move, although there are legal ones")
         return Choice(state.parse_action(answer.move.uci()), _value(answer.info.get("score")))

@@ -65,6 +65,10 @@ class Hybrid(Search):
         if evaluator is not None and policy_network is not None:
             raise InvalidArgumentError("evaluator and policy_network both value positions: give one of them")
         if evaluator is not None:
+            if type(evaluator).__module__ == "ponderosa.chess.policy":
+                raise InvalidArgumentError(
+                    f"{type(evaluator).__name__} is a policy network: give it as policy_network, not as evaluator"
+                )
             check_evaluator(evaluator)
         if policy_network is not None and (
             isinstance(policy_network, type) or not callable(getattr(policy_network, "evaluate", None))

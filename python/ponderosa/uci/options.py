@@ -157,7 +157,7 @@ TABLE: tuple[Option, ...] = (
     _spin("MateSearchDepth", 3, 0, MAX_MATE_DEPTH, "moves in which hybrid looks for mates; 0 does not", renews=True),
     _string("ExplorationConstant", "1.5", _exploration, "how much hybrid (c_puct of alphazero) explores"),
     _combo("Priority", "prior", ("strict", "tactical", "prior", "none"), "what hybrid's kinds of moves are for"),
-    _spin("SeeThreshold", 0, 0, 100_000, "centipawns within which exchanges are even", renews=True),
+    _spin("SeeThreshold", 0, 0, 20_000, "centipawns within which exchanges are even", renews=True),
     _check("Quiescence", True, "value positions after the captures", renews=True),
     _string("Fpu", "parent 0.0", _fpu, "value of a move never tried: a number, or parent less a number"),
     _string(
