@@ -36,11 +36,19 @@ def positions() -> tuple[_core.Chess, ...]:
     return tuple(found)
 
 
-def hybrid(sims: int, **settings: Any) -> Work:
-    """Searches of one position after another."""
+def hybrid(seconds: float, sims: int, **settings: Any) -> dict[str, Any]:
+    """Searches of one position after another; the mate search at their roots comes before, and is not counted."""
     search = Hybrid(num_simulations=sims, seed=1, **settings)
-    states = cycle(positions())
-    return lambda: int(search.run(next(states)).simulations)
+    units, spent = 0, 0.0
+    for state in cycle(positions()):
+        tree = search.tree(state).simulate(1)
+        cpu = time.process_time()
+        tree.simulate(sims)
+        spent += time.process_time() - cpu
+        units += tree.result().simulations
+        if spent >= seconds:
+            break
+    return {"units": units, "cpu": spent}
 
 
 def call(what: str) -> Work:
@@ -63,16 +71,15 @@ def call(what: str) -> Work:
 
 
 def hybrid_threads(sims: int, in_flight: int, threads: int) -> dict[str, Any]:
-    """One position with leaves in flight, on some threads."""
+    """One position with leaves in flight, on some threads; the mate search at its root is not counted."""
     search = Hybrid(num_simulations=sims, in_flight=in_flight, threads=threads, seed=1)
-    state = positions()[3]
-    search.run(state, seeds=1)
+    tree = search.tree(positions()[3], seeds=1).simulate(1)
     wall, cpu = time.perf_counter(), time.process_time()
-    result = search.run(state, seeds=1)
+    tree.simulate(sims)
     return {
         "wall": time.perf_counter() - wall,
         "cpu": time.process_time() - cpu,
-        "visits": result.visits.tolist(),
+        "visits": tree.result().visits.tolist(),
     }
 
 

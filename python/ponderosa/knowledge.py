@@ -59,7 +59,7 @@ def root_depth(mate_search_depth: int) -> int:
 
 
 def root_budget(num_simulations: int | Sequence[int] | None, time_limit: float | None) -> int:
-    """Positions that the mate search at a root may cost: about a twentieth of the time, or ten a simulation.
+    """Positions that the mate search at a root may cost: about a twentieth of the time, or two a simulation.
 
     Few simulations see few mates by themselves: they get up to forty each, so that a mate in four is seldom missed.
 
@@ -68,7 +68,7 @@ def root_budget(num_simulations: int | Sequence[int] | None, time_limit: float |
     if num_simulations is None:
         return int(min(max(POSITIONS_PER_SECOND * (time_limit or 1.0), 200), MOST_AT_ROOT))
     most = num_simulations if isinstance(num_simulations, int) else max(num_simulations, default=0)
-    return min(max(10 * most, min(40 * most, 80_000), 4_000), MOST_AT_ROOT)
+    return min(max(2 * most, min(40 * most, 80_000), 4_000), MOST_AT_ROOT)
 
 
 def knowledge_of(evaluator: Any, info: GameInfo) -> Knowledge | None:
