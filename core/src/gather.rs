@@ -1,6 +1,8 @@
 //! Batches: leaves are gathered one after another, evaluated together, and applied in the order they were gathered.
 //! Everything a batch changes before `apply` is in the journal, so a batch that is dropped is taken back whole.
 
+use std::sync::Arc;
+
 use crate::backup;
 use crate::error::Error;
 use crate::expand;
@@ -9,6 +11,7 @@ use crate::parts::{Parts, MAX_ENDS_PER_GATHER};
 use crate::random::fold;
 use crate::search::{Pending, Stop, Walker, ROOT_EVALUATION};
 use crate::select::{descend, Reached, Start};
+use crate::team::Team;
 use crate::trace::TraceRow;
 use crate::tree::{NodeIndex, Tree, ROOT};
 use crate::world::World;
@@ -200,7 +203,7 @@ impl<W: World> Walker<W> {
                 backup::hand_up(tree, &leaf.path, |_, _| {});
             }
             if let Some(knowledge) = parts.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
-                self.learned.learn(tree, knowledge, parts.num_actions, &leaf.path, row[0]);
+                Arc::make_mut(&mut self.learned).learn(tree, knowledge, parts.num_actions, &leaf.path, row[0]);
             }
             self.simulations += u64::from(!is_root);
             self.spare.push(leaf);
@@ -244,11 +247,14 @@ impl<W: World> Walker<W> {
 
     /// Leaves in flight with an evaluator inside the engine: gathered one after another, evaluated on `threads`, applied in order.
     pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, parts: &Parts, threads: usize, pause: u64, stop: Stop<'_>) {
-        while self.simulations < pause && self.wants_more(tree, parts) && !stop() {
-            self.gather(tree, parts);
-            look::at_leaves::<W>(parts, &self.learned, &mut self.pending, threads);
-            self.apply(tree, parts, &[], &[]);
-        }
+        std::thread::scope(|scope| {
+            let team = Team::<W>::new(scope, threads.min(parts.in_flight as usize), parts);
+            while self.simulations < pause && self.wants_more(tree, parts) && !stop() {
+                self.gather(tree, parts);
+                team.look(parts, &self.learned, &mut self.pending);
+                self.apply(tree, parts, &[], &[]);
+            }
+        });
     }
 }
 

@@ -31,6 +31,7 @@ pub mod select;
 pub mod depths;
 pub mod root;
 pub mod search;
+pub mod team;
 
 pub mod forest;
 pub mod gather;

@@ -98,7 +98,7 @@ pub struct Walker<W: World> {
     /// Gumbel numbers by action, where they are given and not drawn.
     pub gumbel: Option<Vec<f64>>,
     /// What was learned of quiet moves.
-    pub learned: Learned,
+    pub learned: Arc<Learned>,
     /// The root was searched for mates.
     pub(crate) root_searched: bool,
     pub(crate) descent: Descent<W::State>,
@@ -126,7 +126,7 @@ impl<W: World> TreeSearch<W> {
             schedule: None,
             answered: None,
             gumbel: None,
-            learned: Learned::default(),
+            learned: Arc::default(),
             root_searched: false,
             moves: Moves::default(),
             journal: Journal::default(),
@@ -307,7 +307,7 @@ impl<W: World> Walker<W> {
             }
             self.simulations += 1;
             if let Some(knowledge) = parts.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
-                self.learned.learn(tree, knowledge, parts.num_actions, &self.descent.path, value);
+                Arc::make_mut(&mut self.learned).learn(tree, knowledge, parts.num_actions, &self.descent.path, value);
             }
         }
     }
@@ -328,7 +328,7 @@ impl<W: World> Walker<W> {
         self.back_up_exact(tree, parts, node);
         if let Some(knowledge) = parts.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
             let value = if to_play == 0 { 1.0 } else { -1.0 };
-            self.learned.learn(tree, knowledge, parts.num_actions, &self.descent.path, value);
+            Arc::make_mut(&mut self.learned).learn(tree, knowledge, parts.num_actions, &self.descent.path, value);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Many trees searched together. Each is exactly as if it were alone; they share threads, slots and batches.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 mod apply;
 mod compiled;
@@ -350,7 +350,7 @@ impl<W: World> Forest<W> {
             old.indices().filter_map(|node| old.slot(node)).collect()
         };
         search.walker.target = search.walker.simulations;
-        search.walker.learned.advance();
+        Arc::make_mut(&mut search.walker.learned).advance();
         search.walker.root_searched = false;
         search.walker.forget_schedules();
         slots.give_back(&released);
