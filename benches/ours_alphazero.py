@@ -83,7 +83,7 @@ def one_move(sims: int, in_flight: int) -> dict[str, Any]:
     forest = search.forest([_core.ConnectFour()])
     core = forest._core
     world: Any = forest._world
-    core.allow(0, sims)
+    core.allow([sims])
     parts = {"select and expand": 0.0, "network": 0.0, "backup": 0.0}
     begun = time.perf_counter()
     while core.wants_more():

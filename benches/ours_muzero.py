@@ -40,13 +40,11 @@ def latent_tree(algorithm: str, actions: int, sims: int, batch: int) -> Work:
     def work() -> int:
         core = _core.Forest("latent", parts)
         core.plant_latent(turns, legal, root_logits, root_values, keys)
-        for row in range(batch):
-            core.allow(row, sims)
+        core.allow([sims] * batch)
         core.gather_latent()
         for number in range(sims):
             core.step_latent(rewards, logits[number], values[number], None)
-        views = [core.view(row) for row in range(batch)]
-        found = [(view.visits(actions), view.value) for view in views]
+        found = [(view.visits(actions), view.value) for view in core.views()]
         return int(sum(visits.sum() for visits, _ in found))
 
     return work

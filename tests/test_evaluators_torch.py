@@ -71,7 +71,9 @@ class Wrapped(torch.nn.Module):  # type: ignore[misc]
 @pytest.mark.parametrize("start", GAMES)
 @pytest.mark.parametrize("batch_size", [None, 2])
 def test_both_forms_give_the_same_search(start: Any, batch_size: int | None) -> None:
-    evaluator = Torch(net(start()), batch_size=batch_size)
+    # Kernels round differently for other numbers of rows, so that parts of a batch are compared by exact numbers.
+    module = net(start()) if batch_size is None else Wrapped(lambda seen: table(seen, start().num_actions))
+    evaluator = Torch(module, batch_size=batch_size)
     assert_same_search(evaluator, ObservationsOnly(evaluator), start(), 40, in_flight=4)
 
 

@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-use numpy::{IntoPyArray, PyArray1, PyArray4, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArray4, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use ponderosa_core::error::Error;
-use ponderosa_core::forest::latent::Root;
 use ponderosa_core::forest::Row;
 use ponderosa_core::gather::Answer;
 use ponderosa_core::noise::Noise;
@@ -18,10 +17,9 @@ use ponderosa_core::tree::ROOT;
 use ponderosa_core::world::Compiled;
 use pyo3::prelude::*;
 
-use crate::any::{copy_of, each, each_compiled, external, latent, Any};
+use crate::any::{copy_of, each, each_compiled, external, Any};
 use crate::columns::{compiled_observations, compiled_packed, Packed};
 use crate::errors::OrPython;
-use crate::latent::{latent_rows, Column, LatentRows, Said};
 use crate::parts::PartsArguments;
 use crate::view::TreeView;
 
@@ -34,11 +32,11 @@ type LegalRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u16>>);
 #[pyclass(frozen, module = "ponderosa._core")]
 pub struct Forest {
     inner: Mutex<Any>,
-    stop: AtomicBool,
+    pub(crate) stop: AtomicBool,
 }
 
 impl Forest {
-    fn lock(&self) -> PyResult<MutexGuard<'_, Any>> {
+    pub(crate) fn lock(&self) -> PyResult<MutexGuard<'_, Any>> {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
@@ -59,10 +57,15 @@ impl Forest {
         Ok(Self { inner: Mutex::new(inner), stop: AtomicBool::new(false) })
     }
 
-    /// Plants a tree for a state of the compiled game.
-    fn plant(&self, state: &Bound<'_, PyAny>, seed: u64, call: u64, row: u64) -> PyResult<()> {
-        let key = tree_key(seed, call, row);
-        each_compiled!(&mut *self.lock()?, forest, Class => forest.plant(copy_of(&state.cast::<Class>()?.get().0), key).or_python())
+    /// Plants a tree for each state of the compiled game; a key is (seed, call, row).
+    fn plant(&self, py: Python<'_>, states: Vec<Bound<'_, PyAny>>, keys: Vec<(u64, u64, u64)>) -> PyResult<()> {
+        each_compiled!(&mut *self.lock()?, forest, Class => {
+            let planted = states.iter().zip(keys).map(|(state, (seed, call, row))| {
+                Ok((copy_of(&state.cast::<Class>()?.get().0), tree_key(seed, call, row)))
+            });
+            let planted = planted.collect::<PyResult<Vec<_>>>()?;
+            py.detach(|| forest.plant_all(planted)).or_python()
+        })
     }
 
     /// Plants a tree for a state outside: its slot.
@@ -99,11 +102,6 @@ impl Forest {
     /// Advances a tree whose states live outside: the slot of the new root, and the slots released.
     fn advance_external(&self, index: usize, action: u16, to_play: u8, legal: Vec<u16>) -> PyResult<(u32, Vec<u32>)> {
         external(&mut *self.lock()?)?.advance(index, action, to_play, &legal).or_python()
-    }
-
-    /// Allows tree `index` so many more simulations.
-    fn allow(&self, index: usize, simulations: u64) -> PyResult<()> {
-        each!(&mut *self.lock()?, forest => forest.allow(index, simulations).or_python())
     }
 
     /// Runs inside the engine until no tree wants more, `seconds` have passed, or `stop` was called.
@@ -185,109 +183,6 @@ impl Forest {
         forest.step(&answers).or_python()
     }
 
-    /// Plants trees of a learned model, one for each row: the slots of their roots. `legal` is None where all actions are.
-    fn plant_latent(
-        &self,
-        to_play: Vec<u8>,
-        legal: Vec<Option<Vec<u16>>>,
-        logits: PyReadonlyArray2<'_, f32>,
-        values: PyReadonlyArray1<'_, f64>,
-        keys: Vec<(u64, u64, u64)>,
-    ) -> PyResult<Vec<u32>> {
-        let mut inner = self.lock()?;
-        let forest = latent(&mut inner)?;
-        let (actions, logits, values) = (forest.parts.num_actions, logits.as_slice()?, values.as_slice()?);
-        let rows = keys.len();
-        if [to_play.len(), legal.len(), values.len()] != [rows; 3] || logits.len() != rows * actions {
-            return Err(Error::Usage("the columns of plant_latent do not have one entry a row".into())).or_python();
-        }
-        let all: Vec<u16> = (0..actions as u16).collect();
-        let plant = |(row, (seed, call, number)): (usize, (u64, u64, u64))| {
-            let logits = &logits[row * actions..(row + 1) * actions];
-            let root = Root { to_play: to_play[row], legal: legal[row].as_deref().unwrap_or(&all), logits, value: values[row] };
-            forest.plant(root, tree_key(seed, call, number)).or_python()
-        };
-        keys.into_iter().enumerate().map(plant).collect()
-    }
-
-    /// Puts another root in the place of tree `index`: its slot, and the slots released.
-    #[expect(clippy::too_many_arguments, reason = "a root, and the key of its numbers")]
-    fn reset_latent(
-        &self,
-        index: usize,
-        to_play: u8,
-        legal: Vec<u16>,
-        logits: PyReadonlyArray1<'_, f32>,
-        value: f64,
-        seed: u64,
-        call: u64,
-        row: u64,
-    ) -> PyResult<(u32, Vec<u32>)> {
-        let root = Root { to_play, legal: &legal, logits: logits.as_slice()?, value };
-        latent(&mut *self.lock()?)?.reset(index, root, tree_key(seed, call, row)).or_python()
-    }
-
-    /// Plays `action` at the root of tree `index`, whose new root is described anew: its slot, and the slots released.
-    fn advance_latent(
-        &self,
-        index: usize,
-        action: u16,
-        to_play: u8,
-        legal: Vec<u16>,
-        logits: PyReadonlyArray1<'_, f32>,
-        value: f64,
-    ) -> PyResult<(u32, Vec<u32>)> {
-        let root = Root { to_play, legal: &legal, logits: logits.as_slice()?, value };
-        latent(&mut *self.lock()?)?.advance(index, action, root).or_python()
-    }
-
-    /// Who moves after `action` at the root of tree `index` of a learned model, as far as the tree knows.
-    fn turn_after(&self, index: usize, action: u16) -> PyResult<Option<u8>> {
-        latent(&mut *self.lock()?)?.turn_after(index, action).or_python()
-    }
-
-    /// Gathers the leaves a learned model is to be asked about: slots of the positions before, actions, the first slot of the
-    /// new ones, and all of those where they do not simply follow it.
-    fn gather_latent<'py>(&self, py: Python<'py>) -> PyResult<LatentRows<'py>> {
-        let mut inner = self.lock()?;
-        let forest = latent(&mut inner)?;
-        let rows = py.detach(|| forest.gather_leaves()).or_python()?;
-        Ok(latent_rows(py, &rows))
-    }
-
-    /// The model's answer to the rows gathered: each leaf gets its node, and the batch is closed.
-    fn apply_latent<'py>(
-        &self,
-        py: Python<'py>,
-        rewards: Column<'py>,
-        logits: PyReadonlyArray2<'py, f32>,
-        values: Column<'py>,
-        discounts: Option<Column<'py>>,
-    ) -> PyResult<()> {
-        let mut inner = self.lock()?;
-        let forest = latent(&mut inner)?;
-        Said { rewards, logits, values, discounts }.read(|answer| py.detach(|| forest.apply_model(answer))).or_python()
-    }
-
-    /// The same, and the next rows are gathered; None where no tree wants more, or `stop` was called.
-    fn step_latent<'py>(
-        &self,
-        py: Python<'py>,
-        rewards: Column<'py>,
-        logits: PyReadonlyArray2<'py, f32>,
-        values: Column<'py>,
-        discounts: Option<Column<'py>>,
-    ) -> PyResult<Option<LatentRows<'py>>> {
-        let mut inner = self.lock()?;
-        let forest = latent(&mut inner)?;
-        let said = Said { rewards, logits, values, discounts };
-        if self.stop.load(Ordering::Relaxed) {
-            return said.read(|answer| forest.apply_model(answer)).map(|()| None).or_python();
-        }
-        let rows = said.read(|answer| py.detach(|| forest.step_model(answer))).or_python()?;
-        Ok((!rows.is_empty() || forest.has_batch()).then(|| latent_rows(py, &rows)))
-    }
-
     /// The slot of the root of tree `index` (positions outside).
     fn root_slot(&self, index: usize) -> PyResult<u32> {
         each!(&*self.lock()?, forest => Ok(forest.tree(index).or_python()?.tree().slot(ROOT).unwrap_or(u32::MAX)))
@@ -311,7 +206,7 @@ impl Forest {
 
     /// How many leaves wait for values.
     fn num_waiting(&self) -> PyResult<usize> {
-        Ok(each!(&*self.lock()?, forest => forest.num_waiting()))
+        Ok(each!(&*self.lock()?, forest => forest.num_waiting(forest.all())))
     }
 
     /// The leaves that wait for values: (slot, who chose the move that led there, key of the simulation) of each.
@@ -338,10 +233,11 @@ impl Forest {
         Ok(each!(&*inner, forest => forest.batch_can_grow()))
     }
 
-    /// The legal actions of the waiting leaves: where each row begins, and the actions.
-    fn waiting_legal<'py>(&self, py: Python<'py>) -> PyResult<LegalRows<'py>> {
+    /// The legal actions of the waiting leaves, of one group if that is given: where each row begins, and the actions.
+    #[pyo3(signature = (group = None))]
+    fn waiting_legal<'py>(&self, py: Python<'py>, group: Option<usize>) -> PyResult<LegalRows<'py>> {
         let inner = self.lock()?;
-        let (offsets, actions) = each!(&*inner, forest => forest.waiting_legal());
+        let (offsets, actions) = each!(&*inner, forest => forest.waiting_legal(forest.group_or_all(group).or_python()?));
         Ok((offsets.into_pyarray(py), actions.into_pyarray(py)))
     }
 
@@ -358,13 +254,15 @@ impl Forest {
 
     /// Backs up the values of the waiting rows, gives their moves priors, and closes the batch. `policy` has a number for
     /// every action of a row, or for the legal ones alone, row after row (one dimension); None makes them even.
-    #[pyo3(signature = (policy, values, probabilities = false))]
+    /// With `group`, the rows are those of one group.
+    #[pyo3(signature = (policy, values, probabilities = false, group = None))]
     fn apply(
         &self,
         py: Python<'_>,
         policy: Option<PyReadonlyArrayDyn<'_, f32>>,
         values: PyReadonlyArrayDyn<'_, f64>,
         probabilities: bool,
+        group: Option<usize>,
     ) -> PyResult<()> {
         let mut inner = self.lock()?;
         let values = values.as_slice()?;
@@ -375,7 +273,7 @@ impl Forest {
             Some(array) => Policy::Dense(array.as_slice()?, kind),
         };
         let guard = &mut *inner;
-        py.detach(|| each!(guard, forest => forest.apply(policy, values))).or_python()
+        py.detach(|| each!(guard, forest => forest.apply(forest.group_or_all(group)?, policy, values))).or_python()
     }
 
     /// Takes back the batch under way: the slots released.
@@ -395,16 +293,18 @@ impl Forest {
 
     /// A snapshot of tree `index`.
     fn view(&self, index: usize) -> PyResult<TreeView> {
-        each!(&*self.lock()?, forest => {
-            let tree = forest.tree(index).or_python()?;
-            Ok(TreeView {
-                tree: tree.snapshot(),
-                key: tree.walker.key,
-                simulations: tree.walker.simulations,
-                plan: tree.plan(&forest.parts),
-                has_categories: forest.parts.knowledge.as_ref().is_some_and(|knowledge| knowledge.priority.is_some()),
-            })
-        })
+        each!(&*self.lock()?, forest => Ok(TreeView::of(forest.tree(index).or_python()?, &forest.parts)))
+    }
+
+    /// Snapshots of all trees.
+    fn views(&self) -> PyResult<Vec<TreeView>> {
+        each!(&*self.lock()?, forest => Ok(forest.trees().map(|tree| TreeView::of(tree, &forest.parts)).collect()))
+    }
+
+    /// Allows each tree as many more simulations as `counts` says.
+    fn allow(&self, counts: Vec<u64>) -> PyResult<()> {
+        let mut inner = self.lock()?;
+        each!(&mut *inner, forest => counts.into_iter().enumerate().try_for_each(|(index, count)| forest.allow(index, count))).or_python()
     }
 
     /// What is proven within `depth` plies of the actions at the root of tree `index`: (action, plies of a win, or -1 of a loss).

@@ -5,6 +5,8 @@ mod chess_tools;
 mod columns;
 mod errors;
 mod forest;
+mod forest_groups;
+mod forest_latent;
 mod latent;
 mod mate;
 mod parts;

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use ponderosa_core::depths::depths;
+use ponderosa_core::parts::Parts;
 use ponderosa_core::probe::minimax::Verdict;
 use ponderosa_core::root::{self, Plan};
+use ponderosa_core::search::TreeSearch;
 use ponderosa_core::tree::{Tree, ROOT, UNPROVEN};
+use ponderosa_core::world::World;
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;
@@ -38,6 +41,17 @@ type EdgeColumns<'py> = (
 );
 
 impl TreeView {
+    /// What `search` has now.
+    pub fn of<W: World>(search: &TreeSearch<W>, parts: &Parts) -> Self {
+        Self {
+            tree: search.snapshot(),
+            key: search.walker.key,
+            simulations: search.walker.simulations,
+            plan: search.plan(parts),
+            has_categories: parts.knowledge.as_ref().is_some_and(|knowledge| knowledge.priority.is_some()),
+        }
+    }
+
     /// Numbers of the root's edges, by action.
     fn dense<T: Clone + Default>(&self, numbers: impl Iterator<Item = T>, num_actions: usize) -> Vec<T> {
         let mut dense = vec![T::default(); num_actions];

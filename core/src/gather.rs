@@ -11,7 +11,6 @@ use crate::parts::{Parts, MAX_ENDS_PER_GATHER};
 use crate::random::fold;
 use crate::search::{Pending, Stop, Walker, ROOT_EVALUATION};
 use crate::select::{descend, Reached, Start};
-use crate::team::Team;
 use crate::trace::TraceRow;
 use crate::tree::{NodeIndex, Tree, ROOT};
 use crate::world::World;
@@ -247,14 +246,11 @@ impl<W: World> Walker<W> {
 
     /// Leaves in flight with an evaluator inside the engine: gathered one after another, evaluated on `threads`, applied in order.
     pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, parts: &Parts, threads: usize, pause: u64, stop: Stop<'_>) {
-        std::thread::scope(|scope| {
-            let team = Team::<W>::new(scope, threads.min(parts.in_flight as usize), parts);
-            while self.simulations < pause && self.wants_more(tree, parts) && !stop() {
-                self.gather(tree, parts);
-                team.look(parts, &self.learned, &mut self.pending);
-                self.apply(tree, parts, &[], &[]);
-            }
-        });
+        while self.simulations < pause && self.wants_more(tree, parts) && !stop() {
+            self.gather(tree, parts);
+            look::at_leaves_together::<W>(threads, parts, &self.learned, &mut self.pending);
+            self.apply(tree, parts, &[], &[]);
+        }
     }
 }
 

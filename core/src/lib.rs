@@ -1,6 +1,7 @@
 //! Monte Carlo Tree Search: one engine for many searches. This crate knows no Python; `bindings/` translates.
 //! The modules, in the order in which they lean on each other:
 
+pub mod crew;
 pub mod error;
 pub mod random;
 
@@ -31,7 +32,6 @@ pub mod select;
 pub mod depths;
 pub mod root;
 pub mod search;
-pub mod team;
 
 pub mod forest;
 pub mod gather;

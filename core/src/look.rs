@@ -1,6 +1,7 @@
 //! What is found out about a new position before its value (seed 4): a mate, and the kinds of its moves; and what the tree does
 //! with that. Looking needs no tree, so that leaves in flight are looked at on several threads.
 
+use crate::crew;
 use crate::expand;
 use crate::experience::Learned;
 use crate::knowledge::{Knowledge, Priority, RootMate, FORCED_MATE, LAST_TACTICAL};
@@ -8,6 +9,9 @@ use crate::parts::Parts;
 use crate::search::Pending;
 use crate::tree::{Arranged, NodeIndex, Tree, ROOT, UNPROVEN};
 use crate::world::World;
+
+/// Fewer leaves are not worth handing over.
+const FEWEST: usize = 2;
 
 /// Looks for a mate at a position `depth` plies below the root: the plies to it. Without one, `categories` receives the category
 /// of each legal move, if the search asks for them.
@@ -26,27 +30,21 @@ pub fn at_position<W: World>(parts: &Parts, learned: &Learned, state: &W::State,
     None
 }
 
-/// Looks at every leaf that waits, on `threads`, and values those that are valued inside the engine.
-pub fn at_leaves<W: World>(parts: &Parts, learned: &Learned, leaves: &mut [Pending<W::State>], threads: usize) {
-    let look = |leaf: &mut Pending<W::State>| {
+/// Looks at every leaf that waits, and values those that are valued inside the engine.
+pub fn at_leaves<W: World>(parts: &Parts, learned: &Learned, leaves: &mut [Pending<W::State>]) {
+    for leaf in leaves {
         leaf.mate = at_position::<W>(parts, learned, &leaf.state, leaf.path.len(), &mut leaf.categories);
         leaf.value = match leaf.mate {
             Some(_) => Some(if W::to_play(&leaf.state) == 0 { 1.0 } else { -1.0 }),
             None => parts.leaf.value::<W>(&mut leaf.state, leaf.key, parts.knowledge.as_deref()),
         };
-    };
-    let share = leaves.len().div_ceil(threads.max(1)).max(1);
-    let (own, others) = leaves.split_at_mut(share.min(leaves.len()));
-    if others.is_empty() {
-        own.iter_mut().for_each(look);
-        return;
     }
-    std::thread::scope(|scope| {
-        for chunk in others.chunks_mut(share) {
-            scope.spawn(move || chunk.iter_mut().for_each(look));
-        }
-        own.iter_mut().for_each(look);
-    });
+}
+
+/// The same on `threads`, each with a share of the leaves.
+pub fn at_leaves_together<W: World>(threads: usize, parts: &Parts, learned: &Learned, leaves: &mut [Pending<W::State>]) {
+    let share = leaves.len().div_ceil(threads).max(FEWEST);
+    crew::together(threads, leaves.chunks_mut(share), |leaves| at_leaves::<W>(parts, learned, leaves));
 }
 
 /// Gives the moves of a new node, which have their priors, the order in which they are tried.

@@ -162,7 +162,7 @@ proptest! {
             for forest in [&mut smooth, &mut bumpy] {
                 forest.gather().expect("no rows to step");
                 let values: Vec<f64> = forest.waiting().iter().map(|row| (row.key % 2001) as f64 / 1000.0 - 1.0).collect();
-                forest.apply(Policy::Even, &values).expect("sound values");
+                forest.apply(forest.all(), Policy::Even, &values).expect("sound values");
             }
         }
         prop_assert_eq!(root_visits(&smooth, 0), root_visits(&bumpy, 0));
@@ -273,12 +273,12 @@ fn wrong_answers_of_the_world_change_nothing() {
     ] {
         assert!(forest.step(&[wrong]).is_err(), "{wrong:?}");
     }
-    assert!(forest.apply(Policy::Even, &[]).is_err(), "rows wait for step");
+    assert!(forest.apply(0..1, Policy::Even, &[]).is_err(), "rows wait for step");
     forest.step(&[open]).expect("sound");
     for wrong in [vec![], vec![f64::NAN], vec![0.0, f64::INFINITY], vec![0.0; 3]] {
-        assert!(forest.apply(Policy::Even, &wrong).is_err(), "{wrong:?}");
+        assert!(forest.apply(0..1, Policy::Even, &wrong).is_err(), "{wrong:?}");
     }
-    forest.apply(Policy::Even, &[0.5]).expect("sound");
+    forest.apply(0..1, Policy::Even, &[0.5]).expect("sound");
     let tree = forest.tree(0).expect("a tree").tree();
     assert_eq!(tree.root_visits, 1);
     assert!((tree.edges(tree.node(ROOT)).sums[0] - -0.5).abs() < 1e-12, "the value was for the player to move at the leaf");

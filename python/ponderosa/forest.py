@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ponderosa._core import TreeView
 from ponderosa.check import optional_flag, optional_temperature, per_row, positive_number, whole_number
 from ponderosa.door import check_action, enter
 from ponderosa.errors import InvalidActionError, InvalidArgumentError, UsageError
@@ -20,6 +21,8 @@ from ponderosa.result import SearchResult
 if TYPE_CHECKING:
     from ponderosa.search import Search
 
+#: What the minimax guard says where it is not asked.
+NO_VERDICTS: list[tuple[int, int]] = []
 Progress = Callable[[int, int], object]
 #: More simulations than any search will ever do: a limit of time alone.
 UNLIMITED = 1 << 62
@@ -103,8 +106,7 @@ class Forest:
             for index, wanted in enumerate(noise):
                 if wanted is not None:
                     self._settings.set_noise(self._core, index, wanted, trees)
-            for index, count in enumerate(counts):
-                self._core.allow(index, count)
+            self._core.allow(counts)
             if seconds is None:
                 self._world.reserve(counts)
             if self._world.runs_inside:
@@ -121,17 +123,15 @@ class Forest:
         """Batch after batch, until no tree wants more. A batch that is not finished is taken back."""
         core, world = self._core, self._world
         world.deadline = deadline
+
+        def over() -> bool:
+            if progress is not None:
+                progress(*core.progress())
+            # A limit of time, however short, leaves no tree without a single simulation.
+            return deadline is not None and time.perf_counter() >= deadline and core.all_begun()
+
         try:
-            if deadline is None and progress is None:
-                world.run()
-                return
-            while core.wants_more() and not core.stopped:
-                world.batch()
-                if progress is not None:
-                    progress(*core.progress())
-                # A limit of time, however short, leaves no tree without a single simulation.
-                if deadline is not None and time.perf_counter() >= deadline and core.all_begun():
-                    break
+            world.run(None if deadline is None and progress is None else over)
         except OutOfTime:
             world.roll_back()
         except BaseException:
@@ -140,17 +140,16 @@ class Forest:
 
     def result(self, index: int = 0, *, temperature: float | None = None) -> SearchResult:
         """What tree `index` has found so far."""
-        return self._result(self._index(index), optional_temperature(temperature))
+        index = self._index(index)
+        return self._result(index, self._core.view(index), optional_temperature(temperature))
 
-    def _result(self, index: int, temperature: float | None) -> SearchResult:
-        view = self._core.view(index)
-        verdicts = self._verdicts(index) if self._settings.minimax_depth and view.proven is None else []
+    def _result(self, index: int, view: TreeView, temperature: float | None) -> SearchResult:
         return SearchResult(
             view,
             self._states[index],
             self._info,
-            0.0 if temperature is None else temperature,
-            verdicts,
+            temperature or 0.0,
+            self._verdicts(index) if self._settings.minimax_depth and view.proven is None else NO_VERDICTS,
             self._keys[index][0],
             self._elapsed[index],
             view.simulations - self._begun[index],
@@ -159,7 +158,7 @@ class Forest:
     def results(self, *, temperature: float | Sequence[float | None] | None = None) -> list[SearchResult]:
         """What every tree has found so far."""
         temperatures = per_row(temperature, len(self), "temperature", optional_temperature)
-        return [self._result(index, temperatures[index]) for index in range(len(self))]
+        return [self._result(index, view, temperatures[index]) for index, view in enumerate(self._core.views())]
 
     def _verdicts(self, index: int) -> list[tuple[int, int]]:
         """The minimax guard's word on root actions: plies of a proven win, -1 for a proven loss. Asked once a root."""

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ponderosa import _core
+from ponderosa.evaluators.lane import NotForLanes, answers_in_lanes
 from ponderosa.game import GameInfo, Position, game_mistakes, play, read_position
 from ponderosa.leaves import Leaves
 from ponderosa.reference.lookahead import forced_actions
 from ponderosa.settings import Settings
-from ponderosa.world import Key, World
+from ponderosa.turns import Turns, asks_of_leaves
+from ponderosa.world import Key, Over, World
 
 
 class CompiledWorld(World):
@@ -23,6 +25,7 @@ class CompiledWorld(World):
     def __init__(self, info: GameInfo, settings: Settings, trees: int) -> None:
         super().__init__(_core.Forest(info.name, settings.engine(info, trees)), info, settings)
         self._leaves = Leaves(self.core, info, settings, None)
+        self._in_turns = asks_of_leaves(settings)
 
     @property
     def runs_inside(self) -> bool:
@@ -31,8 +34,7 @@ class CompiledWorld(World):
 
     def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
         """A tree for each state."""
-        for state, key in zip(states, keys, strict=True):
-            self.core.plant(state, *key)
+        self.core.plant(list(states), list(keys))
 
     def reset(self, index: int, state: Any, key: Key) -> None:
         """Another state in the place of tree `index`."""
@@ -43,6 +45,18 @@ class CompiledWorld(World):
         state = self.after(before, action)
         self.core.advance(index, action)
         return state
+
+    def run(self, over: Over | None) -> None:
+        """Batch after batch; an evaluator that has lanes computes for some trees while others are searched."""
+        evaluator = self.settings.evaluator
+        if self._in_turns and answers_in_lanes(evaluator):
+            try:
+                Turns(self.core, evaluator, self.info, self.settings.in_flight, over).run()
+                return
+            except NotForLanes:
+                self.roll_back()
+                self._in_turns = False
+        super().run(over)
 
     def batch(self) -> None:
         """Leaves are stepped inside; the evaluator says what they are worth."""

@@ -18,7 +18,7 @@ from ponderosa.models.inference import Inference
 from ponderosa.models.pool import HiddenPool
 from ponderosa.observed import Observed, follow, root_of, roots_of, stack
 from ponderosa.settings import Settings
-from ponderosa.world import Key, World
+from ponderosa.world import Key, Over, World
 
 #: Slots for each tree to begin with; the pool doubles when it is full.
 SLOTS_PER_TREE = 64
@@ -134,8 +134,11 @@ class ModelWorld(World):
         """One call of the model for a leaf of each tree."""
         self._ask(self.core.gather_latent(), self.core.apply_latent)
 
-    def run(self) -> None:
+    def run(self, over: Over | None) -> None:
         """Batch after batch; with each answer the engine gathers the next rows at once."""
+        if over is not None:
+            super().run(over)
+            return
         wanted = self.core.wants_more() and not self.core.stopped
         rows = self.core.gather_latent() if wanted else None
         while rows is not None:

@@ -64,15 +64,17 @@ class SearchResult(ReadOnly):
         elapsed: float,
         simulations: int,
     ) -> None:
-        fields = self.__dict__
-        fields["_view"] = view
-        fields["_state"] = state
-        fields["_info"] = info
-        fields["_tau"] = temperature
-        fields["_verdicts"] = verdicts
-        fields["seed"] = seed
-        fields["elapsed"] = elapsed
-        fields["simulations"] = simulations
+        # One step for all of them, past the guard: batches have thousands of results.
+        self.__dict__.update(
+            _view=view,
+            _state=state,
+            _info=info,
+            _tau=temperature,
+            _verdicts=verdicts,
+            seed=seed,
+            elapsed=elapsed,
+            simulations=simulations,
+        )
 
     # What follows is made when it is first asked for: self-play that only wants moves pays for nothing else.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,9 @@ from ponderosa.errors import InvalidArgumentError
 from ponderosa.game import GameInfo
 from ponderosa.knowledge import Knowledge
 from ponderosa.rules import Rule
+
+#: With fewer rows for each, a thread costs more than it brings.
+ROWS_PER_THREAD = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +53,8 @@ class Settings:
     """Keep proven results."""
     in_flight: int = 1
     """Leaves under way in one tree at a time."""
-    threads: int = 1
-    """Threads of the engine."""
+    threads: int | None = None
+    """Threads of the engine; None: one, or all cores beside a network on an accelerator."""
     early_stop: bool = False
     """Stop a tree when its leading move cannot be caught any more."""
     trace: bool = False
@@ -110,5 +114,17 @@ class Settings:
             "num_actions": info.num_actions,
             "max_nodes": self.max_nodes,
             "max_bytes": None if self.max_memory is None else int(min(self.max_memory * 2**20 / trees, 2.0**62)),
-            "threads": self.threads,
+            "threads": self.threads or threads_beside(self.evaluator, trees * self.in_flight),
         }
+
+
+def threads_beside(evaluator: Any, rows: int) -> int:
+    """How many threads the engine has where nobody said: one, unless a network on an accelerator would wait for it.
+
+    Results do not depend on it, and a network on the processor needs the cores itself.
+    """
+    device = getattr(evaluator, "device", None)
+    if getattr(device, "type", "cpu") == "cpu":
+        return 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, rows // ROWS_PER_THREAD))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ponderosa import _core
@@ -12,6 +12,8 @@ from ponderosa.settings import Settings
 
 #: The seed, call number and row that a tree's random numbers come from.
 Key = tuple[int, int, int]
+#: Asked now and then whether to come back early.
+Over = Callable[[], bool]
 
 
 class World(ABC):
@@ -45,10 +47,12 @@ class World(ABC):
     def batch(self) -> None:
         """Gathers leaves, has them evaluated, and backs their values up."""
 
-    def run(self) -> None:
-        """Batch after batch, until no tree wants more or the search is stopped."""
+    def run(self, over: Over | None) -> None:
+        """Batch after batch, until no tree wants more, or the search is stopped, or `over()` after one of them."""
         while self.core.wants_more() and not self.core.stopped:
             self.batch()
+            if over is not None and over():
+                return
 
     def legal_actions(self, state: Any) -> Sequence[int]:
         """Legal actions at a root."""

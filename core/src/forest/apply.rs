@@ -1,5 +1,7 @@
 //! The evaluator's answer to a batch: checked as a whole first, so that a wrong one changes nothing, then backed up.
 
+use std::ops::Range;
+
 use super::Forest;
 use crate::error::Error;
 use crate::parts::Parts;
@@ -8,22 +10,22 @@ use crate::tree::Edges;
 use crate::world::World;
 
 impl<W: World> Forest<W> {
-    /// Backs up values, one per waiting row (for the player to move there) or one per row and player, and gives moves their priors.
+    /// Backs up values in `trees`, one per waiting row (for the player to move there) or one per row and player, and gives moves their priors.
     /// A wrong answer leaves the forest as it was, batch included.
     ///
     /// # Errors
     /// `Error::Evaluation` names the row and what is wrong; `Error::Usage` if rows are still to be stepped.
-    pub fn apply(&mut self, policy: Policy<'_>, values: &[f64]) -> Result<(), Error> {
+    pub fn apply(&mut self, trees: Range<usize>, policy: Policy<'_>, values: &[f64]) -> Result<(), Error> {
         if !self.stepping.is_empty() {
             return Err(Error::Usage(format!("{} rows wait for step: answer them before apply", self.stepping.len())));
         }
-        let spread = spread_values(values, &self.waiting_movers(), &self.parts)?;
-        let priors = if self.parts.score.uses_priors() { self.priors(policy)? } else { Vec::new() };
+        let spread = spread_values(values, &self.waiting_movers(trees.clone()), &self.parts)?;
+        let priors = if self.parts.score.uses_priors() { self.priors(trees.clone(), policy)? } else { Vec::new() };
         // Each tree takes its share of both, in order.
         let players = self.parts.players;
         let (mut rows, mut moves) = (spread.as_slice(), priors.as_slice());
-        let mut shares = Vec::with_capacity(self.trees.len());
-        for tree in &self.trees {
+        let mut shares = Vec::with_capacity(trees.len());
+        for tree in &self.trees[trees.clone()] {
             let waiting = tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()).count();
             let edges: usize = tree.walker.waiting_nodes().map(|node| usize::from(tree.tree().node(node).num_edges)).sum();
             let (own_rows, other_rows) = rows.split_at(waiting * players);
@@ -31,7 +33,7 @@ impl<W: World> Forest<W> {
             (rows, moves) = (other_rows, other_moves);
             shares.push((own_rows, own_moves));
         }
-        self.each_in_parallel_with(&shares, |tree, parts, (values, priors)| {
+        self.each_briefly(trees, &shares, |tree, parts, (values, priors)| {
             if !tree.walker.has_batch() {
                 return;
             }
@@ -42,9 +44,9 @@ impl<W: World> Forest<W> {
     }
 
     /// Who moves at each waiting leaf.
-    fn waiting_movers(&self) -> Vec<u8> {
+    fn waiting_movers(&self, trees: Range<usize>) -> Vec<u8> {
         let mut movers = Vec::new();
-        for tree in &self.trees {
+        for tree in &self.trees[trees] {
             for leaf in tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()) {
                 movers.push(leaf.node.map_or_else(|| W::to_play(&leaf.state), |node| tree.tree().node(node).to_play));
             }
@@ -53,9 +55,9 @@ impl<W: World> Forest<W> {
     }
 
     /// The priors of the legal moves of all waiting rows, one after another; none where they are even.
-    fn priors(&self, policy: Policy<'_>) -> Result<Vec<f32>, Error> {
+    fn priors(&self, trees: Range<usize>, policy: Policy<'_>) -> Result<Vec<f32>, Error> {
         let nodes =
-            || self.trees.iter().flat_map(|tree| tree.walker.waiting_nodes().map(move |node| tree.tree().edges(tree.tree().node(node))));
+            || self.trees[trees.clone()].iter().flat_map(|tree| tree.walker.waiting_nodes().map(move |node| tree.tree().edges(tree.tree().node(node))));
         let total: usize = nodes().map(|edges| edges.actions.len()).sum();
         let mut out = vec![0.0; total];
         let mut at = 0;

@@ -1,6 +1,7 @@
 //! Forests of compiled games: the engine holds the states.
 
-use super::Forest;
+use super::{piece_size, Forest};
+use crate::crew;
 use crate::error::Error;
 use crate::expand;
 use crate::game::Game;
@@ -13,10 +14,26 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
     /// Plants a tree for `state`.
     ///
     /// # Errors
-    /// `Error::GameOver` if the game is over there.
+    /// As `plant_all`.
     pub fn plant(&mut self, state: G, key: u64) -> Result<(), Error> {
-        let tree = self.fresh(&state)?;
-        self.trees.push(TreeSearch::new(tree, state, key));
+        self.plant_all(vec![(state, key)])
+    }
+
+    /// Plants a tree for each state, with its key. Where one is refused, those before it are planted.
+    ///
+    /// # Errors
+    /// `Error::GameOver` if the game is over in one.
+    pub fn plant_all(&mut self, states: Vec<(G, u64)>) -> Result<(), Error> {
+        let mut planted: Vec<Option<Result<TreeSearch<_>, Error>>> = states.iter().map(|_| None).collect();
+        let size = piece_size(states.len(), self.threads);
+        crew::together(self.threads, planted.chunks_mut(size).zip(states.chunks(size)), |(places, states)| {
+            for (place, (state, key)) in places.iter_mut().zip(states) {
+                *place = Some(self.fresh(state).map(|tree| TreeSearch::new(tree, state.clone(), *key)));
+            }
+        });
+        for tree in planted.into_iter().flatten() {
+            self.trees.push(tree?);
+        }
         Ok(())
     }
 

@@ -195,7 +195,7 @@ impl Forest<Latent> {
             shares.push(answer.rows(at, end, self.parts.num_actions));
             at = end;
         }
-        self.each_in_parallel_with(&shares, |tree, parts, answer| {
+        self.each_briefly(self.all(), &shares, |tree, parts, answer| {
             if tree.walker.has_batch() {
                 let (grown, walker) = tree.parts_mut();
                 walker.apply_model(grown, parts, answer);
@@ -206,7 +206,7 @@ impl Forest<Latent> {
     }
 
     fn check_model(&self, answer: ModelAnswer<'_>) -> Result<(), Error> {
-        let (rows, actions) = (self.num_waiting(), self.parts.num_actions);
+        let (rows, actions) = (self.num_waiting(self.all()), self.parts.num_actions);
         let lengths = [
             ("reward", answer.rewards.len(), rows),
             ("discount", answer.discounts.map_or(rows, <[f64]>::len), rows),

@@ -1,12 +1,15 @@
 //! Many trees searched together. Each is exactly as if it were alone; they share threads, slots and batches.
 
-use std::sync::{Arc, Mutex};
+use std::ops::Range;
+use std::sync::Arc;
 
 mod apply;
 mod compiled;
+pub mod exchange;
 mod external;
 pub mod latent;
 
+use crate::crew;
 use crate::error::Error;
 use crate::look;
 use crate::noise::{self, Noise};
@@ -18,6 +21,12 @@ use crate::world::World;
 
 /// Trees that share a limit of time take turns of at most this many simulations.
 const SIMULATIONS_PER_TURN: u64 = 64;
+
+/// How many of `trees` to hand to a thread at a time: few enough that all end at about the same time, many enough that taking
+/// them costs nothing beside the work.
+fn piece_size(trees: usize, threads: usize) -> usize {
+    (trees / (4 * threads)).clamp(1, 64)
+}
 
 /// One row of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +55,10 @@ pub struct Forest<W: World> {
     slots: Slots,
     /// The rows `gather` has handed out for `step` and not yet had an answer to (external worlds).
     stepping: Vec<Row>,
+    /// Trees that are asked about together (compiled worlds and learned models).
+    groups: Vec<exchange::Group>,
+    /// Where the time of exchanges with a network went.
+    pub spent: exchange::Spent,
 }
 
 impl<W: World> Forest<W> {
@@ -58,7 +71,7 @@ impl<W: World> Forest<W> {
         if threads == 0 {
             return Err(Error::InvalidArgument("threads must be at least 1, not 0".into()));
         }
-        Ok(Self { parts, threads, trees: Vec::new(), slots: Slots::default(), stepping: Vec::new() })
+        Ok(Self { parts, threads, trees: Vec::new(), slots: Slots::default(), stepping: Vec::new(), groups: Vec::new(), spent: exchange::Spent::default() })
     }
 
     /// Number of trees.
@@ -80,6 +93,11 @@ impl<W: World> Forest<W> {
     pub fn tree(&self, index: usize) -> Result<&TreeSearch<W>, Error> {
         let count = self.trees.len();
         self.trees.get(index).ok_or_else(|| Error::InvalidArgument(format!("tree {index} does not exist: this forest has {count}")))
+    }
+
+    /// All trees.
+    pub fn trees(&self) -> impl Iterator<Item = &TreeSearch<W>> {
+        self.trees.iter()
     }
 
     fn tree_mut(&mut self, index: usize) -> Result<&mut TreeSearch<W>, Error> {
@@ -117,32 +135,18 @@ impl<W: World> Forest<W> {
         self.trees.iter().fold((0, 0), |(done, wanted), tree| (done + tree.walker.simulations, wanted + tree.walker.target))
     }
 
+    /// Works on every tree, on as many threads as there are.
     fn each_in_parallel(&mut self, work: impl Fn(&mut TreeSearch<W>, &Parts) + Sync) {
-        let nothing = vec![(); self.trees.len()];
-        self.each_in_parallel_with(&nothing, |tree, parts, ()| work(tree, parts));
+        let parts = &self.parts;
+        crew::together(self.threads, self.trees.iter_mut(), |tree| work(tree, parts));
     }
 
-    /// Works on every tree, each with its own share of `shares`, on as many threads as there are.
-    fn each_in_parallel_with<T: Copy + Sync>(&mut self, shares: &[T], work: impl Fn(&mut TreeSearch<W>, &Parts, T) + Sync) {
+    /// The same for work of some microseconds a tree, each with its own share of `shares`.
+    fn each_briefly<T: Copy + Sync>(&mut self, trees: Range<usize>, shares: &[T], work: impl Fn(&mut TreeSearch<W>, &Parts, T) + Sync) {
         let parts = &self.parts;
-        let workers = self.threads.min(self.trees.len());
-        if workers <= 1 {
-            self.trees.iter_mut().zip(shares).for_each(|(tree, &share)| work(tree, parts, share));
-            return;
-        }
-        let queue = Mutex::new(self.trees.iter_mut().zip(shares));
-        let labour = || {
-            // A poisoned lock means another worker panicked; the scope hands that panic on.
-            while let Some((tree, &share)) = queue.lock().ok().and_then(|mut trees| trees.next()) {
-                work(tree, parts, share);
-            }
-        };
-        std::thread::scope(|scope| {
-            // This thread works too: it is on a core already, where a new one would first have to find its own.
-            for _ in 1..workers {
-                scope.spawn(labour);
-            }
-            labour();
+        let size = piece_size(trees.len(), self.threads);
+        crew::together(self.threads, self.trees[trees].chunks_mut(size).zip(shares.chunks(size)), |(trees, shares)| {
+            trees.iter_mut().zip(shares).for_each(|(tree, &share)| work(tree, parts, share));
         });
     }
 
@@ -189,13 +193,13 @@ impl<W: World> Forest<W> {
         if !self.stepping.is_empty() {
             return Err(Error::Usage(format!("{} rows wait for step: answer them, or roll back, before gather", self.stepping.len())));
         }
-        let threads_per_tree = if self.trees.len() == 1 { self.threads } else { 1 };
-        self.each_in_parallel(|tree, parts| {
+        let nothing = vec![(); self.trees.len()];
+        self.each_briefly(0..nothing.len(), &nothing, |tree, parts, ()| {
             if !tree.walker.full_batch && (tree.wants_more(parts) || !tree.walker.pending.is_empty()) {
                 let (grown, walker) = tree.parts_mut();
                 walker.gather(grown, parts);
                 if !W::EXTERNAL {
-                    look::at_leaves::<W>(parts, &walker.learned, &mut walker.pending, threads_per_tree);
+                    look::at_leaves::<W>(parts, &walker.learned, &mut walker.pending);
                 }
             }
         });
@@ -250,17 +254,35 @@ impl<W: World> Forest<W> {
         }
     }
 
-    /// How many leaves wait for values.
+    /// The range of all trees.
     #[must_use]
-    pub fn num_waiting(&self) -> usize {
-        self.trees.iter().map(|tree| tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()).count()).sum()
+    pub fn all(&self) -> Range<usize> {
+        0..self.trees.len()
     }
 
-    /// The legal actions of each waiting leaf whose moves want priors: where each row begins (and the last ends), and the actions.
+    /// The trees of group `index`, or all.
+    ///
+    /// # Errors
+    /// `Error::Usage` if there is no such group.
+    pub fn group_or_all(&self, index: Option<usize>) -> Result<Range<usize>, Error> {
+        let Some(index) = index else { return Ok(self.all()) };
+        let count = self.groups.len();
+        let group = self.groups.get(index).map(|group| group.trees.clone());
+        group.ok_or_else(|| Error::Usage(format!("group {index} does not exist: this forest has {count}")))
+    }
+
+    /// How many leaves of these trees wait for values.
     #[must_use]
-    pub fn waiting_legal(&self) -> (Vec<i64>, Vec<u16>) {
+    pub fn num_waiting(&self, trees: Range<usize>) -> usize {
+        self.trees[trees].iter().map(|tree| tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()).count()).sum()
+    }
+
+    /// The legal actions of each waiting leaf of these trees whose moves want priors: where each row begins (and the last ends),
+    /// and the actions.
+    #[must_use]
+    pub fn waiting_legal(&self, trees: Range<usize>) -> (Vec<i64>, Vec<u16>) {
         let (mut offsets, mut actions) = (vec![0], Vec::new());
-        for tree in &self.trees {
+        for tree in &self.trees[trees] {
             for node in tree.walker.waiting_nodes() {
                 actions.extend_from_slice(tree.tree().edges(tree.tree().node(node)).actions);
                 offsets.push(actions.len() as i64);

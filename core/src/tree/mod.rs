@@ -31,7 +31,8 @@ pub type NodeIndex = u32;
 /// The root is always the first node.
 pub const ROOT: NodeIndex = 0;
 
-const BLOCK_BITS: u32 = 10;
+/// Small blocks: with many small trees, large ones lie so far apart that they fight for the same places in the cache.
+const BLOCK_BITS: u32 = 8;
 const NODE_BLOCK: usize = 1 << BLOCK_BITS;
 
 impl Stored for Node {

@@ -91,11 +91,11 @@ def ask(evaluator: Any, batch: Batch) -> Answer:
     """The evaluator's answer to a batch, in the fastest form both know; its shapes, kinds and values checked."""
     packed = batch.packed() if hasattr(evaluator, "evaluate_packed") and batch.packed is not None else None
     if packed is not None:
-        answer = _call(evaluator.evaluate_packed, packed)
+        answer = call(evaluator.evaluate_packed, packed)
     elif hasattr(evaluator, "evaluate_states"):
-        answer = _call(evaluator.evaluate_states, batch.states())
+        answer = call(evaluator.evaluate_states, batch.states())
     else:
-        answer = _call(observer_of(evaluator), batch.observations())
+        answer = call(observer_of(evaluator), batch.observations())
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise EvaluationError(f"the evaluator returned {brief(answer)}: it must return (policy_logits, values)")
     policy, values = answer
@@ -107,9 +107,10 @@ def ask(evaluator: Any, batch: Batch) -> Answer:
     return Answer(policy, values, policy_of(evaluator) == "probabilities")
 
 
-def _call(function: Callable[[Any], Any], batch: Any) -> Any:
+def call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls an evaluator; what it raises is told as its fault."""
     try:
-        return function(batch)
+        return function(*arguments)
     except PonderosaError:
         raise
     except Exception as error:

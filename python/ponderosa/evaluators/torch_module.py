@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,13 @@ from ponderosa.evaluators.adapter import require, two_outputs
 from ponderosa.evaluators.answer import policy_axes
 from ponderosa.evaluators.batch import Packed
 from ponderosa.evaluators.forms import take_rows
+from ponderosa.evaluators.lane import Line
 from ponderosa.evaluators.protocol import check_policy_kind
 
+#: From so many rows on, halves of them take turns on an accelerator.
+TURNS_FROM = 1024
+#: Lanes kept for the next searches.
+MOST_LANES = 8
 DTYPES = ("float32", "bfloat16", "float16")
 
 
@@ -74,6 +79,7 @@ class Torch:
         self.batch_size = None if batch_size is None else check.count(batch_size, "batch_size")
         self.version = 0
         """To be changed whenever the weights change, so that a `Cached` around it forgets the old answers."""
+        self._lanes: list[Any] = []
         self._input_dtype = own
         self._autocast_dtype = None if wanted == own else wanted
 
@@ -126,6 +132,41 @@ class Torch:
                 parts.append((self._fetch(self._legal(logits, part)), self._fetch(values)))
             logits, values = (torch.cat(tensors).numpy() for tensors in zip(*parts, strict=True))
         return logits, values
+
+    def rows_per_call(self, rows: int) -> int:
+        """How many of so many rows are best computed at once: two halves take turns where each fills the device."""
+        if self.batch_size is not None:
+            return min(rows, self.batch_size)
+        return (rows + 1) // 2 if self.device.type != "cpu" and rows >= TURNS_FROM else rows
+
+    def open_lanes(self, line: Line, capacities: Sequence[int]) -> list[Any]:
+        """A lane for each capacity; those of an earlier search if they fit."""
+        from ponderosa.evaluators.torch_lane import TorchLane
+
+        weights, lanes = self._weights(), []
+        for capacity in capacities:
+            known = next((one for one in self._lanes if one.line == line and one.capacity == capacity), None)
+            if known is None:
+                known = TorchLane(
+                    line, capacity, self.batch_size, self.device, self._input_dtype, self._forward, self._evaluating
+                )
+            else:
+                self._lanes.remove(known)
+            known.renew(weights)
+            lanes.append(known)
+        return lanes
+
+    def close_lanes(self, lanes: Sequence[Any]) -> None:
+        """Keeps lanes for the next search."""
+        self._lanes = [*self._lanes, *lanes][-MOST_LANES:]
+
+    def _weights(self) -> object:
+        """Tells where the weights are: what is trained in place counts by itself, what is replaced must be seen."""
+        return tuple(tensor.data_ptr() for tensor in (*self.module.parameters(), *self.module.buffers()))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Lanes hold memory of a device.
+        return {**self.__dict__, "_lanes": []}
 
     def _forward(self, observations: Any) -> tuple[Any, Any]:
         """The module's answer, its structure checked; the numbers are checked where every evaluator's are."""

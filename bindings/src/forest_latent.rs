@@ -1,0 +1,120 @@
+//! The forest of a learned model, as Python drives it.
+
+use std::sync::atomic::Ordering;
+
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use ponderosa_core::error::Error;
+use ponderosa_core::forest::latent::Root;
+use ponderosa_core::random::tree_key;
+use pyo3::prelude::*;
+
+use crate::any::latent;
+use crate::errors::OrPython;
+use crate::forest::Forest;
+use crate::latent::{latent_rows, Column, LatentRows, Said};
+
+#[pymethods]
+impl Forest {
+    /// Plants trees of a learned model, one for each row: the slots of their roots. `legal` is None where all actions are.
+    fn plant_latent(
+        &self,
+        to_play: Vec<u8>,
+        legal: Vec<Option<Vec<u16>>>,
+        logits: PyReadonlyArray2<'_, f32>,
+        values: PyReadonlyArray1<'_, f64>,
+        keys: Vec<(u64, u64, u64)>,
+    ) -> PyResult<Vec<u32>> {
+        let mut inner = self.lock()?;
+        let forest = latent(&mut inner)?;
+        let (actions, logits, values) = (forest.parts.num_actions, logits.as_slice()?, values.as_slice()?);
+        let rows = keys.len();
+        if [to_play.len(), legal.len(), values.len()] != [rows; 3] || logits.len() != rows * actions {
+            return Err(Error::Usage("the columns of plant_latent do not have one entry a row".into())).or_python();
+        }
+        let all: Vec<u16> = (0..actions as u16).collect();
+        let plant = |(row, (seed, call, number)): (usize, (u64, u64, u64))| {
+            let logits = &logits[row * actions..(row + 1) * actions];
+            let root = Root { to_play: to_play[row], legal: legal[row].as_deref().unwrap_or(&all), logits, value: values[row] };
+            forest.plant(root, tree_key(seed, call, number)).or_python()
+        };
+        keys.into_iter().enumerate().map(plant).collect()
+    }
+
+    /// Puts another root in the place of tree `index`: its slot, and the slots released.
+    #[expect(clippy::too_many_arguments, reason = "a root, and the key of its numbers")]
+    fn reset_latent(
+        &self,
+        index: usize,
+        to_play: u8,
+        legal: Vec<u16>,
+        logits: PyReadonlyArray1<'_, f32>,
+        value: f64,
+        seed: u64,
+        call: u64,
+        row: u64,
+    ) -> PyResult<(u32, Vec<u32>)> {
+        let root = Root { to_play, legal: &legal, logits: logits.as_slice()?, value };
+        latent(&mut *self.lock()?)?.reset(index, root, tree_key(seed, call, row)).or_python()
+    }
+
+    /// Plays `action` at the root of tree `index`, whose new root is described anew: its slot, and the slots released.
+    fn advance_latent(
+        &self,
+        index: usize,
+        action: u16,
+        to_play: u8,
+        legal: Vec<u16>,
+        logits: PyReadonlyArray1<'_, f32>,
+        value: f64,
+    ) -> PyResult<(u32, Vec<u32>)> {
+        let root = Root { to_play, legal: &legal, logits: logits.as_slice()?, value };
+        latent(&mut *self.lock()?)?.advance(index, action, root).or_python()
+    }
+
+    /// Who moves after `action` at the root of tree `index` of a learned model, as far as the tree knows.
+    fn turn_after(&self, index: usize, action: u16) -> PyResult<Option<u8>> {
+        latent(&mut *self.lock()?)?.turn_after(index, action).or_python()
+    }
+
+    /// Gathers the leaves a learned model is to be asked about: slots of the positions before, actions, the first slot of the
+    /// new ones, and all of those where they do not simply follow it.
+    fn gather_latent<'py>(&self, py: Python<'py>) -> PyResult<LatentRows<'py>> {
+        let mut inner = self.lock()?;
+        let forest = latent(&mut inner)?;
+        let rows = py.detach(|| forest.gather_leaves()).or_python()?;
+        Ok(latent_rows(py, &rows))
+    }
+
+    /// The model's answer to the rows gathered: each leaf gets its node, and the batch is closed.
+    fn apply_latent<'py>(
+        &self,
+        py: Python<'py>,
+        rewards: Column<'py>,
+        logits: PyReadonlyArray2<'py, f32>,
+        values: Column<'py>,
+        discounts: Option<Column<'py>>,
+    ) -> PyResult<()> {
+        let mut inner = self.lock()?;
+        let forest = latent(&mut inner)?;
+        Said { rewards, logits, values, discounts }.read(|answer| py.detach(|| forest.apply_model(answer))).or_python()
+    }
+
+    /// The same, and the next rows are gathered; None where no tree wants more, or `stop` was called.
+    fn step_latent<'py>(
+        &self,
+        py: Python<'py>,
+        rewards: Column<'py>,
+        logits: PyReadonlyArray2<'py, f32>,
+        values: Column<'py>,
+        discounts: Option<Column<'py>>,
+    ) -> PyResult<Option<LatentRows<'py>>> {
+        let mut inner = self.lock()?;
+        let forest = latent(&mut inner)?;
+        let said = Said { rewards, logits, values, discounts };
+        if self.stop.load(Ordering::Relaxed) {
+            return said.read(|answer| forest.apply_model(answer)).map(|()| None).or_python();
+        }
+        let rows = said.read(|answer| py.detach(|| forest.step_model(answer))).or_python()?;
+        Ok((!rows.is_empty() || forest.has_batch()).then(|| latent_rows(py, &rows)))
+    }
+}

@@ -1,0 +1,107 @@
+"""Captured graphs of CUDA: a network's kernels, recorded once and launched as one, which small batches gain most by.
+
+PyTorch is imported here, and only where it is known to be there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+
+def host_buffer(rows: int, columns: int, dtype: Any, device: Any) -> tuple[Any, NDArray[Any]]:
+    """Memory of this machine that `device` reads and writes by itself, as a tensor and as an array."""
+    array = np.zeros((rows, columns), dtype=dtype)
+    # Torch has few operations for unsigned words, and none is needed.
+    tensor = torch.from_numpy(array.view(np.int64) if array.dtype == np.uint64 else array)
+    if device.type == "cuda" and array.nbytes:
+        tensor = torch.empty_like(tensor, pin_memory=True).zero_()
+        array = tensor.numpy().view(array.dtype)
+    return tensor, array
+
+
+class Graphs:
+    """Work on one stream of a device that is done again and again, for several numbers of rows.
+
+    For a new number it is done step by step the first time, whereby libraries choose their kernels, and recorded the
+    second time. Work that cannot be recorded is done step by step ever after.
+    """
+
+    def __init__(self, device: Any, work: Callable[[int], None], prepare: Callable[[], Any]) -> None:
+        """`work` does it for so many rows, within the context of `prepare()`."""
+        self._device = device
+        self._prepare = prepare
+        self._work = work
+        self._seen: set[int] = set()
+        self._graphs: dict[int, Any] = {}
+        self._pool: Any = None
+        self._captures = device.type == "cuda"
+        if self._captures:
+            # One stream of its own for each: what two of them do may overlap.
+            self._stream = torch.cuda.Stream(device)
+            self._done = torch.cuda.Event()
+
+    def launch(self, rows: int) -> None:
+        """Begins the work for so many rows."""
+        if self._device.type != "cuda":
+            with self._prepare():
+                self._work(rows)
+            return
+        graph = self._graphs.get(rows)
+        with torch.cuda.stream(self._stream):
+            if graph is None and self._captures and rows in self._seen:
+                with self._prepare():
+                    graph = self._capture(rows)
+            if graph is not None:
+                graph.replay()
+            else:
+                with self._prepare(), fast_kernels():
+                    self._work(rows)
+                self._seen.add(rows)
+            self._done.record(self._stream)
+
+    def wait(self) -> None:
+        """Comes back when the work is done."""
+        if self._device.type == "cuda":
+            self._done.synchronize()
+
+    def forget(self) -> None:
+        """Drops what was recorded: what it read or wrote has moved."""
+        self._graphs.clear()
+        self._seen.clear()
+
+    def _capture(self, rows: int) -> Any:
+        self._stream.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        try:
+            # Other threads may use the device meanwhile: a learner beside the search, for example.
+            graph.capture_begin(*(() if self._pool is None else (self._pool,)), capture_error_mode="thread_local")
+            try:
+                with fast_kernels():
+                    self._work(rows)
+            finally:
+                graph.capture_end()
+        except RuntimeError:
+            # Some networks look at their numbers on the way, which cannot be recorded.
+            self._captures = False
+            torch.cuda.synchronize(self._device)
+            return None
+        self._pool = graph.pool()
+        self._graphs[rows] = graph
+        return graph
+
+
+@contextlib.contextmanager
+def fast_kernels() -> Iterator[None]:
+    """Lets convolutions try which of their kernels is fastest for each shape, which are few here; the rest stays."""
+    backend = torch.backends.cudnn
+    before, backend.benchmark = backend.benchmark, True
+    try:
+        yield
+    finally:
+        backend.benchmark = before

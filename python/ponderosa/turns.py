@@ -1,0 +1,89 @@
+"""Groups of trees that take turns with a network: while it computes for one, the engine searches the others."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from ponderosa import _core
+from ponderosa.evaluators.answer import check_values
+from ponderosa.evaluators.lane import Lane, LaneEvaluator, Line
+from ponderosa.evaluators.protocol import call
+from ponderosa.game import GameInfo
+from ponderosa.settings import Settings
+from ponderosa.world import Over
+
+
+class Turns:
+    """One forest of a compiled game, asking one evaluator."""
+
+    def __init__(
+        self, core: _core.Forest, evaluator: LaneEvaluator, info: GameInfo, in_flight: int, over: Over | None
+    ) -> None:
+        self._core = core
+        self._evaluator = evaluator
+        self._info = info
+        self._over = over
+        self._probabilities = evaluator.policy == "probabilities"
+        rows = evaluator.rows_per_call(len(core) * in_flight)
+        sizes = core.form_groups(max(rows // in_flight, 1))
+        self._line = Line(*core.question_line(), *info.plane_shape, info.num_actions)
+        self._lanes = evaluator.open_lanes(self._line, [size * in_flight for size in sizes])
+        self._under_way: deque[int] = deque()
+        """Groups whose questions are being answered, the earliest first."""
+
+    def run(self) -> None:
+        """Until no tree wants more, or it is time to come back. After an exception the caller rolls back."""
+        try:
+            self._take_turns()
+        finally:
+            # Nothing may be written into memory that others get next.
+            for group in self._under_way:
+                self._lanes[group].wait()
+            self._evaluator.close_lanes(self._lanes)
+
+    def _take_turns(self) -> None:
+        for group in range(len(self._lanes)):
+            self._next(group, None)
+        while self._under_way:
+            group = self._under_way[0]
+            lane = self._lanes[group]
+            call(lane.wait)
+            self._under_way.popleft()
+            self._next(group, lane)
+
+    def _next(self, group: int, answered: Lane | None) -> None:
+        """Hands a group its answers, and submits its next questions."""
+        lane = self._lanes[group]
+        rows, goes_on = 0, True
+        while rows == 0 and goes_on:
+            stop = self._core.stopped or (self._over is not None and answered is not None and self._over())
+            questions = None if stop else lane.questions
+            answers = None if answered is None else answered.answers
+            asked = self._core.exchange(group, answers, questions, self._probabilities)
+            if asked is None:
+                self._apply_with_care(group, lane)
+                asked = self._core.exchange(group, None, questions, self._probabilities)
+                assert asked is not None, "only answers can be unusual"
+            rows, goes_on = asked
+            # A batch of ends alone has no questions, and no answers.
+            answered = lane
+        if rows:
+            call(lane.submit, rows)
+            self._under_way.append(group)
+
+    def _apply_with_care(self, group: int, lane: Lane) -> None:
+        """Hands over answers that have something unusual in them: most likely an error to be told in words."""
+        offsets, _ = self._core.waiting_legal(group)
+        counts = np.diff(offsets)
+        rows = len(counts)
+        answers = lane.answers[:rows]
+        policy = answers[:, : self._line.legal][np.arange(self._line.legal) < counts[:, None]]
+        values = check_values(answers[:, self._line.legal], rows, self._info.num_players, self._info)
+        self._core.apply(policy, values, self._probabilities, group)
+
+
+def asks_of_leaves(settings: Settings) -> bool:
+    """Whether a search asks an evaluator about leaves as they are, for priors and a value."""
+    return settings.score.has_priors and settings.max_depth in (None, 0) and settings.python_policy is None
