@@ -5,6 +5,7 @@ mod chess_tools;
 mod columns;
 mod errors;
 mod forest;
+mod forest_answers;
 mod forest_groups;
 mod forest_latent;
 mod latent;

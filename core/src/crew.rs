@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// A hand waits awake for so long, and then sleeps.
-const AWAKE: Duration = Duration::from_micros(300);
+/// A hand waits awake for so long, and then sleeps: longer than a network on an accelerator takes for a batch. Waking it takes
+/// about as long as a job.
+const AWAKE: Duration = Duration::from_millis(2);
 /// Looks for a job between two looks at the clock.
 const LOOKS: u32 = 64;
 /// So many crews are kept for later; one is needed for each search that runs at the same time.

@@ -7,11 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ponderosa._core import TreeView
 from ponderosa.check import optional_flag, optional_temperature, per_row, positive_number, whole_number
 from ponderosa.door import check_action, enter
 from ponderosa.errors import InvalidActionError, InvalidArgumentError, UsageError
-from ponderosa.game import game_mistakes, is_over, move_text, refuse_finished
+from ponderosa.game import GameInfo, game_mistakes, is_over, move_text, refuse_finished
 from ponderosa.leaves import OutOfTime
 from ponderosa.model_world import ModelWorld
 from ponderosa.observed import Observed, observed
@@ -35,17 +38,7 @@ class Forest:
         if len(states) == 0:
             raise InvalidArgumentError("states is empty: give at least one state")
         self._search = search
-        info = search.describe(states[0])
-        for row, state in enumerate(states[1:], start=1):
-            other = search.describe(state)
-            if other is not info and other != info:
-                raise InvalidArgumentError(
-                    f"states[{row}] is a state of {other.name}, states[0] one of {info.name}: "
-                    f"all states of a forest must be of one game ({_difference(info, other)})"
-                )
-        for row, state in enumerate(states):
-            if is_over(state):
-                refuse_finished(state, f"states[{row}]" if len(states) > 1 else "this state")
+        info = _common(search, states)
         given = None if seeds is None else per_row(seeds, len(states), "seeds", whole_number)
         self._settings = search.settings(info)
         self._world = search.world(info, self._settings, states)
@@ -159,6 +152,25 @@ class Forest:
         """What every tree has found so far."""
         temperatures = per_row(temperature, len(self), "temperature", optional_temperature)
         return [self._result(index, view, temperatures[index]) for index, view in enumerate(self._core.views())]
+
+    def actions(self, *, temperature: float | Sequence[float | None] | None = None) -> NDArray[np.int64]:
+        """The action to play in every tree: the same as those of `results()`, in one array."""
+        if self._settings.minimax_depth:
+            return np.array([result.action for result in self.results(temperature=temperature)], dtype=np.int64)
+        temperatures = per_row(temperature, len(self), "temperature", optional_temperature)
+        return self._core.actions([tau or 0.0 for tau in temperatures])
+
+    def policies(self) -> NDArray[np.float64]:
+        """The policy of every tree, [trees, num_actions]: what self-play learns from."""
+        return self._core.policies()
+
+    def visits(self) -> NDArray[np.int64]:
+        """Visits of every action in every tree, [trees, num_actions]."""
+        return self._core.visits()
+
+    def values(self) -> NDArray[np.float64]:
+        """The value of every root, for the player to move there."""
+        return self._core.values()
 
     def _verdicts(self, index: int) -> list[tuple[int, int]]:
         """The minimax guard's word on root actions: plies of a proven win, -1 for a proven loss. Asked once a root."""
@@ -279,6 +291,25 @@ class Forest:
         if number >= len(self):
             raise InvalidArgumentError(f"index {number} is out of range: this forest has {len(self)} trees")
         return number % len(self)
+
+
+def _common(search: Search, states: Sequence[Any]) -> GameInfo:
+    """What all states have in common; those of several games, and finished ones, are refused."""
+    info = search.describe(states[0])
+    kinds = set(map(type, states))
+    if not info.compiled or len(kinds) > 1:
+        for row, state in enumerate(states[1:], start=1):
+            other = search.describe(state)
+            if other is not info and other != info:
+                raise InvalidArgumentError(
+                    f"states[{row}] is a state of {other.name}, states[0] one of {info.name}: "
+                    f"all states of a forest must be of one game ({_difference(info, other)})"
+                )
+    over = operator.attrgetter("is_terminal") if info.compiled else is_over
+    for row, state in enumerate(states):
+        if over(state):
+            refuse_finished(state, f"states[{row}]" if len(states) > 1 else "this state")
+    return info
 
 
 class Tree:

@@ -13,7 +13,8 @@ use crate::knowledge::Classical;
 use crate::look;
 use crate::parts::Parts;
 use crate::policy::{priors, PolicyKind};
-use crate::search::TreeSearch;
+use crate::search::Walker;
+use crate::tree::Tree;
 use crate::world::Compiled;
 
 /// How far a value may lie outside -1 to 1, because networks round; it is clipped.
@@ -82,6 +83,8 @@ pub struct Group {
     rows: Vec<u32>,
     /// How many legal actions each row has.
     legal: Vec<u16>,
+    /// The same of the batch that is being gathered.
+    next_legal: Vec<u16>,
 }
 
 impl<G: Game + Classical> Forest<Compiled<G>> {
@@ -102,6 +105,7 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
     pub fn exchange(&mut self, index: usize, answers: Option<Answers<'_>>, questions: Option<&mut [u64]>) -> Result<Option<Asked>, Error> {
         let range = self.group_or_all(Some(index))?;
         let line = Line::of::<G>();
+        let size = piece_size(range.len(), self.threads);
         let Self { parts, trees, groups, threads, .. } = self;
         let (parts, threads, group) = (&*parts, *threads, &mut groups[index]);
         let trees = &mut trees[range];
@@ -120,51 +124,62 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
             }
         }
         let checked = Instant::now();
-        group.rows.resize(trees.len(), 0);
-        let size = piece_size(trees.len(), threads);
-        let mut at = 0;
-        let answered = group.rows.chunks_mut(size).map(|rows| {
-            let from = at;
-            at += rows.iter().sum::<u32>() as usize;
-            (rows, from..at)
-        });
-        let pieces: Vec<_> = trees.chunks_mut(size).zip(answered).collect();
-        let (gathers, open) = (questions.is_some(), AtomicBool::new(false));
-        crew::together(threads, pieces.into_iter(), |(trees, (counts, rows))| {
-            let mut reader = answers.map(|answers| Reader::<'_> {
-                numbers: &answers.numbers[rows.start * columns..rows.end * columns],
-                legal: &group.legal[rows],
-                kind: answers.kind,
-                columns,
-                values: Vec::new(),
-                priors: Vec::new(),
-            });
-            for (tree, count) in trees.iter_mut().zip(counts) {
-                if let Some(reader) = &mut reader {
-                    reader.tell(tree, parts, *count as usize);
+        // Before the first batch every tree has one row: its root.
+        group.rows.resize(trees.len(), 1);
+        let expected: Vec<Range<usize>> = pieces_of(&group.rows, size);
+        let (gathers, open, as_expected) = (questions.is_some(), AtomicBool::new(false), AtomicBool::new(true));
+        let mut questions = questions;
+        group.next_legal.resize(room.max(trees.len()), 0);
+        {
+            let lines = split_lines(questions.as_deref_mut().unwrap_or_default(), &mut group.next_legal, &expected, line.words());
+            let pieces: Vec<_> = trees.chunks_mut(size).zip(group.rows.chunks_mut(size)).zip(expected).zip(lines).collect();
+            let legal = &group.legal;
+            crew::together(threads, pieces.into_iter(), |(((trees, counts), rows), (lines, next_legal))| {
+                let mut reader = answers.map(|answers| Reader {
+                    numbers: &answers.numbers[rows.start * columns..rows.end * columns],
+                    legal: &legal[rows],
+                    kind: answers.kind,
+                    columns,
+                    values: Vec::new(),
+                    priors: Vec::new(),
+                });
+                let mut writer = Writer::new(line, lines, next_legal);
+                let (mut usual, mut under_way) = (true, false);
+                for (search, count) in trees.iter_mut().zip(counts) {
+                    let (tree, walker) = search.parts_mut();
+                    if let Some(reader) = &mut reader {
+                        reader.tell(tree, walker, parts, *count as usize);
+                    }
+                    let rows = if gathers { gather(tree, walker, parts) } else { 0 };
+                    under_way |= walker.has_batch();
+                    // Nearly always as many as the last time, so that they can be written while they are at hand.
+                    usual &= rows == *count;
+                    *count = rows;
+                    if gathers && usual {
+                        writer.write(tree, walker);
+                    }
                 }
-                *count = if gathers { gather(tree, parts) } else { 0 };
-                if tree.walker.has_batch() {
+                if under_way {
                     open.store(true, Ordering::Relaxed);
                 }
-            }
-        });
-        let gathered = Instant::now();
-        group.legal.clear();
-        let rows = group.rows.iter().sum::<u32>() as usize;
-        group.legal.resize(rows, 0);
-        if let Some(questions) = questions {
-            let (mut lines, mut counts) = (questions, group.legal.as_mut_slice());
-            let written = group.rows.chunks(size).map(|rows| {
-                let rows = rows.iter().sum::<u32>() as usize;
-                let (own_lines, other_lines) = std::mem::take(&mut lines).split_at_mut(rows * line.words());
-                let (own_counts, other_counts) = std::mem::take(&mut counts).split_at_mut(rows);
-                (lines, counts) = (other_lines, other_counts);
-                (own_lines, own_counts)
+                if !usual {
+                    as_expected.store(false, Ordering::Relaxed);
+                }
             });
-            let pieces: Vec<_> = trees.chunks(size).zip(written).collect();
-            crew::together(threads, pieces.into_iter(), |(trees, (lines, counts))| write_questions(trees, line, lines, counts));
         }
+        let gathered = Instant::now();
+        let rows = group.rows.iter().sum::<u32>() as usize;
+        if let Some(questions) = questions.filter(|_| !as_expected.into_inner()) {
+            let places = pieces_of(&group.rows, size);
+            let lines = split_lines(questions, &mut group.next_legal, &places, line.words());
+            let pieces: Vec<_> = trees.chunks(size).zip(lines).collect();
+            crew::together(threads, pieces.into_iter(), |(trees, (lines, legal))| {
+                let mut writer = Writer::new(line, lines, legal);
+                trees.iter().for_each(|search| writer.write(search.tree(), &search.walker));
+            });
+        }
+        std::mem::swap(&mut group.legal, &mut group.next_legal);
+        group.legal.truncate(if gathers { rows } else { 0 });
         self.spent.checking += checked - begun;
         self.spent.growing += gathered - checked;
         self.spent.writing += gathered.elapsed();
@@ -218,9 +233,9 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Tells `tree` what was answered to its `rows` rows.
-    fn tell<G: Game + Classical>(&mut self, tree: &mut TreeSearch<Compiled<G>>, parts: &Parts, rows: usize) {
-        if !tree.walker.has_batch() {
+    /// Tells a tree what was answered to its `rows` rows.
+    fn tell<G: Game + Classical>(&mut self, tree: &mut Tree, walker: &mut Walker<Compiled<G>>, parts: &Parts, rows: usize) {
+        if !walker.has_batch() {
             return;
         }
         let (own, others) = self.numbers.split_at(rows * self.columns);
@@ -228,7 +243,7 @@ impl Reader<'_> {
         (self.numbers, self.legal) = (others, other_legal);
         self.values.clear();
         self.priors.clear();
-        let waiting = tree.walker.pending.iter().filter(|leaf| leaf.value.is_none());
+        let waiting = walker.pending.iter().filter(|leaf| leaf.value.is_none());
         for ((row, &legal), leaf) in own.chunks_exact(self.columns).zip(legal).zip(waiting) {
             let value = f64::from(row[self.columns - 1]).clamp(-1.0, 1.0);
             let value = if leaf.state.to_play() == 0 { value } else { -value };
@@ -238,41 +253,79 @@ impl Reader<'_> {
             // What could be wrong was looked for before anything was changed.
             let _ = priors(row[..legal].iter().copied(), self.kind, &mut self.priors[begun..]);
         }
-        let (grown, walker) = tree.parts_mut();
-        walker.apply(grown, parts, &self.values, &self.priors);
+        walker.apply(tree, parts, &self.values, &self.priors);
     }
 }
 
 /// Gathers the next batch of a tree: how many rows it has.
-fn gather<G: Game + Classical>(tree: &mut TreeSearch<Compiled<G>>, parts: &Parts) -> u32 {
-    if !tree.walker.full_batch && (tree.wants_more(parts) || !tree.walker.pending.is_empty()) {
-        let (grown, walker) = tree.parts_mut();
-        walker.gather(grown, parts);
+fn gather<G: Game + Classical>(tree: &mut Tree, walker: &mut Walker<Compiled<G>>, parts: &Parts) -> u32 {
+    if !walker.full_batch && (walker.wants_more(tree, parts) || !walker.pending.is_empty()) {
+        walker.gather(tree, parts);
         look::at_leaves::<Compiled<G>>(parts, &walker.learned, &mut walker.pending);
     }
-    tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()).count() as u32
+    walker.pending.iter().filter(|leaf| leaf.value.is_none()).count() as u32
 }
 
-/// Writes a line for every waiting leaf of `trees`, and how many legal actions it has.
-fn write_questions<G: Game + Classical>(trees: &[TreeSearch<Compiled<G>>], line: Line, lines: &mut [u64], counts: &mut [u16]) {
-    let mut rows = lines.chunks_exact_mut(line.words()).zip(counts);
-    let mut scalars = vec![0.0; line.scalars];
-    for search in trees {
-        let tree = search.tree();
-        for leaf in search.walker.pending.iter().filter(|leaf| leaf.value.is_none()) {
-            let (Some((words, count)), Some(node)) = (rows.next(), leaf.node) else { continue };
-            let (planes, rest) = words.split_at_mut(line.planes);
-            leaf.state.pack_observation(planes, &mut scalars);
-            let (scalar_words, legal_words) = rest.split_at_mut(line.scalars.div_ceil(2));
-            for (word, pair) in scalar_words.iter_mut().zip(scalars.chunks(2)) {
+/// Which rows each piece of `size` trees has.
+fn pieces_of(rows: &[u32], size: usize) -> Vec<Range<usize>> {
+    let mut at = 0;
+    let range = |rows: &[u32]| {
+        let from = at;
+        at += rows.iter().sum::<u32>() as usize;
+        from..at
+    };
+    rows.chunks(size).map(range).collect()
+}
+
+/// The lines, and the counts of legal actions, that belong to each of `places`; none where there are no lines.
+fn split_lines<'a>(
+    mut lines: &'a mut [u64],
+    mut legal: &'a mut [u16],
+    places: &[Range<usize>],
+    words: usize,
+) -> Vec<(&'a mut [u64], &'a mut [u16])> {
+    let there = !lines.is_empty();
+    let split = |rows: &Range<usize>| {
+        let count = if there { rows.len() } else { 0 };
+        let (own_lines, other_lines) = std::mem::take(&mut lines).split_at_mut(count * words);
+        let (own_legal, other_legal) = std::mem::take(&mut legal).split_at_mut(count);
+        (lines, legal) = (other_lines, other_legal);
+        (own_lines, own_legal)
+    };
+    places.iter().map(split).collect()
+}
+
+/// Writes questions, one line after another.
+struct Writer<'a> {
+    line: Line,
+    lines: std::slice::ChunksExactMut<'a, u64>,
+    legal: std::slice::IterMut<'a, u16>,
+    scalars: Vec<f32>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(line: Line, lines: &'a mut [u64], legal: &'a mut [u16]) -> Self {
+        Self { line, lines: lines.chunks_exact_mut(line.words()), legal: legal.iter_mut(), scalars: vec![0.0; line.scalars] }
+    }
+
+    /// Writes a line for every waiting leaf of a tree, and how many legal actions it has.
+    fn write<G: Game + Classical>(&mut self, tree: &Tree, walker: &Walker<Compiled<G>>) {
+        for leaf in walker.pending.iter().filter(|leaf| leaf.value.is_none()) {
+            let (Some(words), Some(count), Some(node)) = (self.lines.next(), self.legal.next(), leaf.node) else { continue };
+            let (planes, rest) = words.split_at_mut(self.line.planes);
+            leaf.state.pack_observation(planes, &mut self.scalars);
+            let (scalar_words, legal_words) = rest.split_at_mut(self.line.scalars.div_ceil(2));
+            for (word, pair) in scalar_words.iter_mut().zip(self.scalars.chunks(2)) {
                 *word = pair.iter().rev().fold(0, |word, scalar| word << 32 | u64::from(scalar.to_bits()));
             }
             let actions = tree.edges(tree.node(node)).actions;
             *count = actions.len() as u16;
-            legal_words.fill(0);
+            let used = actions.len().div_ceil(4);
             for (word, four) in legal_words.iter_mut().zip(actions.chunks(4)) {
                 *word = four.iter().rev().fold(0, |word, &action| word << 16 | u64::from(action));
             }
+            // Devices look at all places.
+            legal_words[used..].fill(0);
         }
     }
 }

@@ -1,0 +1,75 @@
+//! What all trees of a forest have found, as arrays with a row for each: batches have thousands of trees.
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use ponderosa_core::forest::Forest as Trees;
+use ponderosa_core::root;
+use ponderosa_core::search::TreeSearch;
+use ponderosa_core::tree::ROOT;
+use ponderosa_core::world::World;
+use pyo3::prelude::*;
+
+use crate::any::{each, Any};
+use crate::forest::Forest;
+
+#[pymethods]
+impl Forest {
+    /// The action to play in each tree, at a temperature for each.
+    fn actions<'py>(&self, py: Python<'py>, temperatures: Vec<f64>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let inner = self.lock()?;
+        let actions = py.detach(|| each!(&*inner, forest => chosen(forest, &temperatures)));
+        Ok(actions.into_iter().map(|(_, action)| i64::from(action)).collect::<Vec<i64>>().into_pyarray(py))
+    }
+
+    /// The share of visits of each action in each tree; proven results are respected.
+    fn policies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let inner = self.lock()?;
+        let rows = py.detach(|| each!(&*inner, forest => dense(forest, |tree| {
+            let plan = tree.plan(&forest.parts);
+            let best = root::choose(tree.tree(), 0.0, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
+            root::policy(tree.tree(), 1.0, best, plan.as_ref())
+        })));
+        rows.into_pyarray(py).reshape(shape(&inner))
+    }
+
+    /// Visits of each action in each tree.
+    fn visits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let inner = self.lock()?;
+        let rows = py.detach(|| each!(&*inner, forest => dense(forest, |tree| {
+            tree.tree().edges(tree.tree().node(ROOT)).visits.iter().map(|&visits| i64::from(visits)).collect()
+        })));
+        rows.into_pyarray(py).reshape(shape(&inner))
+    }
+
+    /// The value of each root, for the player to move there.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let inner = self.lock()?;
+        let values: Vec<f64> = each!(&*inner, forest => forest.trees().map(|tree| root::value(tree.tree())).collect());
+        Ok(values.into_pyarray(py))
+    }
+}
+
+fn shape(any: &Any) -> [usize; 2] {
+    each!(any, forest => [forest.len(), forest.parts.num_actions])
+}
+
+/// The move to play in each tree, as its place among the root's edges and its action.
+fn chosen<W: World>(forest: &Trees<W>, temperatures: &[f64]) -> Vec<(usize, u16)> {
+    let choose = |(tree, &temperature): (&TreeSearch<W>, &f64)| {
+        let plan = tree.plan(&forest.parts);
+        let place = root::choose(tree.tree(), temperature, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
+        (place, tree.tree().edges(tree.tree().node(ROOT)).actions[place])
+    };
+    forest.trees().zip(temperatures).map(choose).collect()
+}
+
+/// Numbers of the root's edges of each tree, by action.
+fn dense<W: World, T: Clone + Default>(forest: &Trees<W>, numbers: impl Fn(&TreeSearch<W>) -> Vec<T>) -> Vec<T> {
+    let actions = forest.parts.num_actions;
+    let mut rows = vec![T::default(); forest.len() * actions];
+    for (tree, row) in forest.trees().zip(rows.chunks_exact_mut(actions)) {
+        for (&action, number) in tree.tree().edges(tree.tree().node(ROOT)).actions.iter().zip(numbers(tree)) {
+            row[usize::from(action)] = number;
+        }
+    }
+    rows
+}
