@@ -3,10 +3,11 @@
 use numpy::{PyReadonlyArray2, PyReadwriteArray2};
 use ponderosa_core::error::Error;
 use ponderosa_core::forest::exchange::{Answers, Line};
+use ponderosa_core::forest::exchange_latent::Columns;
 use ponderosa_core::policy::PolicyKind;
 use pyo3::prelude::*;
 
-use crate::any::{each, each_compiled};
+use crate::any::{each, each_compiled, latent};
 use crate::errors::OrPython;
 use crate::forest::Forest;
 use crate::states::Wraps;
@@ -15,7 +16,7 @@ use crate::states::Wraps;
 impl Forest {
     /// Parts the trees into groups of at most `most`: how many trees each has.
     fn form_groups(&self, most: usize) -> PyResult<Vec<usize>> {
-        each_compiled!(&mut *self.lock()?, forest, _Class => Ok(forest.form_groups(most)))
+        Ok(each!(&mut *self.lock()?, forest => forest.form_groups(most)))
     }
 
     /// What a line of questions holds: (bit planes, scalars, places for legal actions, words of 64 bits in all).
@@ -58,5 +59,37 @@ impl Forest {
             let asked = py.detach(|| forest.exchange(group, answers, lines)).or_python()?;
             Ok(asked.map(|asked| (asked.rows, asked.open)))
         })
+    }
+
+    /// The same for a learned model: an answer is a reward, a value, a discount if `discount`, and logits of all actions; or, of the
+    /// `likeliest` actions alone, the logarithm of the sum of all exponentials, their logits, and the actions.
+    #[pyo3(signature = (group, answers, questions, discount = false, likeliest = None))]
+    fn exchange_latent(
+        &self,
+        py: Python<'_>,
+        group: usize,
+        answers: Option<PyReadonlyArray2<'_, f32>>,
+        questions: Option<PyReadwriteArray2<'_, i64>>,
+        discount: bool,
+        likeliest: Option<usize>,
+    ) -> PyResult<Option<(usize, bool)>> {
+        let mut questions = questions;
+        let answers = match &answers {
+            Some(array) => Some((array.as_slice()?, Columns { discount, likeliest })),
+            None => None,
+        };
+        let lines = match &mut questions {
+            Some(array) => Some(array.as_slice_mut()?),
+            None => None,
+        };
+        let mut inner = self.lock()?;
+        let forest = latent(&mut inner)?;
+        let asked = py.detach(|| forest.exchange_latent(group, answers, lines)).or_python()?;
+        Ok(asked.map(|asked| (asked.rows, asked.open)))
+    }
+
+    /// How many slots of a learned model's positions there have been at the same time: all are below.
+    fn most_slots(&self) -> PyResult<usize> {
+        Ok(latent(&mut *self.lock()?)?.most_slots())
     }
 }

@@ -39,6 +39,46 @@ impl<'a> ModelAnswer<'a> {
             values: &self.values[from..to],
         }
     }
+
+    /// One row.
+    #[must_use]
+    pub fn row(&self, row: usize, num_actions: usize) -> LeafAnswer<'a> {
+        LeafAnswer {
+            reward: self.rewards[row],
+            discount: self.discounts.map(|discounts| discounts[row]),
+            logits: Logits::All(&self.logits[row * num_actions..(row + 1) * num_actions]),
+            value: self.values[row],
+        }
+    }
+}
+
+/// What a model says of one leaf; see `ModelAnswer`.
+#[derive(Clone, Copy, Debug)]
+pub struct LeafAnswer<'a> {
+    /// The reward of the move that led there.
+    pub reward: f64,
+    /// What its value is multiplied by.
+    pub discount: Option<f64>,
+    /// What it says of moves.
+    pub logits: Logits<'a>,
+    /// Its value.
+    pub value: f64,
+}
+
+/// What a model says of the moves of a position.
+#[derive(Clone, Copy, Debug)]
+pub enum Logits<'a> {
+    /// A logit for each action.
+    All(&'a [f32]),
+    /// The likeliest actions, as whole numbers, and their logits: as many as a node can come to need.
+    Likeliest {
+        /// The actions.
+        actions: &'a [f32],
+        /// Their logits.
+        logits: &'a [f32],
+        /// The logarithm of the sum of the exponentials of all actions' logits.
+        log_sum: f32,
+    },
 }
 
 /// Buffers for the moves of a new node.
@@ -50,6 +90,8 @@ pub(crate) struct Moves {
     all: Vec<u16>,
     /// Those that a node keeps, where it does not keep all.
     kept: Vec<u16>,
+    /// The likeliest with their priors, where a device has picked them.
+    likeliest: Vec<(u16, f32)>,
 }
 
 impl Moves {
@@ -78,6 +120,23 @@ impl Moves {
         tail
     }
 
+    /// Gives `node` the likeliest of its moves, as a device has picked them. The prior of the rest.
+    fn give_likeliest(&mut self, tree: &mut Tree, node: NodeIndex, actions: &[f32], logits: &[f32], log_sum: f32) -> f32 {
+        let prior = |&logit: &f32| (f64::from(logit) - f64::from(log_sum)).exp() as f32;
+        self.likeliest.clear();
+        self.likeliest.extend(actions.iter().map(|&action| action as u16).zip(logits.iter().map(prior)).filter(|&(_, prior)| prior > 0.0));
+        self.likeliest.sort_unstable_by_key(|&(action, _)| action);
+        self.kept.clear();
+        self.kept.extend(self.likeliest.iter().map(|&(action, _)| action));
+        tree.add_edges(node, &self.kept);
+        let mut rest = 1.0;
+        for (own, &(_, prior)) in tree.priors_mut(node).iter_mut().zip(&self.likeliest) {
+            *own = prior;
+            rest -= f64::from(prior);
+        }
+        rest.max(0.0) as f32
+    }
+
     /// Keeps the `most` likeliest; the prior of the others.
     fn drop_unlikely(&mut self, logits: &[f32], most: usize) -> f32 {
         let by_logit = |a: &u16, b: &u16| logits[usize::from(*b)].total_cmp(&logits[usize::from(*a)]).then(a.cmp(b));
@@ -93,7 +152,7 @@ impl Moves {
 impl Walker<Latent> {
     /// Gives each waiting leaf its node, backs its value up, and closes the batch. Nothing here can fail: what comes from
     /// outside is checked before.
-    pub fn apply_model(&mut self, tree: &mut Tree, parts: &Parts, answer: ModelAnswer<'_>) {
+    pub fn apply_model<'a>(&mut self, tree: &mut Tree, parts: &Parts, answer: impl Fn(usize) -> LeafAnswer<'a>) {
         let keep_bounds = matches!(&parts.score, Score::MuZero(rule) if rule.normalize == Normalize::Tree);
         let mut moves = std::mem::take(&mut self.moves);
         let mut leaves = std::mem::take(&mut self.pending);
@@ -103,23 +162,26 @@ impl Walker<Latent> {
                 tree.fly(step.edge, -1);
             }
             let other = if parts.players == 2 { 1 - last.chooser } else { last.chooser };
-            let (to_play, discount) = match answer.discounts {
-                Some(discounts) if discounts[row] < 0.0 => (other, -discounts[row]),
-                Some(discounts) => (last.chooser, discounts[row]),
+            let answer = answer(row);
+            let (to_play, discount) = match answer.discount {
+                Some(discount) if discount < 0.0 => (other, -discount),
+                Some(discount) => (last.chooser, discount),
                 None => (other, parts.discount),
             };
             let left = self.target.saturating_sub(leaf.simulation + 1).max(LEAST_KEPT);
-            let logits = &answer.logits[row * parts.num_actions..(row + 1) * parts.num_actions];
             let node = tree.add_node(to_play, 0);
             tree.set_child(last.edge, node);
-            let tail = moves.give(tree, node, logits, usize::try_from(left).unwrap_or(usize::MAX));
-            tree.node_mut(node).raw = answer.values[row];
+            let tail = match answer.logits {
+                Logits::All(logits) => moves.give(tree, node, logits, usize::try_from(left).unwrap_or(usize::MAX)),
+                Logits::Likeliest { actions, logits, log_sum } => moves.give_likeliest(tree, node, actions, logits, log_sum),
+            };
+            tree.node_mut(node).raw = answer.value;
             tree.set_slot(node, leaf.slot);
-            tree.set_gain(node, answer.rewards[row], discount, tail);
-            backup::discounted(tree, &leaf.path, node, answer.values[row], keep_bounds);
+            tree.set_gain(node, answer.reward, discount, tail);
+            backup::discounted(tree, &leaf.path, node, answer.value, keep_bounds);
             if parts.trace {
                 let steps = std::mem::take(&mut leaf.trace);
-                self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: vec![answer.values[row]] });
+                self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: vec![answer.value] });
             }
             self.simulations += 1;
             self.spare.push(leaf);

@@ -16,6 +16,12 @@ impl Slots {
         })
     }
 
+    /// How many slots there have been at the same time: all are below.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.next as usize
+    }
+
     /// Slots that are free again.
     pub fn give_back(&mut self, slots: &[u32]) {
         self.free.extend(slots.iter().rev());

@@ -15,7 +15,7 @@ from ponderosa.game import GameInfo, Position, game_mistakes, play, read_positio
 from ponderosa.leaves import Leaves
 from ponderosa.reference.lookahead import forced_actions
 from ponderosa.settings import Settings
-from ponderosa.turns import Turns, asks_of_leaves
+from ponderosa.turns import GameTurns, asks_of_leaves
 from ponderosa.world import Key, Over, World
 
 
@@ -51,7 +51,7 @@ class CompiledWorld(World):
         evaluator = self.settings.evaluator
         if self._in_turns and answers_in_lanes(evaluator):
             try:
-                Turns(self.core, evaluator, self.info, self.settings.in_flight, over).run()
+                GameTurns(self.core, evaluator, self.info, self.settings.in_flight, over).run()
                 return
             except NotForLanes:
                 self.roll_back()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,13 +12,15 @@ from numpy.typing import NDArray
 
 from ponderosa import _core
 from ponderosa.errors import InvalidArgumentError
+from ponderosa.evaluators.lane import NotForLanes
 from ponderosa.game import GameInfo
 from ponderosa.models.answers import RootAnswer, StepAnswer, is_plain
 from ponderosa.models.hidden import flatten
 from ponderosa.models.inference import Inference
+from ponderosa.models.lane import ModelTurns, has_studios
 from ponderosa.models.pool import HiddenPool
 from ponderosa.observed import Observed, follow, root_of, roots_of, stack
-from ponderosa.settings import Settings
+from ponderosa.settings import Settings, threads_beside
 from ponderosa.world import Key, Over, World
 
 #: Slots for each tree to begin with; the pool doubles when it is full.
@@ -47,6 +50,7 @@ class ModelWorld(World):
             raise InvalidArgumentError(f"the model has {num_actions} actions: at most {MOST_ACTIONS} are possible")
         info = replace(info, num_actions=num_actions)
         parts = settings.engine(info, len(roots))
+        parts["threads"] = settings.threads or threads_beside(model, len(roots) * settings.in_flight)
         # A limit of memory is one of hidden states too: they are most of what such a tree holds.
         self._slot_bytes = sum(int(array.nbytes) for array in flatten(self._first.hidden)[0]) // len(roots)
         maximum = None
@@ -54,7 +58,14 @@ class ModelWorld(World):
             most = max(int(parts["max_bytes"]) // (self._slot_bytes + BYTES_PER_NODE), 1)
             parts["max_nodes"] = most if parts["max_nodes"] is None else min(most, parts["max_nodes"])
             maximum = (parts["max_nodes"] + settings.in_flight) * len(roots)
-        self._pool = HiddenPool(capacity=max(SLOTS_PER_TREE * len(roots), 1), maximum=maximum)
+        self._studio = model.hire_studio(self._first.hidden, len(roots)) if has_studios(model) and not maximum else None
+        if self._studio is None:
+            self._pool = HiddenPool(capacity=max(SLOTS_PER_TREE * len(roots), 1), maximum=maximum)
+        else:
+            self._pool = self._studio.pool
+            weakref.finalize(self, model.return_studio, self._studio)
+        self._most_visits = 0
+        """How often the search so far may visit one node, at most."""
         super().__init__(_core.Forest("latent", parts), info, settings)
 
     def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
@@ -68,6 +79,7 @@ class ModelWorld(World):
     def reserve(self, simulations: Sequence[int]) -> None:
         """Room for so many more hidden states in each tree, so that the pool need not grow on the way."""
         most = self.settings.max_nodes
+        self._most_visits = max(simulations)
         wanted = sum(count if most is None else min(count, most) for count in simulations) + len(simulations)
         # Nobody means so many: the pool then grows as it must.
         if wanted * max(self._slot_bytes, 1) <= MOST_RESERVED:
@@ -135,7 +147,18 @@ class ModelWorld(World):
         self._ask(self.core.gather_latent(), self.core.apply_latent)
 
     def run(self, over: Over | None) -> None:
-        """Batch after batch; with each answer the engine gathers the next rows at once."""
+        """Batch after batch; with each answer the engine gathers the next rows at once.
+
+        A model that has lanes computes for some trees while others are searched.
+        """
+        if self._studio is not None:
+            model: Any = self._inference.model
+            try:
+                ModelTurns(self.core, model, self._studio, self.settings.in_flight, self._most_visits, over).run()
+                return
+            except NotForLanes:
+                self.roll_back()
+                self._studio = None
         if over is not None:
             super().run(over)
             return

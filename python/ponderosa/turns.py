@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,43 +18,30 @@ from ponderosa.settings import Settings
 from ponderosa.world import Over
 
 
-class Turns:
-    """One forest of a compiled game, asking one evaluator."""
+class Turns(ABC):
+    """The groups of one forest, each with its lane through a network."""
 
-    def __init__(
-        self, core: _core.Forest, evaluator: LaneEvaluator, info: GameInfo, in_flight: int, over: Over | None
-    ) -> None:
+    def __init__(self, core: _core.Forest, lanes: Sequence[Lane], over: Over | None) -> None:
         self._core = core
-        self._evaluator = evaluator
-        self._info = info
+        self._lanes = lanes
         self._over = over
-        self._probabilities = evaluator.policy == "probabilities"
-        rows = evaluator.rows_per_call(len(core) * in_flight)
-        sizes = core.form_groups(max(rows // in_flight, 1))
-        self._line = Line(*core.question_line(), *info.plane_shape, info.num_actions)
-        self._lanes = evaluator.open_lanes(self._line, [size * in_flight for size in sizes])
         self._under_way: deque[int] = deque()
         """Groups whose questions are being answered, the earliest first."""
 
     def run(self) -> None:
         """Until no tree wants more, or it is time to come back. After an exception the caller rolls back."""
         try:
-            self._take_turns()
+            for group in range(len(self._lanes)):
+                self._next(group, None)
+            while self._under_way:
+                group = self._under_way[0]
+                call(self._lanes[group].wait)
+                self._under_way.popleft()
+                self._next(group, self._lanes[group])
         finally:
             # Nothing may be written into memory that others get next.
             for group in self._under_way:
                 self._lanes[group].wait()
-            self._evaluator.close_lanes(self._lanes)
-
-    def _take_turns(self) -> None:
-        for group in range(len(self._lanes)):
-            self._next(group, None)
-        while self._under_way:
-            group = self._under_way[0]
-            lane = self._lanes[group]
-            call(lane.wait)
-            self._under_way.popleft()
-            self._next(group, lane)
 
     def _next(self, group: int, answered: Lane | None) -> None:
         """Hands a group its answers, and submits its next questions."""
@@ -60,11 +50,10 @@ class Turns:
         while rows == 0 and goes_on:
             stop = self._core.stopped or (self._over is not None and answered is not None and self._over())
             questions = None if stop else lane.questions
-            answers = None if answered is None else answered.answers
-            asked = self._core.exchange(group, answers, questions, self._probabilities)
+            asked = self._exchange(group, None if answered is None else answered.answers, questions)
             if asked is None:
                 self._apply_with_care(group, lane)
-                asked = self._core.exchange(group, None, questions, self._probabilities)
+                asked = self._exchange(group, None, questions)
                 assert asked is not None, "only answers can be unusual"
             rows, goes_on = asked
             # A batch of ends alone has no questions, and no answers.
@@ -73,8 +62,40 @@ class Turns:
             call(lane.submit, rows)
             self._under_way.append(group)
 
+    @abstractmethod
+    def _exchange(self, group: int, answers: Any, questions: Any) -> tuple[int, bool] | None:
+        """Answers in, questions out: how many, and whether the group goes on. None: the answers are unusual."""
+
+    @abstractmethod
     def _apply_with_care(self, group: int, lane: Lane) -> None:
         """Hands over answers that have something unusual in them: most likely an error to be told in words."""
+
+
+class GameTurns(Turns):
+    """A forest of a compiled game, asking an evaluator."""
+
+    def __init__(
+        self, core: _core.Forest, evaluator: LaneEvaluator, info: GameInfo, in_flight: int, over: Over | None
+    ) -> None:
+        self._evaluator = evaluator
+        self._info = info
+        self._probabilities = evaluator.policy == "probabilities"
+        rows = evaluator.rows_per_call(len(core) * in_flight)
+        sizes = core.form_groups(max(rows // in_flight, 1))
+        self._line = Line(*core.question_line(), *info.plane_shape, info.num_actions)
+        super().__init__(core, evaluator.open_lanes(self._line, [size * in_flight for size in sizes]), over)
+
+    def run(self) -> None:
+        """Until no tree wants more, or it is time to come back."""
+        try:
+            super().run()
+        finally:
+            self._evaluator.close_lanes(self._lanes)
+
+    def _exchange(self, group: int, answers: Any, questions: Any) -> tuple[int, bool] | None:
+        return self._core.exchange(group, answers, questions, self._probabilities)
+
+    def _apply_with_care(self, group: int, lane: Lane) -> None:
         offsets, _ = self._core.waiting_legal(group)
         counts = np.diff(offsets)
         rows = len(counts)

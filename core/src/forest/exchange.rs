@@ -15,7 +15,7 @@ use crate::parts::Parts;
 use crate::policy::{priors, PolicyKind};
 use crate::search::Walker;
 use crate::tree::Tree;
-use crate::world::Compiled;
+use crate::world::{Compiled, World};
 
 /// How far a value may lie outside -1 to 1, because networks round; it is clipped.
 const TOLERANCE: f32 = 1e-3;
@@ -80,14 +80,14 @@ pub struct Asked {
 pub struct Group {
     pub(super) trees: Range<usize>,
     /// How many rows each tree has in the batch under way.
-    rows: Vec<u32>,
+    pub(super) rows: Vec<u32>,
     /// How many legal actions each row has.
     legal: Vec<u16>,
     /// The same of the batch that is being gathered.
     next_legal: Vec<u16>,
 }
 
-impl<G: Game + Classical> Forest<Compiled<G>> {
+impl<W: World> Forest<W> {
     /// Parts the trees into groups of about the same size, at most `most` trees each: how many trees each has.
     pub fn form_groups(&mut self, most: usize) -> Vec<usize> {
         let trees = self.trees.len();
@@ -96,7 +96,9 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
         self.groups = (0..count).map(|group| Group { trees: bounds(group)..bounds(group + 1), ..Group::default() }).collect();
         self.groups.iter().map(|group| group.trees.len()).collect()
     }
+}
 
+impl<G: Game + Classical> Forest<Compiled<G>> {
     /// Gives group `index` the answers to its batch, if they are given, and gathers the next into `questions`, if those are.
     /// None if the answers have something wrong or unusual in them: then nothing has changed.
     ///
@@ -267,7 +269,7 @@ fn gather<G: Game + Classical>(tree: &mut Tree, walker: &mut Walker<Compiled<G>>
 }
 
 /// Which rows each piece of `size` trees has.
-fn pieces_of(rows: &[u32], size: usize) -> Vec<Range<usize>> {
+pub(super) fn pieces_of(rows: &[u32], size: usize) -> Vec<Range<usize>> {
     let mut at = 0;
     let range = |rows: &[u32]| {
         let from = at;

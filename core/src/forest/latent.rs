@@ -198,7 +198,7 @@ impl Forest<Latent> {
         self.each_briefly(self.all(), &shares, |tree, parts, answer| {
             if tree.walker.has_batch() {
                 let (grown, walker) = tree.parts_mut();
-                walker.apply_model(grown, parts, answer);
+                walker.apply_model(grown, parts, |row| answer.row(row, parts.num_actions));
                 then(walker, grown, parts);
             }
         });
@@ -271,7 +271,7 @@ fn written(number: f64) -> String {
 }
 
 /// Refuses what no reward and no value can be; the number and what it must be, in words.
-fn check_number(number: f64) -> Result<(), String> {
+pub(super) fn check_number(number: f64) -> Result<(), String> {
     if !number.is_finite() {
         return Err(format!("{}: it must be a finite number", written(number)));
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 mod apply;
 mod compiled;
 pub mod exchange;
+pub mod exchange_latent;
 mod external;
 pub mod latent;
 

@@ -105,3 +105,9 @@ def fast_kernels() -> Iterator[None]:
         yield
     finally:
         backend.benchmark = before
+
+
+def padded(rows: int) -> int:
+    """The next power of two, or three quarters of it."""
+    power = 1 << max(rows - 1, 0).bit_length()
+    return power * 3 // 4 if power >= 8 and rows <= power * 3 // 4 else power

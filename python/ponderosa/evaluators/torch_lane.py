@@ -10,7 +10,7 @@ import torch
 
 from ponderosa.errors import EvaluationError
 from ponderosa.evaluators.lane import Line, NotForLanes
-from ponderosa.evaluators.torch_graph import Graphs, host_buffer
+from ponderosa.evaluators.torch_graph import Graphs, host_buffer, padded
 
 Forward = Callable[[Any], tuple[Any, Any]]
 
@@ -48,7 +48,7 @@ class TorchLane:
 
     def submit(self, rows: int) -> None:
         """Begins to answer the first `rows` questions. Rows are padded to few sizes, each of which is recorded once."""
-        self._graphs.launch(min(_padded(rows), self.capacity) if self._captured else rows)
+        self._graphs.launch(min(padded(rows), self.capacity) if self._captured else rows)
 
     def wait(self) -> None:
         """Comes back when they are answered."""
@@ -114,9 +114,3 @@ class TorchLane:
         first = self.line.first_action
         actions = questions.view(torch.int16)[:, first : first + self.line.legal].to(torch.int64)
         return actions if self.line.num_actions <= 1 << 15 else actions & 0xFFFF
-
-
-def _padded(rows: int) -> int:
-    """The next power of two, or three quarters of it."""
-    power = 1 << max(rows - 1, 0).bit_length()
-    return power * 3 // 4 if power >= 8 and rows <= power * 3 // 4 else power

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ponderosa import check
 from ponderosa.errors import InvalidArgumentError, UsageError
-from ponderosa.models.hidden import LEAF, Layout, flatten, unflatten
+from ponderosa.models.hidden import LEAF, Layout, Structure, flatten, unflatten
 
 Slots = NDArray[Any]
 """Whole numbers [B], of any integer type."""
@@ -64,6 +64,8 @@ class HiddenPool:
         self._plain: NDArray[Any] | None = None
         """The rows, where hidden states are one array of NumPy."""
         self._backend: Backend = NumpyBackend()
+        self.version = 0
+        """Changes when the rows move to other memory."""
 
     @property
     def nbytes(self) -> int:
@@ -100,6 +102,7 @@ class HiddenPool:
             backend = backend_of(layout)
             self._rows = [backend.empty(array, capacity) for array in arrays]
             self.layout, self.capacity, self._backend = layout, capacity, backend
+            self.version += 1
             self._find_plain()
         else:
             layout = self.layout.admit(arrays, structure, rows)
@@ -108,6 +111,21 @@ class HiddenPool:
         # One piece of memory is copied at once, which NumPy does many times as fast as row by row.
         first = int(slots[0])
         sent = slice(first, first + rows) if in_a_row and self._backend.takes_slices else self._backend.send(slots)
+        for place, array in enumerate(arrays):
+            self._rows[place] = self._backend.scatter(self._rows[place], sent, array)
+
+    def read(self, sent: Any) -> Any:
+        """As `gather`, by slots that are on the device already."""
+        assert self.layout is not None, "roots are written first"
+        arrays = [self._backend.gather(rows, sent) for rows in self._rows]
+        return arrays[0] if self.layout.structure is LEAF else unflatten(self.layout.structure, iter(arrays))
+
+    def write(self, sent: Any, arrays: list[Any], structure: Structure) -> None:
+        """As `scatter`, by slots that are on the device already, for which there is room."""
+        assert self.layout is not None, "roots are written first"
+        layout = self.layout.admit(arrays, structure, len(sent))
+        if layout is not self.layout:
+            self._resize(layout, self.capacity)
         for place, array in enumerate(arrays):
             self._rows[place] = self._backend.scatter(self._rows[place], sent, array)
 
@@ -149,6 +167,7 @@ class HiddenPool:
             for rows, leaf in zip(self._rows, layout.leaves, strict=True)
         ]
         self.layout, self.capacity = layout, capacity
+        self.version += 1
         self._find_plain()
 
     def _find_plain(self) -> None:

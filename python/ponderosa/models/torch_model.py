@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +19,10 @@ from ponderosa.models.hidden import flatten
 from ponderosa.models.protocol import check_model, is_seed_form
 from ponderosa.models.seed_form import SeedForm
 
+#: From so many rows on, halves of them take turns on an accelerator.
+TURNS_FROM = 512
+#: Studios kept for the next forests.
+MOST_STUDIOS = 4
 DTYPES = ("float32", "bfloat16", "float16")
 
 
@@ -70,6 +75,7 @@ class TorchModel:
         self._input_dtype = own
         self._autocast_dtype = None if wanted == own else wanted
         self._takes_tensors: bool | None = None
+        self._studios: list[Any] = []
         names = ("initial_inference", "recurrent_inference", *(("prediction",) if is_seed_form(model) else ()))
         methods = {name: torch.compile(getattr(model, name)) for name in names} if self.compile else {}
         asked = SimpleNamespace(**methods) if methods else model
@@ -100,8 +106,55 @@ class TorchModel:
             actions = self._send(actions)
         return self._run(self._asked.recurrent_inference, step_parts, hidden_states, actions)
 
+    def rows_per_call(self, rows: int) -> int:
+        """How many of so many rows are best computed at once: two halves take turns where each fills the device."""
+        return (rows + 1) // 2 if self.device.type != "cpu" and rows >= TURNS_FROM else rows
+
+    def hire_studio(self, hidden: Any, trees: int) -> Any:
+        """A table of hidden states with lanes, one of an earlier forest if it fits."""
+        arrays, structure = flatten(hidden)
+        if not self._takes_tensors or any(library_of(array) != "torch" for array in arrays):
+            return None
+        if any(array.device != self.device for array in arrays):
+            return None
+        from ponderosa.models.torch_lane import TorchStudio
+
+        key = (trees, structure, tuple((tuple(array.shape[1:]), array.dtype) for array in arrays))
+        studio = next((one for one in self._studios if one.key == key), None)
+        if studio is None:
+            studio = TorchStudio(key, trees, self.device, self._step, self._asking)
+        else:
+            self._studios.remove(studio)
+        studio.renew(
+            tuple(
+                tensor.data_ptr()
+                for module in self._modules
+                for tensor in module._parameters.values()
+                if tensor is not None
+            )
+        )
+        return studio
+
+    def return_studio(self, studio: Any) -> None:
+        """Keeps it for the next forest."""
+        self._studios = [*self._studios, studio][-MOST_STUDIOS:]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Studios hold memory of a device.
+        return {**self.__dict__, "_studios": []}
+
+    def _step(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
+        return step_parts(self._asked.recurrent_inference(hidden_states, actions))
+
     def _run(self, function: Callable[..., Any], parts: Callable[[Any], tuple[Any, ...]], *arguments: Any) -> Any:
         """What a method answers: evaluated without gradients, and all but the hidden state fetched."""
+        with self._asking():
+            hidden, *rest = parts(function(*arguments))
+            return hidden, *self._fetch(rest)
+
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Eval mode, no gradients, the type to compute in; every module has its mode back at the end."""
         torch = sys.modules["torch"]
         in_training = [module for module in self._modules if module.training]
         try:
@@ -109,11 +162,10 @@ class TorchModel:
                 module.training = False
             with torch.inference_mode():
                 if self._autocast_dtype is None:
-                    hidden, *rest = parts(function(*arguments))
+                    yield
                 else:
                     with torch.autocast(self.device.type, dtype=self._autocast_dtype):
-                        hidden, *rest = parts(function(*arguments))
-                return hidden, *self._fetch(rest)
+                        yield
         finally:
             for module in in_training:
                 module.training = True
