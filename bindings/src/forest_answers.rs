@@ -23,20 +23,24 @@ impl Forest {
     /// The share of visits of each action in each tree; proven results are respected.
     fn policies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let inner = self.lock()?;
-        let rows = py.detach(|| each!(&*inner, forest => dense(forest, |tree| {
-            let plan = tree.plan(&forest.parts);
-            let best = root::choose(tree.tree(), 0.0, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
-            root::policy(tree.tree(), 1.0, best, plan.as_ref())
-        })));
+        let rows = py.detach(|| {
+            each!(&*inner, forest => dense(forest, |tree| {
+                let plan = tree.plan(&forest.parts);
+                let best = root::choose(tree.tree(), 0.0, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
+                root::policy(tree.tree(), 1.0, best, plan.as_ref())
+            }))
+        });
         rows.into_pyarray(py).reshape(shape(&inner))
     }
 
     /// Visits of each action in each tree.
     fn visits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         let inner = self.lock()?;
-        let rows = py.detach(|| each!(&*inner, forest => dense(forest, |tree| {
-            tree.tree().edges(tree.tree().node(ROOT)).visits.iter().map(|&visits| i64::from(visits)).collect()
-        })));
+        let rows = py.detach(|| {
+            each!(&*inner, forest => dense(forest, |tree| {
+                tree.tree().edges(tree.tree().node(ROOT)).visits.iter().map(|&visits| i64::from(visits)).collect()
+            }))
+        });
         rows.into_pyarray(py).reshape(shape(&inner))
     }
 

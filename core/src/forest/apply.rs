@@ -56,8 +56,11 @@ impl<W: World> Forest<W> {
 
     /// The priors of the legal moves of all waiting rows, one after another; none where they are even.
     fn priors(&self, trees: Range<usize>, policy: Policy<'_>) -> Result<Vec<f32>, Error> {
-        let nodes =
-            || self.trees[trees.clone()].iter().flat_map(|tree| tree.walker.waiting_nodes().map(move |node| tree.tree().edges(tree.tree().node(node))));
+        let nodes = || {
+            self.trees[trees.clone()]
+                .iter()
+                .flat_map(|tree| tree.walker.waiting_nodes().map(move |node| tree.tree().edges(tree.tree().node(node))))
+        };
         let total: usize = nodes().map(|edges| edges.actions.len()).sum();
         let mut out = vec![0.0; total];
         let mut at = 0;

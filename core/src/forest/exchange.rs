@@ -147,8 +147,11 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
                 });
                 let mut writer = Writer::new(line, lines, next_legal);
                 let (mut usual, mut under_way) = (true, false);
-                for (search, count) in trees.iter_mut().zip(counts) {
-                    let (tree, walker) = search.parts_mut();
+                for (place, count) in counts.iter_mut().enumerate() {
+                    if let Some(next) = trees.get(place + 1) {
+                        next.touch();
+                    }
+                    let (tree, walker) = trees[place].parts_mut();
                     if let Some(reader) = &mut reader {
                         reader.tell(tree, walker, parts, *count as usize);
                     }

@@ -113,8 +113,11 @@ impl Forest<Latent> {
                 });
                 let mut writer = Writer { lines, slots: if gathers { &taken[rows] } else { &[] } };
                 let (mut usual, mut under_way) = (true, false);
-                for (search, count) in trees.iter_mut().zip(counts) {
-                    let (tree, walker) = search.parts_mut();
+                for (place, count) in counts.iter_mut().enumerate() {
+                    if let Some(next) = trees.get(place + 1) {
+                        next.touch();
+                    }
+                    let (tree, walker) = trees[place].parts_mut();
                     if let Some((numbers, columns, width)) = &mut own {
                         let (these, others) = numbers.split_at(*count as usize * *width);
                         *numbers = others;
@@ -204,9 +207,8 @@ fn are_sound(numbers: &[f32], columns: Columns, parts: &Parts, threads: usize) -
                     log_sum.is_finite() && has_a_policy(logits) && actions.iter().all(is_action)
                 }
             };
-            let discounted = answer.discount.is_none_or(|discount| {
-                (-1.0..=1.0).contains(&discount) && (discount >= 0.0 || parts.players == 2)
-            });
+            let discounted =
+                answer.discount.is_none_or(|discount| (-1.0..=1.0).contains(&discount) && (discount >= 0.0 || parts.players == 2));
             policy && discounted && check_number(answer.reward).is_ok() && check_number(answer.value).is_ok()
         });
         if !sound {

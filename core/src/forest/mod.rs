@@ -62,6 +62,18 @@ pub struct Forest<W: World> {
     pub spent: exchange::Spent,
 }
 
+impl<W: World> Drop for Forest<W> {
+    /// Thousands of trees are dropped as they were planted: together.
+    fn drop(&mut self) {
+        let size = piece_size(self.trees.len(), self.threads);
+        let mut pieces: Vec<Vec<TreeSearch<W>>> = Vec::new();
+        while self.trees.len() > size {
+            pieces.push(self.trees.split_off(self.trees.len() - size));
+        }
+        crew::together(self.threads, pieces.into_iter(), drop);
+    }
+}
+
 impl<W: World> Forest<W> {
     /// An empty forest.
     ///
@@ -72,7 +84,15 @@ impl<W: World> Forest<W> {
         if threads == 0 {
             return Err(Error::InvalidArgument("threads must be at least 1, not 0".into()));
         }
-        Ok(Self { parts, threads, trees: Vec::new(), slots: Slots::default(), stepping: Vec::new(), groups: Vec::new(), spent: exchange::Spent::default() })
+        Ok(Self {
+            parts,
+            threads,
+            trees: Vec::new(),
+            slots: Slots::default(),
+            stepping: Vec::new(),
+            groups: Vec::new(),
+            spent: exchange::Spent::default(),
+        })
     }
 
     /// Number of trees.

@@ -7,14 +7,17 @@ use super::block::{Block, Spare, Stored};
 use super::node::{Link, Node};
 
 /// A block has at least this many words of 8 bytes.
-const BLOCK_BITS: u32 = 11;
+const BLOCK_BITS: u32 = 10;
 
 impl Stored for u64 {
-    const BLOCK: usize = 1 << BLOCK_BITS;
-
-    fn spare() -> &'static Spare<Self> {
-        static SPARE: Spare<u64> = Spare::new();
-        &SPARE
+    fn spare(capacity: usize) -> Option<&'static Spare<Self>> {
+        static SMALL: Spare<u64> = Spare::new();
+        static LARGE: Spare<u64> = Spare::new();
+        match capacity >> BLOCK_BITS {
+            1 => Some(&SMALL),
+            2 => Some(&LARGE),
+            _ => None,
+        }
     }
 }
 
@@ -100,7 +103,14 @@ impl EdgeArena {
     pub(super) fn new(max_edges: usize, counts_in_flight: bool) -> Self {
         let longest_run = words(max_edges, counts_in_flight).max(1);
         let wanted = usize::BITS - (longest_run - 1).leading_zeros();
-        Self { blocks: Vec::new(), block_bits: wanted.max(BLOCK_BITS), used: 0, stored: 0, longest_run, counts_in_flight }
+        Self {
+            blocks: Vec::new(), // Twice the longest run at least, or much would stay unused at the end of blocks.
+            block_bits: (wanted + 1).max(BLOCK_BITS),
+            used: 0,
+            stored: 0,
+            longest_run,
+            counts_in_flight,
+        }
     }
 
     pub(super) fn stored(&self) -> usize {
@@ -138,6 +148,15 @@ impl EdgeArena {
     pub(super) fn cut_back(&mut self, mark: Mark) {
         self.used = mark.used;
         self.stored = mark.stored;
+    }
+
+    /// A word of each cache line of the run that `edge` belongs to.
+    #[inline]
+    pub(super) fn touch(&self, edge: Edge) -> u64 {
+        let block = &self.blocks[(edge.first >> self.block_bits) as usize];
+        let first = edge.first as usize & ((1 << self.block_bits) - 1);
+        let end = first + words(usize::from(edge.count), self.counts_in_flight);
+        (first..end).step_by(8).fold(0, |seen, word| seen ^ block.get(word).copied().unwrap_or(0))
     }
 
     /// Makes room for a run of edges; where it begins.

@@ -36,11 +36,9 @@ const BLOCK_BITS: u32 = 8;
 const NODE_BLOCK: usize = 1 << BLOCK_BITS;
 
 impl Stored for Node {
-    const BLOCK: usize = NODE_BLOCK;
-
-    fn spare() -> &'static Spare<Self> {
+    fn spare(capacity: usize) -> Option<&'static Spare<Self>> {
         static SPARE: Spare<Node> = Spare::new();
-        &SPARE
+        (capacity == NODE_BLOCK).then_some(&SPARE)
     }
 }
 
@@ -118,6 +116,12 @@ impl Tree {
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
+    }
+
+    /// Reads the edges that `edge` belongs to; see `TreeSearch::touch`.
+    #[inline]
+    pub(crate) fn touch(&self, edge: Edge) -> u64 {
+        self.edges.touch(edge)
     }
 
     /// Whether leaves in flight are counted on the edges.

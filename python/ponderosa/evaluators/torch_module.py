@@ -80,6 +80,11 @@ class Torch:
         self.version = 0
         """To be changed whenever the weights change, so that a `Cached` around it forgets the old answers."""
         self._lanes: list[Any] = []
+        self._fused: Any = None
+        self._known_weights: object = None
+        if self.device.type == "cuda" and own in (torch.bfloat16, torch.float16):
+            # The order of numbers in memory that fast convolutions of short types want; what they are does not change.
+            self.module.to(memory_format=torch.channels_last)
         self._input_dtype = own
         self._autocast_dtype = None if wanted == own else wanted
 
@@ -144,6 +149,8 @@ class Torch:
         from ponderosa.evaluators.torch_lane import TorchLane
 
         weights, lanes = self._weights(), []
+        if weights != self._known_weights:
+            self._known_weights, self._fused = weights, self._fuse(line)
         for capacity in capacities:
             known = next((one for one in self._lanes if one.line == line and one.capacity == capacity), None)
             if known is None:
@@ -156,6 +163,17 @@ class Torch:
             lanes.append(known)
         return lanes
 
+    def _fuse(self, line: Line) -> Any:
+        """The module with fewer kernels, where the device has such; None elsewhere."""
+        if self.device.type != "cuda" or self._input_dtype == self._torch.float32 or self._autocast_dtype is not None:
+            return None
+        from ponderosa.evaluators.torch_fuse import fused
+
+        shape = (2, line.planes + line.scalars, line.height, line.width)
+        with self._evaluating():
+            example = self._torch.rand(shape, device=self.device).to(self._input_dtype)
+            return fused(self.module, example.contiguous(memory_format=self._torch.channels_last))
+
     def close_lanes(self, lanes: Sequence[Any]) -> None:
         """Keeps lanes for the next search."""
         self._lanes = [*self._lanes, *lanes][-MOST_LANES:]
@@ -166,12 +184,13 @@ class Torch:
 
     def __getstate__(self) -> dict[str, Any]:
         # Lanes hold memory of a device.
-        return {**self.__dict__, "_lanes": []}
+        return {**self.__dict__, "_lanes": [], "_fused": None, "_known_weights": None}
 
     def _forward(self, observations: Any) -> tuple[Any, Any]:
         """The module's answer, its structure checked; the numbers are checked where every evaluator's are."""
         torch = self._torch
-        logits, values = two_outputs(self.module(observations), f"module {type(self.module).__name__}")
+        module = self._fused if observations.device.type == "cuda" and self._fused is not None else self.module
+        logits, values = two_outputs(module(observations), f"module {type(self.module).__name__}")
         for name, tensor in (("policy_logits", logits), ("values", values)):
             if not isinstance(tensor, torch.Tensor):
                 raise EvaluationError(f"{name} is a {type(tensor).__name__}: the module must return tensors")

@@ -115,7 +115,7 @@ class TorchModel:
         arrays, structure = flatten(hidden)
         if not self._takes_tensors or any(library_of(array) != "torch" for array in arrays):
             return None
-        if any(array.device != self.device for array in arrays):
+        if any(array.device.type != self.device.type for array in arrays):
             return None
         from ponderosa.models.torch_lane import TorchStudio
 

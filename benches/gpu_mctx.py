@@ -1,0 +1,157 @@
+"""mctx with pgx on a GPU: one line of JSON for each case named on the command line. `gpu.py` starts it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mctx
+import pgx
+from gpu_cases import GAMES, GameCase, LatentCase, cases
+
+#: A search that takes longer than this is timed once.
+LONG = 5.0
+
+
+def seconds_of(function: Any, *arguments: Any, rounds: int = 5) -> float:
+    """The median of some calls; compiled before, and warm if that does not take long."""
+    compiled = function.lower(*arguments).compile()
+    walls: list[float] = []
+    for _ in range(1 + rounds):
+        begun = time.perf_counter()
+        jax.block_until_ready(compiled(*arguments))
+        walls.append(time.perf_counter() - begun)
+        if walls[-1] > LONG:
+            return walls[-1]
+    return sorted(walls[1:])[rounds // 2]
+
+
+def residual_weights(key: Any, game: Any) -> dict[str, Any]:
+    """The same shapes as those of `gpu_networks.Residual`."""
+    keys = iter(jax.random.split(key, 4 + 2 * game.blocks))
+
+    def draw(*shape: int) -> Any:
+        fan_in = 1
+        for size in shape[:-1]:
+            fan_in *= size
+        return (jax.random.normal(next(keys), shape) / fan_in**0.5).astype(jnp.bfloat16)
+
+    channels = game.channels
+    return {
+        "stem": draw(3, 3, game.planes, channels),
+        "blocks": [(draw(3, 3, channels, channels), draw(3, 3, channels, channels)) for _ in range(game.blocks)],
+        "policy": draw(1, 1, channels, 32),
+        "moves": draw(32 * game.board[0] * game.board[1], game.actions),
+        "value": draw(channels, 1),
+    }
+
+
+def convolve(numbers: Any, weights: Any) -> Any:
+    """One convolution that keeps the size of the board."""
+    layout = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(numbers, weights, (1, 1), "SAME", dimension_numbers=layout)
+
+
+def residual(weights: dict[str, Any], observations: Any) -> tuple[Any, Any]:
+    """(logits, values)."""
+    trunk = jax.nn.relu(convolve(observations.astype(jnp.bfloat16), weights["stem"]))
+    for first, second in weights["blocks"]:
+        trunk = jax.nn.relu(trunk + convolve(jax.nn.relu(convolve(trunk, first)), second))
+    planes = jax.nn.relu(convolve(trunk, weights["policy"])).reshape(trunk.shape[0], -1)
+    value = jnp.tanh((trunk.mean((1, 2)) @ weights["value"])[:, 0].astype(jnp.float32))
+    return (planes @ weights["moves"]).astype(jnp.float32), value
+
+
+def game_case(case: GameCase, trees: int) -> dict[str, Any]:
+    """Simulations a second, and positions a second of the network alone, at so many trees."""
+    game = GAMES[case.game]
+    env = pgx.make(game.pgx)
+    state = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.PRNGKey(0), trees))
+    weights = residual_weights(jax.random.PRNGKey(1), game)
+    step = jax.vmap(env.step)
+
+    def recurrent(weights: Any, _: Any, action: Any, state: Any) -> Any:
+        mover = state.current_player
+        state = step(state, action)
+        logits, value = residual(weights, state.observation)
+        logits = jnp.where(state.legal_action_mask, logits, jnp.finfo(logits.dtype).min)
+        over = state.terminated
+        answer = mctx.RecurrentFnOutput(
+            reward=state.rewards[jnp.arange(trees), mover],
+            discount=jnp.where(over, 0.0, -1.0),
+            prior_logits=logits,
+            value=jnp.where(over, 0.0, value),
+        )
+        return answer, state
+
+    @jax.jit
+    def search(weights: Any, key: Any, state: Any) -> Any:
+        logits, value = residual(weights, state.observation)
+        settings = {
+            "params": weights,
+            "rng_key": key,
+            "root": mctx.RootFnOutput(prior_logits=logits, value=value, embedding=state),
+            "recurrent_fn": recurrent,
+            "num_simulations": case.simulations,
+            "invalid_actions": ~state.legal_action_mask,
+        }
+        if case.search == "gumbel":
+            return mctx.gumbel_muzero_policy(**settings).action
+        return mctx.muzero_policy(dirichlet_fraction=0.25, dirichlet_alpha=0.3, **settings).action
+
+    bare = seconds_of(jax.jit(residual), weights, state.observation, rounds=20)
+    wall = seconds_of(search, weights, jax.random.PRNGKey(2), state)
+    return {"rate": trees * case.simulations / wall, "bare": trees / bare}
+
+
+def latent_case(case: LatentCase, trees: int) -> dict[str, Any]:
+    """Milliseconds of a search in a learned model."""
+    keys = jax.random.split(jax.random.PRNGKey(0), 4)
+    width, actions = case.width, case.actions
+
+    def draw(key: Any, rows: int, columns: int) -> Any:
+        return (jax.random.normal(key, (rows, columns)) / rows**0.5).astype(jnp.bfloat16)
+
+    weights = (draw(keys[0], width + actions, width), draw(keys[1], width, width), draw(keys[2], width, actions + 2))
+
+    def say(weights: Any, hidden: Any) -> tuple[Any, Any, Any]:
+        said = (hidden @ weights[2]).astype(jnp.float32)
+        return said[:, :actions], jnp.tanh(said[:, -2]), said[:, -1] * 0.1
+
+    def recurrent(weights: Any, _: Any, action: Any, hidden: Any) -> Any:
+        seen = jnp.concatenate([hidden, jax.nn.one_hot(action, actions, dtype=hidden.dtype)], -1)
+        hidden = jnp.tanh(jax.nn.relu(seen @ weights[0]) @ weights[1])
+        logits, value, reward = say(weights, hidden)
+        discount = jnp.full_like(reward, 0.997)
+        return mctx.RecurrentFnOutput(reward=reward, discount=discount, prior_logits=logits, value=value), hidden
+
+    policy = mctx.gumbel_muzero_policy if case.search == "gumbel" else mctx.muzero_policy
+
+    @jax.jit
+    def search(weights: Any, key: Any, hidden: Any) -> Any:
+        logits, value, _ = say(weights, hidden)
+        root = mctx.RootFnOutput(prior_logits=logits, value=value, embedding=hidden)
+        return policy(weights, key, root, recurrent, num_simulations=case.simulations).action
+
+    hidden = jax.random.normal(keys[3], (trees, width)).astype(jnp.bfloat16)
+    wall = seconds_of(search, weights, jax.random.PRNGKey(1), hidden)
+    return {"milliseconds": 1e3 * wall, "rate": trees * case.simulations / wall}
+
+
+def main() -> None:
+    """Runs the cases named: games at the batch and at the two batches that ours has, models at the batch."""
+    versions = {"jax": jax.__version__, "mctx": mctx.__version__, "pgx": pgx.__version__}
+    print(json.dumps({**versions, "device": str(jax.devices()[0])}), flush=True)
+    for name, case in cases(sys.argv[1:]).items():
+        sizes = (case.batch, 2 * case.batch) if isinstance(case, GameCase) else (case.batch,)
+        for trees in sizes:
+            found = game_case(case, trees) if isinstance(case, GameCase) else latent_case(case, trees)
+            print(json.dumps({"case": name, "trees": trees, **found}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
