@@ -18,6 +18,7 @@ impl Forest {
     /// Plants trees of a learned model, one for each row: the slots of their roots. `legal` is None where all actions are.
     fn plant_latent(
         &self,
+        py: Python<'_>,
         to_play: Vec<u8>,
         legal: Vec<Option<Vec<u16>>>,
         logits: PyReadonlyArray2<'_, f32>,
@@ -32,12 +33,13 @@ impl Forest {
             return Err(Error::Usage("the columns of plant_latent do not have one entry a row".into())).or_python();
         }
         let all: Vec<u16> = (0..actions as u16).collect();
-        let plant = |(row, (seed, call, number)): (usize, (u64, u64, u64))| {
+        let root = |(row, (seed, call, number)): (usize, (u64, u64, u64))| {
             let logits = &logits[row * actions..(row + 1) * actions];
-            let root = Root { to_play: to_play[row], legal: legal[row].as_deref().unwrap_or(&all), logits, value: values[row] };
-            forest.plant(root, tree_key(seed, call, number)).or_python()
+            let legal = legal[row].as_deref().unwrap_or(&all);
+            (Root { to_play: to_play[row], legal, logits, value: values[row] }, tree_key(seed, call, number))
         };
-        keys.into_iter().enumerate().map(plant).collect()
+        let roots: Vec<_> = keys.into_iter().enumerate().map(root).collect();
+        py.detach(|| forest.plant_all(&roots)).or_python()
     }
 
     /// Puts another root in the place of tree `index`: its slot, and the slots released.

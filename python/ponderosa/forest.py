@@ -296,6 +296,8 @@ def _common(search: Search, states: Sequence[Any]) -> GameInfo:
     """What all states have in common; those of several games, and finished ones, are refused."""
     info = search.describe(states[0])
     kinds = set(map(type, states))
+    if kinds == {Observed}:
+        return info
     if not info.compiled or len(kinds) > 1:
         for row, state in enumerate(states[1:], start=1):
             other = search.describe(state)

@@ -1,6 +1,7 @@
 //! Forests of a learned model: positions are hidden states outside, and the model's word on them is checked before it is believed.
 
-use super::{Forest, Row};
+use super::{piece_size, Forest, Row};
+use crate::crew;
 use crate::error::Error;
 use crate::latent::ModelAnswer;
 use crate::parts::Parts;
@@ -26,17 +27,32 @@ pub struct Root<'a> {
 }
 
 impl Forest<Latent> {
-    /// Plants a tree; the slot of its root.
+    /// Plants a tree for each root, with its key: the slots of the roots. Where one is wrong, none is planted.
     ///
     /// # Errors
-    /// `Error::InvalidArgument` or `Error::Evaluation` name what is wrong with the root.
-    pub fn plant(&mut self, root: Root<'_>, key: u64) -> Result<u32, Error> {
-        let row = self.trees.len();
-        let own = self.root_priors(root, row)?;
-        let slot = self.slots.take();
-        let tree = self.fresh(root, &own, slot);
-        self.trees.push(TreeSearch::new(tree, (), key));
-        Ok(slot)
+    /// `Error::InvalidArgument` or `Error::Evaluation` name what is wrong with a root.
+    pub fn plant_all(&mut self, roots: &[(Root<'_>, u64)]) -> Result<Vec<u32>, Error> {
+        let begun = self.trees.len();
+        let slots: Vec<u32> = roots.iter().map(|_| self.slots.take()).collect();
+        let mut planted: Vec<Option<Result<TreeSearch<Latent>, Error>>> = roots.iter().map(|_| None).collect();
+        let size = piece_size(roots.len(), self.threads);
+        let pieces = planted.chunks_mut(size).zip(roots.chunks(size)).zip(slots.chunks(size)).enumerate();
+        crew::together(self.threads, pieces, |(piece, ((places, roots), slots))| {
+            for (place, (planted, (&(root, key), &slot))) in places.iter_mut().zip(roots.iter().zip(slots)).enumerate() {
+                let own = self.root_priors(root, begun + piece * size + place);
+                *planted = Some(own.map(|own| TreeSearch::new(self.fresh(root, &own, slot), (), key)));
+            }
+        });
+        match planted.into_iter().flatten().collect::<Result<Vec<_>, _>>() {
+            Ok(trees) => {
+                self.trees.extend(trees);
+                Ok(slots)
+            }
+            Err(error) => {
+                self.slots.give_back(&slots);
+                Err(error)
+            }
+        }
     }
 
     fn fresh(&self, root: Root<'_>, own: &[f32], slot: u32) -> Tree {
