@@ -13,11 +13,11 @@ import mctx
 import pgx
 from gpu_cases import GAMES, GameCase, LatentCase, cases
 
-#: A search that takes longer than this is timed once.
+#: A search that takes longer than so many seconds is timed once, and at one batch alone.
 LONG = 5.0
 
 
-def seconds_of(function: Any, *arguments: Any, rounds: int = 5) -> float:
+def seconds_of(function: Any, *arguments: Any, rounds: int = 3) -> float:
     """The median of some calls; compiled before, and warm if that does not take long."""
     compiled = function.lower(*arguments).compile()
     walls: list[float] = []
@@ -30,8 +30,8 @@ def seconds_of(function: Any, *arguments: Any, rounds: int = 5) -> float:
     return sorted(walls[1:])[rounds // 2]
 
 
-def residual_weights(key: Any, game: Any) -> dict[str, Any]:
-    """The same shapes as those of `gpu_networks.Residual`."""
+def residual_weights(key: Any, game: Any, planes: int) -> dict[str, Any]:
+    """The same shapes as those of `gpu_networks.Residual`, but that pgx has its own number of planes."""
     keys = iter(jax.random.split(key, 4 + 2 * game.blocks))
 
     def draw(*shape: int) -> Any:
@@ -42,7 +42,7 @@ def residual_weights(key: Any, game: Any) -> dict[str, Any]:
 
     channels = game.channels
     return {
-        "stem": draw(3, 3, game.planes, channels),
+        "stem": draw(3, 3, planes, channels),
         "blocks": [(draw(3, 3, channels, channels), draw(3, 3, channels, channels)) for _ in range(game.blocks)],
         "policy": draw(1, 1, channels, 32),
         "moves": draw(32 * game.board[0] * game.board[1], game.actions),
@@ -71,7 +71,7 @@ def game_case(case: GameCase, trees: int) -> dict[str, Any]:
     game = GAMES[case.game]
     env = pgx.make(game.pgx)
     state = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.PRNGKey(0), trees))
-    weights = residual_weights(jax.random.PRNGKey(1), game)
+    weights = residual_weights(jax.random.PRNGKey(1), game, state.observation.shape[-1])
     step = jax.vmap(env.step)
 
     def recurrent(weights: Any, _: Any, action: Any, state: Any) -> Any:
@@ -143,14 +143,16 @@ def latent_case(case: LatentCase, trees: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Runs the cases named: games at the batch and at the two batches that ours has, models at the batch."""
+    """Runs the cases named, models first: games at the batch and at the two batches that ours has, models at one."""
     versions = {"jax": jax.__version__, "mctx": mctx.__version__, "pgx": pgx.__version__}
     print(json.dumps({**versions, "device": str(jax.devices()[0])}), flush=True)
-    for name, case in cases(sys.argv[1:]).items():
+    for name, case in sorted(cases(sys.argv[1:]).items(), key=lambda pair: isinstance(pair[1], GameCase)):
         sizes = (case.batch, 2 * case.batch) if isinstance(case, GameCase) else (case.batch,)
         for trees in sizes:
             found = game_case(case, trees) if isinstance(case, GameCase) else latent_case(case, trees)
             print(json.dumps({"case": name, "trees": trees, **found}), flush=True)
+            if trees * case.simulations / found["rate"] > LONG:
+                break
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ impl Forest {
     fn actions<'py>(&self, py: Python<'py>, temperatures: Vec<f64>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let inner = self.lock()?;
         let actions = py.detach(|| each!(&*inner, forest => chosen(forest, &temperatures)));
-        Ok(actions.into_iter().map(|(_, action)| i64::from(action)).collect::<Vec<i64>>().into_pyarray(py))
+        Ok(actions.into_pyarray(py))
     }
 
     /// The share of visits of each action in each tree; proven results are respected.
@@ -56,14 +56,16 @@ fn shape(any: &Any) -> [usize; 2] {
     each!(any, forest => [forest.len(), forest.parts.num_actions])
 }
 
-/// The move to play in each tree, as its place among the root's edges and its action.
-fn chosen<W: World>(forest: &Trees<W>, temperatures: &[f64]) -> Vec<(usize, u16)> {
-    let choose = |(tree, &temperature): (&TreeSearch<W>, &f64)| {
+/// The action to play in each tree.
+fn chosen<W: World>(forest: &Trees<W>, temperatures: &[f64]) -> Vec<i64> {
+    let mut actions = vec![0; forest.len()];
+    forest.each_answer(&mut actions, |index, tree, action| {
         let plan = tree.plan(&forest.parts);
-        let place = root::choose(tree.tree(), temperature, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
-        (place, tree.tree().edges(tree.tree().node(ROOT)).actions[place])
-    };
-    forest.trees().zip(temperatures).map(choose).collect()
+        let tau = temperatures.get(index).copied().unwrap_or(0.0);
+        let place = root::choose(tree.tree(), tau, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
+        *action = i64::from(tree.tree().edges(tree.tree().node(ROOT)).actions[place]);
+    });
+    actions
 }
 
 /// Numbers of the root's edges of each tree, by action.

@@ -3,6 +3,7 @@
 
 pub mod crew;
 pub mod error;
+pub mod prefetch;
 pub mod random;
 
 pub mod game;

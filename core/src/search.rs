@@ -12,6 +12,7 @@ use crate::latent::Moves;
 use crate::look;
 use crate::noise::Noise;
 use crate::parts::Parts;
+use crate::prefetch;
 use crate::random::fold;
 use crate::root::Plan;
 use crate::score::Score;
@@ -234,17 +235,48 @@ impl<W: World> TreeSearch<W> {
 }
 
 impl<W: World> TreeSearch<W> {
-    /// Reads what applying the answers to its leaves will need, so that it is on its way from memory while another tree is worked
-    /// on. With thousands of trees, nothing of one is in the cache when its turn comes.
-    pub fn touch(&self) {
-        let mut seen = 0;
+    // Each of these finds in the cache what the one before has asked for, so they are called some trees apart.
+
+    /// Asks memory for the leaves that wait, and for the tree's header.
+    #[inline]
+    pub fn prefetch_first(&self) {
+        prefetch::slice(&self.walker.pending);
+        prefetch::value::<Tree>(&self.tree);
+    }
+
+    /// Then for their paths, and for where the tree's blocks are.
+    #[inline]
+    pub fn prefetch_second(&self) {
         for leaf in &self.walker.pending {
-            seen ^= leaf.key;
+            prefetch::slice(&leaf.path);
+        }
+        self.tree.prefetch_blocks();
+    }
+
+    /// Then for the nodes and edges of the paths, and for where the next will be made.
+    #[inline]
+    pub fn prefetch_third(&self) {
+        for leaf in &self.walker.pending {
             for step in &leaf.path {
-                seen ^= self.tree.touch(step.edge);
+                self.tree.prefetch_choice(step.node, step.edge);
             }
         }
-        std::hint::black_box(seen);
+    }
+}
+
+/// Works on trees one after another, and asks memory for the next ones meanwhile.
+pub fn each_prefetched<W: World>(trees: &mut [TreeSearch<W>], mut work: impl FnMut(usize, &mut TreeSearch<W>)) {
+    for place in 0..trees.len() {
+        if let Some(tree) = trees.get(place + 3) {
+            tree.prefetch_first();
+        }
+        if let Some(tree) = trees.get(place + 2) {
+            tree.prefetch_second();
+        }
+        if let Some(tree) = trees.get(place + 1) {
+            tree.prefetch_third();
+        }
+        work(place, &mut trees[place]);
     }
 }
 

@@ -136,7 +136,7 @@ class ModelSearch(Search):
         roots = self._roots(states, observation, legal_actions, to_play)
         if isinstance(roots, Observed):
             raise InvalidArgumentError("observation must be a list of observations; for one of them use tree()")
-        return super().forest(roots, seeds=seeds)
+        return super().forest(roots, seeds=seeds) if observation is None else Forest(self, roots, seeds)
 
     def _root(self, state: Any, observation: Any, legal_actions: Any, to_play: Any) -> Any:
         """The one state to search."""

@@ -15,8 +15,6 @@ from ponderosa.rules import Rule
 
 #: With fewer rows for each, a thread costs more than it brings.
 ROWS_PER_THREAD = 32
-#: Cores for the driver of the accelerator and all else: a thread that has to wait for its core holds up all others.
-CORES_LEFT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,4 +127,5 @@ def threads_beside(evaluator: Any, rows: int) -> int:
     if getattr(device, "type", "cpu") == "cpu":
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores - CORES_LEFT, rows // ROWS_PER_THREAD))
+    # Two threads often share a core without its being told, and a thread that waits for its core holds up all others.
+    return max(1, min(cores // 2, rows // ROWS_PER_THREAD))

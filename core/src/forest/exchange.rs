@@ -13,7 +13,7 @@ use crate::knowledge::Classical;
 use crate::look;
 use crate::parts::Parts;
 use crate::policy::{priors, PolicyKind};
-use crate::search::Walker;
+use crate::search::{each_prefetched, Walker};
 use crate::tree::Tree;
 use crate::world::{Compiled, World};
 
@@ -147,11 +147,9 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
                 });
                 let mut writer = Writer::new(line, lines, next_legal);
                 let (mut usual, mut under_way) = (true, false);
-                for (place, count) in counts.iter_mut().enumerate() {
-                    if let Some(next) = trees.get(place + 1) {
-                        next.touch();
-                    }
-                    let (tree, walker) = trees[place].parts_mut();
+                each_prefetched(trees, |place, search| {
+                    let count = &mut counts[place];
+                    let (tree, walker) = search.parts_mut();
                     if let Some(reader) = &mut reader {
                         reader.tell(tree, walker, parts, *count as usize);
                     }
@@ -163,7 +161,7 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
                     if gathers && usual {
                         writer.write(tree, walker);
                     }
-                }
+                });
                 if under_way {
                     open.store(true, Ordering::Relaxed);
                 }

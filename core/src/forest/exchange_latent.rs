@@ -11,7 +11,7 @@ use crate::crew;
 use crate::error::Error;
 use crate::latent::{LeafAnswer, Logits};
 use crate::parts::Parts;
-use crate::search::Walker;
+use crate::search::{each_prefetched, Walker};
 use crate::tree::Tree;
 use crate::world::Latent;
 
@@ -113,11 +113,9 @@ impl Forest<Latent> {
                 });
                 let mut writer = Writer { lines, slots: if gathers { &taken[rows] } else { &[] } };
                 let (mut usual, mut under_way) = (true, false);
-                for (place, count) in counts.iter_mut().enumerate() {
-                    if let Some(next) = trees.get(place + 1) {
-                        next.touch();
-                    }
-                    let (tree, walker) = trees[place].parts_mut();
+                each_prefetched(trees, |place, search| {
+                    let count = &mut counts[place];
+                    let (tree, walker) = search.parts_mut();
                     if let Some((numbers, columns, width)) = &mut own {
                         let (these, others) = numbers.split_at(*count as usize * *width);
                         *numbers = others;
@@ -136,7 +134,7 @@ impl Forest<Latent> {
                     if gathers && usual {
                         writer.write(tree, walker);
                     }
-                }
+                });
                 if under_way {
                     open.store(true, Ordering::Relaxed);
                 }

@@ -121,6 +121,17 @@ impl<W: World> Forest<W> {
         self.trees.iter()
     }
 
+    /// Reads something off every tree into its place of `answers`, on as many threads as there are.
+    pub fn each_answer<T: Send>(&self, answers: &mut [T], read: impl Fn(usize, &TreeSearch<W>, &mut T) + Sync) {
+        let size = piece_size(self.trees.len(), self.threads);
+        let pieces = self.trees.chunks(size).zip(answers.chunks_mut(size)).enumerate();
+        crew::together(self.threads, pieces, |(piece, (trees, answers))| {
+            for (place, (tree, answer)) in trees.iter().zip(answers).enumerate() {
+                read(piece * size + place, tree, answer);
+            }
+        });
+    }
+
     fn tree_mut(&mut self, index: usize) -> Result<&mut TreeSearch<W>, Error> {
         let count = self.trees.len();
         self.trees.get_mut(index).ok_or_else(|| Error::InvalidArgument(format!("tree {index} does not exist: this forest has {count}")))

@@ -5,6 +5,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::block::{Block, Spare, Stored};
 use super::node::{Link, Node};
+use crate::prefetch;
 
 /// A block has at least this many words of 8 bytes.
 const BLOCK_BITS: u32 = 10;
@@ -150,13 +151,16 @@ impl EdgeArena {
         self.stored = mark.stored;
     }
 
-    /// A word of each cache line of the run that `edge` belongs to.
+    pub(super) fn prefetch_blocks(&self) {
+        prefetch::slice(&self.blocks);
+    }
+
+    /// Asks for the run that `edge` belongs to.
     #[inline]
-    pub(super) fn touch(&self, edge: Edge) -> u64 {
+    pub(super) fn prefetch(&self, edge: Edge) {
         let block = &self.blocks[(edge.first >> self.block_bits) as usize];
         let first = edge.first as usize & ((1 << self.block_bits) - 1);
-        let end = first + words(usize::from(edge.count), self.counts_in_flight);
-        (first..end).step_by(8).fold(0, |seen, word| seen ^ block.get(word).copied().unwrap_or(0))
+        prefetch::slice(block.get(first..first + words(usize::from(edge.count), self.counts_in_flight)).unwrap_or_default());
     }
 
     /// Makes room for a run of edges; where it begins.

@@ -22,6 +22,7 @@ use columns::Columns;
 use edges::EdgeArena;
 pub use edges::{Arranged, Edge, Edges, Statistics};
 
+use crate::prefetch;
 use node::EMPTY_NODE;
 pub use node::{Link, Node, UNPROVEN};
 
@@ -118,10 +119,18 @@ impl Tree {
         self.shape
     }
 
-    /// Reads the edges that `edge` belongs to; see `TreeSearch::touch`.
+    /// Asks memory for the lists of blocks.
     #[inline]
-    pub(crate) fn touch(&self, edge: Edge) -> u64 {
-        self.edges.touch(edge)
+    pub(crate) fn prefetch_blocks(&self) {
+        prefetch::slice(&self.nodes);
+        self.edges.prefetch_blocks();
+    }
+
+    /// Asks memory for a node and for its edges, of which `edge` is one.
+    #[inline]
+    pub(crate) fn prefetch_choice(&self, node: NodeIndex, edge: Edge) {
+        prefetch::value(self.node(node));
+        self.edges.prefetch(edge);
     }
 
     /// Whether leaves in flight are counted on the edges.
