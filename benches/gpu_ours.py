@@ -191,7 +191,7 @@ def agreement() -> dict[str, Any]:
     """Whether the GPU finds what the processor finds: exactly with exact numbers, nearly always with a network."""
     found = {}
     for game, settings in GAMES.items():
-        states = openings(game, 500 if game == "connect_four" else 200, seed=1)
+        states = openings(game, 1000 if game == "connect_four" else 300, seed=1)
         cells = settings.planes * settings.board[0] * settings.board[1]
         torch.manual_seed(1)
         network = Residual(settings.planes, settings.board, 32, 2, settings.actions).eval()
