@@ -33,7 +33,55 @@ pub fn categorize(
     let hints = Hints { mate, killers, see_threshold, ..Hints::default() };
     let mut found = Vec::new();
     chess::categorize(&state.0, &hints, |action| history.get(&action).copied().unwrap_or(0.0), &mut found);
-    found.into_iter().map(|(action, category)| (action, category as u8)).collect()
+    found.into_iter().map(|one| (one.action, one.category as u8)).collect()
+}
+
+/// How promising moves look before they are tried, shared by all searches that use it.
+#[pyclass(frozen, module = "ponderosa._core")]
+pub struct MoveWeights(pub Arc<chess::MoveScores>);
+
+#[pymethods]
+impl MoveWeights {
+    /// Weights in thousandths, one for each feature; None for those that were learned.
+    #[new]
+    fn new(weights: Option<Vec<i32>>) -> PyResult<Self> {
+        let scores = weights.map_or_else(|| Ok(chess::MoveScores::default()), |weights| chess::MoveScores::new(&weights));
+        Ok(Self(Arc::new(scores.or_python()?)))
+    }
+
+    /// The weights in thousandths.
+    #[getter]
+    fn weights(&self) -> Vec<i32> {
+        self.0.weights()
+    }
+
+    /// What the prior of each legal action is multiplied by.
+    fn factors(&self, state: &Chess, see_threshold: i32) -> Vec<(u16, f64)> {
+        let moves = categorized(state, see_threshold);
+        let mut factors = Vec::with_capacity(moves.len());
+        self.0.factors(&state.0, &moves, |factor| factors.push(factor));
+        moves.iter().map(|one| one.action).zip(factors).collect()
+    }
+
+    /// The features of each legal action: its category, and (feature, share) of each.
+    #[staticmethod]
+    fn features(state: &Chess, see_threshold: i32) -> Vec<(u16, u8, Vec<(usize, f32)>)> {
+        let moves = categorized(state, see_threshold);
+        let surroundings = chess::Surroundings::new(&state.0);
+        let features = |one: &chess::Categorized| {
+            let mut found = Vec::new();
+            surroundings.features(one, |feature, share| found.push((feature, share)));
+            (one.action, one.category as u8, found)
+        };
+        moves.iter().map(features).collect()
+    }
+}
+
+/// The legal moves by kind, nothing being known of killers and history.
+fn categorized(state: &Chess, see_threshold: i32) -> Vec<chess::Categorized> {
+    let mut found = Vec::new();
+    chess::categorize(&state.0, &Hints { see_threshold, ..Hints::default() }, |_| 0.0, &mut found);
+    found
 }
 
 /// The weights of the classical evaluation, made ready for use, and shared by all that use them.

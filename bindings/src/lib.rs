@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
-    use super::chess_tools::{categorize, see, PestoWeights};
+    use super::chess_tools::{categorize, see, MoveWeights, PestoWeights};
     #[pymodule_export]
     use super::forest::Forest;
     #[pymodule_export]

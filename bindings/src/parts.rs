@@ -11,7 +11,7 @@ use ponderosa_core::parts::Parts;
 use ponderosa_core::score::{Completed, Fpu, Growing, Normalize, ParentVisits, Score};
 use pyo3::prelude::*;
 
-use crate::chess_tools::PestoWeights;
+use crate::chess_tools::{MoveWeights, PestoWeights};
 use crate::errors::OrPython;
 use crate::states::playout_policy;
 
@@ -91,6 +91,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Known {
             see_threshold: object.get_item("see_threshold")?.extract()?,
             priority,
             weights: object.get_item("weights")?.extract()?,
+            move_scores: match object.get_item("move_scores")? {
+                none if none.is_none() => None,
+                given => Some(Arc::clone(&given.cast::<MoveWeights>()?.get().0)),
+            },
             killer_visits: number("killer_visits")?,
         })))
     }

@@ -100,7 +100,7 @@ impl<W: World> Walker<W> {
             slot: u32::MAX,
             value: None,
             mate: None,
-            categories: Vec::new(),
+            kinds: Vec::new(),
             trace: Vec::new(),
         });
         std::mem::swap(&mut leaf.path, &mut self.descent.path);
@@ -190,7 +190,7 @@ impl<W: World> Walker<W> {
                     }
                 }
                 if let Some(knowledge) = &parts.knowledge {
-                    look::arrange(tree, knowledge, node, &leaf.categories);
+                    look::arrange(tree, knowledge, node, &leaf.kinds);
                 }
             }
             if parts.is_plain() {

@@ -4,7 +4,7 @@
 use crate::crew;
 use crate::expand;
 use crate::experience::Learned;
-use crate::knowledge::{Knowledge, Priority, RootMate, FORCED_MATE, LAST_TACTICAL};
+use crate::knowledge::{Kind, Knowledge, Priority, RootMate, FORCED_MATE, LAST_TACTICAL};
 use crate::parts::Parts;
 use crate::search::Pending;
 use crate::tree::{Arranged, NodeIndex, Tree, ROOT, UNPROVEN};
@@ -13,10 +13,10 @@ use crate::world::World;
 /// Fewer leaves are not worth handing over.
 const FEWEST: usize = 2;
 
-/// Looks for a mate at a position `depth` plies below the root: the plies to it. Without one, `categories` receives the category
-/// of each legal move, if the search asks for them.
-pub fn at_position<W: World>(parts: &Parts, learned: &Learned, state: &W::State, depth: usize, categories: &mut Vec<u8>) -> Option<u16> {
-    categories.clear();
+/// Looks for a mate at a position `depth` plies below the root: the plies to it. Without one, `kinds` receives what is
+/// told of each legal move, if the search asks for that.
+pub fn at_position<W: World>(parts: &Parts, learned: &Learned, state: &W::State, depth: usize, kinds: &mut Vec<Kind>) -> Option<u16> {
+    kinds.clear();
     let (knowledge, classical) = parts.knowledge.as_deref().zip(W::classical(state))?;
     // The root was searched for mates at length.
     if depth > 0 && knowledge.mate_depth > 0 {
@@ -25,7 +25,7 @@ pub fn at_position<W: World>(parts: &Parts, learned: &Learned, state: &W::State,
         }
     }
     if knowledge.priority.is_some() {
-        classical.categories(knowledge, learned.at(depth, W::to_play(state)), categories);
+        classical.kinds(knowledge, learned.at(depth, W::to_play(state)), kinds);
     }
     None
 }
@@ -33,7 +33,7 @@ pub fn at_position<W: World>(parts: &Parts, learned: &Learned, state: &W::State,
 /// Looks at every leaf that waits, and values those that are valued inside the engine.
 pub fn at_leaves<W: World>(parts: &Parts, learned: &Learned, leaves: &mut [Pending<W::State>]) {
     for leaf in leaves {
-        leaf.mate = at_position::<W>(parts, learned, &leaf.state, leaf.path.len(), &mut leaf.categories);
+        leaf.mate = at_position::<W>(parts, learned, &leaf.state, leaf.path.len(), &mut leaf.kinds);
         leaf.value = match leaf.mate {
             Some(_) => Some(if W::to_play(&leaf.state) == 0 { 1.0 } else { -1.0 }),
             None => parts.leaf.value::<W>(&mut leaf.state, leaf.key, parts.knowledge.as_deref()),
@@ -48,28 +48,28 @@ pub fn at_leaves_together<W: World>(threads: usize, parts: &Parts, learned: &Lea
 }
 
 /// Gives the moves of a new node, which have their priors, the order in which they are tried.
-pub fn arrange(tree: &mut Tree, knowledge: &Knowledge, node: NodeIndex, categories: &[u8]) {
+pub fn arrange(tree: &mut Tree, knowledge: &Knowledge, node: NodeIndex, kinds: &[Kind]) {
     let Some(priority) = knowledge.priority else { return };
     let edges = tree.edges(tree.node(node));
-    let of_place = |(place, &action): (usize, &u16)| Arranged {
-        action,
-        prior: edges.priors[place],
-        category: categories.get(place).copied().unwrap_or(LAST_TACTICAL + 1),
+    let unknown = Kind { category: LAST_TACTICAL + 1, weight: knowledge.weights[usize::from(LAST_TACTICAL) + 1] };
+    let of_place = |(place, &action): (usize, &u16)| {
+        let kind = kinds.get(place).copied().unwrap_or(unknown);
+        (Arranged { action, prior: edges.priors[place], category: kind.category }, kind.weight)
     };
-    let mut moves: Vec<Arranged> = edges.actions.iter().enumerate().map(of_place).collect();
+    let mut weighted: Vec<(Arranged, f64)> = edges.actions.iter().enumerate().map(of_place).collect();
     // Stable: moves that are alike stay in the order of the game.
-    moves.sort_by(|a, b| a.category.cmp(&b.category).then(b.prior.total_cmp(&a.prior)));
+    weighted.sort_by(|(a, _), (b, _)| a.category.cmp(&b.category).then(b.prior.total_cmp(&a.prior)));
+    if priority == Priority::Prior {
+        let total = weighted.iter().fold(0.0, |total, (one, weight)| total + f64::from(one.prior) * weight);
+        if total > 0.0 {
+            weighted.iter_mut().for_each(|(one, weight)| one.prior = (f64::from(one.prior) * *weight / total) as f32);
+        }
+    }
+    let moves: Vec<Arranged> = weighted.into_iter().map(|(one, _)| one).collect();
     let eager = match priority {
         Priority::Strict => moves.len(),
         Priority::Tactical => moves.iter().take_while(|one| one.category <= LAST_TACTICAL).count(),
-        Priority::Prior => {
-            let weighted = |one: &Arranged| f64::from(one.prior) * knowledge.weights[usize::from(one.category)];
-            let total = moves.iter().fold(0.0, |total, one| total + weighted(one));
-            if total > 0.0 {
-                moves.iter_mut().for_each(|one| one.prior = (weighted(one) / total) as f32);
-            }
-            0
-        }
+        Priority::Prior => 0,
     };
     tree.arrange(node, &moves, eager.min(usize::from(u8::MAX)) as u8);
 }

@@ -8,6 +8,7 @@ use crate::expand;
 use crate::experience::Learned;
 use crate::halving::Schedule;
 use crate::journal::Journal;
+use crate::knowledge::Kind;
 use crate::latent::Moves;
 use crate::look;
 use crate::noise::Noise;
@@ -61,8 +62,8 @@ pub struct Pending<S> {
     pub value: Option<f64>,
     /// Plies to a mate by the player to move, where one was found: its value is then known.
     pub mate: Option<u16>,
-    /// The categories of its legal moves, in searches that ask for them.
-    pub categories: Vec<u8>,
+    /// What is told of its legal moves, in searches that ask for them.
+    pub kinds: Vec<Kind>,
     /// What was seen on the way, if recorded.
     pub trace: Vec<TraceStep>,
 }
@@ -344,7 +345,7 @@ impl<W: World> Walker<W> {
                 expand::even_priors(tree, node);
                 set_raw(tree, node, value);
                 if let Some(knowledge) = &parts.knowledge {
-                    look::arrange(tree, knowledge, node, &self.descent.categories);
+                    look::arrange(tree, knowledge, node, &self.descent.kinds);
                 }
             }
             backup::zero_sum(tree, &self.descent.path, value);
@@ -364,7 +365,7 @@ impl<W: World> Walker<W> {
     fn look(&mut self, parts: &Parts) -> Option<u16> {
         parts.knowledge.as_ref()?;
         let descent = &mut self.descent;
-        look::at_position::<W>(parts, &self.learned, &descent.state, descent.path.len(), &mut descent.categories)
+        look::at_position::<W>(parts, &self.learned, &descent.state, descent.path.len(), &mut descent.kinds)
     }
 
     /// Finishes the simulation whose path has just reached a position where the player to move mates in `distance` plies.
@@ -397,7 +398,7 @@ impl<W: World> Walker<W> {
             expand::even_priors(tree, ROOT);
             set_raw(tree, ROOT, value);
             if let Some(knowledge) = &parts.knowledge {
-                look::arrange(tree, knowledge, ROOT, &self.descent.categories);
+                look::arrange(tree, knowledge, ROOT, &self.descent.kinds);
             }
             tree.root_visits = 1;
         }

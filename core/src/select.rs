@@ -3,6 +3,7 @@
 use crate::backup::Step;
 use crate::expand;
 use crate::journal::Journal;
+use crate::knowledge::Kind;
 use crate::parts::Parts;
 use crate::random::{Purpose, Random};
 use crate::score::Context;
@@ -34,14 +35,14 @@ pub struct Descent<S> {
     pub trace: Vec<TraceStep>,
     /// The scores of the last choice.
     pub scores: Vec<f64>,
-    /// The categories of the legal moves at the end of the path, in searches that ask for them.
-    pub categories: Vec<u8>,
+    /// What is told of the legal moves at the end of the path, in searches that ask for it.
+    pub kinds: Vec<Kind>,
 }
 
 impl<S> Descent<S> {
     /// Empty buffers, with a state to be overwritten.
     pub fn new(state: S) -> Self {
-        Self { path: Vec::new(), state, legal: Vec::new(), trace: Vec::new(), scores: Vec::new(), categories: Vec::new() }
+        Self { path: Vec::new(), state, legal: Vec::new(), trace: Vec::new(), scores: Vec::new(), kinds: Vec::new() }
     }
 }
 

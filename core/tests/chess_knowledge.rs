@@ -3,7 +3,7 @@
 use cozy_chess::{Board, Move, Piece};
 use ponderosa_core::eval::{value, Pesto, Quiescence, MATE};
 use ponderosa_core::game::{Action, Game};
-use ponderosa_core::games::chess::{categorize, see, see_at_least, Chess, Hints, MoveCategory, SeeValues};
+use ponderosa_core::games::chess::{categorize, Categorized, see, see_at_least, Chess, Hints, MoveCategory, SeeValues};
 use ponderosa_core::random::{Purpose, Random};
 
 const STARTS: [&str; 8] = [
@@ -156,8 +156,8 @@ fn categories_follow_the_rule() {
         let scores: Vec<(Action, f64)> = legal.iter().map(|&action| (action, f64::from(action % 11) - 5.0)).collect();
         categorize(game, &hints, |action| f64::from(action % 11) - 5.0, &mut found);
         assert_eq!(found.len(), legal.len());
-        for (&(action, category), &expected) in found.iter().zip(&legal) {
-            assert_eq!(action, expected);
+        for (&Categorized { action, category, gives_check, .. }, &expected) in found.iter().zip(&legal) {
+            assert_eq!((action, gives_check), (expected, game.gives_check(action)));
             assert_eq!(category, plain_category(game, &hints, &scores, action), "{action} {hints:?} {game:?}");
             seen[category as usize] += 1;
         }
@@ -174,13 +174,15 @@ fn every_legal_move_has_one_category() {
         let hints = Hints { killers, ..Hints::default() };
         categorize(game, &hints, |action| f64::from(action % 5), &mut found);
         game.legal_actions(&mut legal);
-        assert!(found.iter().map(|(action, _)| action).eq(&legal), "{game:?}");
+        assert!(found.iter().map(|one| &one.action).eq(&legal), "{game:?}");
     });
 }
 
 #[test]
 fn a_finished_game_has_no_categories() {
-    let mut found = vec![(7, MoveCategory::Check)];
+    let mut found = Vec::new();
+    categorize(&Chess::start(), &Hints::default(), |_| 0.0, &mut found);
+    assert_eq!(found.len(), 20);
     for fen in ["7k/5Q2/8/8/8/8/8/K7 b - - 0 1", "k7/8/8/8/8/8/8/6NK w - - 0 1", "k7/8/8/8/8/8/8/6RK w - - 150 100"] {
         categorize(&Chess::from_fen(fen).expect("a position"), &Hints::default(), |_| 0.0, &mut found);
         assert!(found.is_empty(), "{fen}");

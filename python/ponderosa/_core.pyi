@@ -11,6 +11,7 @@ __all__ = [
     "ConnectFour",
     "Forest",
     "Othello",
+    "MoveWeights",
     "PestoWeights",
     "PlayoutRandom",
     "TicTacToe",
@@ -137,6 +138,14 @@ class Chess:
     def __hash__(self) -> int: ...
 
 @final
+class MoveWeights:
+    def __new__(cls, weights: list[int] | None) -> Self: ...
+    @property
+    def weights(self) -> list[int]: ...
+    def factors(self, state: Chess, see_threshold: int) -> list[tuple[int, float]]: ...
+    @staticmethod
+    def features(state: Chess, see_threshold: int) -> list[tuple[int, int, list[tuple[int, float]]]]: ...
+
 class PestoWeights:
     def __new__(cls, weights: dict[str, list[int]], scale: float) -> Self: ...
     @staticmethod

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ponderosa._core import PestoWeights
+from ponderosa._core import MoveWeights, PestoWeights
 from ponderosa.game import GameInfo
 
 #: By category: what a prior is multiplied by where categories shape the priors. Set by matches (benches/RESULTS.md).
@@ -18,7 +18,8 @@ MATE_BUDGET = 20
 #: Mates are looked for at most so many moves deep.
 MAX_MATE_DEPTH = 64
 
-#: What a twentieth of a second of mate search looks at, about; and what no root is worth.
+#: Positions that the mate search at a root may look at for each second of the time limit, which takes about a
+#: twentieth of it; and the most that any root is worth.
 POSITIONS_PER_SECOND = 50_000
 MOST_AT_ROOT = 1_000_000
 
@@ -45,6 +46,8 @@ class Knowledge:
     """What categories of moves are for: "strict", "tactical", "prior"; None does without them."""
     weights: tuple[float, ...] = CATEGORY_WEIGHTS
     """By category: what a prior is multiplied by, where they shape the priors."""
+    move_scores: MoveWeights | None = None
+    """There, priors are also multiplied by what these say of each move; None does without."""
     killer_visits: int = 4
     """A quiet move that is better than its position becomes a killer after so many visits."""
 

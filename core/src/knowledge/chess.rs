@@ -1,6 +1,6 @@
 //! What is known of chess: evaluation, mates, kinds of moves.
 
-use super::{Classical, Experience, Knowledge, RootMate};
+use super::{Classical, Experience, Kind, Knowledge, Priority, RootMate};
 use crate::eval;
 use crate::game::{Action, Game};
 use crate::games::chess::{categorize, Chess, Hints};
@@ -31,13 +31,17 @@ impl Classical for Chess {
         }
     }
 
-    fn categories(&self, knowledge: &Knowledge, experience: Experience<'_>, categories: &mut Vec<u8>) {
+    fn kinds(&self, knowledge: &Knowledge, experience: Experience<'_>, kinds: &mut Vec<Kind>) {
         let hints = Hints { killers: experience.killers, see_threshold: knowledge.see_threshold, ..Hints::default() };
         let history = |action: Action| experience.history.get(usize::from(action)).copied().unwrap_or(0.0);
         let mut found = Vec::with_capacity(Self::MAX_LEGAL);
         categorize(self, &hints, history, &mut found);
-        categories.clear();
-        categories.extend(found.into_iter().map(|(_, category)| category as u8));
+        kinds.clear();
+        kinds.extend(found.iter().map(|one| Kind { category: one.category as u8, weight: knowledge.weights[one.category as usize] }));
+        if let (Some(Priority::Prior), Some(scores)) = (knowledge.priority, &knowledge.move_scores) {
+            let mut left = kinds.iter_mut();
+            scores.factors(self, &found, |factor| left.next().into_iter().for_each(|kind| kind.weight *= factor));
+        }
     }
 }
 

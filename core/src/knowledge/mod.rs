@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::eval::Pesto;
 use crate::game::Action;
+use crate::games::chess::MoveScores;
 use crate::games::connect_four::ConnectFour;
 use crate::games::othello::Othello;
 use crate::games::tic_tac_toe::TicTacToe;
@@ -53,6 +54,8 @@ pub struct Knowledge {
     pub priority: Option<Priority>,
     /// By category: what a prior is multiplied by, where categories shape the priors.
     pub weights: [f64; CATEGORIES],
+    /// There, a prior is also multiplied by what its move's score says; None does without scores.
+    pub move_scores: Option<Arc<MoveScores>>,
     /// A quiet move that is better than its position becomes a killer after so many visits.
     pub killer_visits: u32,
 }
@@ -105,6 +108,15 @@ pub struct Experience<'a> {
     pub history: &'a [f64],
 }
 
+/// What is told of a legal action.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Kind {
+    /// Its category.
+    pub category: u8,
+    /// What its prior is multiplied by, where categories shape the priors.
+    pub weight: f64,
+}
+
 /// What a game can tell beside its rules.
 pub trait Classical {
     /// The value of a position for the player to move, from -1 to 1.
@@ -122,9 +134,9 @@ pub trait Classical {
         None
     }
 
-    /// Replaces `categories` by the category of each legal action, in their order.
-    fn categories(&self, _knowledge: &Knowledge, _experience: Experience<'_>, categories: &mut Vec<u8>) {
-        categories.clear();
+    /// Replaces `kinds` by the kind of each legal action, in their order.
+    fn kinds(&self, _knowledge: &Knowledge, _experience: Experience<'_>, kinds: &mut Vec<Kind>) {
+        kinds.clear();
     }
 }
 

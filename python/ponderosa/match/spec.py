@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ponderosa import presets
+from ponderosa.chess.move_scores import MoveScores
 from ponderosa.chess.pesto import Pesto
 from ponderosa.errors import InvalidArgumentError, PonderosaError
 from ponderosa.evaluators import Rollout, Uniform
@@ -91,6 +92,8 @@ def _read_search(preset: Any, rest: str, label: str) -> Entrant:
         raise InvalidArgumentError(
             "evaluator is missing: evaluator=rollout, uniform, pesto (chess), onnx:FILE or keras:FILE"
         )
+    if isinstance(settings.get("move_scores"), str) and settings["move_scores"] != "learned":
+        settings["move_scores"] = MoveScores.from_file(settings["move_scores"])
     return NamedSearch(preset(**settings), reuse, temperature, label)
 
 

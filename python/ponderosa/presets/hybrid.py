@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ponderosa import check
 from ponderosa.errors import InvalidArgumentError
@@ -22,6 +22,9 @@ from ponderosa.presets.alphazero import tagged_number
 from ponderosa.rules import Puct
 from ponderosa.search import Search, Shared
 from ponderosa.settings import Settings
+
+if TYPE_CHECKING:
+    from ponderosa.chess.move_scores import MoveScores
 
 PRIORITIES = ("strict", "tactical", "prior", None)
 
@@ -58,6 +61,7 @@ class Hybrid(Search):
         *,
         fpu: float | tuple[str, float] = ("parent", 0.0),
         category_weights: Sequence[float] | None = None,
+        move_scores: Any = "learned",
         mate_search_budget: int = MATE_BUDGET,
         **shared: Unpack[Shared],
     ) -> None:
@@ -94,6 +98,7 @@ class Hybrid(Search):
         self.category_weights = tuple(
             check.positive_number(weight, f"category_weights[{place}]") for place, weight in enumerate(weights)
         )
+        self.move_scores = read_move_scores(move_scores)
         self.fpu = fpu
         self._fpu_parent, self._fpu = tagged_number(fpu, "fpu", "parent")
 
@@ -129,6 +134,7 @@ class Hybrid(Search):
                 see_threshold=self.see_threshold,
                 priority=self.priority,
                 weights=self.category_weights,
+                move_scores=None if self.move_scores is None else self.move_scores.compiled,
             ),
             **self.shared(),
         )
@@ -139,3 +145,14 @@ class Hybrid(Search):
             f"Hybrid({by!r}, {self.limit}, mate_search_depth={self.mate_search_depth}, "
             f"priority={self.priority!r}, seed={self.seed})"
         )
+
+
+def read_move_scores(given: Any) -> MoveScores | None:
+    """Scores of moves, given as such, by name or not at all."""
+    from ponderosa.chess.move_scores import MoveScores
+
+    if given is None or isinstance(given, MoveScores):
+        return given
+    if given == "learned":
+        return MoveScores()
+    raise InvalidArgumentError(f'move_scores must be a MoveScores, "learned" or None, not {given!r}')

@@ -48,13 +48,26 @@ pub struct Hints {
     pub values: SeeValues,
 }
 
+/// A legal move and its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Categorized {
+    /// The move.
+    pub mv: Move,
+    /// Its action.
+    pub action: Action,
+    /// Its kind.
+    pub category: MoveCategory,
+    /// Whether it gives check, which captures do not tell by their kind.
+    pub gives_check: bool,
+}
+
 /// Replaces `categories` by one entry for each legal move, in the order of `legal_actions`.
 ///
 /// The first rule that fits gives the category: mates at once, or is the known mating move; queen promotion; captures (en passant
 /// and underpromotions by capture too) by their exchange; first, second killer; check; high history; the rest.
 /// `history` gives the score of an action. It is high if it is above 0 and at least half of the highest score of the quiet moves
 /// here: all that neither capture nor promote to a queen.
-pub fn categorize(game: &Chess, hints: &Hints, history: impl Fn(Action) -> f64, categories: &mut Vec<(Action, MoveCategory)>) {
+pub fn categorize(game: &Chess, hints: &Hints, history: impl Fn(Action) -> f64, categories: &mut Vec<Categorized>) {
     categories.clear();
     if game.is_drawn_automatically() {
         return;
@@ -65,26 +78,26 @@ pub fn categorize(game: &Chess, hints: &Hints, history: impl Fn(Action) -> f64, 
     board.generate_moves(|moves| {
         for mv in moves {
             let action = action::encode(board, mv);
-            let category = fixed(board, &checks, hints, mv, action);
+            let gives_check = checks.gives_check(mv);
+            let category = fixed(board, &checks, hints, mv, action, gives_check);
             if !is_forcing(board, mv) {
                 highest = highest.max(history(action));
             }
-            categories.push((action, category));
+            categories.push(Categorized { mv, action, category, gives_check });
         }
         false
     });
     if highest > 0.0 {
-        for (action, category) in categories {
-            if *category == MoveCategory::OtherQuiet && history(*action) > 0.0 && history(*action) >= highest / 2.0 {
-                *category = MoveCategory::HistoryHeuristic;
+        for one in categories {
+            if one.category == MoveCategory::OtherQuiet && history(one.action) > 0.0 && history(one.action) >= highest / 2.0 {
+                one.category = MoveCategory::HistoryHeuristic;
             }
         }
     }
 }
 
 /// The category of a move but for its history.
-fn fixed(board: &Board, checks: &Checks<'_>, hints: &Hints, mv: Move, action: Action) -> MoveCategory {
-    let check = checks.gives_check(mv);
+fn fixed(board: &Board, checks: &Checks<'_>, hints: &Hints, mv: Move, action: Action, check: bool) -> MoveCategory {
     if hints.mate == Some(action) || check && checks.mates(mv) {
         MoveCategory::ForcedMate
     } else if mv.promotion == Some(Piece::Queen) {

@@ -10,6 +10,7 @@
 //! - `see.rs`: what an exchange on a square wins or loses.
 //! - `checks.rs`: which moves give check, and mate in one.
 //! - `category.rs`: what kind of move a move is.
+//! - `move_features.rs`, `move_scores.rs`, `move_weights.rs`: how promising a move looks before it is tried.
 //! - `perft.rs`: counting move sequences, the check of a move generator.
 //!
 //! Player 0 is White.
@@ -19,6 +20,9 @@ mod category;
 mod checks;
 mod display;
 mod fen;
+mod move_features;
+mod move_scores;
+mod move_weights;
 mod notation;
 mod observation;
 mod perft;
@@ -28,8 +32,10 @@ mod san;
 mod see;
 mod state;
 
-pub use category::{categorize, Hints, MoveCategory};
+pub use category::{categorize, Categorized, Hints, MoveCategory};
 pub use checks::Checks;
+pub use move_features::{Surroundings, FEATURES};
+pub use move_scores::MoveScores;
 pub use perft::perft;
 pub use rules::Termination;
 pub(crate) use rules::{has_move, is_insufficient};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use cozy_chess::{get_pawn_attacks, Board, Color, File, Move, Piece, Rank, Square};
+use cozy_chess::{get_pawn_attacks, BitBoard, Board, Color, File, Move, Piece, Rank, Square};
 
 use super::action;
 use crate::error::Error;
@@ -115,6 +115,15 @@ impl Chess {
     /// The position `age` plies ago (1 or more), if it is known and not older than 7 plies.
     pub(super) fn snapshot(&self, age: usize) -> Option<&Snapshot> {
         (age <= usize::from(self.depth)).then(|| &self.recent[(usize::from(self.head) + RING - age) % RING])
+    }
+
+    /// Where the last move took a piece, if it did so and is known; not for a capture en passant.
+    pub(super) fn last_capture(&self) -> Option<Square> {
+        let before = self.snapshot(1)?;
+        let mover = !self.board.side_to_move();
+        let pieces = before.pieces.iter().fold(0, |all, squares| all | squares);
+        let victims = if mover == Color::White { pieces & !before.white } else { before.white };
+        (self.board.colors(mover) & BitBoard(victims)).into_iter().next()
     }
 
     /// Plays a move (castling is written as the king taking its rook). A move that is not legal leaves the state as it is.
