@@ -14,7 +14,7 @@ from tests.test_reference_hybrid import ENDGAME, MATE_IN_ONE, MIDDLEGAME, PRIORI
 from tests.trees import after, fingerprint, random_position
 
 import ponderosa
-from ponderosa.chess import PestoPolicy
+from ponderosa.chess import MoveScores, PestoPolicy
 from ponderosa.games import Chess
 from ponderosa.reference import hybrid as twin
 from ponderosa.reference.answer import policy_at
@@ -35,9 +35,11 @@ class Pair:
 
     def __post_init__(self) -> None:
         # The engine's default is what matches have shown to be strong, the twin's is the specification's.
-        self.options = {"priority": "strict", **self.options}
+        self.options = {"priority": "strict", "move_scores": None, **self.options}
         names = {"category_weights": "weights"}
-        self.twin = twin.MCTS(**{names.get(name, name): value for name, value in self.options.items()})
+        told = {names.get(name, name): value for name, value in self.options.items()}
+        scores = told.pop("move_scores")
+        self.twin = twin.MCTS(**told, move_scores=None if scores is None else scores.compiled)
         self.tree = self.twin.tree(self.state, trace=True)
         self.engines = [
             ponderosa.Hybrid(trace=trace, threads=self.threads, **self.options).tree(self.state)
@@ -127,6 +129,9 @@ class MoveTable:
         return priors, key % self.levels / (self.levels - 1)
 
 
+#: Scores without sense, of which all features have some.
+SHARP = MoveScores([place * 7919 % 3001 - 1500 for place in range(len(MoveScores().weights))])
+
 FENS = [None, MATE_IN_ONE, TACTICS, MIDDLEGAME, ENDGAME, PROMOTIONS, *forced_mates(2)[:3], *forced_mates(3)[:3]]
 POSITIONS = st.one_of(
     st.sampled_from(FENS).map(Chess),
@@ -136,6 +141,7 @@ POSITIONS = st.one_of(
 OPTIONS = st.fixed_dictionaries(
     {
         "priority": st.sampled_from(PRIORITIES),
+        "move_scores": st.sampled_from([None, MoveScores(), SHARP]),
         "mate_search_depth": st.integers(0, 3),
         "exploration_constant": st.sampled_from([0.0, 0.4, 1.5, 4.0]),
         "fpu": st.sampled_from([0.0, -1.0, 0.25, ("parent", 0.0), ("parent", 0.3)]),
@@ -230,6 +236,13 @@ def test_each_number_of_leaves_in_flight(in_flight: int) -> None:
 def test_quiescence_and_first_play(quiescence: bool, fpu: Any) -> None:
     for priority in PRIORITIES:
         assert_equal(Chess(MIDDLEGAME), 150, priority=priority, quiescence=quiescence, fpu=fpu, seed=4)
+
+
+def test_scores_of_moves() -> None:
+    for scores in (MoveScores(), SHARP):
+        for fen in (TACTICS, MIDDLEGAME, ENDGAME, PROMOTIONS):
+            assert_equal(Chess(fen), 200, priority="prior", move_scores=scores, seed=8)
+            assert_equal(Chess(fen), 100, priority="prior", move_scores=scores, evaluator=Table(levels=3), in_flight=4)
 
 
 def test_weights_of_categories() -> None:

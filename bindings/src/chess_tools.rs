@@ -106,6 +106,13 @@ impl PestoWeights {
         eval::Weights::default().fields()
     }
 
+    /// PeSTO's public weights in the same form, and their scale.
+    #[staticmethod]
+    fn published() -> (Vec<(&'static str, Vec<i32>)>, f64) {
+        let pesto = eval::Pesto::published();
+        (pesto.weights().fields(), pesto.scale())
+    }
+
     /// The scale that is used where none is given.
     #[staticmethod]
     fn default_scale() -> f64 {

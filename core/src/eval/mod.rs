@@ -1,8 +1,11 @@
 //! What values a leaf without leaving the engine.
 
 mod pesto;
+mod pesto_attacks;
 mod pesto_features;
+mod pesto_pawns;
 mod pesto_tables;
+mod pesto_tuned;
 mod pesto_weights;
 mod playout;
 mod quiescence;

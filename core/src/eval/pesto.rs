@@ -1,12 +1,15 @@
-//! The classical evaluation of chess: PeSTO's piece values and squares with a few bonuses, tapered from middlegame to endgame.
+//! The classical evaluation of chess: piece values and squares as PeSTO has them, and bonuses, tapered from middlegame to endgame.
 //!
 //! Scores are centipawns for the side to move. Turning the board upside down with colours changed leaves them as they are.
 
 use cozy_chess::{
-    get_bishop_moves, get_knight_moves, get_rook_moves, BitBoard, Board, Color,
+    BitBoard, Board, Color,
     Piece::{self, Bishop, Knight, Pawn, Queen, Rook},
 };
 
+use super::pesto_attacks::{self, Reach, DANGERS};
+use super::pesto_pawns::{files, Pawns};
+use super::pesto_tuned;
 use super::pesto_weights::{Pair, Weights};
 use super::quiescence::Quiescence;
 use crate::error::Error;
@@ -20,6 +23,10 @@ type Packed = i64;
 
 const fn pack([middlegame, endgame]: Pair) -> Packed {
     ((endgame as i64) << 32) + middlegame as i64
+}
+
+fn pack_table<const N: usize>([middlegame, endgame]: &[[i32; N]; 2]) -> [Packed; N] {
+    std::array::from_fn(|place| pack([middlegame[place], endgame[place]]))
 }
 
 const fn unpack(packed: Packed) -> (i64, i64) {
@@ -37,6 +44,8 @@ pub struct Pesto {
     /// Knight, bishop, rook, queen.
     mobility: [Packed; 4],
     passed: [Packed; 8],
+    guarded: [Packed; 8],
+    danger: [Packed; DANGERS],
     full_phase: i32,
 }
 
@@ -74,9 +83,9 @@ impl Pesto {
         }
         let mobility =
             [weights.knight_mobility_bonus, weights.bishop_mobility_bonus, weights.rook_mobility_bonus, weights.queen_mobility_bonus];
-        let [middlegame, endgame] = &weights.passed_pawn_bonus;
-        let passed = std::array::from_fn(|rank| pack([middlegame[rank], endgame[rank]]));
-        Ok(Self { scale, squares, mobility: mobility.map(pack), passed, full_phase, weights })
+        let (passed, guarded) = (pack_table(&weights.passed_pawn_bonus), pack_table(&weights.guarded_pawn_bonus));
+        let danger = pack_table(&weights.king_danger_bonus);
+        Ok(Self { scale, squares, mobility: mobility.map(pack), passed, guarded, danger, full_phase, weights })
     }
 
     /// The weights.
@@ -108,7 +117,10 @@ impl Pesto {
     #[must_use]
     pub fn eval_plus_game_phase(&self, board: &Board) -> (i32, i32) {
         let color = board.side_to_move();
-        let sum = self.side(board, color) - self.side(board, !color) + pack(self.weights.tempo_bonus);
+        let (pawns, other_pawns) = (Pawns::of(board, color), Pawns::of(board, !color));
+        let (reach, other_reach) = (Reach::of(board, color, &pawns), Reach::of(board, !color, &other_pawns));
+        let own = self.side(board, color, &pawns, &reach, &other_reach);
+        let sum = own - self.side(board, !color, &other_pawns, &other_reach, &reach) + pack(self.weights.tempo_bonus);
         let (middlegame, endgame) = unpack(sum);
         let phase = self.phase(board);
         let (now, full) = (i64::from(phase), i64::from(self.full_phase));
@@ -131,7 +143,7 @@ impl Pesto {
     }
 
     /// What one side has.
-    fn side(&self, board: &Board, color: Color) -> Packed {
+    fn side(&self, board: &Board, color: Color, pawns: &Pawns, reach: &Reach, other_reach: &Reach) -> Packed {
         let weights = &self.weights;
         let own = board.colors(color);
         let mut sum = 0;
@@ -144,46 +156,48 @@ impl Pesto {
             sum += pack(weights.two_bishops_bonus);
         }
 
-        let pawns = Pawns::of(board, color);
         sum += count(pawns.isolated()) * pack(weights.isolated_pawn_bonus);
         sum += count(pawns.doubled()) * pack(weights.doubled_pawn_bonus);
         for square in BitBoard(pawns.passed()) {
             sum += self.passed[square.rank() as usize];
         }
+        for square in BitBoard(pawns.guarded()) {
+            sum += self.guarded[square.rank() as usize];
+        }
+        let (nearer, stopped) = pesto_attacks::passed(board, color, pawns);
+        sum += i64::from(nearer) * pack(weights.passed_king_bonus) + i64::from(stopped) * pack(weights.passed_stopped_bonus);
 
         let rooks = pawns.turned(own & board.pieces(Rook)) & !files(pawns.own);
         let enemy_files = files(pawns.enemy);
         sum += count(rooks & !enemy_files) * pack(weights.rook_open_file_bonus);
         sum += count(rooks & enemy_files) * pack(weights.rook_half_open_file_bonus);
-        sum + self.mobility(board, own, BitBoard(pawns.turned(BitBoard(pawns.enemy_guards()))))
-    }
 
-    fn mobility(&self, board: &Board, own: BitBoard, guarded: BitBoard) -> Packed {
-        let occupied = board.occupied();
-        let area = !(own | guarded);
-        let reach = |squares: BitBoard| i64::from((squares & area).len());
-        let [knight, bishop, rook, queen] = self.mobility;
-        let mut sum = 0;
-        for square in own & board.pieces(Knight) {
-            sum += reach(get_knight_moves(square)) * knight;
+        for (squares, bonus) in reach.mobility.into_iter().zip(self.mobility) {
+            sum += i64::from(squares) * bonus;
         }
-        for square in own & board.pieces(Bishop) {
-            sum += reach(get_bishop_moves(square, occupied)) * bishop;
+        sum += i64::from(pesto_attacks::outposts(board, color, pawns)) * pack(weights.outpost_bonus);
+        let bonuses = [weights.pawn_threat_bonus, weights.minor_threat_bonus, weights.rook_threat_bonus, weights.hanging_threat_bonus];
+        for (targets, bonus) in reach.threats(board, color, other_reach).into_iter().zip(bonuses) {
+            sum += i64::from(targets) * pack(bonus);
         }
-        for square in own & board.pieces(Rook) {
-            sum += reach(get_rook_moves(square, occupied)) * rook;
-        }
-        for square in own & board.pieces(Queen) {
-            sum += reach(get_bishop_moves(square, occupied) | get_rook_moves(square, occupied)) * queen;
-        }
-        sum
+        let (shield, open) = pesto_attacks::shelter(board, color, pawns);
+        sum += i64::from(shield) * pack(weights.king_shield_bonus) + i64::from(open) * pack(weights.king_open_file_bonus);
+        sum + self.danger[other_reach.danger]
+    }
+}
+
+impl Pesto {
+    /// PeSTO's public weights. The scale makes a value of `tanh(0.326 * pawns)`.
+    #[must_use]
+    pub fn published() -> Self {
+        Self::new(Weights::published(), 153.4).unwrap_or_else(|_| unreachable!("the published weights are right"))
     }
 }
 
 impl Default for Pesto {
-    /// PeSTO's weights. The scale makes a value of `tanh(0.326 * pawns)`.
+    /// The tuned weights.
     fn default() -> Self {
-        Self::new(Weights::default(), 153.4).unwrap_or_else(|_| unreachable!("the default weights are right"))
+        Self::new(Weights::default(), pesto_tuned::SCALE).unwrap_or_else(|_| unreachable!("the default weights are right"))
     }
 }
 
@@ -195,72 +209,6 @@ pub fn value(state: &Chess, pesto: &Pesto, quiescence: bool) -> f64 {
     pesto.squash(score)
 }
 
-/// The pawns as bits, the board turned so that `own` moves up.
-pub(super) struct Pawns {
-    pub(super) own: u64,
-    pub(super) enemy: u64,
-    color: Color,
-}
-
-const A_FILE: u64 = 0x0101_0101_0101_0101;
-const H_FILE: u64 = A_FILE << 7;
-
-impl Pawns {
-    pub(super) fn of(board: &Board, color: Color) -> Self {
-        let pawns = board.pieces(Pawn);
-        let mut turned = Self { own: 0, enemy: 0, color };
-        turned.own = turned.turned(pawns & board.colors(color));
-        turned.enemy = turned.turned(pawns & board.colors(!color));
-        turned
-    }
-
-    /// Squares as `own` sees them, and back.
-    pub(super) fn turned(&self, squares: BitBoard) -> u64 {
-        match self.color {
-            Color::White => squares.0,
-            Color::Black => squares.0.swap_bytes(),
-        }
-    }
-
-    pub(super) fn doubled(&self) -> u64 {
-        self.own & below(self.own)
-    }
-
-    pub(super) fn isolated(&self) -> u64 {
-        self.own & !beside(files(self.own))
-    }
-
-    pub(super) fn passed(&self) -> u64 {
-        let stopped = below(self.enemy);
-        self.own & !(stopped | beside(stopped) | below(self.own))
-    }
-
-    pub(super) fn enemy_guards(&self) -> u64 {
-        beside(self.enemy >> 8)
-    }
-}
-
 fn count(squares: u64) -> i64 {
     i64::from(squares.count_ones())
-}
-
-/// The squares on both sides.
-fn beside(squares: u64) -> u64 {
-    (squares & !A_FILE) >> 1 | (squares & !H_FILE) << 1
-}
-
-/// All squares below, on the same file.
-fn below(squares: u64) -> u64 {
-    let mut fill = squares >> 8;
-    fill |= fill >> 8;
-    fill |= fill >> 16;
-    fill | fill >> 32
-}
-
-/// The whole files.
-pub(super) fn files(squares: u64) -> u64 {
-    let mut fill = squares | squares >> 32;
-    fill |= fill >> 16;
-    fill |= fill >> 8;
-    (fill & 0xff) * A_FILE
 }

@@ -6,12 +6,12 @@
 //! The truncation towards 0 is all that is not linear (and the bound `MAX_SCORE`, which no sane weights reach).
 
 use cozy_chess::{
-    get_bishop_moves, get_knight_moves, get_rook_moves, BitBoard, Board, Color,
-    Piece::{self, Bishop, Knight, Queen, Rook},
-    Square,
+    BitBoard, Board, Color,
+    Piece::{self, Bishop, Rook},
 };
 
-use super::pesto::{files, Pawns};
+use super::pesto_attacks::{self, Reach};
+use super::pesto_pawns::{files, Pawns};
 use super::pesto_weights::Weights;
 
 /// The field that is not linear: it shapes the phase.
@@ -31,6 +31,15 @@ pub struct Terms {
     half_open_file: usize,
     /// Knight, bishop, rook, queen.
     mobility: [usize; 4],
+    guarded: usize,
+    passed_king: usize,
+    passed_stopped: usize,
+    outpost: usize,
+    /// By pawns, knights and bishops, rooks; of what hangs.
+    threats: [usize; 4],
+    shield: usize,
+    king_open_file: usize,
+    danger: usize,
     len: usize,
 }
 
@@ -62,6 +71,14 @@ impl Terms {
             open_file: of("rook_open_file_bonus"),
             half_open_file: of("rook_half_open_file_bonus"),
             mobility: std::array::from_fn(|piece| of(&format!("{}_mobility_bonus", pieces[piece + 1]))),
+            guarded: of("guarded_pawn_bonus"),
+            passed_king: of("passed_king_bonus"),
+            passed_stopped: of("passed_stopped_bonus"),
+            outpost: of("outpost_bonus"),
+            threats: ["pawn", "minor", "rook", "hanging"].map(|by| of(&format!("{by}_threat_bonus"))),
+            shield: of("king_shield_bonus"),
+            king_open_file: of("king_open_file_bonus"),
+            danger: of("king_danger_bonus"),
             len,
         }
     }
@@ -114,19 +131,25 @@ impl Terms {
         add(self.open_file, (rooks & !enemy_files).count_ones());
         add(self.half_open_file, (rooks & enemy_files).count_ones());
 
-        let area = !(own | BitBoard(pawns.turned(BitBoard(pawns.enemy_guards()))));
-        let occupied = board.occupied();
-        let moves = |piece: Piece, square: Square| match piece {
-            Knight => get_knight_moves(square),
-            Bishop => get_bishop_moves(square, occupied),
-            Rook => get_rook_moves(square, occupied),
-            _ => get_bishop_moves(square, occupied) | get_rook_moves(square, occupied),
-        };
-        for (piece, term) in [Knight, Bishop, Rook, Queen].into_iter().zip(self.mobility) {
-            for square in own & board.pieces(piece) {
-                add(term, (moves(piece, square) & area).len());
-            }
+        for square in BitBoard(pawns.guarded()) {
+            add(self.guarded + square.rank() as usize, 1);
         }
+        let (nearer, stopped) = pesto_attacks::passed(board, color, &pawns);
+        add(self.passed_stopped, stopped);
+        add(self.outpost, pesto_attacks::outposts(board, color, &pawns));
+        let reach = Reach::of(board, color, &pawns);
+        let other_reach = Reach::of(board, !color, &Pawns::of(board, !color));
+        for (term, squares) in self.mobility.into_iter().zip(reach.mobility) {
+            add(term, squares);
+        }
+        for (term, targets) in self.threats.into_iter().zip(reach.threats(board, color, &other_reach)) {
+            add(term, targets);
+        }
+        let (shield, open) = pesto_attacks::shelter(board, color, &pawns);
+        add(self.shield, shield);
+        add(self.king_open_file, open);
+        add(self.danger + other_reach.danger, 1);
+        counts[self.passed_king] += sign * nearer;
     }
 }
 
@@ -139,6 +162,7 @@ impl Default for Terms {
 #[cfg(test)]
 mod tests {
     use super::super::pesto::Pesto;
+    use super::super::pesto_attacks::DANGERS;
     use super::*;
 
     /// The score by terms, in the arithmetic of the head of this file.
@@ -160,8 +184,16 @@ mod tests {
 
     #[test]
     fn terms_add_up_to_the_score() {
-        let pesto = Pesto::default();
-        assert_eq!(Terms::new().len(), 5 + 6 * 64 + 2 + 8 + 2 + 2 + 4);
+        let mut weights = Weights::default();
+        for (place, (name, numbers)) in (1..).zip(weights.fields()) {
+            // None may be left out of either, whatever its usual weight is.
+            if name != PHASE_FIELD {
+                let changed: Vec<i32> = (1..).zip(numbers).map(|(step, number)| number + (place * 7 + step * 3) % 11 - 5).collect();
+                weights.set(name, &changed).expect("a weight");
+            }
+        }
+        let pesto = Pesto::new(weights, 100.0).expect("weights");
+        assert_eq!(Terms::new().len(), 5 + 6 * 64 + 2 + 8 + 2 + 2 + 4 + 8 + 2 + 1 + 4 + 2 + DANGERS);
         let mut board = Board::default();
         for step in 0..300usize {
             assert_eq!(score(&pesto, &board), i64::from(pesto.eval(&board)), "{board}");

@@ -1,6 +1,7 @@
 //! The weights of the classical evaluation of chess: named fields, middlegame and endgame, in centipawns. None stands in the code.
 
-use super::pesto_tables;
+use super::pesto_attacks::DANGERS;
+use super::{pesto_tables, pesto_tuned};
 use crate::error::Error;
 
 /// Middlegame, endgame.
@@ -9,6 +10,9 @@ pub type Pair = [i32; 2];
 pub type Squares = [[i32; 64]; 2];
 /// A number for each rank as its owner counts them, middlegame and endgame.
 pub type Ranks = [[i32; 8]; 2];
+
+/// A number for each level of danger, middlegame and endgame.
+pub type Dangers = [[i32; DANGERS]; 2];
 
 /// No weight may be further from 0: sums stay small enough for the arithmetic, however many pieces there are.
 pub const MAX_WEIGHT: i32 = 20_000;
@@ -45,22 +49,22 @@ impl<const N: usize> Field for [[i32; N]; 2] {
     }
 }
 
-/// Writes the struct, its defaults, and its fields by name.
+/// Writes the struct, the published weights, and the fields by name.
 macro_rules! weights {
-    ($($(#[$doc:meta])* $name:ident: $type:ty = $default:expr,)*) => {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $published:expr,)*) => {
         /// The weights, each for the side that has what it names.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Weights {
             $($(#[$doc])* pub $name: $type,)*
         }
 
-        impl Default for Weights {
-            fn default() -> Self {
-                Self { $($name: $default,)* }
-            }
-        }
-
         impl Weights {
+            /// PeSTO's public piece values and tables, with bonuses set by hand; what they did not know counts nothing.
+            #[must_use]
+            pub const fn published() -> Self {
+                Self { $($name: $published,)* }
+            }
+
             /// The fields: name, and numbers (the middlegame's before the endgame's).
             #[must_use]
             pub fn fields(&self) -> Vec<(&'static str, Vec<i32>)> {
@@ -92,6 +96,13 @@ macro_rules! weights {
             }
         }
     };
+}
+
+impl Default for Weights {
+    /// The tuned weights, which play better than the published ones.
+    fn default() -> Self {
+        pesto_tuned::weights()
+    }
 }
 
 weights! {
@@ -141,6 +152,28 @@ weights! {
     rook_mobility_bonus: Pair = [4, 6],
     /// The same for a queen.
     queen_mobility_bonus: Pair = [3, 6],
+    /// A pawn that a pawn guards, by its rank.
+    guarded_pawn_bonus: Ranks = [[0; 8]; 2],
+    /// For each passed pawn: by how many moves its king is nearer to the square before it than the other king.
+    passed_king_bonus: Pair = [0, 0],
+    /// A passed pawn before which an enemy piece stands.
+    passed_stopped_bonus: Pair = [0, 0],
+    /// A knight or bishop on the fourth to the sixth rank that a pawn guards and no enemy pawn can attack.
+    outpost_bonus: Pair = [0, 0],
+    /// An enemy piece that a pawn attacks.
+    pawn_threat_bonus: Pair = [0, 0],
+    /// An enemy rook or queen that a knight or bishop attacks.
+    minor_threat_bonus: Pair = [0, 0],
+    /// An enemy queen that a rook attacks.
+    rook_threat_bonus: Pair = [0, 0],
+    /// An enemy piece or pawn that is attacked and not guarded.
+    hanging_threat_bonus: Pair = [0, 0],
+    /// A pawn on the two ranks before the king, on its file or one beside it.
+    king_shield_bonus: Pair = [0, 0],
+    /// One of these files without a pawn of the king's side.
+    king_open_file_bonus: Pair = [0, 0],
+    /// By how much of the king's surroundings is attacked, and by what; 16 levels.
+    king_danger_bonus: Dangers = [[0; DANGERS]; 2],
 }
 
 #[cfg(test)]

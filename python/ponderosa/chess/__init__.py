@@ -7,8 +7,8 @@
     game = ChessGame()
     game.make_move(mcts.search(game, temperature=0))
 
-`Pesto` is the classical evaluation, `see` and `categorize` tell moves apart, `PestoPolicy` is seed 4's policy network,
-`mate_search` proves mates, `mcts_search` is seed 4's search.
+`Pesto` is the classical evaluation, `see` and `categorize` tell moves apart, `MoveScores` says how promising they look,
+`PestoPolicy` is seed 4's policy network, `mate_search` proves mates, `mcts_search` is seed 4's search.
 
 `ChessGame` needs python-chess, `ChessNN` PyTorch or Keras; they are imported where they are used, not here.
 """
@@ -19,6 +19,7 @@ from ponderosa.chess.game import ChessGame
 from ponderosa.chess.hybrid import mcts_search
 from ponderosa.chess.mate import MateAnswer, mate_search
 from ponderosa.chess.mcts import MCTS
+from ponderosa.chess.move_scores import MoveScores
 from ponderosa.chess.network import ChessNN
 from ponderosa.chess.pesto import Pesto, PestoEval
 from ponderosa.chess.policy import PestoPolicy, PolicyNetwork
@@ -29,6 +30,7 @@ __all__ = [
     "ChessNN",
     "MateAnswer",
     "MoveCategory",
+    "MoveScores",
     "Pesto",
     "PestoEval",
     "PestoPolicy",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ponderosa import check
 from ponderosa._core import Chess, PestoWeights
 from ponderosa.chess.position import position
-from ponderosa.chess.weights import DEFAULT_SCALE, DEFAULTS, USUAL, check_field, flat, read_file, write_file
+from ponderosa.chess.weights import DEFAULT_SCALE, DEFAULTS, USUAL, check_field, flat, nested, read_file, write_file
 from ponderosa.errors import InvalidArgumentError
 
 #: Middlegame, endgame.
@@ -24,8 +24,9 @@ Table = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, repr=False)
 class Pesto:
-    """PeSTO's piece values and piece-square tables with a few bonuses, tapered from middlegame to endgame.
+    """Piece values and piece-square tables as PeSTO has them, and bonuses, tapered from middlegame to endgame.
 
+    The defaults were tuned (docs/tuning.md); `Pesto.published()` has the weights that PeSTO made public.
     Weights are centipawns, pairs of (middlegame, endgame), for the side that has what they name. They are given by name
     (`Pesto(two_bishops_bonus=(30, 50))`), kept in files (`to_file`, `from_file`), and handed to the engine once.
     Scores are for the side to move; with colours changed and the board turned they are the same.
@@ -62,6 +63,29 @@ class Pesto:
     bishop_mobility_bonus: Pair = USUAL["bishop_mobility_bonus"]
     rook_mobility_bonus: Pair = USUAL["rook_mobility_bonus"]
     queen_mobility_bonus: Pair = USUAL["queen_mobility_bonus"]
+    guarded_pawn_bonus: Table = USUAL["guarded_pawn_bonus"]
+    """A pawn that a pawn guards, by its rank."""
+    passed_king_bonus: Pair = USUAL["passed_king_bonus"]
+    """For each passed pawn: by how many moves its king is nearer to the square before it than the other king."""
+    passed_stopped_bonus: Pair = USUAL["passed_stopped_bonus"]
+    """A passed pawn before which an enemy piece stands."""
+    outpost_bonus: Pair = USUAL["outpost_bonus"]
+    """A knight or bishop on the fourth to the sixth rank that a pawn guards and no enemy pawn can attack."""
+    pawn_threat_bonus: Pair = USUAL["pawn_threat_bonus"]
+    """An enemy piece that a pawn attacks."""
+    minor_threat_bonus: Pair = USUAL["minor_threat_bonus"]
+    """An enemy rook or queen that a knight or bishop attacks."""
+    rook_threat_bonus: Pair = USUAL["rook_threat_bonus"]
+    """An enemy queen that a rook attacks."""
+    hanging_threat_bonus: Pair = USUAL["hanging_threat_bonus"]
+    """An enemy piece or pawn that is attacked and not guarded."""
+    king_shield_bonus: Pair = USUAL["king_shield_bonus"]
+    """A pawn on the two ranks before the king, on its file or one beside it."""
+    king_open_file_bonus: Pair = USUAL["king_open_file_bonus"]
+    """One of these files without a pawn of the king's side."""
+    king_danger_bonus: Table = USUAL["king_danger_bonus"]
+    """By how much of the king's surroundings is attacked, and by what: 16 levels, two for each square that a knight,
+    bishop or rook attacks, three for a queen's, halved."""
     scale: float = DEFAULT_SCALE
     """Centipawns: the scale of the sigmoid. The default gives `tanh(0.326 * pawns)`."""
     quiescence: bool = field(default=True, kw_only=True)
@@ -129,8 +153,10 @@ class Pesto:
 
     @classmethod
     def published(cls, *, quiescence: bool = True) -> Self:
-        """PeSTO's public piece values and tables, with bonuses set by hand. These are the defaults, too."""
-        return cls(quiescence=quiescence)
+        """PeSTO's public piece values and tables, with bonuses set by hand, of which the newer ones are 0."""
+        weights, scale = PestoWeights.published()
+        fields: dict[str, Any] = {name: nested(name, numbers) for name, numbers in weights}
+        return cls(**fields, scale=scale, quiescence=quiescence)
 
     # --- as a value ---------------------------------------------------------------------------------------------------
 

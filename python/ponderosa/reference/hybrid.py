@@ -2,7 +2,7 @@
 
 It reads as its specification, in the specification's names, with the traps mended; a comment marked "Trap" stands
 wherever this text departs from it, and says why. What is more than the specification: how far categories go before
-scores (`priority`), results that are proven (`solve`), what a move never tried is worth (`fpu`), several leaves in
+scores (`priority`), scores of moves before they are tried (`move_scores`), results that are proven (`solve`), what a move never tried is worth (`fpu`), several leaves in
 flight at once (`in_flight`), a tree kept from move to move (`advance`), and random numbers that can be replayed.
 
 The parts stand in files of their own: `hybrid_node` (`MctsNode`: categories, PUCT, backup), `mates` (the look for mates
@@ -250,6 +250,7 @@ class MCTS(PriorSearch[MctsNode]):
             history=tree.learned.history[leaf.to_play],
             see_threshold=self.knowledge.see_threshold,
             weights=self.knowledge.weights,
+            move_scores=self.knowledge.move_scores,
         )
 
     def _backpropagate(self, leaf: MctsNode, values: Sequence[float]) -> None:

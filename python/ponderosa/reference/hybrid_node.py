@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ponderosa._core import Chess
+from ponderosa._core import Chess, MoveWeights
 from ponderosa.chess.categories import MoveCategory, categorize
 from ponderosa.knowledge import CATEGORY_WEIGHTS
 from ponderosa.reference.hybrid_names import SpecifiedNames
@@ -137,11 +137,12 @@ class MctsNode(SpecifiedNames):
         history: Mapping[int, float] | None = None,
         see_threshold: int = 0,
         weights: Sequence[float] = CATEGORY_WEIGHTS,
+        move_scores: MoveWeights | None = None,
     ) -> None:
         """Notes the priors of the legal moves, given in the order of the game, and the order in which they are tried.
 
         That is by category, the higher prior first within one, then as the game lists them. Where categories shape the
-        priors they do so after that.
+        priors they do so after that, and the scores of moves with them.
         """
         self.last_eager = LAST_EAGER[priority]
         order = list(priors)
@@ -151,7 +152,9 @@ class MctsNode(SpecifiedNames):
             self.categories = categorize(self.state, killers, known, see_threshold)
             order.sort(key=lambda action: (self.categories[action], -priors[action]))
         if priority == "prior":
-            shaped = normalised([priors[action] * weights[self.categories[action]] for action in order])
+            factors = dict(move_scores.factors(self.state, see_threshold)) if move_scores else {}
+            weighted = {action: weights[self.categories[action]] * factors.get(action, 1.0) for action in order}
+            shaped = normalised([priors[action] * weighted[action] for action in order])
             self.priors = {action: float32(share) for action, share in zip(order, shaped, strict=True)}
         self.unexplored = order
 

@@ -1,0 +1,82 @@
+//! Pawns as the classical evaluation sees them: doubled, isolated, passed, guarded.
+
+use cozy_chess::{BitBoard, Board, Color, Piece::Pawn};
+
+/// The pawns as bits, the board turned so that `own` moves up.
+pub(super) struct Pawns {
+    pub(super) own: u64,
+    pub(super) enemy: u64,
+    color: Color,
+}
+
+const A_FILE: u64 = 0x0101_0101_0101_0101;
+const H_FILE: u64 = A_FILE << 7;
+
+impl Pawns {
+    pub(super) fn of(board: &Board, color: Color) -> Self {
+        let pawns = board.pieces(Pawn);
+        let mut turned = Self { own: 0, enemy: 0, color };
+        turned.own = turned.turned(pawns & board.colors(color));
+        turned.enemy = turned.turned(pawns & board.colors(!color));
+        turned
+    }
+
+    /// Squares as `own` sees them, and back.
+    pub(super) fn turned(&self, squares: BitBoard) -> u64 {
+        match self.color {
+            Color::White => squares.0,
+            Color::Black => squares.0.swap_bytes(),
+        }
+    }
+
+    pub(super) fn doubled(&self) -> u64 {
+        self.own & below(self.own)
+    }
+
+    pub(super) fn isolated(&self) -> u64 {
+        self.own & !beside(files(self.own))
+    }
+
+    pub(super) fn passed(&self) -> u64 {
+        let stopped = below(self.enemy);
+        self.own & !(stopped | beside(stopped) | below(self.own))
+    }
+
+    pub(super) fn guards(&self) -> u64 {
+        beside(self.own << 8)
+    }
+
+    pub(super) fn enemy_guards(&self) -> u64 {
+        beside(self.enemy >> 8)
+    }
+
+    /// What enemy pawns guard now or may guard when they advance.
+    pub(super) fn enemy_guards_ever(&self) -> u64 {
+        beside(below(self.enemy))
+    }
+
+    pub(super) fn guarded(&self) -> u64 {
+        self.own & self.guards()
+    }
+}
+
+/// The squares on both sides.
+fn beside(squares: u64) -> u64 {
+    (squares & !A_FILE) >> 1 | (squares & !H_FILE) << 1
+}
+
+/// All squares below, on the same file.
+fn below(squares: u64) -> u64 {
+    let mut fill = squares >> 8;
+    fill |= fill >> 8;
+    fill |= fill >> 16;
+    fill | fill >> 32
+}
+
+/// The whole files.
+pub(super) fn files(squares: u64) -> u64 {
+    let mut fill = squares | squares >> 32;
+    fill |= fill >> 16;
+    fill |= fill >> 8;
+    (fill & 0xff) * A_FILE
+}
