@@ -32,6 +32,8 @@ QUESTIONS: list[tuple[str, dict[str, Any], dict[str, Any], int, tuple[float, flo
     ('priority="strict" against the default', {"priority": "strict"}, {}, 400, None),
     ('priority="tactical" against the default', {"priority": "tactical"}, {}, 400, None),
     ("no categories against the default", {"priority": "none"}, {}, 400, None),
+    ("no scores of moves against the default", {"move_scores": "none"}, {}, 400, None),
+    ("the published weights against the default", {"evaluator": "pesto:published"}, {}, 400, None),
     *(
         (f"mate search {depth} moves deep against the default", {"mate_search_depth": depth}, {}, 400, None)
         for depth in (0, 1, 2, 4)

@@ -191,9 +191,9 @@ def test_what_was_learned_makes_sense() -> None:
     state = Chess("4k3/pp3ppp/8/3q4/4P3/8/PP3PPP/4K1Q1 w - - 0 1")
     factors = {state.action_to_string(action): factor for action, factor in MoveScores().factors(state).items()}
     assert factors["e4d5"] > 5 * factors["h2h3"]
-    hanging = Chess("4k3/1p3ppp/p7/8/8/8/PP3PPP/3QK3 w - - 0 1")
-    factors = {hanging.action_to_string(action): factor for action, factor in MoveScores().factors(hanging).items()}
-    assert factors["d1d4"] > 3 * factors["d1b5"] if "d1b5" in factors else True
+    careless = Chess("4k3/5ppp/1p6/8/8/8/PP3PPP/3QK3 w - - 0 1")
+    factors = {careless.action_to_string(action): factor for action, factor in MoveScores().factors(careless).items()}
+    assert factors["d1d4"] > 3 * factors["d1d7"]  # the king takes there
 
 
 def test_priors_follow_the_scores() -> None:
@@ -255,5 +255,22 @@ def test_wrong_files_are_named(tmp_path: Path) -> None:
 
 
 def test_a_search_refuses_other_scores() -> None:
-    with pytest.raises(InvalidArgumentError, match='move_scores must be a MoveScores, "learned" or None, not 3'):
-        ponderosa.Hybrid(move_scores=3)
+    with pytest.raises(InvalidArgumentError, match='must be a MoveScores, "learned", "auto" or None, not 3'):
+        ponderosa.Hybrid(move_scores=3)  # type: ignore[arg-type]
+
+
+def test_whose_opinion_counts_by_default() -> None:
+    """Pesto says nothing of moves, and so the scores do; a network outside speaks for itself."""
+
+    class Even:
+        def evaluate(self, state: Any) -> tuple[dict[int, float], float]:
+            return {action: 1.0 for action in state.legal_actions()}, 0.5
+
+    def priors(**options: Any) -> list[float]:
+        root = ponderosa.Hybrid(num_simulations=1, seed=1, **options).run(Chess()).root
+        return [root.children[action].prior for action in Chess().legal_actions()]
+
+    assert priors() == priors(move_scores="learned") == priors(move_scores=MoveScores())
+    assert priors() != priors(move_scores=None)
+    assert priors(policy_network=Even()) == priors(policy_network=Even(), move_scores=None)
+    assert priors(policy_network=Even()) != priors(policy_network=Even(), move_scores="learned")

@@ -54,7 +54,14 @@ def plain_side(board: chess.Board, pesto: Pesto, color: chess.Color, half: int) 
             total += pesto.doubled_pawn_bonus[half] * doubled
             total += pesto.isolated_pawn_bonus[half] * all(abs(chess.square_file(s) - file) != 1 for s in own)
             if not doubled and not ahead(enemy, 1):
-                total += pesto.passed_pawn_bonus[half][rank]
+                total += pesto.passed_pawn_bonus[half][rank] + plain_passed(board, pesto, color, square, half)
+            if any(board.piece_type_at(s) == chess.PAWN for s in board.attackers(color, square)):
+                total += pesto.guarded_pawn_bonus[half][rank]
+        if name in ("knight", "bishop") and 3 <= rank <= 5:
+            guarded_by_pawn = any(board.piece_type_at(s) == chess.PAWN for s in board.attackers(color, square))
+            turned = enemy if color else enemy.mirror()
+            chased = any(abs(chess.square_file(s) - file) == 1 and chess.square_rank(s) > rank for s in turned)
+            total += pesto.outpost_bonus[half] * (guarded_by_pawn and not chased)
         if name == "rook" and all(chess.square_file(s) != file for s in own):
             closed = any(chess.square_file(s) == file for s in enemy)
             total += (pesto.rook_half_open_file_bonus if closed else pesto.rook_open_file_bonus)[half]
@@ -64,7 +71,58 @@ def plain_side(board: chess.Board, pesto: Pesto, color: chess.Color, half: int) 
                 guarded |= board.attacks(pawn)
             free = [s for s in board.attacks(square) if board.color_at(s) != color and s not in guarded]
             total += getattr(pesto, f"{name}_mobility_bonus")[half] * len(free)
-    return total + pesto.two_bishops_bonus[half] * (len(board.pieces(chess.BISHOP, color)) >= 2)
+    total += pesto.two_bishops_bonus[half] * (len(board.pieces(chess.BISHOP, color)) >= 2)
+    return total + plain_threats(board, pesto, color, half) + plain_king(board, pesto, color, half)
+
+
+def plain_passed(board: chess.Board, pesto: Pesto, color: chess.Color, square: int, half: int) -> int:
+    """What a passed pawn has beside its rank."""
+    stop = square + (8 if color else -8)
+    own, other = board.king(color), board.king(not color)
+    assert own is not None
+    assert other is not None
+    nearer = chess.square_distance(other, stop) - chess.square_distance(own, stop)
+    stopped = board.color_at(stop) is (not color)
+    return pesto.passed_king_bonus[half] * nearer + pesto.passed_stopped_bonus[half] * stopped
+
+
+def plain_threats(board: chess.Board, pesto: Pesto, color: chess.Color, half: int) -> int:
+    """What is attacked by something cheaper, and what hangs."""
+    total = 0
+    for square, piece in board.piece_map().items():
+        if piece.color == color or piece.piece_type == chess.KING:
+            continue
+        by = {board.piece_type_at(s) for s in board.attackers(color, square)}
+        if piece.piece_type != chess.PAWN and chess.PAWN in by:
+            total += pesto.pawn_threat_bonus[half]
+        if piece.piece_type in (chess.ROOK, chess.QUEEN) and by & {chess.KNIGHT, chess.BISHOP}:
+            total += pesto.minor_threat_bonus[half]
+        if piece.piece_type == chess.QUEEN and chess.ROOK in by:
+            total += pesto.rook_threat_bonus[half]
+        if by and not board.is_attacked_by(not color, square):
+            total += pesto.hanging_threat_bonus[half]
+    return total
+
+
+def plain_king(board: chess.Board, pesto: Pesto, color: chess.Color, half: int) -> int:
+    """How safe a king is: pawns before it, files without them, what the other side attacks around it."""
+    king = board.king(color)
+    assert king is not None
+    file, rank = chess.square_file(king), chess.square_rank(king)
+    pawns = board.pieces(chess.PAWN, color)
+    ahead = 1 if color else -1
+    near = [s for s in pawns if abs(chess.square_file(s) - file) <= 1]
+    shield = sum((chess.square_rank(s) - rank) * ahead in (1, 2) for s in near)
+    files = {other for other in (file - 1, file, file + 1) if 0 <= other <= 7}
+    empty = len(files - {chess.square_file(s) for s in near})
+    counts = {chess.KNIGHT: 2, chess.BISHOP: 2, chess.ROOK: 2, chess.QUEEN: 3}
+    danger = 0
+    for square, piece in board.piece_map().items():
+        if piece.color != color and piece.piece_type in counts:
+            around = [s for s in board.attacks(square) if chess.square_distance(s, king) <= 1]
+            danger += counts[piece.piece_type] * len(around)
+    total = pesto.king_shield_bonus[half] * shield + pesto.king_open_file_bonus[half] * empty
+    return total + pesto.king_danger_bonus[half][min(danger // 2, 15)]
 
 
 def plain_eval(board: chess.Board, pesto: Pesto) -> tuple[int, int]:
@@ -86,11 +144,22 @@ OTHER = Pesto(
     phase_weights=(1, 3, 2, 5, 9),
     passed_pawn_bonus=(tuple(range(8)), tuple(range(0, -80, -10))),
     rook_value=(500, -100),
+    guarded_pawn_bonus=(tuple(range(8)), tuple(range(0, 40, 5))),
+    passed_king_bonus=(7, -11),
+    passed_stopped_bonus=(-13, 17),
+    outpost_bonus=(31, -5),
+    pawn_threat_bonus=(37, 41),
+    minor_threat_bonus=(-43, 47),
+    rook_threat_bonus=(53, 59),
+    hanging_threat_bonus=(61, -67),
+    king_shield_bonus=(71, 73),
+    king_open_file_bonus=(-79, 83),
+    king_danger_bonus=(tuple(range(0, -160, -10)), tuple(range(16))),
 )
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("pesto", [Pesto(), OTHER], ids=["default", "other"])
+@pytest.mark.parametrize("pesto", [Pesto(), OTHER, Pesto.published()], ids=["default", "other", "published"])
 def test_scores_are_those_of_a_plain_reading(pesto: Pesto) -> None:
     seen = 0
     for number, (state, board) in enumerate(random_games(60, 41, 100)):
@@ -115,8 +184,9 @@ def test_both_colours_are_scored_alike() -> None:
 
 
 def test_the_start_and_the_end() -> None:
-    pesto = Pesto()
+    pesto = Pesto(tempo_bonus=(0, 0))
     assert pesto.eval_plus_game_phase(Chess()) == (0, 24)
+    assert Pesto().eval(Chess()) == Pesto().tempo_bonus[0]
     assert pesto.eval_plus_game_phase(Chess("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"))[1] == 0
     assert pesto.eval(Chess("4k3/8/8/8/8/8/8/QQQQK3 w - - 0 1")) > 3000
     assert PestoEval is Pesto
@@ -129,7 +199,9 @@ def test_the_published_weights() -> None:
     assert published.pawn_value == (82, 94)
     assert published.king_squares[0][:4] == (-65, 23, 16, -15)
     assert not published.quiescence
-    assert Pesto.published().phase_weights == Pesto().phase_weights
+    assert published.king_danger_bonus == ((0,) * 16, (0,) * 16)
+    assert published.eval(Chess()) == 0
+    assert published != Pesto(quiescence=False)
     assert copy.copy(published) == pickle.loads(pickle.dumps(published)) == published
 
 
@@ -178,7 +250,7 @@ def test_a_pesto_is_a_value() -> None:
         Pesto().scale = 3.0  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("pesto", [Pesto(), OTHER], ids=["default", "other"])
+@pytest.mark.parametrize("pesto", [Pesto(), OTHER, Pesto.published()], ids=["default", "other", "published"])
 def test_files_come_back(pesto: Pesto, tmp_path: Path) -> None:
     path = tmp_path / "weights.json"
     pesto.to_file(path)
@@ -301,7 +373,7 @@ def test_the_policy_of_seed_4() -> None:
     pesto = Pesto()
     assert value == pytest.approx(1 / (1 + math.exp(-pesto.eval(state) / pesto.scale)))
     assert 0.0 <= value < 0.1 < 0.5 < PestoPolicy(quiescence=True).evaluate(state)[1] <= 1.0
-    assert policy.evaluate(Chess())[1] == 0.5
+    assert PestoPolicy(Pesto(tempo_bonus=(0, 0))).evaluate(Chess())[1] == 0.5
     board = chess.Board(HANGING)
     priors, same = policy.evaluate(board)
     assert (set(priors), same) == (set(board.legal_moves), value)

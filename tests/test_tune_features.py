@@ -24,7 +24,7 @@ def random_pesto(seed: int, phases: list[int]) -> Pesto:
 
 
 def test_the_engine_and_the_fields_agree_on_the_terms() -> None:
-    assert sum(FIELDS.values()) == NUM_TERMS == 407
+    assert sum(FIELDS.values()) == NUM_TERMS == 440
     _, terms, _, _ = Pesto().compiled.features([Chess(fen) for fen in random_fens(300)])
     assert terms.min() >= 0
     assert terms.max() < NUM_TERMS

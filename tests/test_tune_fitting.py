@@ -139,7 +139,7 @@ def test_checkpoints_that_were_damaged(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="best must be finite numbers"):
         load_state(path, belongs)
     save_state(path, replace(state, numbers=np.zeros(3)), belongs)
-    with pytest.raises(InvalidArgumentError, match="numbers must be finite numbers, 815 in a row"):
+    with pytest.raises(InvalidArgumentError, match="numbers must be finite numbers, 881 in a row"):
         load_state(path, belongs)
     with pytest.raises(InvalidArgumentError, match="cannot be read"):
         load_state(tmp_path / "none.npz", belongs)

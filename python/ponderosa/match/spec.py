@@ -92,7 +92,7 @@ def _read_search(preset: Any, rest: str, label: str) -> Entrant:
         raise InvalidArgumentError(
             "evaluator is missing: evaluator=rollout, uniform, pesto (chess), onnx:FILE or keras:FILE"
         )
-    if isinstance(settings.get("move_scores"), str) and settings["move_scores"] != "learned":
+    if isinstance(settings.get("move_scores"), str) and settings["move_scores"] not in ("learned", "auto"):
         settings["move_scores"] = MoveScores.from_file(settings["move_scores"])
     return NamedSearch(preset(**settings), reuse, temperature, label)
 

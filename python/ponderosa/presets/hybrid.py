@@ -41,8 +41,9 @@ class Hybrid(Search):
     Moves are told apart by kind (`MoveCategory`), exchanges within `see_threshold` centipawns being even. `priority`
     says what that is for: "strict" tries every move once, kind after kind, before any is scored; "tactical" does so
     with those that promise something, and then scores all; "prior" multiplies priors by `category_weights`, one for
-    each kind; None does without. An edge scores `Q + exploration_constant * P * sqrt(N) / (1 + n)`; a move never tried
-    is worth `fpu`, as in AlphaZero.
+    each kind, and by what `move_scores` say of each move; None does without. An edge scores `Q + exploration_constant * P * sqrt(N) / (1 + n)`; a move never tried
+    is worth `fpu`, as in AlphaZero. `move_scores` are a `MoveScores`, "learned" or None; "auto" is "learned" with a
+    `Pesto`, and None with an evaluator or a network outside the engine, which may have its own opinion of moves.
     """
 
     default_simulations = 1000
@@ -61,7 +62,7 @@ class Hybrid(Search):
         *,
         fpu: float | tuple[str, float] = ("parent", 0.0),
         category_weights: Sequence[float] | None = None,
-        move_scores: Any = "learned",
+        move_scores: MoveScores | str | None = "auto",
         mate_search_budget: int = MATE_BUDGET,
         **shared: Unpack[Shared],
     ) -> None:
@@ -108,6 +109,7 @@ class Hybrid(Search):
             raise InvalidArgumentError(
                 f"Hybrid searches chess alone, not {info.name}: give it a ponderosa.games.Chess or a chess.Board"
             )
+        from ponderosa.chess.move_scores import MoveScores
         from ponderosa.chess.pesto import Pesto
         from ponderosa.chess.policy import PestoPolicy, PolicyEvaluator
 
@@ -120,6 +122,10 @@ class Hybrid(Search):
         else:
             values_after_captures = self.quiescence and getattr(evaluator, "quiescence", True)
         inside = knowledge_of(evaluator, info)
+        scores = self.move_scores
+        if scores == "auto":
+            # Whoever values positions outside the engine may have its own opinion of moves.
+            scores = None if inside is None else MoveScores()
         return Settings(
             score=Puct(self.exploration_constant, self._fpu, self._fpu_parent),
             leaf="outside" if inside is None else "classical",
@@ -134,7 +140,7 @@ class Hybrid(Search):
                 see_threshold=self.see_threshold,
                 priority=self.priority,
                 weights=self.category_weights,
-                move_scores=None if self.move_scores is None else self.move_scores.compiled,
+                move_scores=None if scores is None else scores.compiled,
             ),
             **self.shared(),
         )
@@ -147,12 +153,12 @@ class Hybrid(Search):
         )
 
 
-def read_move_scores(given: Any) -> MoveScores | None:
-    """Scores of moves, given as such, by name or not at all."""
+def read_move_scores(given: Any) -> Any:
+    """Scores of moves, given as such, by name or not at all; "auto" is for the evaluator to decide."""
     from ponderosa.chess.move_scores import MoveScores
 
-    if given is None or isinstance(given, MoveScores):
+    if given is None or isinstance(given, MoveScores) or given == "auto":
         return given
     if given == "learned":
         return MoveScores()
-    raise InvalidArgumentError(f'move_scores must be a MoveScores, "learned" or None, not {given!r}')
+    raise InvalidArgumentError(f'move_scores must be a MoveScores, "learned", "auto" or None, not {given!r}')
