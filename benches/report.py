@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import PEERS, Plan, Row, ours, peer
+from strength import rating
 
 HEAD = ("what", "unit", "ours", "peer", "measured", "spread", "bar", "")
 
@@ -99,7 +100,54 @@ where the bar is one), "spread" its lowest and highest. On a machine that others
 {facts}
 
 {markdown_table(rows)}
-{matches_section()}"""
+{strength_section()}{matches_section()}"""
+
+
+def strength_section() -> str:
+    """The steps that made the search stronger, and how strong it is; nothing where nothing was recorded."""
+    file = Path(__file__).parent / "strength.json"
+    if not file.exists():
+        return ""
+    played = json.loads(file.read_text(encoding="utf-8"))
+    head = ("step", "a move", "games", "won, drawn, lost", "Elo (95 %)", "")
+    steps = [
+        (match["step"], *_match_cells(match)[1:5], "kept" if match["kept"] else "not kept")
+        for match in played
+        if "step" in match
+    ]
+    against = [match for match in played if "against" in match]
+    levels = [
+        (f"{match['default']}, against {match['against']}", *_match_cells(match)[1:5], "")
+        for match in sorted(against, key=lambda match: (match["default"], match["against"]))
+    ]
+    ratings = []
+    for default, words in (("before", "Before the steps"), ("now", "Now")):
+        these = [match for match in against if match["default"] == default]
+        if these:
+            scores = [match["wins"] + match["draws"] / 2 for match in these]
+            elo, error = rating([match["against"] for match in these], scores, [match["games"] for match in these])
+            ratings.append(f"{words}: {elo:.0f} plus or minus {error:.0f}.")
+    return f"""
+## Steps and Elo of the hybrid search
+
+Played by `python benches/strength.py --record`. A step is a match at equal time against the search without it; what is
+kept is the default now. `then` means: with the scores of moves on both sides. The first five had scores that were
+learned from 30,000 positions, the others those that are built in, from 46,000; all but the last had PeSTO's published
+weights on both sides, the last on one.
+
+{_table(head, steps)}
+
+Against Stockfish 15.1 (`python benches/strength.py --stockfish stockfish --seconds 0.05 --record`), whose `UCI_Elo` is
+the number named, `UCI_LimitStrength` on, one thread, 16 MB of hash, the same time a move as ours:
+
+{_table(("the search", *head[1:]), levels)}
+
+The strength at which these results are to be expected, on the scale of `UCI_Elo`: {" ".join(ratings)}
+"""
+
+
+def _table(head: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ("---",) * len(head), *lines))
 
 
 def matches_section() -> str:
@@ -114,9 +162,10 @@ def matches_section() -> str:
 ## Matches of the hybrid search
 
 Played by `python benches/matches.py --record`. Openings are random and about even, each played with both sides; Elo is
-that of the first side named, from the counts of pairs. The default is `Hybrid()` as it is. "Costlier mate search" is
-how it was before these matches: 250 positions instead of 20, wherever there was a check to give, and twice the time at
-the root.
+that of the first side named, from the counts of pairs. Matches with a limit of time were played before the steps above:
+their default is `Hybrid(Pesto.published(), move_scores=None)`. "Costlier mate search" is how it was before that: 250
+positions instead of 20, wherever there was a check to give, and twice the time at the root. The matches of 200
+simulations a move are those of today's default.
 
 {table}
 """
@@ -130,7 +179,14 @@ def _match_cells(match: dict[str, Any]) -> tuple[str, ...]:
     test = match.get("sprt")
     verdict = "-" if test is None else f"{test['elo0']:g} or {test['elo1']:g}: {test['verdict'] or 'open'}"
     scores = f"+{match['wins']} ={match['draws']} -{match['losses']}"
-    return match["question"], limit, str(match["games"]), scores, f"{_elo(match['elo'])} ({low} to {high})", verdict
+    return (
+        match.get("question", ""),
+        limit,
+        str(match["games"]),
+        scores,
+        f"{_elo(match['elo'])} ({low} to {high})",
+        verdict,
+    )
 
 
 def _elo(number: float | None) -> str:

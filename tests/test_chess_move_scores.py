@@ -57,6 +57,11 @@ def risk(board: chess.Board, piece: int, square: int, guards: int) -> int:
     return 1 if guards > 0 else 2
 
 
+def is_at_risk(board: chess.Board, piece: int, square: int) -> bool:
+    """Whether a piece of the side to move could be taken at a profit."""
+    return risk(board, piece, square, len(board.attackers(board.turn, square))) >= 2
+
+
 def reached(board: chess.Board, piece: int, square: int) -> chess.SquareSet:
     """What a piece of the side to move would attack from a square, everything else being where it is."""
     other = board.copy(stack=False)
@@ -117,8 +122,7 @@ def plain(board: chess.Board, move: chess.Move, category: MoveCategory) -> dict[
         file = chess.square_file(move.to_square)
         enemies = board.pieces(chess.PAWN, not own)
         stopped = any(
-            abs(chess.square_file(s) - file) <= 1
-            and chess.square_rank(s if own else chess.square_mirror(s)) > rank
+            abs(chess.square_file(s) - file) <= 1 and chess.square_rank(s if own else chess.square_mirror(s)) > rank
             for s in enemies
         )
         if not stopped:
@@ -131,9 +135,8 @@ def plain(board: chess.Board, move: chess.Move, category: MoveCategory) -> dict[
         if attacked.color != own:
             guarded = board.is_attacked_by(not own, target)
             add("attack", (place * 6 + attacked.piece_type - 1) * 2 + guarded)
-        elif attacked.piece_type != chess.KING:
-            if risk(board, attacked.piece_type, target, len(board.attackers(own, target))) >= 2:
-                add("guard", attacked.piece_type - 1)
+        elif attacked.piece_type != chess.KING and is_at_risk(board, attacked.piece_type, target):
+            add("guard", attacked.piece_type - 1)
     return found
 
 
@@ -264,7 +267,7 @@ def test_whose_opinion_counts_by_default() -> None:
 
     class Even:
         def evaluate(self, state: Any) -> tuple[dict[int, float], float]:
-            return {action: 1.0 for action in state.legal_actions()}, 0.5
+            return dict.fromkeys(state.legal_actions(), 1.0), 0.5
 
     def priors(**options: Any) -> list[float]:
         root = ponderosa.Hybrid(num_simulations=1, seed=1, **options).run(Chess()).root

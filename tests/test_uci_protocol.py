@@ -131,6 +131,7 @@ def test_options_reach_the_search(tmp_path: Path) -> None:
         "Priority": "none",
         "SeeThreshold": "50",
         "Quiescence": "false",
+        "MoveScores": "false",
         "Fpu": "parent 0.25",
         "CategoryWeights": "1 2 3 4 5 6 7 8 9 10",
         "Seed": "7",
@@ -142,7 +143,7 @@ def test_options_reach_the_search(tmp_path: Path) -> None:
     assert (search.threads, search.in_flight, search.mate_search_depth, search.seed) == (2, 16, 2, 7)
     assert (search.exploration_constant, search.priority, search.see_threshold) == (2.5, None, 50)
     assert (search.quiescence, search.fpu, search.category_weights[9]) == (False, ("parent", 0.25), 10.0)
-    assert search.evaluator.scale == 99.0
+    assert (search.evaluator.scale, search.move_scores) == (99.0, None)
     options.set("EvalFile", "<empty>")
     assert options["EvalFile"] is None
     weights.write_text(weights.read_text()[:200])

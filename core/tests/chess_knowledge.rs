@@ -3,7 +3,7 @@
 use cozy_chess::{Board, Move, Piece};
 use ponderosa_core::eval::{value, Pesto, Quiescence, MATE};
 use ponderosa_core::game::{Action, Game};
-use ponderosa_core::games::chess::{categorize, Categorized, see, see_at_least, Chess, Hints, MoveCategory, SeeValues};
+use ponderosa_core::games::chess::{categorize, see, see_at_least, Categorized, Chess, Hints, MoveCategory, SeeValues};
 use ponderosa_core::random::{Purpose, Random};
 
 const STARTS: [&str; 8] = [

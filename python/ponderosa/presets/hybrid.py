@@ -41,9 +41,11 @@ class Hybrid(Search):
     Moves are told apart by kind (`MoveCategory`), exchanges within `see_threshold` centipawns being even. `priority`
     says what that is for: "strict" tries every move once, kind after kind, before any is scored; "tactical" does so
     with those that promise something, and then scores all; "prior" multiplies priors by `category_weights`, one for
-    each kind, and by what `move_scores` say of each move; None does without. An edge scores `Q + exploration_constant * P * sqrt(N) / (1 + n)`; a move never tried
-    is worth `fpu`, as in AlphaZero. `move_scores` are a `MoveScores`, "learned" or None; "auto" is "learned" with a
-    `Pesto`, and None with an evaluator or a network outside the engine, which may have its own opinion of moves.
+    each kind, and by what `move_scores` say of each move; None does without. An edge scores
+    `Q + exploration_constant * P * sqrt(N) / (1 + n)`; a move never tried is worth `fpu`, as in AlphaZero.
+
+    `move_scores` are a `MoveScores`, "learned" or None; "auto" is "learned" with a `Pesto`, and None with an evaluator
+    or a network outside the engine, which may have its own opinion of moves.
     """
 
     default_simulations = 1000

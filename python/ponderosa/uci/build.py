@@ -53,6 +53,7 @@ def build(options: Options) -> Search:
         quiescence=options["Quiescence"],
         fpu=options["Fpu"],
         category_weights=options["CategoryWeights"],
+        move_scores="learned" if options["MoveScores"] else None,
         in_flight=1 if threads == 1 else LEAVES_PER_THREAD * threads,
         **shared,
     )

@@ -159,6 +159,7 @@ TABLE: tuple[Option, ...] = (
     _combo("Priority", "prior", ("strict", "tactical", "prior", "none"), "what hybrid's kinds of moves are for"),
     _spin("SeeThreshold", 0, 0, 20_000, "centipawns within which exchanges are even", renews=True),
     _check("Quiescence", True, "value positions after the captures", renews=True),
+    _check("MoveScores", True, "prefer moves that look promising, where Priority is prior", renews=True),
     _string("Fpu", "parent 0.0", _fpu, "value of a move never tried: a number, or parent less a number"),
     _string(
         "CategoryWeights",
