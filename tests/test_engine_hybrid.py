@@ -241,8 +241,9 @@ def test_quiescence_and_first_play(quiescence: bool, fpu: Any) -> None:
 def test_scores_of_moves() -> None:
     for scores in (MoveScores(), SHARP):
         for fen in (TACTICS, MIDDLEGAME, ENDGAME, PROMOTIONS):
-            assert_equal(Chess(fen), 200, priority="prior", move_scores=scores, seed=8)
-            assert_equal(Chess(fen), 100, priority="prior", move_scores=scores, evaluator=Table(levels=3), in_flight=4)
+            options: dict[str, Any] = {"priority": "prior", "move_scores": scores, "seed": 8}
+            assert_equal(Chess(fen), 200, **options)
+            assert_equal(Chess(fen), 100, evaluator=Table(levels=3), in_flight=4, **options)
 
 
 def test_weights_of_categories() -> None:

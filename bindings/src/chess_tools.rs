@@ -65,7 +65,7 @@ impl MoveWeights {
 
     /// The features of each legal action: its category, and (feature, share) of each.
     #[staticmethod]
-    fn features(state: &Chess, see_threshold: i32) -> Vec<(u16, u8, Vec<(usize, f32)>)> {
+    fn features(state: &Chess, see_threshold: i32) -> Vec<MoveFeatures> {
         let moves = categorized(state, see_threshold);
         let surroundings = chess::Surroundings::new(&state.0);
         let features = |one: &chess::Categorized| {
@@ -76,6 +76,9 @@ impl MoveWeights {
         moves.iter().map(features).collect()
     }
 }
+
+/// An action, its category, and its features with their shares.
+type MoveFeatures = (u16, u8, Vec<(usize, f32)>);
 
 /// The legal moves by kind, nothing being known of killers and history.
 fn categorized(state: &Chess, see_threshold: i32) -> Vec<chess::Categorized> {

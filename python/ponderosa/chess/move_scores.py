@@ -38,7 +38,7 @@ class MoveScores:
         return self.compiled.weights
 
     def factors(self, state: Any, see_threshold: int = 0) -> dict[Any, float]:
-        """What the prior of each legal move is multiplied by: `{action: factor}`, for a board `{chess.Move: factor}`."""
+        """What the prior of each legal move is multiplied by: by action, or for a board by `chess.Move`."""
         chess, answer = open_position(state)
         return {answer(action): factor for action, factor in self.compiled.factors(chess, see_threshold)}
 

@@ -3,7 +3,8 @@
 It reads as its specification, in the specification's names, with the traps mended; a comment marked "Trap" stands
 wherever this text departs from it, and says why. What is more than the specification: how far categories go before
 scores (`priority`), priors by scores of moves (`move_scores`), results that are proven (`solve`), what a move never
-tried is worth (`fpu`), several leaves in flight at once (`in_flight`), a tree kept from move to move (`advance`), and random numbers that can be replayed.
+tried is worth (`fpu`), several leaves in flight at once (`in_flight`), a tree kept from move to move (`advance`), and
+random numbers that can be replayed.
 
 The parts stand in files of their own: `hybrid_node` (`MctsNode`: categories, PUCT, backup), `mates` (the look for mates
 at leaves and at the root), `killers` (what is learned of quiet moves); and as in all searches with priors `planning`,
