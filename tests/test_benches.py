@@ -1,6 +1,7 @@
 """The benches run: tiny sizes, no peers, nothing installed. Their numbers are not looked at."""
 
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -57,3 +58,24 @@ def test_recorded_matches_are_on_the_page() -> None:
     for match in recorded:
         assert f"| {match['question']} |" in page
         assert f"+{match['wins']} ={match['draws']} -{match['losses']}" in page
+
+
+def test_recorded_steps_are_on_the_page() -> None:
+    folder = RUN.parent
+    recorded = json.loads((folder / "strength.json").read_text(encoding="utf-8"))
+    page = (folder / "RESULTS.md").read_text(encoding="utf-8")
+    assert sum("step" in match for match in recorded) > 5
+    for match in recorded:
+        name = match["step"] if "step" in match else f"{match['default']}, against {match['against']}"
+        assert f"| {name} |" in page
+        assert f"+{match['wins']} ={match['draws']} -{match['losses']}" in page
+
+
+def test_a_rating_is_where_the_points_are_expected() -> None:
+    rating = runpy.run_path(str(RUN.parent / "strength.py"))["rating"]
+    # Even against one opponent; 10 points in 11 are 400 Elo; opponents on both sides balance.
+    assert rating([1500], [50], [100])[0] == pytest.approx(1500)
+    assert rating([1500], [1000 / 11], [100])[0] == pytest.approx(1900)
+    assert rating([1400, 1800], [100 * 10 / 11 - 10, 100 / 11 + 10], [100, 100])[0] == pytest.approx(1600, abs=1)
+    # 68 Elo either way after 100 even games.
+    assert rating([1500], [50], [100])[1] == pytest.approx(68, abs=1)

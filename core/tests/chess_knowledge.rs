@@ -193,7 +193,7 @@ fn a_finished_game_has_no_categories() {
 fn both_colours_are_scored_alike() {
     let mut weights = Pesto::default().weights().clone();
     weights.tempo_bonus = [17, 9];
-    for pesto in [Pesto::default(), Pesto::new(weights, 100.0).expect("weights")] {
+    for pesto in [Pesto::default(), Pesto::published(), Pesto::new(weights, 100.0).expect("weights")] {
         let mut kinds = [0; 3];
         walk(4, 30_000, |game, _| {
             let other = turned(&game.fen());
@@ -287,8 +287,10 @@ fn a_hanging_queen_is_taken_and_a_mate_is_seen() {
 }
 
 #[test]
-fn the_start_is_even_and_all_middlegame() {
+fn the_start_is_even_but_for_the_right_to_move_and_all_middlegame() {
     let start = Chess::default();
-    assert_eq!(Pesto::default().eval_plus_game_phase(start.board()), (0, 24));
-    assert_eq!(value(&start, &Pesto::default(), false), 0.0);
+    assert_eq!(Pesto::published().eval_plus_game_phase(start.board()), (0, 24));
+    assert_eq!(value(&start, &Pesto::published(), false), 0.0);
+    let pesto = Pesto::default();
+    assert_eq!(pesto.eval_plus_game_phase(start.board()), (pesto.weights().tempo_bonus[0], 24));
 }
