@@ -146,6 +146,7 @@ class MoveWeights:
     @staticmethod
     def features(state: Chess, see_threshold: int) -> list[tuple[int, int, list[tuple[int, float]]]]: ...
 
+@final
 class PestoWeights:
     def __new__(cls, weights: dict[str, list[int]], scale: float) -> Self: ...
     @staticmethod
