@@ -3,6 +3,7 @@
 mod any;
 mod chess_tools;
 mod columns;
+mod connect_four;
 mod errors;
 mod forest;
 mod forest_answers;
@@ -22,6 +23,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::chess_tools::{categorize, see, MoveWeights, PestoWeights};
+    #[pymodule_export]
+    use super::connect_four::solve_connect_four;
     #[pymodule_export]
     use super::forest::Forest;
     #[pymodule_export]

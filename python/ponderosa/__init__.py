@@ -21,6 +21,7 @@ from ponderosa.errors import (
     MissingExtraError,
     PlayerError,
     PonderosaError,
+    UnsolvedError,
     UsageError,
 )
 from ponderosa.evaluators.protocol import Evaluator
@@ -63,6 +64,7 @@ __all__ = [
     "SearchResult",
     "Temperature",
     "Tree",
+    "UnsolvedError",
     "UsageError",
     "__version__",
     "chess",

@@ -22,6 +22,7 @@ __all__ = [
     "perft",
     "restore",
     "see",
+    "solve_connect_four",
 ]
 
 @final
@@ -346,3 +347,11 @@ def mate_search(
 ) -> tuple[int, list[int], int]: ...
 def perft(state: Chess, depth: int) -> int: ...
 def restore(game: str, start: str | None, actions: bytes) -> TicTacToe | ConnectFour | Othello | Chess: ...
+def solve_connect_four(
+    states: Sequence[Any],
+    weak: bool,
+    threads: int | None,
+    memory: int,
+    most_nodes: int | None,
+    seconds: float | None,
+) -> list[tuple[list[tuple[int, int, int | None]], int] | None]: ...

@@ -1,5 +1,14 @@
 """Every exception Ponderosa raises on purpose. Each message names the argument and says what would be right."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ponderosa.games.connect_four import Solution
+
 
 class PonderosaError(Exception):
     """The base of them all."""
@@ -35,6 +44,15 @@ class UsageError(PonderosaError, RuntimeError):
 
 class MissingExtraError(PonderosaError, ImportError):
     """Something needs an optional package that is not installed."""
+
+
+class UnsolvedError(PonderosaError, RuntimeError):
+    """A position that was not solved within the limits it was given."""
+
+    def __init__(self, message: str, solutions: Sequence[Solution | None] = ()) -> None:
+        super().__init__(message)
+        self.solutions = solutions
+        """What was solved, in the order of the states; None for those that were not."""
 
 
 class PlayerError(PonderosaError, RuntimeError):

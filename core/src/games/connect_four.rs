@@ -9,13 +9,13 @@ use crate::random::Random;
 
 // A column takes seven bits, lowest cell first. The seventh bit stays empty, so that no line runs from one column into the next,
 // and catches the carry when a stone is added to a full column.
-const COLUMNS: u32 = 7;
-const ROWS: u32 = 6;
-const STRIDE: u32 = ROWS + 1;
-const BOTTOM: u64 = 0x0000_0408_1020_4081;
+pub(crate) const COLUMNS: u32 = 7;
+pub(crate) const ROWS: u32 = 6;
+pub(crate) const STRIDE: u32 = ROWS + 1;
+pub(crate) const BOTTOM: u64 = 0x0000_0408_1020_4081;
 const TOP: u64 = BOTTOM << (ROWS - 1);
-const BOARD: u64 = (TOP << 1) - BOTTOM;
-const COLUMN: u64 = (1 << STRIDE) - 1;
+pub(crate) const BOARD: u64 = (TOP << 1) - BOTTOM;
+pub(crate) const COLUMN: u64 = (1 << STRIDE) - 1;
 /// The places of the lowest bits of the columns, one byte each.
 const ALL_COLUMNS: u64 = 0x2A_23_1C_15_0E_07_00;
 
@@ -50,7 +50,7 @@ impl ConnectFour {
 
     /// The stones of the player to move and those of the other, who has moved last.
     #[inline]
-    fn own_and_other(&self) -> [u64; 2] {
+    pub(crate) fn own_and_other(&self) -> [u64; 2] {
         let own = usize::from(self.turn & 1);
         [self.stones[own], self.stones[own ^ 1]]
     }

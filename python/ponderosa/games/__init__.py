@@ -1,4 +1,4 @@
-"""The compiled games. Calling a class gives its starting state; `Chess(fen)` any position."""
+"""The compiled games. Calling a class gives its starting state; `Chess(fen)` any position. `connect_four` solves."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 from ponderosa._core import Chess, ConnectFour, Othello, TicTacToe
 from ponderosa.errors import InvalidArgumentError
+from ponderosa.games import connect_four
 
-__all__ = ["BY_NAME", "Chess", "ConnectFour", "Othello", "TicTacToe", "by_name"]
+__all__ = ["BY_NAME", "Chess", "ConnectFour", "Othello", "TicTacToe", "by_name", "connect_four"]
 
 #: The names the command line knows them by.
 BY_NAME: dict[str, Any] = {

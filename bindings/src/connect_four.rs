@@ -1,0 +1,63 @@
+//! The solver of Connect 4 as Python calls it: without the interpreter lock, and open to Ctrl-C.
+
+use std::time::{Duration, Instant};
+
+use ponderosa_core::error::Error;
+use ponderosa_core::probe::connect_four::{self, Question};
+use pyo3::prelude::*;
+
+use crate::errors::OrPython;
+use crate::states::ConnectFour;
+
+/// Of one state: (action, value, plies) for every legal action, and the positions looked at.
+type Solved = (Vec<(u16, i8, Option<u32>)>, u64);
+
+/// Solves every state; None stands for those that were given up because of `most_nodes` or `seconds`.
+#[pyfunction]
+#[pyo3(signature = (states, weak, threads, memory, most_nodes, seconds))]
+pub fn solve_connect_four(
+    py: Python<'_>,
+    states: Vec<Bound<'_, PyAny>>,
+    weak: bool,
+    threads: Option<usize>,
+    memory: usize,
+    most_nodes: Option<u64>,
+    seconds: Option<f64>,
+) -> PyResult<Vec<Option<Solved>>> {
+    let states = positions(&states)?;
+    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let question = Question { weak, threads, memory, most_nodes: most_nodes.unwrap_or(u64::MAX) };
+    // More seconds than a clock can count are no limit.
+    let deadline = seconds.and_then(|seconds| Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?));
+    let (answers, raised) = py.detach(|| {
+        let mut raised = None;
+        let mut stop = || {
+            if let Err(error) = Python::attach(|py| py.check_signals()) {
+                raised = Some(error);
+            }
+            raised.is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        };
+        let answers = connect_four::solve(&states, &question, &mut stop);
+        (answers, raised)
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let plain = |answer: connect_four::Answer| {
+        (answer.moves.into_iter().map(|(action, ending)| (action, ending.value, ending.plies)).collect(), answer.nodes)
+    };
+    Ok(answers.or_python()?.into_iter().map(|answer| answer.map(plain)).collect())
+}
+
+/// States of Connect 4; another one is named by its place.
+fn positions(states: &[Bound<'_, PyAny>]) -> PyResult<Vec<ponderosa_core::games::connect_four::ConnectFour>> {
+    let one = |(row, state): (usize, &Bound<'_, PyAny>)| match state.cast::<ConnectFour>() {
+        Ok(state) => Ok(state.get().0),
+        Err(_) => {
+            let class = state.get_type().name()?;
+            let text = format!("states[{row}] is of the class {class}: only states of ponderosa.games.ConnectFour can be solved");
+            Err(Error::InvalidArgument(text)).or_python()
+        }
+    };
+    states.iter().enumerate().map(one).collect()
+}

@@ -1,0 +1,102 @@
+//! What the solver knows of positions, in a fixed amount of memory that threads share.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Neighbouring places where an entry may stand: half a cache line.
+const PLACES: usize = 4;
+/// Keys have 49 bits. The place of an entry tells at least 12 of them, the entry keeps the others: equal is equal, never by chance.
+const KEY_BITS: u32 = 49;
+const LEAST_PLACE_BITS: u32 = 12;
+const REST_BITS: u32 = KEY_BITS - LEAST_PLACE_BITS;
+/// Odd, so that multiplying by it and cutting to 49 bits loses nothing.
+const SPREAD: u64 = 0x1_9E37_79B9_7F4B;
+
+/// The highest and lowest score there can be.
+pub(super) const MOST: i8 = 21;
+
+/// What is known of a position: its score is from `least` to `most`; the column that was best there, if one was; and how much
+/// work it was to find out, as a power of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub least: i8,
+    pub most: i8,
+    pub best: Option<u8>,
+    pub work: u8,
+}
+
+impl Known {
+    pub const NOTHING: Self = Self { least: -MOST, most: MOST, best: None, work: 0 };
+
+    // From the high bits down: work (6), best + 1 (3), most + 32 (6), least + 32 (6), the rest of the key.
+    // No entry is 0, since `most + 32` is not.
+    fn pack(self, rest: u64) -> u64 {
+        let bound = |score: i8| u64::from((score + 32) as u8);
+        let best = self.best.map_or(0, |column| u64::from(column) + 1);
+        (((u64::from(self.work.min(63)) << 3 | best) << 6 | bound(self.most)) << 6 | bound(self.least)) << REST_BITS | rest
+    }
+
+    fn unpack(entry: u64) -> Self {
+        let bits = entry >> REST_BITS;
+        let bound = |bits: u64| (bits & 63) as i8 - 32;
+        Self {
+            least: bound(bits),
+            most: bound(bits >> 6),
+            best: (bits >> 12 & 7).checked_sub(1).map(|column| column as u8),
+            work: (bits >> 15) as u8,
+        }
+    }
+}
+
+/// Entries by key. An entry is one word, read and written whole, so that threads need no lock.
+pub(super) struct Table {
+    entries: Box<[AtomicU64]>,
+    place_bits: u32,
+}
+
+impl Table {
+    /// A table of at most so many bytes (and of 128 KiB at least). The memory is taken when it is first written to.
+    pub fn new(bytes: usize) -> Self {
+        let buckets = (bytes / (PLACES * size_of::<AtomicU64>())).max(1);
+        let place_bits = buckets.ilog2().clamp(LEAST_PLACE_BITS, 40);
+        Self { entries: bytemuck::allocation::zeroed_slice_box(PLACES << place_bits), place_bits }
+    }
+
+    #[inline]
+    fn find(&self, key: u64) -> (&[AtomicU64], u64) {
+        let spread = key.wrapping_mul(SPREAD) & ((1 << KEY_BITS) - 1);
+        let bucket = (spread >> (KEY_BITS - self.place_bits)) as usize;
+        (&self.entries[bucket * PLACES..][..PLACES], spread & ((1 << REST_BITS) - 1))
+    }
+
+    /// What is known of a position.
+    #[inline]
+    pub fn get(&self, key: u64) -> Known {
+        let (places, rest) = self.find(key);
+        for place in places {
+            let entry = place.load(Ordering::Relaxed);
+            if entry & ((1 << REST_BITS) - 1) == rest && entry != 0 {
+                return Known::unpack(entry);
+            }
+        }
+        Known::NOTHING
+    }
+
+    /// Keeps what is known of a position; what was least work to find out is forgotten for it.
+    #[inline]
+    pub fn put(&self, key: u64, known: Known) {
+        let (places, rest) = self.find(key);
+        let (mut chosen, mut least_work) = (&places[0], u64::MAX);
+        for place in places {
+            let entry = place.load(Ordering::Relaxed);
+            if entry & ((1 << REST_BITS) - 1) == rest || entry == 0 {
+                chosen = place;
+                break;
+            }
+            let work = entry >> (REST_BITS + 15);
+            if work < least_work {
+                (chosen, least_work) = (place, work);
+            }
+        }
+        chosen.store(known.pack(rest), Ordering::Relaxed);
+    }
+}
