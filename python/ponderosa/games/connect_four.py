@@ -61,9 +61,9 @@ def solve(
 ) -> Solution:
     """What `state` and each of its moves are worth with best play, exactly.
 
-    `weak=True` asks who wins and not how soon, which is quicker. A search of at most `max_memory` MiB remembers
-    positions; less is slower and as exact. Late positions take milliseconds, those after eight moves seconds, and the
-    empty board takes many minutes; Ctrl-C works. When `max_nodes` positions have been looked at or `time_limit`
+    `weak=True` asks who wins and not how soon, which is quicker. Positions are remembered in at most `max_memory` MiB;
+    less is slower and as exact. Late positions take milliseconds, those after eight moves seconds, and the empty board
+    takes many minutes; Ctrl-C works. When `max_nodes` positions have been looked at or `time_limit`
     seconds are over, an UnsolvedError is raised. A finished game raises a GameOverError.
     """
     if not isinstance(state, ConnectFour):
@@ -85,7 +85,7 @@ def solve_many(
     max_nodes: int | None = None,
     time_limit: float | None = None,
 ) -> list[Solution]:
-    """`solve` for every one of `states`, on `threads` (all cores unless told) that share one memory of `max_memory` MiB.
+    """`solve` for each of `states`, on `threads` (all cores unless told) that share one memory of `max_memory` MiB.
 
     The solutions are the same for any number of threads, but for `nodes`. `max_nodes` holds for each state,
     `time_limit` for all of them together: if one is not solved, an UnsolvedError is raised, whose `solutions` has those
@@ -108,11 +108,9 @@ def solve_many(
     if len(solved) < len(states):
         limits = {"max_nodes": max_nodes, "time_limit": time_limit}
         given = " and ".join(f"{name}={limit}" for name, limit in limits.items() if limit is not None)
-        missing = (
-            f"{len(states) - len(solved)} of {len(states)} positions are" if len(states) > 1 else "the position is"
-        )
+        missing = f"{len(states) - len(solved)} of {len(states)} positions" if len(states) > 1 else "the position"
         advice = "" if weak else ", or ask with weak=True who wins and not how soon"
-        raise UnsolvedError(f"{missing} not solved within {given}: allow more{advice}", all_answers)
+        raise UnsolvedError(f"{missing} could not be solved within {given}: allow more{advice}", all_answers)
     return solved
 
 

@@ -1,4 +1,4 @@
-"""Connect 4 against exact play: positions in which a move can give the game's value away, and how often a player does not."""
+"""Connect 4 against exact play: positions where a move can lose value, and how often a player keeps it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def value_keeping_positions(
     Each position has a ply of its own, drawn evenly from `plies` (both included). Games of evenly drawn legal moves are
     played from the start up to that ply until one is not over by then, is not the position of another place in the
     list, and has both a move that keeps the value and one that loses it (`solve_many` says which). So plies stay evenly
-    distributed, while positions of one ply come as often as random games lead to them. A mirror image is another position.
+    distributed, while positions of one ply come as often as random games lead to them. A mirror image is different.
 
     Threads and memory (MiB) are those of `solve_many`. Early positions take longest to solve: seconds at ply 6,
     milliseconds from ply 16 on.

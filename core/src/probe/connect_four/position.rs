@@ -132,3 +132,82 @@ fn mirror(bits: u64) -> u64 {
 pub(super) fn cells_of(column: u32) -> u64 {
     COLUMN << (column * STRIDE)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::game::{Action, Game};
+    use crate::random::{Purpose, Random};
+
+    fn random_games(games: u64, mut look: impl FnMut(&ConnectFour, &[Action])) {
+        for seed in 0..games {
+            let mut random = Random::new(seed, Purpose::Playout);
+            let (mut state, mut actions) = (ConnectFour::start(), Vec::new());
+            while state.outcome().is_none() {
+                look(&state, &actions);
+                let mut legal = Vec::new();
+                state.legal_actions(&mut legal);
+                actions.push(legal[random.choose(legal.len() as u32) as usize]);
+                state.play(actions[actions.len() - 1]);
+            }
+        }
+    }
+
+    /// Whether the player to move has a move that ends the game with a line.
+    fn can_win(state: &ConnectFour) -> bool {
+        let mut legal = Vec::new();
+        state.legal_actions(&mut legal);
+        legal.iter().any(|&action| {
+            let mut next = *state;
+            next.play(action);
+            next.outcome().is_some_and(|result| result != 0)
+        })
+    }
+
+    #[test]
+    fn winning_and_safe_moves_are_those_that_playing_shows() {
+        random_games(400, |state, _| {
+            let position = Position::of(state);
+            assert_eq!(position.wins_at_once(), can_win(state), "{state}");
+            let safe = position.safe_moves();
+            for column in 0..COLUMNS {
+                let cell = position.landing() & cells_of(column);
+                assert_eq!(cell != 0, state.is_legal(column as Action));
+                if cell == 0 {
+                    continue;
+                }
+                let mut next = *state;
+                next.play(column as Action);
+                let wins = next.outcome().is_some_and(|result| result != 0);
+                assert_eq!(position.wins_by(cell), wins, "{column} in\n{state}");
+                if !wins {
+                    assert_eq!(safe & cell != 0, !can_win(&next), "{column} in\n{state}");
+                    let (after, fresh) = (position.after(cell), Position::of(&next));
+                    assert_eq!((after.own, after.filled, after.stones), (fresh.own, fresh.filled, fresh.stones));
+                    assert_eq!((after.own_wins, after.other_wins), (fresh.own_wins, fresh.other_wins), "{column} in\n{state}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn keys_tell_positions_apart_but_not_from_their_mirror_images() {
+        let mut seen: HashMap<u64, ConnectFour> = HashMap::new();
+        random_games(400, |state, actions| {
+            let position = Position::of(state);
+            let (key, turned) = position.key(false);
+            assert!(key < 1 << 49 && !turned);
+            assert_eq!(seen.entry(key).or_insert(*state), state);
+            let mut image = ConnectFour::start();
+            for &action in actions {
+                image.play(6 - action);
+            }
+            let ((one, one_turned), (other, other_turned)) = (position.key(true), Position::of(&image).key(true));
+            assert_eq!(one, other, "{state}");
+            assert_eq!(one_turned != other_turned, image != *state, "{state}");
+        });
+        assert!(seen.len() > 5_000);
+    }
+}

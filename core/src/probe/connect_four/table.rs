@@ -100,3 +100,49 @@ impl Table {
         chosen.store(known.pack(rest), Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_come_back_as_they_were_and_only_under_their_key() {
+        // Neighbouring keys and keys that differ in high bits alone, in a table that is much too small for them.
+        let keys: Vec<u64> = (0..200_000_u64).map(|n| n | (n % 64) << 43).collect();
+        let known = |key: u64| Known {
+            least: -(key as i8 % 22).abs(),
+            most: ((key >> 3) as i8 % 22).abs(),
+            best: [None, Some((key % 7) as u8)][key as usize & 1],
+            work: (key % 64) as u8,
+        };
+        let table = Table::new(0);
+        let mut found = 0;
+        for &key in &keys {
+            table.put(key, known(key));
+            assert_eq!(table.get(key), known(key));
+        }
+        for &key in &keys {
+            let entry = table.get(key);
+            if entry != Known::NOTHING {
+                assert_eq!(entry, known(key));
+                found += 1;
+            }
+            assert_eq!(table.get(key ^ 1 << 42), Known::NOTHING);
+        }
+        assert_eq!(found, PLACES << LEAST_PLACE_BITS);
+    }
+
+    #[test]
+    fn the_cheapest_is_forgotten_and_memory_is_bounded() {
+        let table = Table::new(0);
+        table.put(1, Known { work: 40, ..Known::NOTHING });
+        for key in 2..200_000 {
+            table.put(key, Known { work: (key % 8) as u8, ..Known::NOTHING });
+        }
+        assert_eq!(table.get(1).work, 40);
+        for bytes in [0, 1 << 17, 3 << 20, 1 << 24] {
+            assert!(size_of_val(&*Table::new(bytes).entries) <= bytes.max(1 << 17));
+        }
+        assert_eq!(size_of_val(&*Table::new(1 << 24).entries), 1 << 24);
+    }
+}
