@@ -14,10 +14,11 @@ from ponderosa import _core
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.evaluators.lane import NotForLanes
 from ponderosa.game import GameInfo
+from ponderosa.model_turns import ModelTurns
 from ponderosa.models.answers import RootAnswer, StepAnswer, is_plain
 from ponderosa.models.hidden import flatten
 from ponderosa.models.inference import Inference
-from ponderosa.models.lane import ModelTurns, has_studios
+from ponderosa.models.lane import has_studios
 from ponderosa.models.pool import HiddenPool
 from ponderosa.observed import Observed, follow, root_of, roots_of, stack
 from ponderosa.settings import Settings, threads_beside
