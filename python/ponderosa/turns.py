@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
@@ -39,9 +40,10 @@ class Turns(ABC):
                 self._under_way.popleft()
                 self._next(group, self._lanes[group])
         finally:
-            # Nothing may be written into memory that others get next.
+            # Nothing may be written into memory that others get next. Of several that fail, the first is told.
             for group in self._under_way:
-                self._lanes[group].wait()
+                with contextlib.suppress(Exception):
+                    self._lanes[group].wait()
 
     def _next(self, group: int, answered: Lane | None) -> None:
         """Hands a group its answers, and submits its next questions."""
