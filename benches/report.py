@@ -100,7 +100,14 @@ where the bar is one), "spread" its lowest and highest. On a machine that others
 {facts}
 
 {markdown_table(rows)}
-{strength_section()}{matches_section()}"""
+{gpu_section()}{strength_section()}{matches_section()}"""
+
+
+def gpu_section() -> str:
+    """What was recorded on a GPU."""
+    from gpu_report import section
+
+    return section()
 
 
 def strength_section() -> str:

@@ -71,6 +71,16 @@ def test_recorded_steps_are_on_the_page() -> None:
         assert f"+{match['wins']} ={match['draws']} -{match['losses']}" in page
 
 
+def test_what_was_recorded_on_a_gpu_is_on_the_page() -> None:
+    folder = RUN.parent
+    recorded = json.loads((folder / "gpu.json").read_text(encoding="utf-8"))
+    page = (folder / "RESULTS.md").read_text(encoding="utf-8")
+    assert len(recorded["rows"]) > 10
+    for row in recorded["rows"]:
+        assert f"| {row['case']} | {row['ours']['trees']} |" in page
+        assert row["mctx"]
+
+
 def test_a_rating_is_where_the_points_are_expected() -> None:
     rating = runpy.run_path(str(RUN.parent / "strength.py"))["rating"]
     # Even against one opponent; 10 points in 11 are 400 Elo; opponents on both sides balance.
