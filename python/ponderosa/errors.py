@@ -57,3 +57,11 @@ class UnsolvedError(PonderosaError, RuntimeError):
 
 class PlayerError(PonderosaError, RuntimeError):
     """A player of a match that died, hung, raised or broke the rules; the message names it."""
+
+
+class StorageError(PonderosaError, OSError):
+    """Files of a training that cannot be written, or are damaged, missing or of another version; nothing was changed."""
+
+
+class TrainingError(PonderosaError, RuntimeError):
+    """A training that cannot go on: numbers that are not finite, a device that has no memory left."""

@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
 def tune_weights(arguments: argparse.Namespace, show: Show) -> tuple[Any, bool]:
     """(what to print, or None; whether the work was finished)."""
     from ponderosa.tune import FitOptions, tune
-    from ponderosa.tune.files import make_folder
+    from ponderosa.files import make_folder
 
     options = FitOptions(
         iterations=arguments.iterations or 300,

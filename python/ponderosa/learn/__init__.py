@@ -1,1 +1,58 @@
-"""Learning by self-play, and how well what was learned plays."""
+"""Learning by self-play: `train(config)` makes a player out of nothing but the rules of a game.
+
+    from ponderosa.learn import default_config, train
+
+    train(default_config("connect4", out="runs/connect4", minutes=30))
+
+Needs PyTorch (`pip install "ponderosa[train]"`), which is imported when something here is used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ponderosa.learn.config import (
+        Config,
+        EvaluationConfig,
+        LearnerConfig,
+        NetworkConfig,
+        ReplayConfig,
+        SelfPlayConfig,
+    )
+    from ponderosa.learn.config_file import read_config, text_of_config
+    from ponderosa.learn.defaults import default_config
+    from ponderosa.learn.loop import TrainingResult, train
+
+__all__ = [
+    "Config",
+    "EvaluationConfig",
+    "LearnerConfig",
+    "NetworkConfig",
+    "ReplayConfig",
+    "SelfPlayConfig",
+    "TrainingResult",
+    "default_config",
+    "read_config",
+    "text_of_config",
+    "train",
+]
+
+_WHERE = {
+    "default_config": "defaults",
+    "read_config": "config_file",
+    "text_of_config": "config_file",
+    "train": "loop",
+    "TrainingResult": "loop",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'ponderosa.learn' has no attribute {name!r}")
+    where = _WHERE.get(name, "config")
+    if where == "loop":
+        from ponderosa.extras import require
+
+        require("torch", "train", "learning")
+        require("safetensors", "train", "learning")
+    return getattr(import_module(f"ponderosa.learn.{where}"), name)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ponderosa.errors import InvalidArgumentError, UsageError
+from ponderosa.files import lock, replace_file, sync_folder
 from ponderosa.match.game import GameRecord
 from ponderosa.match.openings import Opening
 
@@ -68,7 +69,7 @@ class RecordFile:
         except OSError as error:
             raise InvalidArgumentError(f"out: {str(self.path)!r} cannot be written: {error.strerror}") from None
         try:
-            _lock(self._file, self.path)
+            lock(self._file, f"out: another match is writing {str(self.path)!r}")
             whole = 0
             if exists:
                 found, self.known, whole = read_lines(self._file.read(), self.path)
@@ -79,7 +80,7 @@ class RecordFile:
             self._file.seek(whole)
             if whole == 0:
                 self._write({"format": FORMAT, "version": VERSION, "settings": self.settings})
-                _sync_folder(self.path)
+                sync_folder(self.path.absolute().parent)
         except BaseException:
             self.close()
             raise
@@ -107,17 +108,6 @@ class RecordFile:
         if self._file is not None:
             self._file.close()
             self._file = None
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Writes a file so that there is the old one or the new one, and never half of one."""
-    beside = path.with_name(f"{path.name}.part")
-    with open(beside, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
-    _sync_folder(path)
 
 
 def write_line(data: Mapping[str, Any]) -> bytes:
@@ -181,25 +171,3 @@ def compare(found: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> 
             raise InvalidArgumentError(
                 f"resume: {str(path)!r} was played with {name} = {found.get(name)!r}, not {wanted.get(name)!r}"
             )
-
-
-def _sync_folder(path: Path) -> None:
-    """Puts the name of a file on the disk too, where folders can be asked for that."""
-    if os.name == "posix":
-        folder = os.open(path.absolute().parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _lock(file: IO[bytes], path: Path) -> None:
-    """Two matches on one file would spoil it. Where locks are unknown, nothing is done."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise UsageError(f"out: another match is writing {str(path)!r}") from None

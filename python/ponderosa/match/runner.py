@@ -13,12 +13,13 @@ from typing import Any
 
 from ponderosa import check, games
 from ponderosa.errors import InvalidArgumentError
+from ponderosa.files import replace_file
 from ponderosa.game import describe
 from ponderosa.match.adjudication import Adjudication
 from ponderosa.match.openings import Openings, make_openings
 from ponderosa.match.pgn import write_games
 from ponderosa.match.players import Entrant
-from ponderosa.match.record import PairRecord, RecordFile, read_lines, replace_file
+from ponderosa.match.record import PairRecord, RecordFile, read_lines
 from ponderosa.match.result import MatchResult
 from ponderosa.match.spec import read_player
 from ponderosa.match.sprt import Sprt, check_sprt

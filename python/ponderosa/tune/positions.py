@@ -15,7 +15,7 @@ from ponderosa import check
 from ponderosa._core import Chess
 from ponderosa.chess.pesto import Pesto
 from ponderosa.errors import InvalidArgumentError, PonderosaError
-from ponderosa.tune.files import read_arrays, write_arrays
+from ponderosa.files import read_arrays, write_arrays
 
 FORMAT = "ponderosa-positions"
 VERSION = 1

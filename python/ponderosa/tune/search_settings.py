@@ -14,7 +14,7 @@ from ponderosa.knowledge import CATEGORY_WEIGHTS
 from ponderosa.match.adjudication import Adjudication
 from ponderosa.match.runner import play_match
 from ponderosa.presets import Hybrid
-from ponderosa.tune.files import make_folder, write_json
+from ponderosa.files import make_folder, write_json
 from ponderosa.tune.spsa import Compare, Parameter, Step, best_values, climb
 
 #: The files of a folder.

@@ -1,4 +1,4 @@
-"""Files of tuning: written under another name and renamed, arrays without pickle; what is wrong with one is said."""
+"""Files that are there whole or not at all: written under another name, synced and renamed; arrays without pickle."""
 
 from __future__ import annotations
 
@@ -8,13 +8,45 @@ import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ponderosa.errors import InvalidArgumentError
-from ponderosa.match.record import replace_file
+from ponderosa.errors import InvalidArgumentError, UsageError
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Writes a file so that there is the old one or the new one, and never half of one."""
+    beside = path.with_name(f"{path.name}.part")
+    with open(beside, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+    sync_folder(path.absolute().parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Puts the names in a folder on the disk too, where folders can be asked for that."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def lock(file: IO[bytes], complaint: str) -> None:
+    """Holds a file until it is closed; if somebody else does, complains. Where locks are unknown, nothing is done."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise UsageError(complaint) from None
 
 
 def check_writable(path: Path, name: str) -> None:

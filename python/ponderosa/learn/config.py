@@ -1,0 +1,282 @@
+"""The configuration of a training: frozen, a sentence for each field, checked when it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from ponderosa import check
+from ponderosa.errors import InvalidArgumentError
+
+ALGORITHMS = ("gumbel", "alphazero")
+OPTIMISERS = ("adamw", "sgd")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkConfig:
+    """How large the network is."""
+
+    blocks: int = 4
+    """Residual blocks of two convolutions (or, for observations that are no boards, of two dense layers)."""
+    channels: int = 32
+    """Features of every convolution, or the width of every dense layer."""
+    policy_channels: int = 16
+    """Features of a square that the policy is read from (where it is not read from planes, as in chess)."""
+    value_channels: int = 8
+    """Features of a square that the value is read from."""
+    value_hidden: int = 64
+    """Width of the hidden layer of the value."""
+
+    def __post_init__(self) -> None:
+        check.whole_number(self.blocks, "network.blocks", most=256)
+        for name in ("channels", "policy_channels", "value_channels", "value_hidden"):
+            check.whole_number(getattr(self, name), f"network.{name}", least=1, most=4096)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfPlayConfig:
+    """How games are played to learn from."""
+
+    games_at_once: int = 128
+    """Games under way at a time, which share the batches of the network."""
+    simulations: int = 32
+    """Simulations of a full search, whose policy is learned."""
+    fast_simulations: int = 8
+    """Simulations of the other searches, which only bring the game forward (playout-cap randomisation)."""
+    full_share: float = 1.0
+    """The share of moves that get a full search; 1 searches all of them fully."""
+    considered_actions: int = 16
+    """Moves that Gumbel search considers at the root."""
+    c_puct: float = 1.5
+    """Exploration of PUCT (`algorithm = "alphazero"`)."""
+    dirichlet_alpha: float = 10.0
+    """Concentration of the noise at the root, for all legal moves together (`algorithm = "alphazero"`)."""
+    dirichlet_epsilon: float = 0.25
+    """Weight of the noise at the root (`algorithm = "alphazero"`)."""
+    forced_playouts: float = 2.0
+    """Moves at the root get sqrt(this * prior * visits) simulations at least, taken off the policy that is learned."""
+    temperature: float = 1.0
+    """Temperature of the first moves of a game."""
+    temperature_moves: int = 10
+    """Moves of a game, after its opening, that are drawn at `temperature`; then the best is played."""
+    opening_plies: int = 0
+    """Random moves that a game may begin with, to see more of the game: from 0 to so many."""
+    opening_share: float = 0.5
+    """The share of games that begin with random moves."""
+    max_moves: int = 512
+    """Longer games are ended as draws, marked as cut."""
+    resign_below: float = -1.0
+    """A player resigns when the value at the root is below this twice in a row; -1 never."""
+    resign_check: float = 0.1
+    """The share of games that are played on after a resignation, to see whether it was wrong."""
+    resign_wrong: float = 0.05
+    """Resigning pauses while more than this share of the checked resignations was wrong."""
+    solve: bool = False
+    """Keep proven results in the searches of self-play."""
+    threads: int = 1
+    """Threads of the engine."""
+    workers: int = 0
+    """Threads that search a part of the games each; 0 is one for each core on a CPU, and one on a GPU."""
+
+    def __post_init__(self) -> None:
+        for name in ("games_at_once", "simulations", "fast_simulations", "considered_actions", "max_moves", "threads"):
+            check.whole_number(getattr(self, name), f"self_play.{name}", least=1, most=1 << 24)
+        for name in ("temperature_moves", "opening_plies", "workers"):
+            check.whole_number(getattr(self, name), f"self_play.{name}", most=1 << 24)
+        for name in ("full_share", "opening_share", "dirichlet_epsilon", "resign_check", "resign_wrong"):
+            check.number(getattr(self, name), f"self_play.{name}", least=0.0, most=1.0)
+        for name in ("c_puct", "temperature", "forced_playouts"):
+            check.number(getattr(self, name), f"self_play.{name}", least=0.0)
+        check.positive_number(self.dirichlet_alpha, "self_play.dirichlet_alpha")
+        check.number(self.resign_below, "self_play.resign_below", least=-1.0, most=0.0)
+        check.flag(self.solve, "self_play.solve")
+        if self.full_share == 0.0:
+            raise InvalidArgumentError("self_play.full_share must be above 0: there would be no policy to learn")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayConfig:
+    """What of the games is learned from."""
+
+    window: int = 100_000
+    """Positions kept in memory to learn from, the newest ones; all games stay on the disk."""
+    fresh: float = 0.5
+    """How much newer positions are preferred: 0 draws all alike, 1 draws none of the oldest."""
+    learned_first: int = 4_000
+    """Positions there must be before learning begins."""
+
+    def __post_init__(self) -> None:
+        check.count(self.window, "replay.window")
+        check.number(self.fresh, "replay.fresh", least=0.0, most=1.0)
+        check.count(self.learned_first, "replay.learned_first")
+        if self.learned_first > self.window:
+            raise InvalidArgumentError(
+                f"replay.learned_first must be at most replay.window, {self.window}, not {self.learned_first}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnerConfig:
+    """How the network learns."""
+
+    batch_size: int = 256
+    """Positions of one step."""
+    passes: float = 6.0
+    """How often a position is learned from, on average."""
+    optimiser: str = "adamw"
+    """ "adamw" or "sgd" (with momentum 0.9)."""
+    learning_rate: float = 2e-3
+    """The rate after warming up."""
+    warm_up: int = 100
+    """Steps in which the rate rises from 0."""
+    decay_from: float = 0.6
+    """The share of the training after which the rate falls."""
+    final_rate: float = 0.05
+    """What part of the learning rate is left at the end."""
+    weight_decay: float = 1e-4
+    """Weight decay, of weights and not of biases and norms."""
+    clip: float = 5.0
+    """The longest gradient; longer ones are shortened."""
+    value_weight: float = 1.0
+    """Weight of the value's loss beside the policy's."""
+    root_value_share: float = 0.3
+    """Share of the search's own value at the root in what the value learns, beside the result of the game."""
+    averaged: float = 0.99
+    """The weights that play are an average: so much of it stays at each step."""
+    symmetries: bool = True
+    """Turn positions by a symmetry of the game, drawn anew each time."""
+    reduced_precision: bool = True
+    """Compute in bfloat16 on a GPU."""
+
+    def __post_init__(self) -> None:
+        check.count(self.batch_size, "learner.batch_size")
+        for name in ("passes", "learning_rate", "clip"):
+            check.positive_number(getattr(self, name), f"learner.{name}")
+        if self.optimiser not in OPTIMISERS:
+            raise InvalidArgumentError(f"learner.optimiser must be {' or '.join(OPTIMISERS)}, not {self.optimiser!r}")
+        check.whole_number(self.warm_up, "learner.warm_up")
+        for name in ("decay_from", "final_rate", "root_value_share"):
+            check.number(getattr(self, name), f"learner.{name}", least=0.0, most=1.0)
+        for name in ("weight_decay", "value_weight"):
+            check.number(getattr(self, name), f"learner.{name}", least=0.0)
+        if not 0.0 <= check.number(self.averaged, "learner.averaged") < 1.0:
+            raise InvalidArgumentError(f"learner.averaged must be at least 0 and below 1, not {self.averaged}")
+        for name in ("symmetries", "reduced_precision"):
+            check.flag(getattr(self, name), f"learner.{name}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationConfig:
+    """How strength is measured on the way; without noise and without chance in the moves."""
+
+    every_minutes: float = 3.0
+    """Minutes between two evaluations; 0 evaluates only at the end."""
+    games: int = 20
+    """Games against each opponent, an even number: openings are played with both sides."""
+    simulations: int = 100
+    """Simulations a move of the player that learns, and of its earlier self."""
+    uct_simulations: tuple[int, ...] = (100, 1000)
+    """Budgets of the UCT searches it meets."""
+    positions: int = 200
+    """Positions in which its moves are compared with exact play, where there is an exact solver (Connect 4)."""
+    solve: bool = False
+    """Keep proven results in the searches of evaluations."""
+
+    def __post_init__(self) -> None:
+        check.number(self.every_minutes, "evaluation.every_minutes", least=0.0)
+        if check.whole_number(self.games, "evaluation.games", most=1 << 20) % 2:
+            raise InvalidArgumentError(f"evaluation.games must be even, not {self.games}")
+        check.count(self.simulations, "evaluation.simulations")
+        check.whole_number(self.positions, "evaluation.positions")
+        check.flag(self.solve, "evaluation.solve")
+        if not check.is_listed(self.uct_simulations):
+            raise InvalidArgumentError(f"evaluation.uct_simulations must be a list, not {self.uct_simulations!r}")
+        for place, budget in enumerate(self.uct_simulations):
+            check.count(budget, f"evaluation.uct_simulations[{place}]")
+        object.__setattr__(self, "uct_simulations", tuple(self.uct_simulations))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """A whole training. `ponderosa.learn.default_config(game)` has good values for a game."""
+
+    game: str = "connect4"
+    """The game: the name of a compiled one, or `module:Class` of one written in Python."""
+    out: str = ""
+    """The folder that everything goes to."""
+    algorithm: str = "gumbel"
+    """The search of self-play: "gumbel" or "alphazero"."""
+    minutes: float | None = None
+    """The training ends after so many minutes."""
+    games: int | None = None
+    """The training ends after so many games."""
+    steps: int | None = None
+    """The training ends after so many steps of learning."""
+    device: str = "auto"
+    """Where the network runs: "cpu", "cuda", "cuda:1", or "auto" for a GPU if there is one."""
+    side_by_side: bool | None = None
+    """Play and learn at the same time; None does so on a GPU. Only one after the other can be repeated exactly."""
+    seed: int = 0
+    """The seed of everything random."""
+    cycle_moves: int = 16
+    """Moves in every game between two rounds of learning."""
+    checkpoint_minutes: float = 1.0
+    """Minutes between two checkpoints; 0 makes one after each round."""
+    keep_checkpoints: int = 3
+    """Checkpoints that are kept, the newest ones."""
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    """How large the network is."""
+    self_play: SelfPlayConfig = field(default_factory=SelfPlayConfig)
+    """How games are played."""
+    replay: ReplayConfig = field(default_factory=ReplayConfig)
+    """What is learned from."""
+    learner: LearnerConfig = field(default_factory=LearnerConfig)
+    """How the network learns."""
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    """How strength is measured."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.game, str) or not self.game:
+            raise InvalidArgumentError(
+                f"game must be the name of a game, or module:Class of one written in Python, not {self.game!r}"
+            )
+        if not isinstance(self.out, str):
+            raise InvalidArgumentError(f"out must be the name of a folder, not {self.out!r}")
+        if self.algorithm not in ALGORITHMS:
+            raise InvalidArgumentError(f"algorithm must be {' or '.join(ALGORITHMS)}, not {self.algorithm!r}")
+        if self.minutes is not None:
+            check.positive_number(self.minutes, "minutes")
+        for name in ("games", "steps"):
+            if getattr(self, name) is not None:
+                check.whole_number(getattr(self, name), name, least=1)
+        if not isinstance(self.device, str):
+            raise InvalidArgumentError(f"device must be cpu, cuda or auto, not {self.device!r}")
+        check.optional_flag(self.side_by_side, "side_by_side")
+        check.whole_number(self.seed, "seed", most=(1 << 63) - 1)
+        check.count(self.cycle_moves, "cycle_moves")
+        check.number(self.checkpoint_minutes, "checkpoint_minutes", least=0.0)
+        check.count(self.keep_checkpoints, "keep_checkpoints")
+        for name, kind in SECTIONS.items():
+            if not isinstance(getattr(self, name), kind):
+                raise InvalidArgumentError(f"{name} must be a {kind.__name__}, not {getattr(self, name)!r}")
+
+    def with_values(self, **changes: Any) -> Config:
+        """The same with other values; `self_play={"simulations": 16}` changes one field of a section."""
+        for name in list(changes):
+            if name in SECTIONS and isinstance(changes[name], dict):
+                changes[name] = replace(getattr(self, name), **changes[name])
+        return replace(self, **changes)
+
+
+SECTIONS: dict[str, Any] = {
+    "network": NetworkConfig,
+    "self_play": SelfPlayConfig,
+    "replay": ReplayConfig,
+    "learner": LearnerConfig,
+    "evaluation": EvaluationConfig,
+}
+
+
+def field_names(kind: Any) -> list[str]:
+    """The names of the fields of a section, or of the whole, in their order."""
+    return [one.name for one in fields(kind)]

@@ -1,0 +1,78 @@
+"""Good values for each game: what a training does when it is told nothing but the game."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ponderosa.learn.config import Config
+from ponderosa.learn.game_spec import GameSpec
+
+#: What differs from the plain defaults, by the name of the compiled game.
+BY_GAME: dict[str, dict[str, Any]] = {
+    "tic_tac_toe": {
+        "network": {"blocks": 2, "channels": 32, "value_hidden": 32},
+        "self_play": {"simulations": 24, "games_at_once": 64, "temperature_moves": 4, "opening_plies": 4},
+        "replay": {"window": 20_000, "learned_first": 1_000},
+        "learner": {"passes": 8.0},
+        "evaluation": {"uct_simulations": (100,), "simulations": 50, "every_minutes": 1.0},
+        "cycle_moves": 8,
+    },
+    "connect_four": {
+        "network": {"blocks": 3, "channels": 32},
+        "self_play": {"simulations": 24, "games_at_once": 128, "temperature_moves": 10, "opening_plies": 6},
+    },
+    "othello": {
+        "network": {"blocks": 5, "channels": 64},
+        "self_play": {"simulations": 32, "temperature_moves": 16, "opening_plies": 8},
+        "replay": {"window": 300_000},
+    },
+    "chess": {
+        "network": {"blocks": 6, "channels": 64},
+        "self_play": {
+            "simulations": 32,
+            "temperature_moves": 30,
+            "opening_plies": 4,
+            "max_moves": 300,
+            "resign_below": -0.95,
+        },
+        "replay": {"window": 300_000},
+        "evaluation": {"uct_simulations": (100,)},
+    },
+}
+
+#: What differs further on a GPU, where batches may be large and learning is cheap.
+ON_GPU: dict[str, dict[str, Any]] = {
+    "connect_four": {
+        "network": {"blocks": 6, "channels": 96, "value_hidden": 128},
+        "self_play": {"games_at_once": 2048, "simulations": 32},
+        "replay": {"window": 1_500_000, "learned_first": 30_000},
+        "learner": {"batch_size": 2048, "passes": 4.0, "averaged": 0.998},
+        "evaluation": {"every_minutes": 1.0, "positions": 1000},
+    },
+    "othello": {
+        "network": {"blocks": 8, "channels": 96, "value_hidden": 128},
+        "self_play": {"games_at_once": 1024},
+        "replay": {"window": 1_000_000, "learned_first": 30_000},
+        "learner": {"batch_size": 1024, "passes": 4.0},
+    },
+    "chess": {
+        "network": {"blocks": 10, "channels": 128, "value_hidden": 128},
+        "self_play": {"games_at_once": 1024, "threads": 4},
+        "replay": {"window": 500_000, "learned_first": 20_000},
+        "learner": {"batch_size": 1024, "passes": 3.0},
+    },
+}
+
+
+def with_defaults(config: Config, spec: GameSpec, on_gpu: bool) -> Config:
+    """`config` with the values that suit a game; what the game has none for stays."""
+    name = spec.info.name if spec.info.compiled else ""
+    config = config.with_values(**BY_GAME.get(name, {}))
+    return config.with_values(**ON_GPU.get(name, {})) if on_gpu else config
+
+
+def default_config(game: str = "connect4", *, on_gpu: bool = False, **values: Any) -> Config:
+    """The configuration of a training of `game`, with other values where some are given."""
+    from ponderosa.learn.game_spec import game_spec
+
+    return with_defaults(Config(game=game), game_spec(game), on_gpu).with_values(**values)

@@ -1,0 +1,65 @@
+"""A player as a file: the weights of a network that plays, and what it takes to build it. Nothing in it is executed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ponderosa.errors import InvalidArgumentError, StorageError
+from ponderosa.extras import require
+from ponderosa.learn.networks import Architecture, PolicyValueNetwork
+
+FORMAT = "ponderosa-player"
+VERSION = 1
+
+
+def player_bytes(player: PolicyValueNetwork, about: dict[str, Any]) -> bytes:
+    """The content of the file of a folded network; `about` is plain data of its making, such as game and step."""
+    from safetensors.torch import save
+
+    told = {"format": FORMAT, "version": VERSION, "network": player.architecture.as_data(), **about}
+    tensors = {name: tensor.detach().float().cpu().contiguous() for name, tensor in player.state_dict().items()}
+    content: bytes = save(tensors, metadata={"ponderosa": json.dumps(told)})
+    return content
+
+
+def read_player(path: Path) -> tuple[PolicyValueNetwork, dict[str, Any]]:
+    """(the network, plain data of its making) of a file that `player_bytes` made."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise StorageError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+    try:
+        return player_of_bytes(content)
+    except (StorageError, InvalidArgumentError) as error:
+        raise StorageError(f"{str(path)!r}: {error}") from None
+
+
+def player_of_bytes(content: bytes) -> tuple[PolicyValueNetwork, dict[str, Any]]:
+    """The same from the content of a file."""
+    safetensors = require("safetensors", "torch", "loading a player")
+    from safetensors.torch import load
+
+    try:
+        length = int.from_bytes(content[:8], "little")
+        metadata = json.loads(content[8 : 8 + length])["__metadata__"]
+        about: dict[str, Any] = json.loads(metadata["ponderosa"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise StorageError(f"this is no file of a player, or it is damaged: {error!r}") from None
+    if about.get("format") != FORMAT or about.get("version") != VERSION:
+        raise StorageError(
+            f"it is a {about.get('format')} of version {about.get('version')}; this version reads {FORMAT} {VERSION}"
+        )
+    with torch.device("meta"):  # whatever the file claims, nothing is set aside but what it brings along
+        network = PolicyValueNetwork(Architecture.of_data(about["network"]), folded=True)
+    try:
+        network.load_state_dict(load(content), strict=True, assign=True)
+    except (RuntimeError, safetensors.SafetensorError) as error:
+        raise StorageError(f"its weights do not fit the network it describes, or are damaged: {error}") from None
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in network.state_dict().values()):
+        raise StorageError("its weights are not all finite")
+    network.eval().requires_grad_(False)
+    return network.to(memory_format=torch.channels_last), about

@@ -1,0 +1,149 @@
+"""A training under way: its parts, its counters, and how all of it is saved and taken up again."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+
+import torch
+
+from ponderosa.errors import EvaluationError, StorageError, TrainingError
+from ponderosa.evaluators.torch_module import Torch
+from ponderosa.learn.checkpoint import Checkpoint, keep_newest, newest_whole, save_checkpoint
+from ponderosa.learn.config import Config
+from ponderosa.learn.devices import memory_complaints
+from ponderosa.learn.game_spec import GameSpec
+from ponderosa.learn.learner import Learner
+from ponderosa.learn.networks import PolicyValueNetwork, player_of, update_player
+from ponderosa.learn.player_file import player_bytes
+from ponderosa.learn.records import GameRecord
+from ponderosa.learn.replay import Replay
+from ponderosa.learn.run_folder import RunFolder
+from ponderosa.learn.self_play import SelfPlay
+from ponderosa.learn.store import GameStore
+
+
+@dataclass(slots=True)
+class Counters:
+    """What is counted, and saved with every checkpoint."""
+
+    round: int = 0
+    """Rounds of self-play that were stored."""
+    step: int = 0
+    """Steps of learning."""
+    games: int = 0
+    """Games that were finished."""
+    positions: int = 0
+    """Positions of them that are learned."""
+    owed: float = 0.0
+    """Steps that the positions so far have still to be learned by."""
+    elapsed: float = 0.0
+    """Seconds of training."""
+
+
+class Session:
+    """The parts of a training. What happens when is the loop's business."""
+
+    def __init__(self, config: Config, spec: GameSpec, device: torch.device, folder: RunFolder) -> None:
+        self.config = config
+        self.spec = spec
+        self.device = device
+        self.folder = folder
+        self.counters = Counters()
+        self.notes: list[str] = []
+        """What should be told to whoever watches."""
+        self.learner = Learner(spec, config, device)
+        self.player = player_of(self.learner.network)
+        reduced = config.learner.reduced_precision and device.type == "cuda"
+        self.evaluator = Torch(self.player, dtype="bfloat16" if reduced else None)
+        self.self_play = SelfPlay(spec, config, self.evaluator)
+        self.replay = Replay(spec, config.replay)
+        self.store: GameStore
+        self.quiet: Callable[[], AbstractContextManager[None]] = nullcontext
+        """While what it gives is entered, no game goes on."""
+
+    def begin(self, *, resume: bool, exact: bool) -> None:
+        """Begins anew, or goes on from the newest whole checkpoint; `exact` plays again what came after it."""
+        found = newest_whole(self.folder.checkpoints) if resume else None
+        if found is None:
+            self.store = GameStore(self.folder.games)
+        else:
+            path, checkpoint, wrong = found
+            self.notes += [f"{text}: left out" for text in wrong]
+            self._restore(checkpoint)
+            self.notes.append(f"going on from {path.name}, step {self.counters.step}, {self.counters.games} games")
+        if not exact:
+            self._take(self.store.count_all())
+        self.self_play.begin(self.store.known if not exact else frozenset())
+        self.refresh_player(self.learner.average)
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        state = checkpoint.state
+        try:
+            self.counters = Counters(**state["counters"])
+            self.learner.restore(checkpoint.tensors, self.counters.step)
+            self.self_play.restore(checkpoint.games, state["self_play"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise StorageError(f"the checkpoint does not fit this configuration: {error}") from None
+        self.store = GameStore(self.folder.games, self.counters.games)
+        self.replay.add(self.store.newest(self.config.replay.window))
+
+    def save(self) -> None:
+        """Makes a checkpoint."""
+        with self.quiet():
+            games, self_play = self.self_play.saved()
+            state = {"counters": asdict(self.counters), "self_play": self_play}
+        current = self.averaged_player()
+        about = {"game": self.spec.name, "step": self.counters.step, "games": self.counters.games}
+        checkpoint = Checkpoint(player_bytes(current, about), self.learner.saved(), games, state)
+        save_checkpoint(self.folder.checkpoints, self.counters.round, checkpoint, self.config)
+        keep_newest(self.folder.checkpoints, self.config.keep_checkpoints)
+
+    def averaged_player(self) -> PolicyValueNetwork:
+        """A player of its own with the averaged weights."""
+        player = copy.deepcopy(self.player)
+        update_player(player, self.learner.average)
+        return player
+
+    def refresh_player(self, weights: dict[str, torch.Tensor]) -> None:
+        """Gives the player of self-play these weights."""
+        update_player(self.player, weights)
+        self.evaluator.version += 1
+
+    def play_move(self, version: int) -> list[GameRecord]:
+        """One move in every game; what goes wrong says where."""
+        try:
+            with memory_complaints("self-play", "self_play.games_at_once"):
+                return self.self_play.move(version)
+        except EvaluationError as error:
+            raise TrainingError(
+                f"self-play stopped at step {version}, after {self.self_play.moves_played} moves: {error}; "
+                "nothing of this batch was stored"
+            ) from error
+
+    def take_games(self, finished: list[GameRecord]) -> list[GameRecord]:
+        """Stores finished games and learns from them later; those that count from now on."""
+        counting = self.store.append(finished)
+        self._take(counting)
+        return counting
+
+    def _take(self, games: list[GameRecord]) -> None:
+        added = self.replay.add(games)
+        self.counters.games = self.store.counted
+        self.counters.positions += added
+        self.counters.owed += added * self.config.learner.passes / self.config.learner.batch_size
+
+    @property
+    def can_learn(self) -> bool:
+        """Whether a step of learning is due."""
+        return self.counters.owed >= 1.0 and len(self.replay) >= self.config.replay.learned_first
+
+    def learn_step(self, progress: float) -> dict[str, torch.Tensor]:
+        """One step of learning."""
+        with memory_complaints("learning", "learner.batch_size"):
+            losses = self.learner.learn(self.learner.draw(self.replay), progress)
+        self.counters.step = self.learner.step
+        self.counters.owed -= 1.0
+        return losses
