@@ -184,6 +184,7 @@ OPTIONS = st.fixed_dictionaries(
         "c_puct": st.sampled_from([0.0, 0.3, 1.0, 1.5, 4.0]),
         "fpu": st.sampled_from([0.0, 0.0, -1.0, 0.25, ("parent", 0.0), ("parent", 0.3)]),
         "parent_visits": st.sampled_from(["node", "edges"]),
+        "forced_playouts": st.sampled_from([0.0, 0.0, 2.0, 20.0]),
         "dirichlet_alpha": st.sampled_from([0.3, 0.03, 1.0, 2.5, ("total", 10.83), ("total", 0.5)]),
         "dirichlet_epsilon": st.sampled_from([0.25, 0.25, 1.0]),
         "solve": st.booleans(),

@@ -36,6 +36,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Rule {
                     "edges" => ParentVisits::Edges,
                     other => return unknown("parent_visits", other, "\"node\" or \"edges\""),
                 },
+                forced_playouts: number("forced_playouts")?,
             },
             "muzero" => {
                 let normalize = match object.get_item("normalize")?.extract::<Option<String>>()?.as_deref() {

@@ -64,9 +64,12 @@ impl Parts {
                 return refuse(format!("c_param must be a finite number of at least 0, not {c_param}"));
             }
             Score::Ucb1 { .. } => {}
-            Score::Puct { c_puct, fpu, .. } => {
+            Score::Puct { c_puct, fpu, forced_playouts, .. } => {
                 if !(c_puct.is_finite() && c_puct >= 0.0) {
                     return refuse(format!("c_puct must be a finite number of at least 0, not {c_puct}"));
+                }
+                if !(forced_playouts.is_finite() && forced_playouts >= 0.0) {
+                    return refuse(format!("forced_playouts must be a finite number of at least 0, not {forced_playouts}"));
                 }
                 let (Fpu::Constant(number) | Fpu::Parent(number)) = fpu;
                 if !number.is_finite() {

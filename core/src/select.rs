@@ -81,7 +81,11 @@ pub fn descend<W: World>(
         let place = match first.take() {
             Some(place) => place,
             None if eager => node.opened as usize,
-            None => parts.score.choose(tree, index, &node, context, &mut descent.scores, &mut random),
+            None => {
+                let best = parts.score.choose(tree, index, &node, context, &mut descent.scores, &mut random);
+                let forced = if index == ROOT { parts.score.forced(tree, &node, visits) } else { None };
+                forced.unwrap_or(best)
+            }
         };
         let fresh = place >= node.opened as usize;
         let mut edge = node.edge(place);

@@ -21,6 +21,8 @@ from ponderosa.errors import (
     MissingExtraError,
     PlayerError,
     PonderosaError,
+    StorageError,
+    TrainingError,
     UnsolvedError,
     UsageError,
 )
@@ -34,8 +36,9 @@ from ponderosa.result import SearchResult
 from ponderosa.schedule import Temperature
 
 if TYPE_CHECKING:
-    from ponderosa import chess, match, models
+    from ponderosa import chess, learn, match, models
     from ponderosa.door_muzero import select_action
+    from ponderosa.learn.load import load
     from ponderosa.reference.muzero import MCTSConfig, MuZeroConfig
 
 __version__ = "0.1.0"
@@ -62,13 +65,17 @@ __all__ = [
     "PlayerError",
     "PonderosaError",
     "SearchResult",
+    "StorageError",
     "Temperature",
+    "TrainingError",
     "Tree",
     "UnsolvedError",
     "UsageError",
     "__version__",
     "chess",
     "games",
+    "learn",
+    "load",
     "match",
     "models",
     "playout",
@@ -79,6 +86,8 @@ __all__ = [
 #: What is loaded when it is first asked for: modules, and names with the module they live in.
 _LATER = {
     "chess": None,
+    "learn": None,
+    "load": "learn.load",
     "match": None,
     "models": None,
     "MCTSConfig": "reference.muzero",

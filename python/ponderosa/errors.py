@@ -60,7 +60,7 @@ class PlayerError(PonderosaError, RuntimeError):
 
 
 class StorageError(PonderosaError, OSError):
-    """Files of a training that cannot be written, or are damaged, missing or of another version; nothing was changed."""
+    """Files of a training that cannot be written, are damaged, missing or of another version; nothing was changed."""
 
 
 class TrainingError(PonderosaError, RuntimeError):

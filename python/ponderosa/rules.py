@@ -43,6 +43,8 @@ class Puct(Rule):
     fpu_parent: bool = False
     parent_visits: str = "node"
     """What N counts, "node" or "edges"."""
+    forced_playouts: float = 0.0
+    """Tried moves of the root get sqrt(this * P * N) simulations at least."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ pub enum Score {
         fpu: Fpu,
         /// What N(s) counts.
         parent_visits: ParentVisits,
+        /// Tried moves of the root get the square root of this times P times N simulations at least; 0 forces none.
+        forced_playouts: f64,
     },
     /// PUCT with a constant that grows with log N, on values brought to a scale (seed 1).
     MuZero(Arc<Growing>),
@@ -82,11 +84,21 @@ impl Score {
         match self {
             Self::Ucb1 { .. } if opened < count => opened + random.choose((count - opened) as u32) as usize,
             Self::Ucb1 { c_param } => choose_by(Ucb1::at(*c_param, visits), tree, node, context, scores, random),
-            Self::Puct { c_puct, fpu, parent_visits } => {
+            Self::Puct { c_puct, fpu, parent_visits, .. } => {
                 choose_by(Puct::at(*c_puct, *fpu, *parent_visits, tree, node, visits), tree, node, context, scores, random)
             }
             Self::MuZero(rule) => choose_by(MuZero::at(rule, tree, node, visits), tree, node, context, scores, random),
             Self::Gumbel { completed, .. } => gumbel::choose(completed, tree, node, tree.tail(index), context.all_scores, scores),
+        }
+    }
+
+    /// The place of a move of the root that has fewer simulations than it must have, whatever its score.
+    #[inline]
+    #[must_use]
+    pub fn forced(&self, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
+        match self {
+            Self::Puct { forced_playouts, .. } if *forced_playouts > 0.0 => puct::forced(*forced_playouts, tree, node, visits),
+            _ => None,
         }
     }
 

@@ -45,6 +45,28 @@ impl Puct {
     }
 }
 
+/// Forced playouts (Wu 2019, section 3.2): of the tried moves with fewer than `sqrt(k * P * N)` visits, N those of all moves, the one
+/// with the greatest prior, then the lowest action. What is proven needs no more looking at.
+pub fn forced(k: f64, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
+    let edges = tree.edges(node);
+    let total = f64::from(visits.saturating_sub(1));
+    let mut chosen: Option<usize> = None;
+    for place in 0..node.opened as usize {
+        let tried = f64::from(edges.visits[place]) + edges.in_flight.get(place).map_or(0.0, |&count| f64::from(count));
+        let prior = f64::from(edges.priors[place]);
+        if tried == 0.0 || edges.links[place].proven().is_some() || tried >= (k * prior * total).sqrt() {
+            continue;
+        }
+        let is_before = |best: usize| {
+            (edges.priors[place], std::cmp::Reverse(edges.actions[place])) > (edges.priors[best], std::cmp::Reverse(edges.actions[best]))
+        };
+        if chosen.is_none_or(is_before) {
+            chosen = Some(place);
+        }
+    }
+    chosen
+}
+
 impl Rule for Puct {
     #[inline(always)]
     fn score(self, visits: f64, sum: f64, prior: f64) -> f64 {

@@ -20,17 +20,17 @@ from ponderosa.errors import PonderosaError
 def parser() -> Parser:
     """The arguments of all commands."""
     from ponderosa import __version__
-    from ponderosa.cli import match, play, search, tune, uci
+    from ponderosa.cli import export, match, play, search, train, tune, uci
 
     top = Parser(
         prog="ponderosa",
         description="Monte Carlo tree search: look into a position, play against the search, let two players meet, "
-        "serve a chess program, or tune the chess evaluation.",
+        "serve a chess program, tune the chess evaluation, or learn a game by self-play.",
         epilog='Examples:\n  ponderosa search connect4 --moves "4 4 3"\n  ponderosa play tic-tac-toe',
     )
     top.add_argument("--version", action="version", version=f"ponderosa {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (search, play, match, uci, tune):
+    for command in (search, play, match, uci, tune, train, export):
         command.add_arguments(commands)
     return top
 

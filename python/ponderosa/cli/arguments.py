@@ -43,6 +43,11 @@ def add_effort(parser: Parser, simulations: str) -> None:
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument("--simulations", metavar="N", type=count, help=f"how many simulations ({simulations})")
     effort.add_argument("--seconds", metavar="S", type=seconds, help="search for so long instead")
+    parser.add_argument(
+        "--player",
+        metavar="DIR",
+        help="search with a trained player: the folder of a training, or one that comes with us, such as connect4",
+    )
     parser.add_argument("--seed", metavar="N", type=seed, help="repeat the random numbers of an earlier search")
     parser.add_argument("--threads", metavar="N", type=count, default=1, help="threads of the engine (default: 1)")
 

@@ -21,7 +21,8 @@ EXAMPLES = """\
   ponderosa play tic-tac-toe
   ponderosa play connect4 --side second --seconds 2
   ponderosa play chess --simulations 20k --moves "e4 e5"
-  ponderosa play othello --side none"""
+  ponderosa play othello --side none
+  ponderosa play connect4 --player runs/connect4"""
 
 HELP = """\
 a move   in the game's notation, such as {example}
@@ -33,6 +34,8 @@ quit     stop here"""
 #: Players who are people, by `--side`.
 SIDES: dict[str, tuple[int, ...]] = {"first": (0,), "second": (1,), "both": (0, 1), "none": ()}
 SIMULATIONS = 10_000
+#: A trained player sees more with fewer, and each costs more.
+PLAYER_SIMULATIONS = 400
 
 
 class Stopped(Exception):  # noqa: N818 (nothing went wrong)
@@ -55,10 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
     position = read_position(arguments.game, arguments.moves, arguments.fen)
     if position.state.is_terminal:
         raise GameOverError(f"the game is over in this position. {position.outcome()}")
-    simulations = SIMULATIONS if arguments.simulations is None and arguments.seconds is None else arguments.simulations
+    simulations = arguments.simulations
+    if simulations is None and arguments.seconds is None:
+        simulations = SIMULATIONS if arguments.player is None else PLAYER_SIMULATIONS
     table = Match(
         console=output.make_console(),
-        engine=Engine(position, arguments.seed, arguments.threads, arguments.seconds),
+        engine=Engine(position, arguments.seed, arguments.threads, arguments.seconds, arguments.player),
         people=SIDES[arguments.side],
         simulations=simulations,
         seconds=arguments.seconds,

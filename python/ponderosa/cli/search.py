@@ -16,11 +16,14 @@ EXAMPLES = """\
   ponderosa search chess --fen "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1" --seconds 2
   ponderosa search tic-tac-toe --algorithm reference --seed 7
   ponderosa search othello --json | python -m json.tool
+  ponderosa search connect4 --player runs/connect4 --simulations 800
 
 Q is the value of a move for the player to move, from -1 (lost) to +1 (won). Where it is proven the table says so:
 "win in 3" is a forced win that ends the game three plies from here. The line is what is expected after the move."""
 
 SIMULATIONS = {"uct": 10_000, "reference": 1_000}
+#: A trained player sees more with fewer, and each costs more.
+PLAYER_SIMULATIONS = 400
 TOP = 10
 
 
@@ -48,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise GameOverError(f"the game is over in this position: there is nothing to search. {position.outcome()}")
     simulations, seconds = arguments.simulations, arguments.seconds
     if simulations is None and seconds is None:
-        simulations = SIMULATIONS[arguments.algorithm]
+        simulations = SIMULATIONS[arguments.algorithm] if arguments.player is None else PLAYER_SIMULATIONS
     thinker = make_thinker(arguments, position)
     if arguments.json:
         finished = think(thinker, simulations, seconds)
@@ -65,7 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
 def make_thinker(arguments: argparse.Namespace, position: Position) -> Thinker:
     """The search that was asked for."""
     if arguments.algorithm == "uct":
-        return Engine(position, arguments.seed, arguments.threads, arguments.seconds)
+        return Engine(position, arguments.seed, arguments.threads, arguments.seconds, arguments.player)
+    if arguments.player is not None:
+        raise InvalidArgumentError("--player is for the compiled search, not for the reference")
     if arguments.threads > 1:
         raise InvalidArgumentError("--threads is for the compiled search: the reference runs in one thread")
     return Reference(position, arguments.seed)

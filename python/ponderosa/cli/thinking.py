@@ -13,7 +13,7 @@ from typing import Any, Self
 from ponderosa.cli.position import Position
 from ponderosa.cli.report import Report, list_moves
 from ponderosa.forest import UNLIMITED
-from ponderosa.presets import UCT
+from ponderosa.presets import UCT, AlphaZero
 from ponderosa.reference import uct as reference
 
 #: Seconds between two looks at a search.
@@ -52,13 +52,27 @@ class Thinker(ABC):
 
 
 class Engine(Thinker):
-    """The compiled UCT; its tree is kept from move to move."""
+    """The compiled UCT, or AlphaZero with a trained player; its tree is kept from move to move."""
 
     algorithm = "uct"
 
-    def __init__(self, position: Position, seed: int | None, threads: int = 1, seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        position: Position,
+        seed: int | None,
+        threads: int = 1,
+        seconds: float | None = None,
+        player: str | None = None,
+    ) -> None:
         super().__init__(position, seed)
-        self.tree = UCT(time_limit=seconds, seed=self.seed, threads=threads).tree(position.state)
+        if player is None:
+            self.tree = UCT(time_limit=seconds, seed=self.seed, threads=threads).tree(position.state)
+        else:
+            from ponderosa.learn.load import load
+
+            self.algorithm = "alphazero"
+            network = load(player)
+            self.tree = AlphaZero(network, time_limit=seconds, seed=self.seed, threads=threads).tree(position.state)
         self._look()
 
     def _look(self) -> Any:

@@ -106,8 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def tune_weights(arguments: argparse.Namespace, show: Show) -> tuple[Any, bool]:
     """(what to print, or None; whether the work was finished)."""
-    from ponderosa.tune import FitOptions, tune
     from ponderosa.files import make_folder
+    from ponderosa.tune import FitOptions, tune
 
     options = FitOptions(
         iterations=arguments.iterations or 300,

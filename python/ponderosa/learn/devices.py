@@ -17,9 +17,8 @@ def choose_device(text: str) -> torch.device:
     try:
         device = torch.device(text)
     except RuntimeError as error:
-        raise InvalidArgumentError(
-            f"device {text!r} is none that PyTorch knows: {str(error).splitlines()[0]}"
-        ) from None
+        reason = str(error).splitlines()[0]
+        raise InvalidArgumentError(f"device {text!r} is none that PyTorch knows: {reason}") from None
     if device.type == "cuda":
         if not torch.cuda.is_available():
             raise InvalidArgumentError(f"device {text!r} was asked for, but PyTorch finds no GPU here: use cpu or auto")

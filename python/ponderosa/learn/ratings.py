@@ -66,7 +66,7 @@ def rate(games: Sequence[Games], anchor: str) -> dict[str, Rating]:
             break
     variance = np.diag(np.linalg.inv(curvature))
     found = {
-        name: Rating(SCALE * strength[number], 1.96 * SCALE * math.sqrt(variance[number]))
+        name: Rating(float(SCALE * strength[number]), 1.96 * SCALE * math.sqrt(variance[number]))
         for name, number in place.items()
     }
     return {anchor: Rating(0.0, 0.0), **found}

@@ -25,6 +25,8 @@ SEARCHES: dict[str, Any] = {name.lower(): getattr(presets, name) for name in pre
 SIMPLE = ("random", "first")
 #: Settings that words cannot give.
 UNSAYABLE = ("shared", "model", "gumbel", "policy_network")
+#: How an evaluator is named.
+EVALUATORS = "rollout, uniform, pesto (chess), player:DIR (a training), onnx:FILE or keras:FILE"
 _WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -89,9 +91,7 @@ def _read_search(preset: Any, rest: str, label: str) -> Entrant:
     if "evaluator" in settings:
         settings["evaluator"] = read_evaluator(settings["evaluator"])
     elif inspect.signature(preset).parameters["evaluator"].default is inspect.Parameter.empty or preset.needs_count:
-        raise InvalidArgumentError(
-            "evaluator is missing: evaluator=rollout, uniform, pesto (chess), onnx:FILE or keras:FILE"
-        )
+        raise InvalidArgumentError(f"evaluator is missing: evaluator={EVALUATORS}")
     if isinstance(settings.get("move_scores"), str) and settings["move_scores"] not in ("learned", "auto"):
         settings["move_scores"] = MoveScores.from_file(settings["move_scores"])
     return NamedSearch(preset(**settings), reuse, temperature, label)
@@ -100,9 +100,7 @@ def _read_search(preset: Any, rest: str, label: str) -> Entrant:
 def read_evaluator(text: Any) -> Any:
     """An evaluator by name: `uniform`, `rollout`, `pesto` (or its `published` weights, or a file), or a network."""
     if not isinstance(text, str):
-        raise InvalidArgumentError(
-            f"evaluator must be rollout, uniform, pesto (chess), onnx:FILE or keras:FILE, not {text!r}"
-        )
+        raise InvalidArgumentError(f"evaluator must be {EVALUATORS}, not {text!r}")
     kind, _, path = text.partition(":")
     if kind == "uniform" and not path:
         return Uniform()
@@ -116,9 +114,11 @@ def read_evaluator(text: Any) -> Any:
         from ponderosa import evaluators
 
         return (evaluators.Onnx if kind == "onnx" else evaluators.Keras)(path)
-    raise InvalidArgumentError(
-        f"evaluator must be rollout, uniform, pesto (chess), onnx:FILE or keras:FILE, not {text!r}"
-    )
+    if kind == "player" and path:
+        from ponderosa.learn.load import load
+
+        return load(path)
+    raise InvalidArgumentError(f"evaluator must be {EVALUATORS}, not {text!r}")
 
 
 def _read_program(rest: str) -> Entrant:

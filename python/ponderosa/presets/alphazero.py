@@ -23,8 +23,9 @@ class AlphaZero(Search):
     priors from `evaluator`, and its value when it is evaluated; there are no playouts. A move never tried is worth
     `fpu`: a number, or `("parent", reduction)` for the value of its position less so much. `parent_visits` says what N
     counts: "node" (seed 0: visits of the node, its own evaluation included) or "edges" (seed 2: visits of its moves, at
-    least 1). Noise at the root is added on request: `dirichlet_alpha` is the concentration of each move, or
-    `("total", alpha)` of all together.
+    least 1). With `forced_playouts` k, moves of the root that were tried once get sqrt(k * P * N) simulations at
+    least, so that noise is followed up (Wu 2019; for self-play). Noise at the root is added on request:
+    `dirichlet_alpha` is the concentration of each move, or `("total", alpha)` of all together.
     """
 
     default_simulations = 100
@@ -39,6 +40,7 @@ class AlphaZero(Search):
         dirichlet_epsilon: float = 0.25,
         fpu: float | tuple[str, float] = 0.0,
         parent_visits: str = "node",
+        forced_playouts: float = 0.0,
         **shared: Unpack[Shared],
     ) -> None:
         super().__init__(num_simulations, **shared)
@@ -54,6 +56,7 @@ class AlphaZero(Search):
         if parent_visits not in ("node", "edges"):
             raise InvalidArgumentError(f'parent_visits must be "node" or "edges", not {parent_visits!r}')
         self.parent_visits = parent_visits
+        self.forced_playouts = check.number(forced_playouts, "forced_playouts", least=0.0)
 
     @classmethod
     def connect_four(cls, evaluator: Any, num_simulations: int | None = None, **settings: Any) -> Self:
@@ -64,7 +67,7 @@ class AlphaZero(Search):
         """PUCT; the engine's own evaluators run inside it."""
         leaf, knowledge = leaf_of(self.evaluator, info)
         return Settings(
-            score=Puct(self.c_puct, self._fpu, self._fpu_parent, self.parent_visits),
+            score=Puct(self.c_puct, self._fpu, self._fpu_parent, self.parent_visits, self.forced_playouts),
             noise_alpha=self._alpha,
             noise_spread=self._spread,
             noise_epsilon=self.dirichlet_epsilon,

@@ -61,6 +61,7 @@ class MCTS(NoisySearch[Node]):
     "probabilities", the numbers are that. `dirichlet_alpha` is the concentration of each move, or `("total", alpha)` of
     all together. A move never tried is worth `fpu`: a number, or `("parent", reduction)` for the value of its position
     less so much. `parent_visits` says what N(s) counts: "node", the visits of the node; "edges", those of its moves.
+    With `forced_playouts` k, moves of the root that were tried get sqrt(k * P * N) simulations at least.
     """
 
     def __init__(
@@ -73,13 +74,14 @@ class MCTS(NoisySearch[Node]):
         *,
         fpu: float | tuple[str, float] = 0.0,
         parent_visits: str = "node",
+        forced_playouts: float = 0.0,
         seed: int = 0,
         solve: bool = True,
         in_flight: int = 1,
     ) -> None:
         at_least(0, num_simulations=num_simulations)
         at_least(1, in_flight=in_flight)
-        not_negative(c_puct=c_puct)
+        not_negative(c_puct=c_puct, forced_playouts=forced_playouts)
         self.spread_alpha, self.alpha = tagged(dirichlet_alpha, "dirichlet_alpha", "total")
         self.fpu_of_parent, self.fpu = tagged(fpu, "fpu", "parent")
         check_noise(self.alpha, dirichlet_epsilon, "dirichlet_alpha", "dirichlet_epsilon")
@@ -91,6 +93,7 @@ class MCTS(NoisySearch[Node]):
         self.dirichlet_alpha = dirichlet_alpha
         self.dirichlet_epsilon = self.noise_share = dirichlet_epsilon
         self.parent_visits = parent_visits
+        self.forced_playouts = forced_playouts
         self.seed = seed
         self.solve = solve
         self.in_flight = in_flight
@@ -164,8 +167,27 @@ class MCTS(NoisySearch[Node]):
             scores = self._scores(node)
             if record is not None:
                 record.append(list(scores.items()))
-            node = node.try_move(highest(scores, random))
+            chosen = highest(scores, random)
+            if node is root and self.forced_playouts > 0.0:
+                chosen = self._forced(root, chosen)
+            node = node.try_move(chosen)
         return node
+
+    def _forced(self, root: Node, chosen: int) -> int:
+        """FORCED PLAYOUTS (Wu 2019, section 3.2): a tried move with fewer than sqrt(k * P * N) visits goes first.
+
+        N are the visits of all moves. Of several it is the one with the greatest prior, then the lowest action; what is
+        proven needs no more looking at.
+        """
+        total = root.visit_count + root.in_flight - 1
+        best: tuple[float, int] | None = None
+        for action, child in root.children.items():
+            n = child.visit_count + child.in_flight
+            if n == 0 or child.proven is not None or n >= math.sqrt(self.forced_playouts * child.prior * total):
+                continue
+            if best is None or (child.prior, -action) > best:
+                best = child.prior, -action
+        return chosen if best is None else -best[1]
 
     def _scores(self, node: Node) -> dict[int, float]:
         """PUCT(child) = Q(child) + c_puct * P(child) * sqrt(N_parent) / (1 + N(child)) of each move.

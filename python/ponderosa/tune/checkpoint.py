@@ -11,8 +11,8 @@ import numpy as np
 
 from ponderosa.chess.pesto import Pesto
 from ponderosa.errors import InvalidArgumentError
-from ponderosa.tune.features import NUM_TERMS, Features, weights_of
 from ponderosa.files import read_arrays, write_arrays
+from ponderosa.tune.features import NUM_TERMS, Features, weights_of
 from ponderosa.tune.fitting import FitOptions, FitState
 
 FORMAT = "ponderosa-fit"

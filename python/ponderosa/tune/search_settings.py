@@ -10,11 +10,11 @@ from typing import Any
 from ponderosa import check
 from ponderosa._core import Chess
 from ponderosa.errors import InvalidArgumentError
+from ponderosa.files import make_folder, write_json
 from ponderosa.knowledge import CATEGORY_WEIGHTS
 from ponderosa.match.adjudication import Adjudication
 from ponderosa.match.runner import play_match
 from ponderosa.presets import Hybrid
-from ponderosa.files import make_folder, write_json
 from ponderosa.tune.spsa import Compare, Parameter, Step, best_values, climb
 
 #: The files of a folder.

@@ -12,9 +12,9 @@ import numpy as np
 from ponderosa import check
 from ponderosa.chess.pesto import Pesto
 from ponderosa.errors import InvalidArgumentError
+from ponderosa.files import make_folder, write_bytes, write_json
 from ponderosa.tune.checkpoint import identity, load_state, save_state
 from ponderosa.tune.features import Features, features_of, no_castling, pesto_of
-from ponderosa.files import make_folder, write_bytes, write_json
 from ponderosa.tune.fitting import FitOptions, FitState, fit, unpack
 from ponderosa.tune.positions import Positions, check_some, split, thin
 from ponderosa.tune.report import Report, make_report

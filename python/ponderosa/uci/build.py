@@ -22,6 +22,17 @@ SIMULATIONS = 2000
 USUAL = Pesto()
 
 
+def open_network(path: str, threads: int) -> Any:
+    """The network of an ONNX file, or the player of a training."""
+    if path.lower().endswith(".onnx"):
+        from ponderosa.evaluators import Onnx
+
+        return Onnx(path, threads=threads)
+    from ponderosa.learn.load import load
+
+    return load(path)
+
+
 def build(options: Options) -> Search:
     """The search that the options ask for. Raises a ValueError or OSError where they cannot be followed."""
     threads: int = options["Threads"]
@@ -34,9 +45,7 @@ def build(options: Options) -> Search:
     if options["Algorithm"] == "alphazero":
         if options["NetworkFile"] is None:
             raise InvalidArgumentError("Algorithm alphazero needs a network: set the option NetworkFile")
-        from ponderosa.evaluators import Onnx
-
-        network = Onnx(options["NetworkFile"], threads=threads)
+        network = open_network(options["NetworkFile"], threads)
         return AlphaZero(
             network,
             c_puct=options["ExplorationConstant"],

@@ -117,8 +117,13 @@ def _weights(text: str) -> tuple[float, ...]:
 def _network_file(text: str) -> str | None:
     if text in ("", EMPTY):
         return None
-    if Path(text).suffix.lower() != ".onnx":
-        raise InvalidArgumentError(f"must be a file in the ONNX format, .onnx; {shown(text)} is none. Export it first")
+    if Path(text).is_dir():
+        return text
+    if Path(text).suffix.lower() not in (".onnx", ".safetensors"):
+        raise InvalidArgumentError(
+            f"must be a file in the ONNX format, .onnx, or a training (its folder, or a player's .safetensors); "
+            f"{shown(text)} is none. Export it first"
+        )
     return _file(text)
 
 
@@ -152,7 +157,7 @@ TABLE: tuple[Option, ...] = (
     _check("VerboseMoveStats", False, "statistics of every move before the answer"),
     Option("Clear Hash", "button", "", "forget the tree", str),
     _combo("Algorithm", "hybrid", ("hybrid", "alphazero"), "which search plays; alphazero needs a NetworkFile"),
-    _string("NetworkFile", EMPTY, _network_file, "the network of alphazero, an .onnx file"),
+    _string("NetworkFile", EMPTY, _network_file, "the network of alphazero: an .onnx file, or a training"),
     _string("EvalFile", EMPTY, _eval_file, "weights of hybrid's evaluation, a file of Pesto.to_file"),
     _spin("MateSearchDepth", 3, 0, MAX_MATE_DEPTH, "moves in which hybrid looks for mates; 0 does not", renews=True),
     _string("ExplorationConstant", "1.5", _exploration, "how much hybrid (c_puct of alphazero) explores"),

@@ -1,0 +1,29 @@
+"""`ponderosa export`: a trained player for other programs."""
+
+from __future__ import annotations
+
+import argparse
+
+from ponderosa.cli.arguments import Commands, Parser
+
+SUMMARY = "Write a trained player as ONNX."
+EXAMPLES = """\
+  ponderosa export runs/connect4 --onnx connect4.onnx
+  ponderosa match alphazero:evaluator=onnx:connect4.onnx uct:num_simulations=1000 --game connect4"""
+
+
+def add_arguments(commands: Commands) -> None:
+    """The arguments of `ponderosa export`."""
+    parser: Parser = commands.add_parser("export", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
+    parser.set_defaults(run=run)
+    parser.add_argument("player", metavar="DIR", help="the folder of a training, or the file of a player")
+    parser.add_argument("--onnx", metavar="FILE", required=True, help="the file to write")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs it; the exit status."""
+    from ponderosa.learn.export import export_onnx
+
+    path = export_onnx(arguments.player, arguments.onnx)
+    print(f"{path}: {path.stat().st_size:,} bytes")
+    return 0

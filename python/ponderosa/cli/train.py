@@ -1,0 +1,131 @@
+"""`ponderosa train`: a player out of nothing but the rules of a game."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ponderosa import games
+from ponderosa.cli.arguments import Commands, Parser, count, seconds, seed
+from ponderosa.cli.thinking import INTERRUPTED
+from ponderosa.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from ponderosa.learn import Config
+
+SUMMARY = "Learn a game by self-play: a player out of nothing but the rules."
+EXAMPLES = """\
+  ponderosa train connect4 --out runs/connect4 --minutes 30
+  ponderosa train connect4 --out runs/connect4 --minutes 60 --resume
+  ponderosa train chess --out runs/chess --minutes 10 --device cuda
+  ponderosa train examples.games.nim:Nim --out runs/nim --steps 500
+  ponderosa train othello --print-config > othello.toml
+  ponderosa train othello --out runs/othello --config othello.toml --games 20k
+
+GAME is the name of a compiled game, or module:Class of one written in Python that has observations. Ctrl-C saves and
+stops; a training that was stopped or killed goes on with --resume. The folder of --out gets checkpoints, all games,
+metrics.jsonl, config.toml, and at the end report.html. ponderosa.load(DIR) gives the player for any search, and so does
+evaluator=player:DIR in a match."""
+
+
+def add_arguments(commands: Commands) -> None:
+    """The arguments of `ponderosa train`."""
+    parser: Parser = commands.add_parser("train", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
+    parser.set_defaults(run=run)
+    parser.add_argument("game", metavar="GAME", help=f"the game: {', '.join(games.BY_NAME)}, or module:Class")
+    parser.add_argument("--out", metavar="DIR", help="the folder for everything that comes of it")
+    parser.add_argument(
+        "--algorithm", choices=("alphazero", "gumbel"), help="the search of self-play (default: gumbel)"
+    )
+    parser.add_argument("--minutes", metavar="M", type=seconds, help="stop after so many minutes")
+    parser.add_argument("--games", metavar="N", type=count, help="stop after so many games")
+    parser.add_argument("--steps", metavar="N", type=count, help="stop after so many steps of learning")
+    parser.add_argument("--device", metavar="DEVICE", help="cpu, cuda, or auto: a GPU if there is one (default)")
+    parser.add_argument("--config", metavar="FILE", help="a TOML file with settings (see --print-config)")
+    parser.add_argument("--seed", metavar="N", type=seed, help="the seed of everything random (default: 0)")
+    parser.add_argument("--resume", action="store_true", help="go on with the training in the folder of --out")
+    parser.add_argument("--tensorboard", action="store_true", help="write metrics for TensorBoard, too")
+    parser.add_argument("--print-config", action="store_true", help="print the configuration as TOML, and do nothing")
+    parser.add_argument("--json", action="store_true", help="print one JSON object at the end, and no panel before")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs it; the exit status."""
+    # Threads of PyTorch that wait for each other awake take the processor from those who work.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # A game in Python may lie where the command is given, as for `python -m`.
+    sys.path.insert(0, os.getcwd())
+    config = make_config(arguments)
+    if arguments.print_config:
+        from ponderosa.learn import text_of_config
+
+        print(text_of_config(config), end="")
+        return 0
+    if not arguments.out:
+        raise InvalidArgumentError("--out is missing: the folder for what is learned")
+    from ponderosa.learn import train
+    from ponderosa.learn.report import write_report
+
+    result = train(config, resume=arguments.resume, watcher=watcher(arguments), tensorboard=arguments.tensorboard)
+    report, complaint = write_report(result.out)
+    if complaint:
+        print(complaint, file=sys.stderr)
+    if arguments.json:
+        told = {"out": str(result.out), "finished": result.finished, "steps": result.steps, "games": result.games}
+        json.dump({**told, "elapsed": result.elapsed, "evaluations": result.evaluations}, sys.stdout)
+        print()
+    else:
+        print(f"{result.games:,} games, {result.positions:,} positions, {result.steps:,} steps in {result.out}")
+        print(f"what came of it: {report}")
+    if not result.finished:
+        print("interrupted: the same command with --resume goes on", file=sys.stderr)
+    return 0 if result.finished else INTERRUPTED
+
+
+def make_config(arguments: argparse.Namespace) -> Config:
+    """From the defaults of the game (or the training that goes on), a file, and the arguments, in this order."""
+    from ponderosa.learn import Config, read_config
+    from ponderosa.learn.defaults import with_defaults
+    from ponderosa.learn.game_spec import game_spec
+
+    spec = game_spec(arguments.game)
+    stored = Path(arguments.out) / "config.toml" if arguments.out else None
+    if arguments.resume and stored is not None and stored.exists():
+        config = read_config(stored, Config(game=spec.name))
+    else:
+        config = with_defaults(Config(game=spec.name), spec, on_gpu(arguments.device))
+    if arguments.config is not None:
+        config = read_config(Path(arguments.config), config)
+    given: dict[str, Any] = {
+        name: getattr(arguments, name) for name in ("out", "algorithm", "minutes", "games", "steps", "device", "seed")
+    }
+    return config.with_values(**{name: value for name, value in given.items() if value is not None}, game=spec.name)
+
+
+def on_gpu(device: str | None) -> bool:
+    """Whether a training on `device` would run on a GPU."""
+    if device is not None and device != "auto":
+        return device.startswith("cuda")
+    try:
+        import torch
+    except ImportError:
+        return False
+    return bool(torch.cuda.is_available())
+
+
+def watcher(arguments: argparse.Namespace) -> Any:
+    """A panel where somebody watches a terminal, else a line now and then; nothing with --json."""
+    from ponderosa.learn.watch import LineWatcher, PanelWatcher, Watcher
+
+    if arguments.json:
+        return Watcher()
+    try:
+        from rich.console import Console
+    except ImportError:
+        return LineWatcher()
+    console = Console(stderr=True)
+    return PanelWatcher(f"learning {arguments.game}", console) if console.is_terminal else LineWatcher()

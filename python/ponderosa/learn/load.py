@@ -1,0 +1,59 @@
+"""`ponderosa.load`: the player that a training has made, as an evaluator for any search."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ponderosa.errors import InvalidArgumentError
+from ponderosa.extras import require
+
+#: Players that come with the package, by the name of their game.
+SHIPPED = Path(__file__).parent.parent / "players"
+
+
+def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
+    """An evaluator: the newest player of a training's folder, of a file, or one that comes with the package.
+
+    `load("connect4")` is a player of Connect 4 that was trained before. A folder of that name, if there is one, comes
+    first. What is loaded is numbers: nothing in a file is executed. Needs PyTorch (`ponderosa[torch]`).
+    """
+    require("torch", "torch", "a player that was trained")
+    require("safetensors", "torch", "a player that was trained")
+    from ponderosa.evaluators.torch_module import Torch
+    from ponderosa.learn.player_file import read_player
+
+    network, about = read_player(find_player(path))
+    evaluator = Torch(network, device)
+    evaluator.about = about  # type: ignore[attr-defined]
+    return evaluator
+
+
+def find_player(path: str | os.PathLike[str]) -> Path:
+    """The file of the player that `load` was asked for."""
+    given = Path(path)
+    if given.is_file():
+        return given
+    if given.is_dir():
+        return newest_player(given)
+    shipped = SHIPPED / f"{given.name}.safetensors"
+    if str(path) == given.name and shipped.is_file():
+        return shipped
+    known = sorted(file.stem for file in SHIPPED.glob("*.safetensors"))
+    with_us = f"; with the package come {', '.join(known)}" if known else ""
+    raise InvalidArgumentError(f"{str(path)!r} is neither the folder of a training nor a file of a player{with_us}")
+
+
+def newest_player(folder: Path) -> Path:
+    """The player of the newest checkpoint of a training, or of a folder that is a checkpoint."""
+    from ponderosa.learn.checkpoint import PLAYER, list_checkpoints
+    from ponderosa.learn.run_folder import read_about
+
+    if (folder / PLAYER).is_file():
+        return folder / PLAYER
+    read_about(folder)
+    checkpoints = list_checkpoints(folder / "checkpoints")
+    if not checkpoints:
+        raise InvalidArgumentError(f"{str(folder)!r} has no checkpoint yet: train a little longer")
+    return checkpoints[-1] / PLAYER

@@ -1,0 +1,79 @@
+"""Pictures of a training, by matplotlib: losses, Elo, lengths of games, and how true the values are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ponderosa.extras import require
+from ponderosa.learn.summary import Summary
+
+
+def draw_plots(summary: Summary, folder: Path, ending: str = "svg") -> list[Path]:
+    """Draws all of them into a folder; their paths. Needs matplotlib (`ponderosa[viz]`)."""
+    require("matplotlib", "viz", "drawing plots")
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    paths = []
+    # A fixed salt: the same training gives the same file.
+    with rc_context({"svg.hashsalt": "ponderosa"}):
+        for name, draw in PLOTS.items():
+            # A figure of its own, without the windows and the global state of pyplot.
+            figure = Figure(figsize=(7, 4.2), layout="constrained")
+            draw(figure.subplots(), summary)
+            path = folder / f"{name}.{ending}"
+            figure.savefig(path, dpi=110, metadata={"Date": None} if ending == "svg" else None)
+            paths.append(path)
+    return paths
+
+
+def draw_loss(axes: Any, summary: Summary) -> None:
+    """What is left to learn, by steps."""
+    for name, label in (("policy_loss", "policy"), ("value_loss", "value")):
+        found = [(line["step"], line[name]) for line in summary.rounds if name in line]
+        axes.plot([step for step, _ in found], [loss for _, loss in found], label=label)
+    axes.set(xlabel="step", ylabel="cross-entropy", title="Loss")
+    axes.legend()
+
+
+def draw_elo(axes: Any, summary: Summary) -> None:
+    """Strength by minutes, with the interval that holds it with 95 %."""
+    found = [line for line in summary.evaluations if line.get("elo") is not None]
+    minutes = [line["elapsed"] / 60.0 for line in found]
+    axes.errorbar(minutes, [line["elo"] for line in found], [line["elo_error"] for line in found], fmt="o-", capsize=3)
+    axes.axhline(0.0, color="grey", linewidth=0.8)
+    axes.set(xlabel="minutes", ylabel="Elo above the weakest UCT", title="Strength, with 95 % intervals")
+
+
+def draw_length(axes: Any, summary: Summary) -> None:
+    """How long games are, and who wins them."""
+    found = [line for line in summary.rounds if "game_length" in line]
+    axes.plot([line["games"] for line in found], [line["game_length"] for line in found], label="moves of a game")
+    axes.set(xlabel="games", ylabel="moves", title="Games")
+    other = axes.twinx()
+    other.plot(
+        [line["games"] for line in found], [line["first_player"] for line in found], color="tab:orange", alpha=0.6
+    )
+    other.set(ylabel="mean result of the first player", ylim=(-1, 1))
+    axes.legend(loc="lower right")
+
+
+def draw_calibration(axes: Any, summary: Summary) -> None:
+    """Values that searches found against results of games, by bucket; on the diagonal values are true."""
+    axes.plot([-1, 1], [-1, 1], color="grey", linewidth=0.8)
+    buckets = summary.calibration
+    most = max((count for _, _, count in buckets), default=1)
+    sizes = [12 + 120 * count / most for _, _, count in buckets]
+    axes.scatter([value for value, _, _ in buckets], [result for _, result, _ in buckets], s=sizes, alpha=0.7)
+    axes.set(xlabel="value at the root", ylabel="mean result", title="Calibration on the newest games")
+
+
+#: What each file shows.
+PLOTS: dict[str, Callable[[Any, Summary], None]] = {
+    "loss": draw_loss,
+    "elo": draw_elo,
+    "games": draw_length,
+    "calibration": draw_calibration,
+}
