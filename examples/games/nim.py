@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 LARGEST = 5
 
 
@@ -42,6 +44,10 @@ class Nim:
     def returns(self) -> tuple[float, float]:
         # Who is to move and finds nothing has lost.
         return (-1.0, 1.0) if self.to_play == 0 else (1.0, -1.0)
+
+    def observation(self) -> np.ndarray:
+        """What a network sees: for each heap, 1 for each of its stones and 0 for those that are gone."""
+        return np.array([[stone < size for stone in range(LARGEST)] for size in self.heaps], dtype=np.float32)
 
     def action_to_string(self, action: int) -> str:
         return f"{'abcdefghij'[action // LARGEST]}-{action % LARGEST + 1}"

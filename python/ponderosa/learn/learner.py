@@ -125,15 +125,15 @@ class Learner:
         self._average()
         return {**{name: one.detach() for name, one in losses.items()}, "gradient": norm.detach()}
 
-    @torch.no_grad()
     def _average(self) -> None:
         # At the start the average follows closely, or it would long be that of the first weights.
         stays = min(self._config.averaged, (self.step + 1) / (self.step + 10))
-        for name, tensor in self.network.state_dict().items():
-            if tensor.is_floating_point():
-                self.average[name].lerp_(tensor, 1.0 - stays)
-            else:
-                self.average[name].copy_(tensor)
+        with torch.no_grad():
+            for name, tensor in self.network.state_dict().items():
+                if tensor.is_floating_point():
+                    self.average[name].lerp_(tensor, 1.0 - stays)
+                else:
+                    self.average[name].copy_(tensor)
 
     def check(self, losses: Mapping[str, torch.Tensor]) -> dict[str, float]:
         """The losses as numbers; a training whose numbers are not finite is stopped."""

@@ -173,6 +173,6 @@ class Training:
         self._examined = time.monotonic()
 
     def _status(self, losses: dict[str, float]) -> Status:
-        line = next((one for one in reversed(self._metrics.lines) if one["kind"] == "round"), {})
+        line: dict[str, Any] = next((one for one in reversed(self._metrics.lines) if one["kind"] == "round"), {})
         elo = next((one.get("elo") for one in reversed(self._metrics.lines) if one["kind"] == "evaluation"), None)
         return Status(self._session.counters, line, losses, elo, self._limits.progress, self._limits.seconds_left)

@@ -163,15 +163,20 @@ def fresh(architecture: Architecture, seed: int) -> PolicyValueNetwork:
 def player_of(network: PolicyValueNetwork) -> PolicyValueNetwork:
     """A network for playing, its norms folded away, in eval mode and without gradients."""
     device = next(network.parameters()).device
-    player = PolicyValueNetwork(network.architecture, folded=True).to(device, memory_format=torch.channels_last)
+    player = PolicyValueNetwork(network.architecture, folded=True)
+    player.to(device, memory_format=torch.channels_last)
     player.eval().requires_grad_(False)
     update_player(player, network.state_dict())
     return player
 
 
-@torch.no_grad()
 def update_player(player: PolicyValueNetwork, weights: dict[str, torch.Tensor]) -> None:
     """Gives a player the weights of a network that learns, in place: whoever captured its tensors sees them."""
+    with torch.no_grad():
+        _copy_folded(player, weights)
+
+
+def _copy_folded(player: PolicyValueNetwork, weights: dict[str, torch.Tensor]) -> None:
     with torch.device("meta"):  # without memory or random numbers of its own
         source = PolicyValueNetwork(player.architecture)
     source.load_state_dict(weights, assign=True)

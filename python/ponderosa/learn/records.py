@@ -96,7 +96,7 @@ def to_columns(games: Sequence[GameRecord]) -> Columns:
         name: np.array([getattr(game, name) for game in games], dtype=kind) for name, kind in PLAIN.items()
     }
     for name, kind in LISTS.items():
-        parts = [np.asarray(getattr(game, name), dtype=kind) for game in games]
+        parts: list[NDArray[Any]] = [np.asarray(getattr(game, name), dtype=kind) for game in games]
         columns[name] = np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
         columns[f"{name}_ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
     return columns

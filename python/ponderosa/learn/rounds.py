@@ -37,9 +37,9 @@ def alternate(session: Session, limits: Limits, after_round: AfterRound) -> None
     losses: dict[str, torch.Tensor] = {}
     games: list[GameRecord] = []
     while not limits.reached:
-        if session.can_learn:
+        if session.can_learn():
             losses = session.learn_step(limits.progress)
-            if session.can_learn:
+            if session.can_learn():
                 continue
             session.refresh_player(session.learner.average)
         else:
@@ -48,7 +48,7 @@ def alternate(session: Session, limits: Limits, after_round: AfterRound) -> None
                 finished += session.play_move(counters.step)
             games = session.take_games(finished)
             counters.round += 1
-            if session.can_learn:
+            if session.can_learn():
                 continue
         after_round(games, losses)
         games = []
@@ -74,14 +74,14 @@ def side_by_side(session: Session, limits: Limits, after_round: AfterRound) -> N
         session.quiet = quiet
         stored = published = time.monotonic()
         while not limits.reached:
-            finished += playing.finished(wait=not session.can_learn)
+            finished += playing.finished(wait=not session.can_learn())
             now = time.monotonic()
             counting: list[GameRecord] = []
             if finished and now - stored >= STORE_SECONDS:
                 counting, stored = session.take_games(finished), now
                 finished.clear()
                 counters.round += 1
-            if session.can_learn:
+            if session.can_learn():
                 losses = session.learn_step(limits.progress)
             if now - published >= PUBLISH_SECONDS and losses:
                 playing.publish(session.learner.average, counters.step)

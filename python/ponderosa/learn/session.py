@@ -135,7 +135,6 @@ class Session:
         self.counters.positions += added
         self.counters.owed += added * self.config.learner.passes / self.config.learner.batch_size
 
-    @property
     def can_learn(self) -> bool:
         """Whether a step of learning is due."""
         return self.counters.owed >= 1.0 and len(self.replay) >= self.config.replay.learned_first

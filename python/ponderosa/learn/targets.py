@@ -15,7 +15,7 @@ from ponderosa.result import SearchResult
 def improved_policy(result: SearchResult, legal: list[int]) -> NDArray[np.float32]:
     """The policy of a result over the legal actions; it sums to 1."""
     policy = result.policy[legal]
-    return (policy / policy.sum()).astype(np.float32)
+    return np.asarray(policy / policy.sum(), dtype=np.float32)
 
 
 def pruned_policy(result: SearchResult, legal: list[int], c_puct: float, forced: float) -> NDArray[np.float32]:
@@ -26,7 +26,7 @@ def pruned_policy(result: SearchResult, legal: list[int], c_puct: float, forced:
     kept = np.zeros(len(result.visits), dtype=np.float64)
     kept[actions] = pruned_visits(visits.astype(np.float64), sums, priors.astype(np.float64), c_puct, forced)
     shares = kept[legal]
-    return (shares / shares.sum()).astype(np.float32)
+    return np.asarray(shares / shares.sum(), dtype=np.float32)
 
 
 def pruned_visits(

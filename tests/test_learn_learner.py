@@ -1,0 +1,221 @@
+"""Networks and learning: shapes, folding, losses worked out by hand, and that something is learned."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.learning import small
+from tests.test_learn_records import make_game
+
+from ponderosa.errors import InvalidArgumentError, StorageError, TrainingError
+from ponderosa.evaluators.symmetry import symmetries_of
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+from ponderosa.learn.config import NetworkConfig  # noqa: E402 (after the packages it needs)
+from ponderosa.learn.devices import choose_device, memory_complaints  # noqa: E402
+from ponderosa.learn.game_spec import game_spec  # noqa: E402
+from ponderosa.learn.learner import Learner, outcome_shares, policy_loss, turned, value_loss  # noqa: E402
+from ponderosa.learn.networks import Architecture, PolicyValueNetwork, fresh, player_of, update_player  # noqa: E402
+from ponderosa.learn.player_file import player_bytes, player_of_bytes, read_player  # noqa: E402
+from ponderosa.learn.replay import Replay  # noqa: E402
+
+CPU = torch.device("cpu")
+SIZE = NetworkConfig(blocks=2, channels=8, policy_channels=4, value_channels=2, value_hidden=8)
+GAMES = ["tic-tac-toe", "connect4", "othello", "chess", "examples.games.nim:Nim"]
+
+
+def shaken(game: str, seed: int = 1) -> PolicyValueNetwork:
+    """A network all of whose numbers are odd, norms included."""
+    network = fresh(Architecture.of(game_spec(game), SIZE), seed)
+    numbers = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, tensor in network.state_dict().items():
+            if tensor.is_floating_point():
+                tensor += 0.3 * torch.rand(tensor.shape, generator=numbers) + (0.2 if "var" in name else 0.0)
+    return network
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_heads_fit_the_game(game: str) -> None:
+    spec = game_spec(game)
+    network = fresh(Architecture.of(spec, SIZE), 1).eval()
+    logits, values = network(torch.from_numpy(np.stack([spec.factory().observation()] * 3)))
+    assert logits.shape == (3, spec.info.num_actions)
+    assert values.shape == (3,)
+    # It begins with no opinion.
+    assert not logits.any()
+    assert not values.any()
+    assert Architecture.of_data(network.architecture.as_data()) == network.architecture
+
+
+def test_moves_of_chess_are_read_from_the_planes_of_their_square() -> None:
+    network = shaken("chess").eval()
+    with torch.no_grad():
+        network.policy_out.weight.zero_()
+        network.policy_out.bias.copy_(torch.arange(73.0))
+    logits, _ = network(torch.zeros(1, 119, 8, 8))
+    np.testing.assert_array_equal(logits[0].numpy(), np.arange(4672) % 73)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_player_says_what_the_network_says(game: str) -> None:
+    network = shaken(game).eval()
+    player = player_of(network)
+    observations = torch.rand(5, *network.architecture.shape)
+    for one, other in zip(network(observations), player(observations), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+    # New weights come in place: whoever holds a tensor of the player sees them.
+    held = player.stem.weight
+    before = held.clone()
+    other_network = shaken(game, 2).eval()
+    update_player(player, other_network.state_dict())
+    assert held is player.stem.weight
+    assert not torch.equal(held, before)
+    torch.testing.assert_close(other_network(observations)[0], player(observations)[0], rtol=1e-4, atol=1e-4)
+
+
+def test_a_player_as_a_file(tmp_path: Path) -> None:
+    player = player_of(shaken("connect4"))
+    content = player_bytes(player, {"game": "connect4", "step": 7})
+    again, about = player_of_bytes(content)
+    assert about["step"] == 7
+    observations = torch.rand(3, 3, 6, 7)
+    assert all(torch.equal(one, other) for one, other in zip(player(observations), again(observations), strict=True))
+    for damaged in (content[:50], content[: len(content) // 2], b"", b"\x80\x04pickle", content[8:]):
+        path = tmp_path / "player.safetensors"
+        path.write_bytes(damaged)
+        with pytest.raises(StorageError, match=r"player\.safetensors"):
+            read_player(path)
+    for wrong, says in ((b'version\\": 1', "version 9"), (b"ponderosa-player", "ponderosa-plover")):
+        changed = content.replace(wrong, wrong.replace(b"1", b"9").replace(b"player", b"plover"), 1)
+        with pytest.raises(StorageError, match=says):
+            player_of_bytes(changed)
+
+
+def test_the_losses_by_hand() -> None:
+    logits = torch.tensor([[1.0, 5.0, 2.0], [0.0, 0.0, 9.0]])
+    actions = torch.tensor([[0, 2], [1, 3]])  # 3 is no action: the second position has one legal move
+    policy = torch.tensor([[0.25, 0.75], [1.0, 0.0]])
+    first = -(0.25 * (1.0 - math.log(math.e + math.e**2)) + 0.75 * (2.0 - math.log(math.e + math.e**2)))
+    assert float(policy_loss(logits, actions, policy)) == pytest.approx(first / 2, rel=1e-5)
+    shares = outcome_shares(torch.tensor([1.0, 0.0, -1.0, 0.25, -0.5]))
+    expected = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.25, 0.75, 0], [0, 0.5, 0.5]]
+    np.testing.assert_allclose(shares.numpy(), expected)
+    assert float(value_loss(torch.zeros(2, 3), shares[:2])) == pytest.approx(math.log(3.0))
+
+
+def test_the_gradient_of_illegal_moves_is_zero() -> None:
+    logits = torch.zeros(1, 4, requires_grad=True)
+    policy_loss(logits, torch.tensor([[1, 2, 4]]), torch.tensor([[0.9, 0.1, 0.0]])).backward()
+    np.testing.assert_allclose(logits.grad.numpy(), [[0.0, -0.4, 0.4, 0.0]], atol=1e-6)
+
+
+@pytest.mark.parametrize("game", ["connect4", "tic-tac-toe", "othello"])
+def test_turned_positions_are_those_of_the_turned_game(game: str) -> None:
+    """Playing a turned move on the turned board gives the turned board."""
+    spec = game_spec(game)
+    replay = Replay(spec, small(Path("unused")).replay)
+    numbers = np.random.default_rng(3)
+    symmetries = tuple(symmetries_of(game))
+    if game == "connect4":
+        replay.add([make_game(number, 12) for number in range(5)])
+        batch = replay.take(np.arange(len(replay)))
+        which = numbers.integers(len(symmetries), size=len(batch.results))
+        found = turned(batch, symmetries, which)
+        flipped = which == 1
+        np.testing.assert_array_equal(found.observations[flipped], batch.observations[flipped][..., ::-1])
+        legal = batch.actions[flipped] < 7
+        np.testing.assert_array_equal(found.actions[flipped][legal], 6 - batch.actions[flipped][legal])
+        assert (found.actions[flipped][~legal] == 7).all()
+        np.testing.assert_array_equal(found.observations[~flipped], batch.observations[~flipped])
+        return
+    # The board after a move, turned, is the turned board after the turned move; only its own stones are compared.
+    state = spec.factory()
+    for _ in range(3):
+        state = state.play(int(numbers.choice(state.legal_actions())))
+    for symmetry in symmetries:
+        board = state.observation()[:2].reshape(2, -1)[:, symmetry.cells]
+        legal = {int(symmetry.actions[action]) for action in state.legal_actions()}
+        empty = set(np.flatnonzero(board.sum(axis=0) == 0).tolist())
+        assert legal <= empty | {64}
+
+
+def test_learning_lowers_the_losses_and_averages_the_weights(tmp_path: Path) -> None:
+    config = small(tmp_path, "connect4", learner={"batch_size": 32, "learning_rate": 1e-2})
+    spec = game_spec("connect4")
+    learner = Learner(spec, config, CPU)
+    replay = Replay(spec, config.replay)
+    replay.add([make_game(number, 20) for number in range(20)])
+    batch = learner.draw(replay)
+    losses = [learner.check(learner.learn(batch, 0.0)) for _ in range(60)]
+    assert losses[-1]["policy_loss"] < losses[0]["policy_loss"] - 0.1
+    assert losses[-1]["value_loss"] < losses[0]["value_loss"] - 0.2
+    distances = [
+        float((learner.average[name] - tensor).abs().max()) for name, tensor in learner.network.named_parameters()
+    ]
+    assert 0.0 < max(distances) < 0.5
+
+
+def test_steps_are_drawn_by_their_number(tmp_path: Path) -> None:
+    config, spec = small(tmp_path, "connect4"), game_spec("connect4")
+    replay = Replay(spec, config.replay)
+    replay.add([make_game(number, 20) for number in range(20)])
+    one, other = Learner(spec, config, CPU), Learner(spec, config, CPU)
+    first = one.draw(replay)
+    np.testing.assert_array_equal(first.values, other.draw(replay).values)
+    one.step = 1
+    assert not np.array_equal(first.values, one.draw(replay).values)
+
+
+def test_what_is_saved_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    for optimiser in ("adamw", "sgd"):
+        config, spec = small(tmp_path, "connect4", learner={"optimiser": optimiser}), game_spec("connect4")
+        replay = Replay(spec, config.replay)
+        replay.add([make_game(number, 20) for number in range(20)])
+        one, other = Learner(spec, config, CPU), Learner(spec, config, CPU)
+        for _ in range(5):
+            one.learn(one.draw(replay), 0.0)
+        other.restore(one.saved(), one.step)
+        for learner in (one, other):
+            for _ in range(5):
+                learner.learn(learner.draw(replay), 0.0)
+        left, right = one.saved(), other.saved()
+        assert left.keys() == right.keys()
+        assert all(torch.equal(left[name], right[name]) for name in left)
+    with pytest.raises(StorageError, match="do not fit this network"):
+        Learner(game_spec("tic-tac-toe"), small(tmp_path), CPU).restore(one.saved(), 1)
+
+
+def test_the_learning_rate(tmp_path: Path) -> None:
+    settings = {"learning_rate": 1.0, "warm_up": 4, "decay_from": 0.5, "final_rate": 0.1}
+    learner = Learner(game_spec("tic-tac-toe"), small(tmp_path, learner=settings), CPU)
+    assert [learner.rate(0.0) for learner.step in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
+    assert learner.rate(0.5) == 1.0
+    assert learner.rate(0.75) == pytest.approx(0.55)
+    assert learner.rate(1.0) == pytest.approx(0.1)
+
+
+def test_losses_that_are_not_finite_stop_it(tmp_path: Path) -> None:
+    learner = Learner(game_spec("tic-tac-toe"), small(tmp_path), CPU)
+    with pytest.raises(TrainingError, match=r"policy_loss is nan at step 0.*lower learner\.learning_rate"):
+        learner.check({"policy_loss": torch.tensor(math.nan)})
+
+
+def test_devices() -> None:
+    assert choose_device("cpu").type == "cpu"
+    with pytest.raises(InvalidArgumentError, match="device 'abacus' is none that PyTorch knows"):
+        choose_device("abacus")
+    if not torch.cuda.is_available():
+        assert choose_device("auto").type == "cpu"
+        with pytest.raises(InvalidArgumentError, match="PyTorch finds no GPU here: use cpu or auto"):
+            choose_device("cuda")
+    with (
+        pytest.raises(TrainingError, match=r"no memory left for self-play: lower self_play\.games_at_once \(out"),
+        memory_complaints("self-play", "self_play.games_at_once"),
+    ):
+        raise torch.OutOfMemoryError("out of it\nand so on")
