@@ -70,7 +70,7 @@ def test_the_policy_that_is_learned_is_the_search_s_own() -> None:
 
     evaluator = search.evaluator  # type: ignore[attr-defined]
     again = Gumbel(evaluator, 8, 4, seed=0, solve=False).run([TicTacToe()], seeds=[fold(game.key, 0)])[0]
-    np.testing.assert_array_equal(game.policy[0], improved_policy(again, list(range(9))))
+    np.testing.assert_array_equal(game.policy[0], improved_policy(again.policy, np.arange(9, dtype=np.uint16)))
     assert game.values[0] == again.value
 
 

@@ -1,12 +1,21 @@
-"""Exact play, where a game has a solver: how often a player's moves keep the value of the game."""
+"""Exact play, where a game has a solver: how often a player's moves keep the value of the game.
+
+The positions of Connect 4 come from a file, since solving those with few stones takes seconds each. They are those of
+`connect_four_exact.value_keeping_positions(500, seed=20)`: random games of 6 to 24 plies, in positions where some
+legal moves lose value and some keep it. A line has the moves, and the columns that keep the value.
+"""
 
 from __future__ import annotations
 
-import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
+from ponderosa.games import ConnectFour
 from ponderosa.learn.arena import BatchPlayer
 from ponderosa.learn.game_spec import GameSpec
+
+POSITIONS = Path(__file__).parent / "connect_four_positions.txt"
 
 
 class Exam(Protocol):
@@ -18,23 +27,34 @@ class Exam(Protocol):
 
 
 def exam_of(spec: GameSpec, count: int) -> Exam | None:
-    """The positions of a game to be examined in; None where it has no solver."""
-    if spec.info.name != "connect_four" or not spec.info.compiled:
+    """`count` positions of a game to be examined in, or as many as there are; None where it has none."""
+    if spec.factory is not ConnectFour or not POSITIONS.exists():
         return None
-    if importlib.util.find_spec("ponderosa.learn.connect_four_exact") is None:
-        return None
-    from ponderosa.learn import connect_four_exact
-
-    return _ConnectFour(connect_four_exact, count)
+    return MovesThatKeep(read_positions(POSITIONS)[:count])
 
 
-class _ConnectFour:
-    def __init__(self, solver: Any, count: int) -> None:
-        self._solver = solver
-        self._positions = solver.value_keeping_positions(count)
+@dataclass(frozen=True, slots=True)
+class MovesThatKeep:
+    """States, and the actions that keep their value."""
+
+    positions: list[tuple[Any, frozenset[int]]]
 
     def share(self, player: BatchPlayer) -> float:
-        share = self._solver.share_of_value_keeping_moves(
-            lambda states: player(states, list(range(len(states)))), self._positions
-        )
-        return float(share)
+        """The share of the positions in which the player's move is right."""
+        states = [state for state, _ in self.positions]
+        actions = player(states, list(range(len(states))))
+        kept = sum(action in keeping for action, (_, keeping) in zip(actions, self.positions, strict=True))
+        return kept / len(self.positions)
+
+
+def read_positions(path: Path) -> list[tuple[ConnectFour, frozenset[int]]]:
+    """The positions of a file: moves by column from 1, a colon, the columns that keep the value."""
+    positions = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        moves, _, keeping = line.partition("#")[0].partition(":")
+        if moves.strip():
+            state = ConnectFour()
+            for column in moves.strip():
+                state = state.play(int(column) - 1)
+            positions.append((state, frozenset(int(column) - 1 for column in keeping.strip())))
+    return positions

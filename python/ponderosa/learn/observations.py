@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ponderosa import _core
-from ponderosa.evaluators import Uniform
+from ponderosa.evaluators.batch import Packed
 from ponderosa.game import GameInfo
+from ponderosa.games import by_name
 from ponderosa.presets import AlphaZero
 
 
@@ -20,7 +20,7 @@ class ObservationCodec:
 
     def __init__(self, info: GameInfo, shape: tuple[int, ...]) -> None:
         self.shape = shape
-        self.bit_planes = _bit_planes(info, shape) if info.compiled else 0
+        self.bit_planes = _bit_planes(info) if info.compiled else 0
         self._cells = info.plane_shape[0] * info.plane_shape[1]
         self._octets = -(-self.bit_planes * self._cells // 8)
         scalars = shape[0] - self.bit_planes if info.compiled else int(np.prod(shape))
@@ -50,17 +50,23 @@ class ObservationCodec:
         return found
 
 
-def _bit_planes(info: GameInfo, shape: tuple[int, ...]) -> int:
-    """How many of a compiled game's planes are bits; the engine knows, and tells where it packs leaves."""
-    settings = AlphaZero(Uniform(), num_simulations=1, seed=0).settings(info)
-    parts = settings.engine(info, 1) | {"leaf": "outside"}
-    core = _core.Forest(info.name, parts)
-    from ponderosa.games import by_name
+class _Probe:
+    """An evaluator that only looks at the form it is asked in."""
 
-    core.plant(by_name(info.name)(), 0, 0, 0)
-    core.allow(0, 1)
-    core.gather()
-    planes, scalars = core.waiting_packed()
-    assert planes.shape[1] + scalars.shape[1] == shape[0]
-    core.roll_back()
-    return int(planes.shape[1])
+    bit_planes = 0
+
+    def evaluate_packed(self, packed: Packed) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """All moves and positions are alike."""
+        self.bit_planes = packed.planes.shape[1]
+        return np.zeros(len(packed.legal_actions), np.float32), np.zeros(len(packed), np.float32)
+
+    def evaluate(self, observations: NDArray[np.float32]) -> tuple[None, NDArray[np.float32]]:
+        """Not asked where positions come packed."""
+        return None, np.zeros(len(observations), np.float32)
+
+
+def _bit_planes(info: GameInfo) -> int:
+    """How many of a compiled game's planes are bits: the engine packs those, so a search is asked what it sees."""
+    probe = _Probe()
+    AlphaZero(probe, num_simulations=1, seed=0).run(by_name(info.name)())
+    return probe.bit_planes

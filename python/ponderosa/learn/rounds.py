@@ -56,40 +56,52 @@ def alternate(session: Session, limits: Limits, after_round: AfterRound) -> None
 
 def side_by_side(session: Session, limits: Limits, after_round: AfterRound) -> None:
     """Plays in another thread and learns in this one until a limit is reached."""
+    finished: list[GameRecord] = []
+    playing = Playing(session)
+    try:
+        with playing:
+            _learn_beside(session, limits, after_round, playing, finished)
+    except KeyboardInterrupt:
+        session.take_games([*finished, *playing.finished(wait=False)])
+        raise
+    session.take_games([*finished, *playing.finished(wait=False)])
+
+
+def _learn_beside(
+    session: Session, limits: Limits, after_round: AfterRound, playing: Playing, finished: list[GameRecord]
+) -> None:
+    """Learns from what is played meanwhile; `finished` games wait there until they are stored."""
     counters = session.counters
     worth = session.config.self_play.games_at_once * session.config.cycle_moves
     most_owed = MOST_OWED * worth * session.config.learner.passes / session.config.learner.batch_size
     losses: dict[str, torch.Tensor] = {}
-    finished: list[GameRecord] = []
-    with Playing(session) as playing:
 
-        @contextmanager
-        def quiet() -> Iterator[None]:
-            with playing.between_moves():
-                # What has ended is no longer under way: it is stored before anything is saved.
-                session.take_games([*finished, *playing.finished(wait=False)])
-                finished.clear()
-                yield
+    @contextmanager
+    def quiet() -> Iterator[None]:
+        with playing.between_moves():
+            # What has ended is no longer under way: it is stored before anything is saved.
+            session.take_games([*finished, *playing.finished(wait=False)])
+            finished.clear()
+            yield
 
-        session.quiet = quiet
-        stored = published = time.monotonic()
-        while not limits.reached:
-            finished += playing.finished(wait=not session.can_learn())
-            now = time.monotonic()
-            counting: list[GameRecord] = []
-            if finished and now - stored >= STORE_SECONDS:
-                counting, stored = session.take_games(finished), now
-                finished.clear()
-                counters.round += 1
-            if session.can_learn():
-                losses = session.learn_step(limits.progress)
-            if now - published >= PUBLISH_SECONDS and losses:
-                playing.publish(session.learner.average, counters.step)
-                published = now
-            playing.may_play(counters.owed <= most_owed)
-            if counting:
-                after_round(counting, losses)
-    session.take_games([*finished, *playing.finished(wait=False)])
+    session.quiet = quiet
+    stored = published = time.monotonic()
+    while not limits.reached:
+        finished += playing.finished(wait=not session.can_learn())
+        now = time.monotonic()
+        counting: list[GameRecord] = []
+        if finished and now - stored >= STORE_SECONDS:
+            counting, stored = session.take_games(finished), now
+            finished.clear()
+            counters.round += 1
+        if session.can_learn():
+            losses = session.learn_step(limits.progress)
+        if now - published >= PUBLISH_SECONDS and losses:
+            playing.publish(session.learner.average, counters.step)
+            published = now
+        playing.may_play(counters.owed <= most_owed)
+        if counting:
+            after_round(counting, losses)
 
 
 class Playing:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from ponderosa.learn.resignation import IN_A_ROW, Resignation
 from ponderosa.learn.targets import improved_policy, pruned_policy
 from ponderosa.presets import AlphaZero, Gumbel
 from ponderosa.reference.random import Random, fold
-from ponderosa.result import SearchResult
 from ponderosa.search import Search
 
 #: What the streams of random numbers of a game are for.
@@ -90,6 +89,17 @@ class GameUnderWay:
         )
 
 
+class Searched(NamedTuple):
+    """What a search has found."""
+
+    legal: NDArray[np.uint16]
+    policy: NDArray[np.float32]
+    """What is learned, over the legal actions."""
+    value: float
+    action: int
+    """The best."""
+
+
 def make_search(config: Config, evaluator: Any) -> Search:
     """The search of self-play."""
     play = config.self_play
@@ -151,14 +161,14 @@ class SelfPlay:
         full = [self._is_full(key) for key in keys]
         parts = self._parts()
         if len(parts) == 1:
-            results = self._search_games(parts[0], keys, full)
+            searched = self._search_games(parts[0], keys, full)
         else:
             # What a part finds depends on its own games alone, so it does not matter which is faster.
             found = self._pool().map(lambda part: self._search_games(part, keys, full), parts)
-            results = [result for one in found for result in one]
+            searched = [one for part in found for one in part]
         finished = []
         for place, game in enumerate(self.games):
-            ended = self._play_move(game, results[place], keys[place], full[place], version)
+            ended = self._play_move(game, searched[place], keys[place], full[place], version)
             if ended is not None:
                 finished.append(ended)
                 self.games[place] = self._new_game()
@@ -171,7 +181,7 @@ class SelfPlay:
         ends = [len(self.games) * number // workers for number in range(workers + 1)]
         return [range(first, end) for first, end in itertools.pairwise(ends)]
 
-    def _search_games(self, places: range, keys: list[int], full: list[bool]) -> list[SearchResult]:
+    def _search_games(self, places: range, keys: list[int], full: list[bool]) -> list[Searched]:
         """Searches the positions of some games in one forest."""
         chosen = [full[place] for place in places]
         forest = self._search.forest(
@@ -183,7 +193,16 @@ class SelfPlay:
         else:
             counts = [self._play.simulations if one else self._play.fast_simulations for one in chosen]
             forest.simulate(counts, add_noise=chosen)
-        return forest.results()
+        values, actions = forest.values().tolist(), forest.actions().tolist()
+        legal = [np.array(self.games[place].state.legal_actions(), dtype=np.uint16) for place in places]
+        if self._algorithm == "gumbel":
+            policies = [improved_policy(row, one) for row, one in zip(forest.policies(), legal, strict=True)]
+        else:
+            c_puct, forced = self._play.c_puct, self._play.forced_playouts
+            policies = [
+                pruned_policy(result, one, c_puct, forced) for result, one in zip(forest.results(), legal, strict=True)
+            ]
+        return [Searched(*found) for found in zip(legal, policies, values, actions, strict=True)]
 
     def _pool(self) -> ThreadPoolExecutor:
         if self._workers is None:
@@ -196,22 +215,19 @@ class SelfPlay:
             self._workers.shutdown()
             self._workers = None
 
-    def _play_move(self, game: GameUnderWay, result: Any, key: int, full: bool, version: int) -> GameRecord | None:
+    def _play_move(
+        self, game: GameUnderWay, searched: Searched, key: int, full: bool, version: int
+    ) -> GameRecord | None:
         """Plays the move that a search has chosen; the record, if the game is over then."""
         play, state = self._play, game.state
-        legal = [int(action) for action in state.legal_actions()]
-        if self._algorithm == "gumbel":
-            policy = improved_policy(result, legal)
-        else:
-            policy = pruned_policy(result, legal, play.c_puct, play.forced_playouts if full else 0.0)
-        action = self._choose(game, result, legal, policy, key)
-        player, value = state.to_play, float(result.value)
+        action = self._choose(game, searched, key)
+        player, value = state.to_play, searched.value
         game.moves.append(action)
         game.values.append(value)
         game.versions.append(version)
         game.full.append(full)
-        game.actions.append(np.array(legal, dtype=np.uint16))
-        game.policy.append(policy)
+        game.actions.append(searched.legal)
+        game.policy.append(searched.policy)
         game.state = state.play(action)
         if game.state.is_terminal:
             returns = [float(number) for number in game.state.returns()]
@@ -222,17 +238,17 @@ class SelfPlay:
             return game.record([0.0] * self._spec.info.num_players, cut=True)
         return self._resigned(game, player, value)
 
-    def _choose(self, game: GameUnderWay, result: Any, legal: list[int], policy: NDArray[np.float32], key: int) -> int:
+    def _choose(self, game: GameUnderWay, searched: Searched, key: int) -> int:
         if len(game.moves) >= self._play.temperature_moves or self._play.temperature == 0.0:
-            return int(result.action)
-        shares = policy.astype(np.float64)
+            return searched.action
+        shares = searched.policy.astype(np.float64)
         if self._play.temperature != 1.0:
             with np.errstate(divide="ignore"):
                 logits = np.log(shares) / self._play.temperature
             shares = np.exp(logits - logits.max())
         ends = np.cumsum(shares)
         drawn = int(np.searchsorted(ends, Random(key, CHOICE).uniform() * ends[-1], side="right"))
-        return legal[min(drawn, len(legal) - 1)]
+        return int(searched.legal[min(drawn, len(ends) - 1)])
 
     def _resigned(self, game: GameUnderWay, player: int, value: float) -> GameRecord | None:
         """The record of a game that a player gives up now."""

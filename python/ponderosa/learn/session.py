@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
@@ -56,8 +55,9 @@ class Session:
         """What should be told to whoever watches."""
         self.learner = Learner(spec, config, device)
         self.player = player_of(self.learner.network)
-        reduced = config.learner.reduced_precision and device.type == "cuda"
-        self.evaluator = Torch(self.player, dtype="bfloat16" if reduced else None)
+        if config.learner.reduced_precision and device.type == "cuda":
+            self.player.to(torch.bfloat16)
+        self.evaluator = Torch(self.player)
         self.self_play = SelfPlay(spec, config, self.evaluator)
         self.replay = Replay(spec, config.replay)
         self.store: GameStore
@@ -103,13 +103,16 @@ class Session:
 
     def averaged_player(self) -> PolicyValueNetwork:
         """A player of its own with the averaged weights."""
-        player = copy.deepcopy(self.player)
+        player = player_of(self.learner.network)
         update_player(player, self.learner.average)
         return player
 
     def refresh_player(self, weights: dict[str, torch.Tensor]) -> None:
         """Gives the player of self-play these weights."""
         update_player(self.player, weights)
+        if self.device.type == "cuda":
+            # Searches run on streams of their own, which do not wait for this one.
+            torch.cuda.current_stream(self.device).synchronize()
         self.evaluator.version += 1
 
     def play_move(self, version: int) -> list[GameRecord]:
