@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from pathlib import Path
 from typing import Any
 
 from ponderosa.learn import Config, default_config
+
+with contextlib.suppress(ImportError):
+    import torch
+
+    # Networks of tests are too small for several threads, which on a busy machine wait for each other most of the time.
+    torch.set_num_threads(1)
 
 SMALL: dict[str, Any] = {
     "network": {"blocks": 1, "channels": 8, "policy_channels": 4, "value_channels": 2, "value_hidden": 8},

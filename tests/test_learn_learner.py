@@ -59,7 +59,7 @@ def test_moves_of_chess_are_read_from_the_planes_of_their_square() -> None:
         network.policy_out.weight.zero_()
         network.policy_out.bias.copy_(torch.arange(73.0))
     logits, _ = network(torch.zeros(1, 119, 8, 8))
-    np.testing.assert_array_equal(logits[0].numpy(), np.arange(4672) % 73)
+    np.testing.assert_array_equal(logits[0].detach().numpy(), np.arange(4672) % 73)
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -156,7 +156,8 @@ def test_learning_lowers_the_losses_and_averages_the_weights(tmp_path: Path) -> 
     assert losses[-1]["policy_loss"] < losses[0]["policy_loss"] - 0.1
     assert losses[-1]["value_loss"] < losses[0]["value_loss"] - 0.2
     distances = [
-        float((learner.average[name] - tensor).abs().max()) for name, tensor in learner.network.named_parameters()
+        float((learner.average[name] - tensor.detach()).abs().max())
+        for name, tensor in learner.network.named_parameters()
     ]
     assert 0.0 < max(distances) < 0.5
 

@@ -242,19 +242,22 @@ def test_other_games_and_the_other_search(game: str, algorithm: str, tmp_path: P
     assert ponderosa.AlphaZero(player, 10, seed=1).run(game_spec(game).factory()).simulations > 0
 
 
-def test_side_by_side(tmp_path: Path) -> None:
+def test_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Playing in a thread: nothing is lost or stored twice, also when it goes on."""
-    config = small(tmp_path, steps=30, side_by_side=True)
-    stopper = Stopper(2)
     from ponderosa.learn import rounds
 
-    first = train(config, watcher=stopper)
-    assert not first.finished
-    second = train(config, resume=True)
-    assert second.finished
+    monkeypatch.setattr(rounds, "STORE_SECONDS", 0.0)
+    monkeypatch.setattr(rounds, "PUBLISH_SECONDS", 0.0)
+    config = small(tmp_path, steps=60, side_by_side=True)
+    assert not train(config, watcher=Stopper(2)).finished
+    before = numbers_of(tmp_path)
+    with pytest.raises(Killed):
+        train(config, resume=True, watcher=Stopper(6, Killed))
+    result = train(config, resume=True)
+    assert (result.finished, result.steps) == (True, 60)
     numbers = numbers_of(tmp_path)
-    assert len(set(numbers)) == len(numbers) == second.games
-    assert rounds.MOST_OWED > 0
+    assert numbers[: len(before)] == before
+    assert len(set(numbers)) == len(numbers) == result.games
 
 
 SCRIPT = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ from ponderosa.evaluators.protocol import check_policy_kind
 TURNS_FROM = 1024
 #: Lanes kept for the next searches.
 MOST_LANES = 8
+#: Held while lanes are taken or given back: several threads may search with one network.
+_LANES = threading.Lock()
 DTYPES = ("float32", "bfloat16", "float16")
 
 
@@ -152,13 +155,14 @@ class Torch:
         if weights != self._known_weights:
             self._known_weights, self._fused = weights, self._fuse(line)
         for capacity in capacities:
-            known = next((one for one in self._lanes if one.line == line and one.capacity == capacity), None)
+            with _LANES:
+                known = next((one for one in self._lanes if one.line == line and one.capacity == capacity), None)
+                if known is not None:
+                    self._lanes.remove(known)
             if known is None:
                 known = TorchLane(
                     line, capacity, self.batch_size, self.device, self._input_dtype, self._forward, self._evaluating
                 )
-            else:
-                self._lanes.remove(known)
             known.renew(weights)
             lanes.append(known)
         return lanes
@@ -176,7 +180,8 @@ class Torch:
 
     def close_lanes(self, lanes: Sequence[Any]) -> None:
         """Keeps lanes for the next search."""
-        self._lanes = [*self._lanes, *lanes][-MOST_LANES:]
+        with _LANES:
+            self._lanes = [*self._lanes, *lanes][-MOST_LANES:]
 
     def _weights(self) -> object:
         """Tells where the weights are: what is trained in place counts by itself, what is replaced must be seen."""

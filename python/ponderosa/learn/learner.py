@@ -162,7 +162,9 @@ class Learner:
         tensors |= {f"average.{name}": tensor for name, tensor in self.average.items()}
         for number, values in self.optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{number}.{name}": torch.as_tensor(value) for name, value in values.items()}
-        return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        # Copies: learning goes on in the tensors themselves.
+        contiguous = torch.contiguous_format
+        return {name: tensor.detach().cpu().clone(memory_format=contiguous) for name, tensor in tensors.items()}
 
     def restore(self, tensors: Mapping[str, torch.Tensor], step: int) -> None:
         """Goes on from what `saved` gave, after `step` steps."""
@@ -177,10 +179,14 @@ class Learner:
             self.network.load_state_dict(parts["network"], strict=True)
             for name, tensor in self.average.items():
                 tensor.copy_(parts["average"][name])
+            weights = [tensor for group in self.optimiser.param_groups for tensor in group["params"]]
             for name, tensor in parts["optimiser"].items():
                 number, _, key = name.partition(".")
-                state.setdefault(int(number), {})[key] = tensor
+                like = weights[int(number)]
+                # In the order of the weights in memory, too: another order may round otherwise.
+                fits = tensor.shape == like.shape
+                state.setdefault(int(number), {})[key] = torch.empty_like(like).copy_(tensor) if fits else tensor
             self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": state})
-        except (KeyError, RuntimeError, ValueError) as error:
+        except (KeyError, IndexError, RuntimeError, ValueError) as error:
             raise StorageError(f"the saved tensors do not fit this network: {error}") from None
         self.step = step

@@ -1,0 +1,144 @@
+"""Players of a training, for other commands and other programs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.learning import small
+
+import ponderosa
+from ponderosa import cli
+from ponderosa.errors import InvalidArgumentError, StorageError
+from ponderosa.games import TicTacToe
+from ponderosa.match.spec import read_player
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+from ponderosa.learn import train  # noqa: E402 (after the packages it needs)
+from ponderosa.learn.metrics import read_metrics  # noqa: E402
+from ponderosa.learn.report import write_report  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("trained")
+    train(small(out, steps=12, evaluation={"games": 2, "uct_simulations": (5,), "simulations": 4}))
+    return out
+
+
+def test_a_folder_a_checkpoint_and_a_file_are_one_player(trained: Path) -> None:
+    newest = sorted((trained / "checkpoints").glob("round-*"))[-1]
+    states = [TicTacToe(), TicTacToe().play(4)]
+    observations = np.stack([state.observation() for state in states])
+    answers = [ponderosa.load(path).evaluate(observations) for path in (trained, newest, newest / "player.safetensors")]
+    for logits, values in answers[1:]:
+        np.testing.assert_array_equal(logits, answers[0][0])
+        np.testing.assert_array_equal(values, answers[0][1])
+    about = ponderosa.load(str(trained)).about
+    assert (about["game"], about["step"]) == ("tic-tac-toe", 12)
+
+
+def test_what_cannot_be_loaded(trained: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="neither the folder of a training nor a file"):
+        ponderosa.load("none-such")
+    with pytest.raises(StorageError, match="is no folder of a training"):
+        ponderosa.load(tmp_path)
+    (tmp_path / "net.safetensors").write_bytes(b"PK\x03\x04 a pickle, perhaps")
+    with pytest.raises(StorageError, match="no file of a player"):
+        ponderosa.load(tmp_path / "net.safetensors")
+    (tmp_path / "run.json").write_bytes((trained / "run.json").read_bytes())
+    with pytest.raises(InvalidArgumentError, match="has no checkpoint yet"):
+        ponderosa.load(tmp_path)
+
+
+def test_a_match_takes_the_player_by_name(trained: Path) -> None:
+    entrant = read_player(f"gumbel:evaluator=player:{trained},num_simulations=8")
+    assert "player:" in entrant.name
+    with pytest.raises(InvalidArgumentError, match="player:DIR"):
+        read_player("gumbel:evaluator=nothing")
+
+
+def test_the_onnx_player_gives_the_same_moves(trained: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    from ponderosa.evaluators import Onnx
+
+    path = tmp_path / "player.onnx"
+    assert cli.main(["export", str(trained), "--onnx", str(path)]) == 0
+    states = [TicTacToe()]
+    while not states[-1].is_terminal:
+        states.append(states[-1].play(states[-1].legal_actions()[len(states) % 2]))
+    moves = [
+        [result.action for result in ponderosa.AlphaZero(evaluator, 60, seed=1).run(states[:-1])]
+        for evaluator in (ponderosa.load(trained), Onnx(str(path)))
+    ]
+    assert moves[0] == moves[1]
+
+
+def test_the_report_is_one_page(trained: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path, complaint = write_report(trained)
+    text = path.read_text()
+    assert not complaint
+    assert text.count("<svg") == 4
+    assert "score against UCT 5" in text
+    assert "http://" not in text.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
+        "http://creativecommons.org", ""
+    )
+    assert sorted(one.name for one in (trained / "plots").glob("*.png")) == [
+        "calibration.png",
+        "elo.png",
+        "games.png",
+        "loss.png",
+    ]
+    # Drawn again it is the same.
+    assert write_report(trained)[0].read_text() == text
+
+
+def test_metrics_survive_a_line_that_was_cut(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    lines = [{"kind": "round", "round": number, "step": 0} for number in range(3)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"kind": "rou')
+    assert read_metrics(path) == lines
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, config = tmp_path / "run", tmp_path / "config.toml"
+    config.write_text(
+        "device = 'cpu'\n[self_play]\ngames_at_once = 8\nsimulations = 4\n[replay]\nlearned_first = 20\n"
+        "[learner]\nbatch_size = 16\n[evaluation]\ngames = 0\npositions = 0\n"
+    )
+    told = ["train", "tic-tac-toe", "--out", str(out), "--config", str(config), "--steps", "5", "--json"]
+    assert cli.main(told) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["finished"], result["steps"]) == (True, 5)
+    assert (out / "report.html").exists()
+    # Going on takes the settings from the folder, and the new limit.
+    assert cli.main(["train", "tic-tac-toe", "--out", str(out), "--steps", "8", "--resume", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 8
+    assert "games_at_once = 8" in (out / "config.toml").read_text()
+    assert cli.main(told) == 2
+    assert "there is a training in" in capsys.readouterr().err
+    for wrong, says in (
+        (["train", "tic-tac-toe", "--steps", "3"], "--out is missing"),
+        (["train", "go", "--out", "x", "--steps", "3"], "unknown game"),
+        (["train", "tic-tac-toe", "--out", str(tmp_path / "new")], "minutes, games or steps must be given"),
+    ):
+        assert cli.main(wrong) == 2
+        assert says in capsys.readouterr().err
+    assert cli.main(["search", "tic-tac-toe", "--player", str(out), "--simulations", "20", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["algorithm"] == "alphazero"
+
+
+def test_the_package_needs_no_torch_to_be_imported() -> None:
+    code = (
+        "import sys, ponderosa, ponderosa.learn, ponderosa.cli; ponderosa.cli.parser(); print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
