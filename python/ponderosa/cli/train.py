@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,7 +71,12 @@ def run(arguments: argparse.Namespace) -> int:
     from ponderosa.learn import train
     from ponderosa.learn.report import write_report
 
-    result = train(config, resume=arguments.resume, watcher=watcher(arguments), tensorboard=arguments.tensorboard)
+    # Whoever asks the process to end means the same as Ctrl-C: save, and stop.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        result = train(config, resume=arguments.resume, watcher=watcher(arguments), tensorboard=arguments.tensorboard)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     report, complaint = write_report(result.out)
     if complaint:
         print(complaint, file=sys.stderr)
