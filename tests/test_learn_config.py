@@ -110,3 +110,20 @@ def test_games_that_cannot_be_learned() -> None:
         game_spec("examples.games.none:None")
     with pytest.raises(InvalidArgumentError, match="cannot be learned"):
         game_spec("examples.games.coin_row:CoinRow")
+
+
+def test_a_configuration_is_written_also_where_sources_have_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that is replaced during a long training must not end it."""
+    from ponderosa.learn import config_file
+
+    def gone(kind: Any) -> str:
+        raise OSError("could not get source code")
+
+    monkeypatch.setattr("inspect.getsource", gone)
+    config = default_config("chess")
+    assert "# Moves in every game" in text_of_config(config)
+    config_file.field_sentences.cache_clear()
+    bare = text_of_config(config)
+    config_file.field_sentences.cache_clear()
+    assert config_of_text(bare, Config()) == config
+    assert "# Moves in every game" not in bare

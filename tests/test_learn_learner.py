@@ -10,7 +10,7 @@ import pytest
 from tests.learning import small
 from tests.test_learn_records import make_game
 
-from ponderosa.errors import InvalidArgumentError, StorageError, TrainingError
+from ponderosa.errors import EvaluationError, InvalidArgumentError, StorageError, TrainingError
 from ponderosa.evaluators.symmetry import symmetries_of
 
 torch = pytest.importorskip("torch")
@@ -215,6 +215,11 @@ def test_devices() -> None:
         assert choose_device("auto").type == "cpu"
         with pytest.raises(InvalidArgumentError, match="PyTorch finds no GPU here: use cpu or auto"):
             choose_device("cuda")
+    with (
+        pytest.raises(TrainingError, match=r"no memory left for self-play"),
+        memory_complaints("self-play", "self_play.games_at_once"),
+    ):
+        raise EvaluationError("the evaluator raised something") from torch.OutOfMemoryError("out of it")
     with (
         pytest.raises(TrainingError, match=r"no memory left for self-play: lower self_play\.games_at_once \(out"),
         memory_complaints("self-play", "self_play.games_at_once"),

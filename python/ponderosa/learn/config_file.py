@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import functools
 import inspect
 import textwrap
 import tomllib
@@ -73,15 +74,20 @@ def _lines(section: Any) -> list[str]:
     for name in field_names(type(section)):
         if isinstance(section, Config) and name in SECTIONS:
             continue
-        lines += [f"# {line}" for line in textwrap.wrap(sentences[name], 116)]
+        lines += [f"# {line}" for line in textwrap.wrap(sentences.get(name, ""), 116)]
         value = getattr(section, name)
         lines.append(f"# {name} is not set" if value is None else f"{name} = {toml_value(value)}")
     return lines
 
 
+@functools.cache
 def field_sentences(kind: Any) -> dict[str, str]:
-    """The sentence under each field of a dataclass, from its source."""
-    [definition] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    """The sentence under each field of a dataclass, from its source; none where there is no source to be read."""
+    try:
+        source = inspect.getsource(kind)
+    except OSError:
+        return {}
+    [definition] = ast.parse(textwrap.dedent(source)).body
     assert isinstance(definition, ast.ClassDef)
     found = {}
     for statement, after in zip(definition.body, definition.body[1:], strict=False):
@@ -107,3 +113,8 @@ def toml_value(value: Any) -> str:
 def _nearest(name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f": did you mean {near[0]!r}?" if near else f": there are {', '.join(known)}"
+
+
+# Read now, while the sources are those of what runs: they may be replaced during a long training.
+for _kind in (Config, *SECTIONS.values()):
+    field_sentences(_kind)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import torch
 
-from ponderosa.errors import InvalidArgumentError, TrainingError
+from ponderosa.errors import EvaluationError, InvalidArgumentError, TrainingError
 
 
 def choose_device(text: str) -> torch.device:
@@ -34,7 +34,11 @@ def memory_complaints(doing: str, setting: str) -> Iterator[None]:
     """Says which setting to lower when the memory of the device is used up."""
     try:
         yield
-    except torch.OutOfMemoryError as error:
+    except (torch.OutOfMemoryError, EvaluationError) as error:
+        # A search tells what its evaluator raised as an error of its own.
+        cause = error if isinstance(error, torch.OutOfMemoryError) else error.__cause__
+        if not isinstance(cause, torch.OutOfMemoryError):
+            raise
         raise TrainingError(
-            f"the device has no memory left for {doing}: lower {setting} ({str(error).splitlines()[0]})"
+            f"the device has no memory left for {doing}: lower {setting} ({str(cause).splitlines()[0]})"
         ) from None
