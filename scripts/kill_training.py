@@ -27,6 +27,7 @@ TRAINING = """
 import sys
 import torch
 from ponderosa.learn import default_config, train
+from ponderosa.learn.watch import Watcher
 torch.set_num_threads(1)
 config = default_config("tic-tac-toe", out=sys.argv[1], steps=int(sys.argv[2]), device="cpu").with_values(
     network={"blocks": 1, "channels": 8},
@@ -37,17 +38,22 @@ config = default_config("tic-tac-toe", out=sys.argv[1], steps=int(sys.argv[2]), 
     cycle_moves=2,
     checkpoint_minutes=0.002,
 )
+class Teller(Watcher):
+    def __enter__(self):
+        print("playing", flush=True)
+        return self
 print("begun", flush=True)
-train(config, resume=True)
+train(config, resume=True, watcher=Teller())
 """
 
 
-def begin(out: Path, steps: int) -> subprocess.Popen[bytes]:
-    """Takes the training up; comes back when Python and its packages have been loaded."""
+def begin(out: Path, steps: int, word: bytes = b"begun") -> subprocess.Popen[bytes]:
+    """Takes the training up; comes back when it is "begun", the packages being loaded, or "playing"."""
     command = [sys.executable, "-c", TRAINING, str(out), str(steps)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
-    process.stdout.readline()
+    while (line := process.stdout.readline().strip()) and line != word:
+        pass
     return process
 
 
@@ -81,7 +87,8 @@ def main() -> int:
         kills = rounds = 0
         known: list[int] = []
         while kills < arguments.kills:
-            process = begin(killed, arguments.steps)
+            # Some while it is taken up, most while it plays, learns and saves.
+            process = begin(killed, arguments.steps, numbers.choice([b"begun", b"playing", b"playing"]))
             time.sleep(numbers.uniform(0.0, arguments.longest))
             process.send_signal(signal.SIGKILL)
             _, errors = process.communicate()
