@@ -1,0 +1,74 @@
+"""A game that is being played, told completely by its moves and what was recorded with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ponderosa.learn.game_spec import GameSpec
+from ponderosa.learn.records import GameRecord
+
+
+@dataclass(slots=True)
+class GameUnderWay:
+    """A game that is being played, and what has been recorded of it."""
+
+    number: int
+    key: int
+    state: Any
+    opening: list[int] = field(default_factory=list)
+    moves: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    versions: list[int] = field(default_factory=list)
+    full: list[bool] = field(default_factory=list)
+    actions: list[NDArray[np.uint16]] = field(default_factory=list)
+    policy: list[NDArray[np.float32]] = field(default_factory=list)
+    low: list[int] = field(default_factory=lambda: [0, 0])
+    """Searches in a row that each player found the game lost by."""
+    given_up: int = -1
+    """The player who would have resigned, in a game that is played on to check it; -1 nobody."""
+
+    @property
+    def plies(self) -> int:
+        """Moves so far, the opening included."""
+        return len(self.opening) + len(self.moves)
+
+    def record(self, returns: list[float], *, cut: bool = False, resigned: bool = False) -> GameRecord:
+        """What is kept of it."""
+        return GameRecord(
+            number=self.number,
+            opening=np.array(self.opening, dtype=np.uint16),
+            moves=np.array(self.moves, dtype=np.uint16),
+            values=np.array(self.values, dtype=np.float32),
+            versions=np.array(self.versions, dtype=np.int64),
+            full=np.array(self.full, dtype=np.bool_),
+            counts=np.array([len(actions) for actions in self.actions], dtype=np.uint16),
+            actions=np.concatenate([np.zeros(0, dtype=np.uint16), *self.actions]),
+            policy=np.concatenate([np.zeros(0, dtype=np.float32), *self.policy]),
+            returns=np.array(returns, dtype=np.float32),
+            cut=cut,
+            resigned=resigned,
+        )
+
+    @classmethod
+    def of_record(cls, record: GameRecord, key: int, spec: GameSpec) -> GameUnderWay:
+        """The game under way that a record was made of."""
+        state = spec.factory()
+        for move in (*record.opening.tolist(), *record.moves.tolist()):
+            state = state.play(move)
+        ends = np.cumsum(record.counts, dtype=np.int64)[:-1]
+        return cls(
+            number=record.number,
+            key=key,
+            state=state,
+            opening=record.opening.tolist(),
+            moves=record.moves.tolist(),
+            values=record.values.astype(np.float64).tolist(),
+            versions=record.versions.tolist(),
+            full=record.full.tolist(),
+            actions=list(np.split(record.actions, ends)) if len(record.counts) else [],
+            policy=list(np.split(record.policy, ends)) if len(record.counts) else [],
+        )
