@@ -36,7 +36,7 @@ MISTAKES = [
     (["search"], "GAME"),
     (["play", "go"], "unknown game 'go'"),
     (["play", "connect4", "--side", "left"], "invalid choice: 'left'"),
-    (["train"], "invalid choice: 'train'"),
+    (["serve"], "invalid choice: 'serve'"),
     ([], "COMMAND"),
 ]
 

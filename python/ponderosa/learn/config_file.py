@@ -69,9 +69,10 @@ def text_of_config(config: Config) -> str:
 
 
 def _lines(section: Any) -> list[str]:
-    sentences = field_sentences(type(section))
+    kind: Any = type(section)
+    sentences = field_sentences(kind)
     lines = []
-    for name in field_names(type(section)):
+    for name in field_names(kind):
         if isinstance(section, Config) and name in SECTIONS:
             continue
         lines += [f"# {line}" for line in textwrap.wrap(sentences.get(name, ""), 116)]
