@@ -1,6 +1,6 @@
 # Every target sets up .venv and compiles the engine by itself, and only what changed since the last time.
 #   PYTHON  the interpreter .venv is made from               make test PYTHON=python3.12
-#   EXTRAS  the extras of pyproject.toml that are installed  make test EXTRAS="dev train"
+#   EXTRAS  the extras of pyproject.toml that are installed  make test EXTRAS="dev keras"
 #   ARGS    passed on to demo, pytest or bench               make test ARGS="-k chess"
 
 PYTHON ?= python3
@@ -66,7 +66,7 @@ tools:
 
 # The packages, when pyproject.toml changed.
 $(PACKAGES): pyproject.toml scripts/requirements.py | tools
-	@echo "Setting up $(VENV): $(EXTRAS) (about a minute the first time)"
+	@echo "Setting up $(VENV): $(EXTRAS) (some minutes the first time)"
 	@$(PY) -c pass 2>/dev/null || "$(PYTHON)" -m venv --clear $(VENV)
 	@$(PY) scripts/requirements.py $(EXTRAS) > $@.txt
 	@$(PY) -m pip install --quiet --requirement $@.txt

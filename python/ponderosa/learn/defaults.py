@@ -19,7 +19,9 @@ BY_GAME: dict[str, dict[str, Any]] = {
     },
     "connect_four": {
         "network": {"blocks": 3, "channels": 32},
-        "self_play": {"simulations": 24, "games_at_once": 128, "temperature_moves": 10, "opening_plies": 6},
+        "self_play": {"simulations": 16, "games_at_once": 128, "temperature_moves": 10, "opening_plies": 6},
+        "learner": {"passes": 4.0, "root_value_share": 0.5},
+        "evaluation": {"every_minutes": 5.0},
     },
     "othello": {
         "network": {"blocks": 5, "channels": 64},
