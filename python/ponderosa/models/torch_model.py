@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,9 @@ from ponderosa.models.seed_form import SeedForm
 TURNS_FROM = 512
 #: Studios kept for the next forests.
 MOST_STUDIOS = 4
+#: Held while studios are taken or given back. By a lock that one thread may take twice: garbage may be collected, and a
+#: forest give its studio back, while another is being taken.
+_STUDIOS = threading.RLock()
 DTYPES = ("float32", "bfloat16", "float16")
 
 
@@ -120,11 +124,12 @@ class TorchModel:
         from ponderosa.models.torch_lane import TorchStudio
 
         key = (trees, structure, tuple((tuple(array.shape[1:]), array.dtype) for array in arrays))
-        studio = next((one for one in self._studios if one.key == key), None)
+        with _STUDIOS:
+            studio = next((one for one in self._studios if one.key == key), None)
+            if studio is not None:
+                self._studios.remove(studio)
         if studio is None:
             studio = TorchStudio(key, trees, self.device, self._step, self._asking)
-        else:
-            self._studios.remove(studio)
         studio.renew(
             tuple(
                 tensor.data_ptr()
@@ -137,7 +142,8 @@ class TorchModel:
 
     def return_studio(self, studio: Any) -> None:
         """Keeps it for the next forest."""
-        self._studios = [*self._studios, studio][-MOST_STUDIOS:]
+        with _STUDIOS:
+            self._studios = [*self._studios, studio][-MOST_STUDIOS:]
 
     def __getstate__(self) -> dict[str, Any]:
         # Studios hold memory of a device.
