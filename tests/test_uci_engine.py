@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.uci_talk import BACK_RANK, MATED, MORPHY, ONE_MOVE, STALEMATE, Talk, field
+from tests.uci_talk import BACK_RANK, MATED, MATED_SOON, MORPHY, ONE_MOVE, STALEMATE, Talk, field
 
 import ponderosa
 from ponderosa.games import Chess
@@ -139,6 +139,39 @@ def test_the_tree_is_kept_for_the_game_that_goes_on(monkeypatch: pytest.MonkeyPa
         talk.tell("setoption name MultiPV value 2", "go nodes 100")
         talk.wait(6)
         assert len(trees) == 4
+
+
+def test_a_clock_is_used_also_where_the_tree_is_kept() -> None:
+    """The root's search for mates takes the first slice, which says nothing of how fast the search is."""
+    with Talk() as talk:
+        moves = ""
+        for number in range(1, 5):
+            talk.tell(f"position startpos{moves and ' moves' + moves}", "go wtime 8000 btime 8000")
+            best = talk.wait(number)
+            assert field(talk.infos()[-1], "nodes") > 100
+            state = talk.session._game.state.play(talk.session._game.state.parse_action(best))
+            moves += f" {best} {legal_moves(state)[0]}"
+
+
+def test_other_moves_than_the_one_that_mates() -> None:
+    with Talk() as talk:
+        for position, others in ((MORPHY, "c8d7 a1b1"), (BACK_RANK, "a1a2 e1e2"), (MATED_SOON, "g8h8")):
+            number = len(talk.moves())
+            talk.tell(f"position fen {position}", "go nodes 200", f"go nodes 100 searchmoves {others}")
+            assert talk.wait(number + 2) in others.split()
+            assert talk.infos()[-1].startswith("info depth")
+        assert not talk.remarks()
+
+
+def test_a_limit_that_cannot_be_read_still_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ponderosa.uci.protocol.INSTEAD", 30)
+    with Talk() as talk:
+        talk.tell("position startpos", "go movetime abc")
+        talk.wait()
+        assert any("no limit is left" in line for line in talk.remarks())
+        talk.tell("position startpos move e2e4")
+        assert talk.session._game.moves == ()
+        assert "startpos" in talk.remarks()[-1]
 
 
 def test_in_a_hurry_the_old_tree_answers() -> None:

@@ -148,3 +148,11 @@ def test_pondering(client: Any) -> None:
     board.push(second.move)
     board.push(next(move for move in board.legal_moves if move != second.ponder))  # a miss
     assert client.play(board, limit).move in board.legal_moves
+
+
+def test_commands_that_are_piped_in_are_answered() -> None:
+    """The end of the input does not cut off a search that ends by itself."""
+    commands = b"position startpos moves e2e4\ngo nodes 300\n"
+    told = subprocess.run(COMMAND, input=commands, capture_output=True, timeout=60, check=True).stdout.decode()
+    assert " nodes 300 " in told
+    assert told.splitlines()[-1].startswith("bestmove")

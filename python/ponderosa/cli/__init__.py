@@ -58,4 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        # A disk that is full, a file that cannot be read: what was written before stays, and commands go on from there.
+        print(f"ponderosa: {error}", file=sys.stderr)
+        return 1
     return status

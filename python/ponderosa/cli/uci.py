@@ -55,14 +55,17 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.flush()
 
     session = Session(Voice(write, closed=_leave), options)
+    at_end = False
     try:
         for line, arrived in lines(sys.stdin.buffer):
             if line is None:
                 session.voice.tell(f"a line of more than {LONGEST_LINE} bytes was thrown away")
             elif not session.handle(line, arrived):
                 break
+        else:
+            at_end = True
     finally:
-        came_back = session.close()
+        came_back = session.close(finish=at_end)
     if not came_back:
         # An evaluator hangs: the interpreter would wait for it, or stumble over it.
         _leave()

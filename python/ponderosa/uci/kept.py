@@ -87,7 +87,8 @@ class Kept:
             among_before = None
         if among_before == among:
             return tree
-        if among_before is not None:
+        # A root that is decided has no priors, and whatever decided it may rest on moves that are not to be searched.
+        if among_before is not None or tree.result().proven is not None:
             return None
         return _restricted(tree, among)
 

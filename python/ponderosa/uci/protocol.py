@@ -21,6 +21,8 @@ NUMBERS = frozenset(
 FLAGS = frozenset({"infinite", "ponder"})
 #: No clock shows more; also what keeps absurd numbers from growing on.
 MOST = 1 << 53
+#: Milliseconds for a `go` whose only limits could not be read.
+INSTEAD = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +123,10 @@ def shown(text: str, most: int = 80) -> str:
 def _position(words: Sequence[str]) -> Command:
     place = words.index("moves") if "moves" in words else len(words)
     start, moves = words[:place], tuple(words[place + 1 :])
-    if start[:1] == ["startpos"]:
+    if start == ["startpos"]:
         return Position(None, moves)
+    if start[:1] == ["startpos"]:
+        return Unknown(f"position: {shown(start[1])} after startpos is not moves; the position stays as it was")
     if start[:1] == ["fen"] and len(start) > 1:
         return Position(" ".join(start[1:]), moves)
     return Unknown("position: expected startpos or fen, and then moves; the position stays as it was")
@@ -144,6 +148,7 @@ def _go(words: Sequence[str]) -> Go:
     flags: dict[str, bool] = {}
     moves: list[str] = []
     complaints: list[str] = []
+    wrong = False
     place = 0
     while place < len(words):
         word = words[place]
@@ -154,6 +159,7 @@ def _go(words: Sequence[str]) -> Go:
             number = _number(words[place]) if place < len(words) else None
             if number is None:
                 complaints.append(f"go: {word} wants a whole number")
+                wrong = True
                 place += place < len(words) and words[place] not in NUMBERS | FLAGS | {"searchmoves"}
             else:
                 numbers[word] = number
@@ -167,6 +173,10 @@ def _go(words: Sequence[str]) -> Go:
     if numbers.pop("perft", None) is not None:
         complaints.append("go: perft is not offered here")
     said: dict[str, Any] = {**numbers, **flags}
+    if wrong and not flags and not Go(**said).is_limited:
+        # It was meant to end by itself, and nobody will say `stop`.
+        said["movetime"] = INSTEAD
+        complaints.append(f"go: no limit is left, so it takes {INSTEAD} ms")
     return Go(**said, searchmoves=tuple(moves), complaints=tuple(complaints[:3]))
 
 

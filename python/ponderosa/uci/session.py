@@ -18,6 +18,9 @@ from ponderosa.uci.protocol import Debug, Go, Plain, Position, SetOption, Unknow
 from ponderosa.uci.thought import Thought
 from ponderosa.uci.voice import Voice
 
+#: Seconds that a search has to end by itself when the input has ended; nobody may be there any more to see it.
+LONGEST_WAIT = 60.0
+
 
 class Session:
     """An engine that is told lines and says lines."""
@@ -67,10 +70,15 @@ class Session:
                 self.voice.tell(why)
         return True
 
-    def close(self) -> bool:
-        """Ends what is under way, with its answer; whether its thread has come back."""
+    def close(self, finish: bool = False) -> bool:
+        """Ends what is under way, with its answer; whether its thread has come back.
+
+        With `finish`, a search that ends by itself may do so: whoever pipes commands in wants to see the move.
+        """
         if self._thought is None:
             return True
+        if finish and self._thought.ends_by_itself:
+            self._thought.wait_for_answer(LONGEST_WAIT)
         self._stop()
         self._thought.wait_for_answer(1.0)
         return self._thought.join(1.0)

@@ -7,6 +7,7 @@ was seen last: a slow evaluator, a tree that is being moved, or a busy machine l
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 
@@ -96,6 +97,11 @@ class Thought:
     def wait_for_answer(self, seconds: float | None = None) -> None:
         """Until there has been a `bestmove`."""
         self._answer.given.wait(seconds)
+
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether it need not be told to stop."""
+        return self._go.is_limited and not self._pondering
 
     def join(self, seconds: float) -> bool:
         """Waits for the thread; whether it is over."""
@@ -192,7 +198,10 @@ class Thought:
         go, begun = self._go, time.perf_counter()
         only_mate = not (go.has_clock or any(limit is not None for limit in (go.depth, go.nodes, go.movetime)))
         enough = begun + AFTER_NO_MATE if go.mate is not None and only_mate else float("inf")
-        seen, changed, before_us = self._see(tree), self._since, self._nodes
+        seen, changed = self._see(tree), self._since
+        #: Since when, and from how many simulations on, the speed is measured: in the first slice the root is searched
+        #: for mates, which may take most of it and says nothing of the next.
+        counted: tuple[float, int] | None = None
         while seen.proven is None and not self._stopped:
             now = time.perf_counter()
             pause = FIRST_SLICE if now - begun < FIRST_SLICE else SLICE
@@ -206,7 +215,10 @@ class Thought:
             if before.first > 0 and seen.best.move != before.best.move:
                 changed = now
             self._report(tree, seen, changed, now)
-            per_second = (self._nodes - before_us) / max(now - begun, 1e-9)
+            if counted is None:
+                per_second, counted = math.inf, (now, self._nodes)
+            else:
+                per_second = (self._nodes - counted[1]) / max(now - counted[0], 1e-9)
             if (
                 (go.nodes is not None and self._nodes >= go.nodes)
                 or (go.depth is not None and self._depth.measure(tree) >= go.depth)
