@@ -150,6 +150,10 @@ the number named, `UCI_LimitStrength` on, one thread, 16 MB of hash, the same ti
 {_table(("the search", *head[1:]), levels)}
 
 The strength at which these results are to be expected, on the scale of `UCI_Elo`: {" ".join(ratings)}
+The errors are those of chance alone. Opponents do not agree as this scale would have it (against weaker ones the search
+does better than its number, against stronger ones worse), and what a step gains against an opponent of the same kind is
+more than it gains against Stockfish. A bare king is not mated by a queen or a rook alone: all such positions are worth
+about the same to the search, and it wanders.
 """
 
 
@@ -197,4 +201,5 @@ def _match_cells(match: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _elo(number: float | None) -> str:
-    return "-" if number is None else f"{number:+.0f}"
+    """Elo; a bound that there is none of has no number."""
+    return "none" if number is None else f"{number:+.0f}"

@@ -46,7 +46,7 @@ DOCS = Path(__file__).parent.parent / "docs/chess.md"
         ("go ponder searchmoves e2e4 d2d4 depth 3", Go(ponder=True, depth=3, searchmoves=("e2e4", "d2d4"))),
         ("go nodes 99999999999999999999", Go(nodes=1 << 53)),
         ("go wtime x btime 7", Go(btime=7)),
-        ("go movetime", Go()),
+        ("go movetime", Go(movetime=1000)),
         ("go depth infinite", Go(infinite=True)),
     ],
 )
