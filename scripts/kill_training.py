@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 from ponderosa.errors import PonderosaError
+from ponderosa.learn.checkpoint import newest_whole
 from ponderosa.learn.shards import list_shards, read_shard
 
 #: The training, as a process of its own.
@@ -68,10 +69,16 @@ def weights(out: Path) -> str:
     return hashlib.sha256((newest / "training.safetensors").read_bytes()).hexdigest()
 
 
+def steps_of(out: Path) -> int:
+    """The steps of the last checkpoint."""
+    found = newest_whole(out / "checkpoints")
+    return 0 if found is None else int(found[1].state["counters"]["step"])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--longest", type=float, default=2.0, help="seconds until a kill, at most")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
@@ -92,14 +99,8 @@ def main() -> int:
             time.sleep(numbers.uniform(0.0, arguments.longest))
             process.send_signal(signal.SIGKILL)
             _, errors = process.communicate()
-            if process.returncode == 0:
-                # It came to its end before it was killed: look at it, and begin another.
-                wrong += compare(killed, undisturbed)
-                rounds += 1
-                killed, known = Path(folder, f"killed-{rounds}"), []
-                continue
-            kills += 1
-            if process.returncode != -signal.SIGKILL:
+            kills += process.returncode == -signal.SIGKILL
+            if process.returncode not in (0, -signal.SIGKILL):
                 wrong.append(f"kill {kills}: it did not go on: {errors.decode().strip().splitlines()[-1:]}")
                 break
             try:
@@ -113,6 +114,11 @@ def main() -> int:
                 wrong.append(f"kill {kills}: games were stored twice")
             known = found
             print(f"\rkill {kills}: {len(found)} games", end="", flush=True)
+            if steps_of(killed) == arguments.steps:
+                # It came to its end: look at it, and begin another.
+                wrong += compare(killed, undisturbed)
+                rounds += 1
+                killed, known = Path(folder, f"killed-{rounds}"), []
         begin(killed, arguments.steps).communicate()
         wrong += compare(killed, undisturbed)
     print(f"\n{kills} kills, {rounds + 1} trainings, {len(wrong)} wrong")
