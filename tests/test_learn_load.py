@@ -14,7 +14,7 @@ from tests.learning import small
 import ponderosa
 from ponderosa import cli
 from ponderosa.errors import InvalidArgumentError, StorageError
-from ponderosa.games import TicTacToe
+from ponderosa.games import ConnectFour, TicTacToe
 from ponderosa.match.spec import read_player
 
 torch = pytest.importorskip("torch")
@@ -55,6 +55,19 @@ def test_what_cannot_be_loaded(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_bytes((trained / "run.json").read_bytes())
     with pytest.raises(InvalidArgumentError, match="has no checkpoint yet"):
         ponderosa.load(tmp_path)
+
+
+def test_the_player_that_comes_with_the_package() -> None:
+    player = ponderosa.load("connect4")
+    assert player.about["game"] == "connect4"
+    # It sees that three in a column must be stopped.
+    search = ponderosa.Gumbel(player, 64, gumbel_scale=0.0, seed=1, solve=False)
+    state = ConnectFour()
+    for move in ("1", "4", "1", "5", "1"):
+        state = state.play(state.parse_action(move))
+    assert search.run(state).move == "1"
+    with pytest.raises(InvalidArgumentError, match="with the package come connect4"):
+        ponderosa.load("checkers")
 
 
 def test_a_match_takes_the_player_by_name(trained: Path) -> None:
