@@ -1,8 +1,9 @@
 """Exact play, where a game has a solver: how often a player's moves keep the value of the game.
 
 The positions of Connect 4 come from a file, since solving those with few stones takes seconds each. They are those of
-`connect_four_exact.value_keeping_positions(500, seed=20)`: random games of 6 to 24 plies, in positions where some
-legal moves lose value and some keep it. A line has the moves, and the columns that keep the value.
+`connect_four_exact.value_keeping_positions(count, seed=20)`: random games of 6 to 24 plies, in positions where some
+legal moves lose value and some keep it. A line has the moves, and the columns that keep the value;
+`scripts/connect_four_positions.py` writes the file.
 """
 
 from __future__ import annotations
