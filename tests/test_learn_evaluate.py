@@ -81,10 +81,10 @@ def test_error_bars_by_hand() -> None:
 
 
 def test_moves_against_exact_play() -> None:
-    exam = exam_of(game_spec("connect4"), 20)
+    exam = exam_of(game_spec("connect4"), 40)
     assert exam is not None
     assert isinstance(exam, MovesThatKeep)
-    assert len(exam.positions) == 20
+    assert len(exam.positions) == 40
     for state, keeping in exam.positions:
         assert keeping < set(state.legal_actions())
         assert keeping
