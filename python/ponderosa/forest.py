@@ -100,7 +100,7 @@ class Forest:
                 if wanted is not None:
                     self._settings.set_noise(self._core, index, wanted, trees)
             self._core.allow(counts)
-            self._world.reserve(counts)
+            self._world.expect(counts, at_once=seconds is None)
             if self._world.runs_inside:
                 self._core.run(seconds, progress)
             else:

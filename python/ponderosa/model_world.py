@@ -51,7 +51,7 @@ class ModelWorld(World):
             raise InvalidArgumentError(f"the model has {num_actions} actions: at most {MOST_ACTIONS} are possible")
         info = replace(info, num_actions=num_actions)
         parts = settings.engine(info, len(roots))
-        parts["threads"] = settings.threads or threads_beside(model, len(roots) * settings.in_flight)
+        parts["threads"] = max(settings.threads, threads_beside(model, len(roots) * settings.in_flight))
         # A limit of memory is one of hidden states too: they are most of what such a tree holds.
         self._slot_bytes = sum(int(array.nbytes) for array in flatten(self._first.hidden)[0]) // len(roots)
         maximum = None
@@ -77,10 +77,12 @@ class ModelWorld(World):
         slots = self.core.plant_latent([root.to_play for root in roots], legal, first.logits, first.values, list(keys))
         self._pool.scatter(np.array(slots, dtype=np.int64), first.hidden)
 
-    def reserve(self, simulations: Sequence[int]) -> None:
-        """Room for so many more hidden states in each tree, so that the pool need not grow on the way."""
-        most = self.settings.max_nodes
+    def expect(self, simulations: Sequence[int], at_once: bool) -> None:
+        """So many more simulations in each tree. With room for them `at_once`, the pool need not grow on the way."""
         self._most_visits = max(simulations)
+        if not at_once:
+            return
+        most = self.settings.max_nodes
         wanted = sum(count if most is None else min(count, most) for count in simulations) + len(simulations)
         # Nobody means so many: the pool then grows as it must.
         if wanted * max(self._slot_bytes, 1) <= MOST_RESERVED:

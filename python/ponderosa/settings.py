@@ -53,8 +53,8 @@ class Settings:
     """Keep proven results."""
     in_flight: int = 1
     """Leaves under way in one tree at a time."""
-    threads: int | None = None
-    """Threads of the engine; None: one, or all cores beside a network on an accelerator."""
+    threads: int = 1
+    """Threads of the engine, at least; beside a network on an accelerator it takes as many as help."""
     early_stop: bool = False
     """Stop a tree when its leading move cannot be caught any more."""
     trace: bool = False
@@ -114,12 +114,12 @@ class Settings:
             "num_actions": info.num_actions,
             "max_nodes": self.max_nodes,
             "max_bytes": None if self.max_memory is None else int(min(self.max_memory * 2**20 / trees, 2.0**62)),
-            "threads": self.threads or threads_beside(self.evaluator, trees * self.in_flight),
+            "threads": max(self.threads, threads_beside(self.evaluator, trees * self.in_flight)),
         }
 
 
 def threads_beside(evaluator: Any, rows: int) -> int:
-    """How many threads the engine has where nobody said: one, unless a network on an accelerator would wait for it.
+    """How many threads the engine has if nobody asks for more: one, unless a network on an accelerator waits for it.
 
     Results do not depend on it, and a network on the processor needs the cores itself.
     """

@@ -59,8 +59,8 @@ class World(ABC):
         legal: Sequence[int] = state.legal_actions()
         return legal
 
-    def reserve(self, simulations: Sequence[int]) -> None:  # noqa: B027 (only a model's hidden states lie in one piece)
-        """Room for so many more positions in each tree."""
+    def expect(self, simulations: Sequence[int], at_once: bool) -> None:  # noqa: B027 (only a model makes use of it)
+        """So many more simulations in each tree, at most; `at_once` says that nothing but their number ends them."""
 
     def knows(self, before: Any, action: int) -> bool:
         """Whether a legal action is among those the search looks at."""

@@ -197,7 +197,8 @@ def _place(state: Any, opening: Opening) -> str:
 def _is_even(state: Any, seed: int) -> bool:
     """Whether a short search finds the position about even."""
     if isinstance(state, Chess):
-        return abs(_chess_value(state, Pesto(), CHESS_PLIES)) <= CHESS_BALANCE
+        # Weights that stay, so that a seed gives the same openings whatever the default is.
+        return abs(_chess_value(state, Pesto.published(), CHESS_PLIES)) <= CHESS_BALANCE
     result = UCT(JUDGE, seed=seed).run(state)
     return result.proven in (None, 0) and abs(result.value) <= BALANCE
 

@@ -12,8 +12,8 @@ import signal
 import threading
 import traceback
 from collections import deque
-from collections.abc import Generator, Iterable
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing import connection
 from multiprocessing.context import SpawnProcess
 from types import FrameType
@@ -52,7 +52,8 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process: SpawnProcess = context.Process(target=serve, args=(theirs, table), daemon=True)
-        self.process.start()
+        with _no_interrupts():
+            self.process.start()
         theirs.close()
         self.ready = False
         self.task: Task | None = None
@@ -142,6 +143,8 @@ def serve(pipe: connection.Connection, packed: bytes) -> None:
     """The work of a process: pairs come in, records go out. It ends when it is told to, or when its parent is gone."""
     # Ctrl-C is the parent's business.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, _leave)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     try:
@@ -169,6 +172,19 @@ def _answer(table: Table, number: int, opening: Opening) -> tuple[str, Any]:
         return "error", error
     except Exception:
         return "error", RuntimeError(f"pair {number} cannot be played:\n{traceback.format_exc()}")
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """A process that is started here has Ctrl-C held back from its first moment on, before it can ignore it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
