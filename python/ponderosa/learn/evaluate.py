@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ponderosa.evaluators.torch_module import Torch
-from ponderosa.learn.arena import bare_policy, play_pairs, searching
+from ponderosa.learn.arena import play_pairs, searching
 from ponderosa.learn.config import Config
 from ponderosa.learn.exact import Exam, exam_of
 from ponderosa.learn.game_spec import GameSpec
-from ponderosa.learn.networks import PolicyValueNetwork
 from ponderosa.learn.player_file import player_bytes, read_player
 from ponderosa.learn.ratings import Games, rate
 from ponderosa.learn.run_folder import RunFolder
+from ponderosa.learn.searches import searches_of
 from ponderosa.learn.session import Counters
+from ponderosa.learn.variants import variant_of
 from ponderosa.match.elo import scores_of
-from ponderosa.presets import UCT, AlphaZero, Gumbel
+from ponderosa.presets import UCT
 from ponderosa.search import Search
 
 #: The seed of openings and searches is this and the training's, never that of self-play.
@@ -65,14 +65,6 @@ def score_of(counts: list[int]) -> float:
     return sum(count * score for count, score in zip(counts, scores_of(counts), strict=True)) / max(sum(counts), 1)
 
 
-def playing_search(config: Config, evaluator: Any, simulations: int, *, solve: bool = False) -> Search:
-    """The search that a player of a training plays with: the algorithm it learned by, without chance."""
-    if config.algorithm == "gumbel":
-        considered = config.self_play.considered_actions
-        return Gumbel(evaluator, simulations, considered, gumbel_scale=0.0, seed=config.seed, solve=solve)
-    return AlphaZero(evaluator, simulations, config.self_play.c_puct, seed=config.seed, solve=solve)
-
-
 class Examiner:
     """Evaluates players of one training, one after another."""
 
@@ -82,16 +74,17 @@ class Examiner:
         self._config = config
         self._folder = folder
         self._lines = lines
+        self._variant = variant_of(config)
         self._exam: Exam | None = None
 
-    def examine(self, player: PolicyValueNetwork, counters: Counters) -> Evaluation | None:
+    def examine(self, player: Any, counters: Counters) -> Evaluation | None:
         """Plays its matches; None where there is nothing to be evaluated by."""
         config = self._config.evaluation
         name = f"step {counters.step}"
         if any(line["kind"] == "evaluation" and line["name"] == name for line in self._lines):
             return None
-        evaluator = Torch(player)
-        search = playing_search(self._config, evaluator, config.simulations, solve=config.solve)
+        evaluator = self._variant.asked(player)
+        search = self._searching(evaluator)
         matches: dict[str, list[int]] = {}
         two_players = self._spec.info.is_plain
         if config.games and two_players:
@@ -102,9 +95,7 @@ class Examiner:
             earlier = self._earlier()
             if earlier is not None:
                 before, network = earlier
-                opponents[before] = playing_search(
-                    self._config, Torch(network.to(evaluator.device)), config.simulations, solve=config.solve
-                )
+                opponents[before] = self._searching(self._variant.asked(network.to(evaluator.device)))
             seed = SEED + self._config.seed
             for other, opponent in opponents.items():
                 matches[other] = play_pairs(
@@ -123,7 +114,12 @@ class Examiner:
         elo, error = self._rated(name, matches)
         return Evaluation(name, matches, elo, error, exact)
 
-    def _earlier(self) -> tuple[str, PolicyValueNetwork] | None:
+    def _searching(self, evaluator: Any) -> Search:
+        """The search that a player plays with: that of its algorithm, without chance."""
+        config = self._config.evaluation
+        return searches_of(self._config).to_play(self._config, evaluator, config.simulations, config.solve)
+
+    def _earlier(self) -> tuple[str, Any] | None:
         """The player of the evaluation before."""
         names = [line["name"] for line in self._lines if line["kind"] == "evaluation"]
         for name in reversed(names):
@@ -153,5 +149,5 @@ class Examiner:
             return {}
         return {
             "keeps_value": round(self._exam.share(searching(search)), 4),
-            "policy_keeps_value": round(self._exam.share(bare_policy(evaluator)), 4),
+            "policy_keeps_value": round(self._exam.share(self._variant.bare_policy(evaluator)), 4),
         }

@@ -1,29 +1,18 @@
-"""The learner: losses, optimiser, schedule of the learning rate, averaged weights.
-
-A step depends on the weights, on the positions and on its number alone: batches are drawn by (seed, step), and nothing
-else in it is random. So nothing but tensors and counters has to be kept to go on exactly.
-"""
+"""What a policy-value network learns: its losses, and positions turned by the symmetries of the game."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 from torch.nn import functional
 
-from ponderosa.errors import StorageError, TrainingError
 from ponderosa.evaluators.symmetry import Symmetry
-from ponderosa.learn.config import Config, LearnerConfig
+from ponderosa.learn.config import Config
 from ponderosa.learn.game_spec import GameSpec
 from ponderosa.learn.networks import Architecture, PolicyValueNetwork, fresh
+from ponderosa.learn.optimised import Optimised
 from ponderosa.learn.replay import Replay, TrainingBatch
-
-#: Momentum of SGD.
-MOMENTUM = 0.9
 
 
 def policy_loss(logits: torch.Tensor, actions: torch.Tensor, policy: torch.Tensor) -> torch.Tensor:
@@ -56,46 +45,22 @@ def turned(batch: TrainingBatch, symmetries: tuple[Symmetry, ...], which: NDArra
     return TrainingBatch(observations, actions, batch.policy, batch.results, batch.values)
 
 
-class Learner:
-    """A network that learns, and the average of its weights, which plays."""
+class Learner(Optimised):
+    """A policy-value network that learns."""
+
+    network: PolicyValueNetwork
 
     def __init__(self, spec: GameSpec, config: Config, device: torch.device) -> None:
-        self._config: LearnerConfig = config.learner
-        self._seed = config.seed
+        super().__init__(fresh(Architecture.of(spec, config.network), config.seed), config, device)
         self._symmetries = spec.symmetries
-        self.device = device
-        self.step = 0
-        """Steps so far."""
-        self.network: PolicyValueNetwork = fresh(Architecture.of(spec, config.network), config.seed)
-        self.network.to(device, memory_format=torch.channels_last)
-        self.average = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
-        self.optimiser = self._make_optimiser()
 
-    def _make_optimiser(self) -> torch.optim.Optimizer:
-        # Norms and biases are vectors; to pull them towards 0 only hurts.
-        named = list(self.network.named_parameters())
-        groups = [
-            {"params": [tensor for _, tensor in named if tensor.ndim > 1], "weight_decay": self._config.weight_decay},
-            {"params": [tensor for _, tensor in named if tensor.ndim <= 1], "weight_decay": 0.0},
-        ]
-        rate = self._config.learning_rate
-        if self._config.optimiser == "sgd":
-            return torch.optim.SGD(groups, lr=rate, momentum=MOMENTUM, nesterov=True)
-        return torch.optim.AdamW(groups, lr=rate)
-
-    def rate(self, progress: float) -> float:
-        """The learning rate at this step, when `progress`, from 0 to 1, of the training is done."""
-        config = self._config
-        warm = min((self.step + 1) / config.warm_up, 1.0) if config.warm_up else 1.0
-        left = 1.0
-        if progress > config.decay_from:
-            done = (progress - config.decay_from) / max(1.0 - config.decay_from, 1e-9)
-            left = 1.0 + min(done, 1.0) * (config.final_rate - 1.0)
-        return config.learning_rate * warm * left
+    def learn_from(self, replay: Replay, progress: float) -> dict[str, torch.Tensor]:
+        """One step on positions of the games; the losses, still on the device."""
+        return self.learn(self.draw(replay), progress)
 
     def draw(self, replay: Replay) -> TrainingBatch:
         """The positions of this step."""
-        numbers = np.random.Generator(np.random.Philox(key=[self._seed, self.step]))
+        numbers = self.numbers()
         batch = replay.sample(self._config.batch_size, numbers)
         if self._config.symmetries and len(self._symmetries) > 1:
             batch = turned(batch, self._symmetries, numbers.integers(len(self._symmetries), size=len(batch.results)))
@@ -106,8 +71,7 @@ class Learner:
         config = self._config
         self.network.train()
         observations, actions, policy, results, values = (
-            self._send(array)
-            for array in (batch.observations, batch.actions, batch.policy, batch.results, batch.values)
+            self.send(array) for array in (batch.observations, batch.actions, batch.policy, batch.results, batch.values)
         )
         target = outcome_shares(torch.lerp(results, values, config.root_value_share))
         reduced = config.reduced_precision and self.device.type == "cuda"
@@ -115,78 +79,5 @@ class Learner:
             logits, outcomes = self.network.heads(observations.contiguous(memory_format=self._format(observations)))
         losses = {"policy_loss": policy_loss(logits, actions, policy), "value_loss": value_loss(outcomes, target)}
         loss = losses["policy_loss"] + config.value_weight * losses["value_loss"]
-        self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(self.network.parameters(), config.clip)
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.rate(progress)
-        self.optimiser.step()
-        self.step += 1
-        self._average()
-        return {**{name: one.detach() for name, one in losses.items()}, "gradient": norm.detach()}
-
-    def _average(self) -> None:
-        # At the start the average follows closely, or it would long be that of the first weights.
-        stays = min(self._config.averaged, (self.step + 1) / (self.step + 10))
-        with torch.no_grad():
-            for name, tensor in self.network.state_dict().items():
-                if tensor.is_floating_point():
-                    self.average[name].lerp_(tensor, 1.0 - stays)
-                else:
-                    self.average[name].copy_(tensor)
-
-    def check(self, losses: Mapping[str, torch.Tensor]) -> dict[str, float]:
-        """The losses as numbers; a training whose numbers are not finite is stopped."""
-        numbers = {name: float(tensor) for name, tensor in losses.items()}
-        wrong = [name for name, number in numbers.items() if not np.isfinite(number)]
-        if wrong:
-            raise TrainingError(
-                f"{wrong[0]} is {numbers[wrong[0]]} at step {self.step}: the last checkpoint is whole; "
-                f"go on from it with a lower learner.learning_rate, now {self._config.learning_rate}"
-            )
-        return numbers
-
-    def _send(self, array: NDArray[Any]) -> torch.Tensor:
-        tensor = torch.from_numpy(array)
-        if self.device.type == "cuda":
-            return tensor.pin_memory().to(self.device, non_blocking=True)
-        return tensor
-
-    @staticmethod
-    def _format(tensor: torch.Tensor) -> torch.memory_format:
-        return torch.channels_last if tensor.ndim == 4 else torch.contiguous_format
-
-    def saved(self) -> dict[str, torch.Tensor]:
-        """Everything that is needed to go on, as tensors by name."""
-        tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
-        tensors |= {f"average.{name}": tensor for name, tensor in self.average.items()}
-        for number, values in self.optimiser.state_dict()["state"].items():
-            tensors |= {f"optimiser.{number}.{name}": torch.as_tensor(value) for name, value in values.items()}
-        # Copies: learning goes on in the tensors themselves.
-        contiguous = torch.contiguous_format
-        return {name: tensor.detach().cpu().clone(memory_format=contiguous) for name, tensor in tensors.items()}
-
-    def restore(self, tensors: Mapping[str, torch.Tensor], step: int) -> None:
-        """Goes on from what `saved` gave, after `step` steps."""
-        parts: dict[str, dict[str, torch.Tensor]] = {"network": {}, "average": {}, "optimiser": {}}
-        for name, tensor in tensors.items():
-            part, _, rest = name.partition(".")
-            if part not in parts:
-                raise StorageError(f"tensor {name!r} belongs to nothing that this version knows")
-            parts[part][rest] = tensor
-        state: dict[int, dict[str, torch.Tensor]] = {}
-        try:
-            self.network.load_state_dict(parts["network"], strict=True)
-            for name, tensor in self.average.items():
-                tensor.copy_(parts["average"][name])
-            weights = [tensor for group in self.optimiser.param_groups for tensor in group["params"]]
-            for name, tensor in parts["optimiser"].items():
-                number, _, key = name.partition(".")
-                like = weights[int(number)]
-                # In the order of the weights in memory, too: another order may round otherwise.
-                fits = tensor.shape == like.shape
-                state.setdefault(int(number), {})[key] = torch.empty_like(like).copy_(tensor) if fits else tensor
-            self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": state})
-        except (KeyError, IndexError, RuntimeError, ValueError) as error:
-            raise StorageError(f"the saved tensors do not fit this network: {error}") from None
-        self.step = step
+        norm = self.improve(loss, progress)
+        return {**{name: one.detach() for name, one in losses.items()}, "gradient": norm}

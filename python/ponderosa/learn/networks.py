@@ -160,30 +160,34 @@ def fresh(architecture: Architecture, seed: int) -> PolicyValueNetwork:
     return network
 
 
-def player_of(network: PolicyValueNetwork) -> PolicyValueNetwork:
+def player_of(network: Any) -> Any:
     """A network for playing, its norms folded away, in eval mode and without gradients."""
     device = next(network.parameters()).device
-    player = PolicyValueNetwork(network.architecture, folded=True)
+    player = type(network)(network.architecture, folded=True)
     player.to(device, memory_format=torch.channels_last)
     player.eval().requires_grad_(False)
     update_player(player, network.state_dict())
     return player
 
 
-def update_player(player: PolicyValueNetwork, weights: dict[str, torch.Tensor]) -> None:
+def update_player(player: Any, weights: dict[str, torch.Tensor]) -> None:
     """Gives a player the weights of a network that learns, in place: whoever captured its tensors sees them."""
     with torch.no_grad():
         _copy_folded(player, weights)
 
 
-def _copy_folded(player: PolicyValueNetwork, weights: dict[str, torch.Tensor]) -> None:
+def _copy_folded(player: Any, weights: dict[str, torch.Tensor]) -> None:
     with torch.device("meta"):  # without memory or random numbers of its own
-        source = PolicyValueNetwork(player.architecture)
+        source = type(player)(player.architecture)
     source.load_state_dict(weights, assign=True)
     for name, target in player.named_modules():
-        if not isinstance(target, (nn.Conv2d, nn.Linear)):
+        if next(target.parameters(recurse=False), None) is None:
             continue
         part = source.get_submodule(name)
-        weight, bias = part.folded() if isinstance(part, Normed) else (part.weight, part.bias)
-        target.weight.copy_(weight)
-        target.bias.copy_(bias)
+        if isinstance(part, Normed):
+            weight, bias = part.folded()
+            target.weight.copy_(weight)
+            target.bias.copy_(bias)
+            continue
+        for own, tensor in part.named_parameters(recurse=False):
+            target.get_parameter(own).copy_(tensor)

@@ -18,10 +18,8 @@ from ponderosa.learn.game_spec import GameSpec
 from ponderosa.learn.game_under_way import GameUnderWay
 from ponderosa.learn.records import GameRecord
 from ponderosa.learn.resignation import IN_A_ROW, Resignation
-from ponderosa.learn.targets import improved_policy, pruned_policy
-from ponderosa.presets import AlphaZero, Gumbel
+from ponderosa.learn.searches import searches_of
 from ponderosa.reference.random import Random, fold
-from ponderosa.search import Search
 
 #: What the streams of random numbers of a game are for.
 OPENING, BUDGET, CHOICE, CHECK = 101, 102, 103, 104
@@ -38,31 +36,6 @@ class Searched(NamedTuple):
     """The best."""
 
 
-def make_search(config: Config, evaluator: Any) -> Search:
-    """The search of self-play."""
-    play = config.self_play
-    if config.algorithm == "gumbel":
-        return Gumbel(
-            evaluator,
-            play.simulations,
-            play.considered_actions,
-            seed=config.seed,
-            solve=play.solve,
-            threads=play.threads,
-        )
-    return AlphaZero(
-        evaluator,
-        play.simulations,
-        play.c_puct,
-        ("total", play.dirichlet_alpha),
-        play.dirichlet_epsilon,
-        forced_playouts=play.forced_playouts,
-        seed=config.seed,
-        solve=play.solve,
-        threads=play.threads,
-    )
-
-
 def single_thread() -> None:
     """One thread for PyTorch in a thread that is one of several: they would only wait for each other."""
     import torch
@@ -75,9 +48,10 @@ class SelfPlay:
 
     def __init__(self, spec: GameSpec, config: Config, evaluator: Any) -> None:
         self._spec = spec
-        self._algorithm = config.algorithm
+        self._config = config
         self._play: SelfPlayConfig = config.self_play
-        self._search = make_search(config, evaluator)
+        self._searches = searches_of(config)
+        self._search = self._searches.to_learn(config, evaluator)
         self._key = fold(0, config.seed)
         self.next_number = 0
         """The number of the next game."""
@@ -126,20 +100,13 @@ class SelfPlay:
             [self.games[place].state for place in places], seeds=[keys[place] for place in places]
         )
         if all(chosen):
-            # Gumbel search draws its numbers by itself.
-            forest.simulate(self._play.simulations, add_noise=None if self._algorithm == "gumbel" else True)
+            forest.simulate(self._play.simulations, add_noise=self._searches.add_noise)
         else:
             counts = [self._play.simulations if one else self._play.fast_simulations for one in chosen]
             forest.simulate(counts, add_noise=chosen)
         values, actions = forest.values().tolist(), forest.actions().tolist()
         legal = [np.array(self.games[place].state.legal_actions(), dtype=np.uint16) for place in places]
-        if self._algorithm == "gumbel":
-            policies = [improved_policy(row, one) for row, one in zip(forest.policies(), legal, strict=True)]
-        else:
-            c_puct, forced = self._play.c_puct, self._play.forced_playouts
-            policies = [
-                pruned_policy(result, one, c_puct, forced) for result, one in zip(forest.results(), legal, strict=True)
-            ]
+        policies = self._searches.policies(self._config, forest, legal)
         return [Searched(*found) for found in zip(legal, policies, values, actions, strict=True)]
 
     def _pool(self) -> ThreadPoolExecutor:

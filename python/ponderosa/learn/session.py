@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 
 from ponderosa.errors import EvaluationError, StorageError, TrainingError
-from ponderosa.evaluators.torch_module import Torch
 from ponderosa.learn.checkpoint import Checkpoint, keep_newest, newest_whole, save_checkpoint
 from ponderosa.learn.config import Config
 from ponderosa.learn.devices import memory_complaints
 from ponderosa.learn.game_spec import GameSpec
-from ponderosa.learn.learner import Learner
-from ponderosa.learn.networks import PolicyValueNetwork, player_of, update_player
+from ponderosa.learn.networks import player_of, update_player
 from ponderosa.learn.player_file import player_bytes
 from ponderosa.learn.records import GameRecord
-from ponderosa.learn.replay import Replay
 from ponderosa.learn.run_folder import RunFolder
 from ponderosa.learn.self_play import SelfPlay
 from ponderosa.learn.store import GameStore
+from ponderosa.learn.variants import variant_of
 
 
 @dataclass(slots=True)
@@ -53,13 +52,14 @@ class Session:
         self.counters = Counters()
         self.notes: list[str] = []
         """What should be told to whoever watches."""
-        self.learner = Learner(spec, config, device)
+        variant = variant_of(config)
+        self.learner = variant.learner(spec, config, device)
         self.player = player_of(self.learner.network)
         if config.learner.reduced_precision and device.type == "cuda":
             self.player.to(torch.bfloat16)
-        self.evaluator = Torch(self.player)
+        self.evaluator = variant.asked(self.player)
         self.self_play = SelfPlay(spec, config, self.evaluator)
-        self.replay = Replay(spec, config.replay)
+        self.replay = variant.replay(spec, config)
         self.store: GameStore
         self.quiet: Callable[[], AbstractContextManager[None]] = nullcontext
         """While what it gives is entered, no game goes on."""
@@ -101,7 +101,7 @@ class Session:
         save_checkpoint(self.folder.checkpoints, self.counters.round, checkpoint, self.config)
         keep_newest(self.folder.checkpoints, self.config.keep_checkpoints)
 
-    def averaged_player(self) -> PolicyValueNetwork:
+    def averaged_player(self) -> Any:
         """A player of its own with the averaged weights."""
         player = player_of(self.learner.network)
         update_player(player, self.learner.average)
@@ -145,7 +145,7 @@ class Session:
     def learn_step(self, progress: float) -> dict[str, torch.Tensor]:
         """One step of learning."""
         with memory_complaints("learning", "learner.batch_size"):
-            losses = self.learner.learn(self.learner.draw(self.replay), progress)
+            losses = self.learner.learn_from(self.replay, progress)
         self.counters.step = self.learner.step
         self.counters.owed -= 1.0
         return losses

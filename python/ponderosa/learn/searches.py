@@ -1,0 +1,88 @@
+"""How a training searches: to learn, with noise, and to play, without; and what it learns of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ponderosa.forest import Forest
+from ponderosa.learn.config import Config
+from ponderosa.learn.targets import improved_policy, pruned_policy
+from ponderosa.presets import AlphaZero, Gumbel
+from ponderosa.search import Search
+
+#: The policies that are learned from the trees of a forest, over the legal actions of each.
+Policies = Callable[[Config, Forest, Sequence[NDArray[np.uint16]]], list[NDArray[np.float32]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Searches:
+    """The searches of a training."""
+
+    to_learn: Callable[[Config, Any], Search]
+    """(configuration, evaluator or model): the search of self-play."""
+    to_play: Callable[[Config, Any, int, bool], Search]
+    """(configuration, evaluator or model, simulations, whether proven results are kept): the search of evaluations."""
+    policies: Policies
+    add_noise: bool | None
+    """What a full search of self-play is told; Gumbel search draws its numbers by itself."""
+
+
+def searches_of(config: Config) -> Searches:
+    """The searches of the algorithm of a configuration."""
+    return SEARCHES[config.algorithm]
+
+
+def _gumbel_to_learn(config: Config, evaluator: Any) -> Search:
+    play = config.self_play
+    return Gumbel(
+        evaluator,
+        play.simulations,
+        play.considered_actions,
+        seed=config.seed,
+        solve=play.solve,
+        threads=play.threads,
+    )
+
+
+def _gumbel_to_play(config: Config, evaluator: Any, simulations: int, solve: bool) -> Search:
+    considered = config.self_play.considered_actions
+    return Gumbel(evaluator, simulations, considered, gumbel_scale=0.0, seed=config.seed, solve=solve)
+
+
+def _alphazero_to_learn(config: Config, evaluator: Any) -> Search:
+    play = config.self_play
+    return AlphaZero(
+        evaluator,
+        play.simulations,
+        play.c_puct,
+        ("total", play.dirichlet_alpha),
+        play.dirichlet_epsilon,
+        forced_playouts=play.forced_playouts,
+        seed=config.seed,
+        solve=play.solve,
+        threads=play.threads,
+    )
+
+
+def _alphazero_to_play(config: Config, evaluator: Any, simulations: int, solve: bool) -> Search:
+    return AlphaZero(evaluator, simulations, config.self_play.c_puct, seed=config.seed, solve=solve)
+
+
+def _improved(config: Config, forest: Forest, legal: Sequence[NDArray[np.uint16]]) -> list[NDArray[np.float32]]:
+    return [improved_policy(row, one) for row, one in zip(forest.policies(), legal, strict=True)]
+
+
+def _pruned(config: Config, forest: Forest, legal: Sequence[NDArray[np.uint16]]) -> list[NDArray[np.float32]]:
+    c_puct, forced = config.self_play.c_puct, config.self_play.forced_playouts
+    return [pruned_policy(result, one, c_puct, forced) for result, one in zip(forest.results(), legal, strict=True)]
+
+
+SEARCHES = {
+    "gumbel": Searches(_gumbel_to_learn, _gumbel_to_play, _improved, None),
+    "alphazero": Searches(_alphazero_to_learn, _alphazero_to_play, _pruned, True),
+}

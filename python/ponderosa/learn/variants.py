@@ -1,0 +1,41 @@
+"""Variants: the parts of a training that depend on what learns. The loop around them is the same for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ponderosa.evaluators.torch_module import Torch
+from ponderosa.learn.arena import BatchPlayer, bare_policy
+from ponderosa.learn.config import Config
+from ponderosa.learn.game_spec import GameSpec
+from ponderosa.learn.learner import Learner
+from ponderosa.learn.optimised import Optimised
+from ponderosa.learn.replay import Replay
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The parts of a training; its searches are in `searches.py`, by the same name."""
+
+    learner: Callable[[GameSpec, Config, torch.device], Optimised]
+    """A network that learns."""
+    replay: Callable[[GameSpec, Config], Any]
+    """What it learns from."""
+    asked: Callable[[Any], Any]
+    """What searches ask: an evaluator, or a model, around a network that plays."""
+    bare_policy: Callable[[Any], BatchPlayer]
+    """What is asked as a player without a search."""
+
+
+def variant_of(config: Config) -> Variant:
+    """The parts of the algorithm of a configuration."""
+    return VARIANTS[config.algorithm]
+
+
+_POLICY_VALUE = Variant(Learner, lambda spec, config: Replay(spec, config.replay), Torch, bare_policy)
+
+VARIANTS = {"gumbel": _POLICY_VALUE, "alphazero": _POLICY_VALUE}
