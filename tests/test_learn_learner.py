@@ -19,10 +19,11 @@ pytest.importorskip("safetensors")
 from ponderosa.learn.config import NetworkConfig  # noqa: E402 (after the packages it needs)
 from ponderosa.learn.devices import choose_device, memory_complaints  # noqa: E402
 from ponderosa.learn.game_spec import game_spec  # noqa: E402
-from ponderosa.learn.learner import Learner, outcome_shares, policy_loss, turned, value_loss  # noqa: E402
+from ponderosa.learn.learner import Learner, Turning, outcome_shares, policy_loss, value_loss  # noqa: E402
 from ponderosa.learn.networks import Architecture, PolicyValueNetwork, fresh, player_of, update_player  # noqa: E402
 from ponderosa.learn.player_file import player_bytes, player_of_bytes, read_player  # noqa: E402
 from ponderosa.learn.replay import Replay  # noqa: E402
+from ponderosa.learn.unpack import unpacked  # noqa: E402
 
 CPU = torch.device("cpu")
 SIZE = NetworkConfig(blocks=2, channels=8, policy_channels=4, value_channels=2, value_hidden=8)
@@ -126,13 +127,16 @@ def test_turned_positions_are_those_of_the_turned_game(game: str) -> None:
         replay.add([make_game(number, 12) for number in range(5)])
         batch = replay.take(np.arange(len(replay)))
         which = numbers.integers(len(symmetries), size=len(batch.results))
-        found = turned(batch, symmetries, which)
+        planes, scalars = (torch.from_numpy(part) for part in (batch.seen.planes.view(np.int64), batch.seen.numbers))
+        boards = unpacked(planes, scalars, spec.shape)
+        turning = Turning(symmetries, CPU)
+        found, moved = turning.turned(boards, torch.from_numpy(batch.actions), torch.from_numpy(which))
         flipped = which == 1
-        np.testing.assert_array_equal(found.observations[flipped], batch.observations[flipped][..., ::-1])
+        np.testing.assert_array_equal(found[flipped], boards[flipped].flip(-1))
         legal = batch.actions[flipped] < 7
-        np.testing.assert_array_equal(found.actions[flipped][legal], 6 - batch.actions[flipped][legal])
-        assert (found.actions[flipped][~legal] == 7).all()
-        np.testing.assert_array_equal(found.observations[~flipped], batch.observations[~flipped])
+        np.testing.assert_array_equal(moved[flipped][legal], 6 - batch.actions[flipped][legal])
+        assert (moved[flipped][~legal] == 7).all()
+        np.testing.assert_array_equal(found[~flipped], boards[~flipped])
         return
     # The board after a move, turned, is the turned board after the turned move; only its own stones are compared.
     state = spec.factory()
@@ -151,8 +155,8 @@ def test_learning_lowers_the_losses_and_averages_the_weights(tmp_path: Path) -> 
     learner = Learner(spec, config, CPU)
     replay = Replay(spec, config.replay)
     replay.add([make_game(number, 20) for number in range(20)])
-    batch = learner.draw(replay)
-    losses = [learner.check(learner.learn(batch, 0.0)) for _ in range(60)]
+    batch = replay.sample(32, learner.numbers())
+    losses = [learner.check(learner.learn(batch, np.zeros(32, np.int64), 0.0)) for _ in range(60)]
     assert losses[-1]["policy_loss"] < losses[0]["policy_loss"] - 0.1
     assert losses[-1]["value_loss"] < losses[0]["value_loss"] - 0.2
     distances = [
@@ -167,10 +171,14 @@ def test_steps_are_drawn_by_their_number(tmp_path: Path) -> None:
     replay = Replay(spec, config.replay)
     replay.add([make_game(number, 20) for number in range(20)])
     one, other = Learner(spec, config, CPU), Learner(spec, config, CPU)
-    first = one.draw(replay)
-    np.testing.assert_array_equal(first.values, other.draw(replay).values)
-    one.step = 1
-    assert not np.array_equal(first.values, one.draw(replay).values)
+    assert one.learn_from(replay, 0.0) == other.learn_from(replay, 0.0)
+    assert one.step == 1
+    third = Learner(spec, config, CPU)
+    third.step = 1
+    first = third.numbers().integers(1 << 30, size=9)
+    np.testing.assert_array_equal(first, one.numbers().integers(1 << 30, size=9))
+    third.step = 0
+    assert not np.array_equal(first, third.numbers().integers(1 << 30, size=9))
 
 
 def test_what_is_saved_goes_on_bit_for_bit(tmp_path: Path) -> None:
@@ -180,11 +188,11 @@ def test_what_is_saved_goes_on_bit_for_bit(tmp_path: Path) -> None:
         replay.add([make_game(number, 20) for number in range(20)])
         one, other = Learner(spec, config, CPU), Learner(spec, config, CPU)
         for _ in range(5):
-            one.learn(one.draw(replay), 0.0)
+            one.learn_from(replay, 0.0)
         other.restore(one.saved(), one.step)
         for learner in (one, other):
             for _ in range(5):
-                learner.learn(learner.draw(replay), 0.0)
+                learner.learn_from(replay, 0.0)
         left, right = one.saved(), other.saved()
         assert left.keys() == right.keys()
         assert all(torch.equal(left[name], right[name]) for name in left)

@@ -9,30 +9,66 @@ from hypothesis import strategies as st
 from tests.test_learn_records import make_game
 
 from ponderosa import games
+from ponderosa.errors import InvalidActionError
 from ponderosa.learn.config import ReplayConfig
 from ponderosa.learn.game_spec import game_spec
-from ponderosa.learn.observations import ObservationCodec
-from ponderosa.learn.replay import Replay
+from ponderosa.learn.observations import seen_in
+from ponderosa.learn.records import GameRecord
+from ponderosa.learn.replay import Replay, TrainingBatch
+
+torch = pytest.importorskip("torch")
+
+from ponderosa.learn.unpack import unpacked  # noqa: E402 (after the package it needs)
+
+
+def observations_of(batch: TrainingBatch, shape: tuple[int, ...]) -> np.ndarray:
+    planes, numbers = batch.seen
+    return unpacked(torch.from_numpy(planes.view(np.int64)), torch.from_numpy(numbers), shape).numpy()
 
 
 @settings(max_examples=40)
-@given(name=st.sampled_from([*games.BY_NAME, "examples.games.nim:Nim"]), seed=st.integers(0, 1000))
-def test_observations_are_packed_without_loss(name: str, seed: int) -> None:
+@given(
+    name=st.sampled_from([*games.BY_NAME, "examples.games.nim:Nim"]),
+    seed=st.integers(0, 1000),
+    opening=st.integers(0, 5),
+)
+def test_a_game_is_seen_as_its_states_show_it(name: str, seed: int, opening: int) -> None:
+    """Packed and unpacked again, observations are those of the states, and turns are theirs."""
     spec = game_spec(name)
     numbers = np.random.default_rng(seed)
-    states = [spec.factory()]
+    states, moves = [spec.factory()], []
     while not states[-1].is_terminal and len(states) < 30:
-        states.append(states[-1].play(int(numbers.choice(states[-1].legal_actions()))))
-    observations = np.stack([state.observation() for state in states]).astype(np.float32)
-    codec = ObservationCodec(spec.info, spec.shape)
-    packed = codec.pack(observations)
-    assert packed.shape == (len(states), codec.row_bytes)
-    np.testing.assert_array_equal(codec.unpack(packed), observations)
+        moves.append(int(numbers.choice(states[-1].legal_actions())))
+        states.append(states[-1].play(moves[-1]))
+    opening = min(opening, len(moves))
+    nothing = np.zeros(0, np.float32)
+    record = GameRecord(
+        number=0,
+        opening=np.array(moves[:opening], dtype=np.uint16),
+        moves=np.array(moves[opening:], dtype=np.uint16),
+        values=nothing,
+        versions=np.zeros(0, np.int64),
+        full=np.zeros(0, np.bool_),
+        counts=np.zeros(0, np.uint16),
+        actions=np.zeros(0, np.uint16),
+        policy=nothing,
+        returns=nothing,
+    )
+    seen, players = seen_in(record, spec)
+    found = unpacked(torch.from_numpy(seen.planes.view(np.int64)), torch.from_numpy(seen.numbers), spec.shape)
+    expected = [state.observation() for state in states[opening:-1]]
+    np.testing.assert_array_equal(found, np.reshape(expected, (-1, *spec.shape)))
+    assert players.tolist() == [state.to_play for state in states[opening:-1]]
+
+
+def test_a_line_with_an_illegal_move_is_refused() -> None:
+    with pytest.raises(InvalidActionError, match="action 9 is not legal here"):
+        games.ConnectFour()._line(np.array([3, 9], dtype=np.uint16))
 
 
 def test_a_position_of_chess_takes_a_thirtieth_of_its_observation() -> None:
-    spec = game_spec("chess")
-    assert ObservationCodec(spec.info, spec.shape).row_bytes < 119 * 64 * 4 / 30
+    planes, numbers, _ = games.Chess()._line(np.array([], dtype=np.uint16))
+    assert 8 * planes.shape[1] + 4 * numbers.shape[1] < 119 * 64 * 4 / 30
 
 
 @settings(max_examples=30)
@@ -49,8 +85,9 @@ def test_the_window_holds_the_newest_positions_in_their_order(counts: list[int],
     if not kept:
         return
     batch = replay.take(np.arange(len(kept)))
+    seen = observations_of(batch, spec.shape)
     for row, one in enumerate(kept):
-        np.testing.assert_array_equal(batch.observations[row], one.state.observation())
+        np.testing.assert_array_equal(seen[row], one.state.observation())
         legal = len(one.actions)
         assert batch.actions[row, :legal].tolist() == one.actions.tolist()
         assert (batch.actions[row, legal:] == 7).all()

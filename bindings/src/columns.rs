@@ -1,11 +1,14 @@
-//! The observations of waiting leaves as arrays.
+//! Observations as arrays: those of waiting leaves, and those along a line of moves.
 
-use numpy::{PyArray2, PyArray4, PyArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArray4, PyArrayMethods};
 use ponderosa_core::forest::Forest;
 use ponderosa_core::game::{unpack_observation, Game};
 use ponderosa_core::knowledge::Classical;
 use ponderosa_core::world::Compiled;
 use pyo3::prelude::*;
+
+use crate::errors::OrPython;
+use crate::states::{legal_action, Number};
 
 /// float32 [rows, planes, height, width].
 pub fn compiled_observations<'py, G: Game + Classical>(
@@ -37,4 +40,26 @@ pub fn compiled_packed<'py, G: Game + Classical>(py: Python<'py>, forest: &Fores
         state.pack_observation(planes, scalars);
     }
     Ok((planes, scalars))
+}
+
+/// The observations before each move of a line, packed, and who is to play there.
+pub type Line<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<u8>>);
+
+/// Plays `actions`, one after another; the position after the last of them is not among those observed.
+pub fn compiled_line<'py, G: Game>(py: Python<'py>, start: &G, actions: &[u16]) -> PyResult<Line<'py>> {
+    let planes = PyArray2::zeros(py, [actions.len(), G::PLANES], false);
+    let scalars = PyArray2::zeros(py, [actions.len(), G::SCALARS], false);
+    let players = PyArray1::zeros(py, actions.len(), false);
+    let mut state = start.clone();
+    {
+        let (mut planes, mut scalars, mut players) = (planes.readwrite(), scalars.readwrite(), players.readwrite());
+        let (planes, scalars, players) = (planes.as_slice_mut()?, scalars.as_slice_mut()?, players.as_slice_mut()?);
+        for (place, &action) in actions.iter().enumerate() {
+            let row = &mut planes[place * G::PLANES..][..G::PLANES];
+            state.pack_observation(row, &mut scalars[place * G::SCALARS..][..G::SCALARS]);
+            players[place] = state.to_play();
+            state.play(legal_action(&state, Number(action.into())).or_python()?);
+        }
+    }
+    Ok((planes, scalars, players))
 }

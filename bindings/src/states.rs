@@ -4,7 +4,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use numpy::{PyArray3, PyArrayMethods};
+use numpy::{PyArray3, PyArrayMethods, PyReadonlyArray1};
 use ponderosa_core::error::Error;
 use ponderosa_core::eval::{playout, PlayoutPolicy};
 use ponderosa_core::game::{unpack_observation, Game};
@@ -16,10 +16,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3::Borrowed;
 
+use crate::columns::{compiled_line, Line};
 use crate::errors::OrPython;
 
 /// An action as Python hands it over; one too large for any game is one that is not legal.
-pub struct Number(i64);
+pub struct Number(pub i64);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Number {
     type Error = PyErr;
@@ -184,6 +185,11 @@ macro_rules! state_class {
             /// What a network sees: float32 planes for the player to move.
             fn observation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f32>>> {
                 observation(py, &self.0)
+            }
+
+            /// Plays `actions` (uint16); before each of them, packed, what a network sees, and who is to play.
+            fn _line<'py>(&self, py: Python<'py>, actions: PyReadonlyArray1<'py, u16>) -> PyResult<Line<'py>> {
+                compiled_line(py, &self.0, actions.as_slice()?)
             }
 
             /// How people write `action`.

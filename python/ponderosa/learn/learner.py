@@ -13,6 +13,7 @@ from ponderosa.learn.game_spec import GameSpec
 from ponderosa.learn.networks import Architecture, PolicyValueNetwork, fresh
 from ponderosa.learn.optimised import Optimised
 from ponderosa.learn.replay import Replay, TrainingBatch
+from ponderosa.learn.unpack import unpacked
 
 
 def policy_loss(logits: torch.Tensor, actions: torch.Tensor, policy: torch.Tensor) -> torch.Tensor:
@@ -35,14 +36,26 @@ def value_loss(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     return -(target * functional.log_softmax(logits.float(), dim=1)).sum(dim=1).mean()
 
 
-def turned(batch: TrainingBatch, symmetries: tuple[Symmetry, ...], which: NDArray[np.int64]) -> TrainingBatch:
-    """The batch with the board of each row turned by its symmetry."""
-    cells = np.stack([one.cells for one in symmetries])[which]
-    boards = batch.observations.reshape(len(which), -1, cells.shape[1])
-    observations = np.take_along_axis(boards, cells[:, None, :], axis=2).reshape(batch.observations.shape)
-    moved = np.stack([np.append(one.actions, len(one.actions)) for one in symmetries])
-    actions = np.take_along_axis(moved[which], batch.actions, axis=1)
-    return TrainingBatch(observations, actions, batch.policy, batch.results, batch.values)
+class Turning:
+    """The symmetries of a game, on the device where positions are turned by them."""
+
+    def __init__(self, symmetries: tuple[Symmetry, ...], device: torch.device) -> None:
+        self._cells = torch.from_numpy(np.stack([one.cells for one in symmetries])).to(device)
+        # Behind the last action stands what is no action, and stays so.
+        actions = np.stack([np.append(one.actions, len(one.actions)) for one in symmetries])
+        self._actions = torch.from_numpy(actions).to(device)
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def turned(
+        self, observations: torch.Tensor, actions: torch.Tensor, which: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Observations [B, ...] and actions [B, K] of boards that are turned, each by its own symmetry [B]."""
+        cells = self._cells[which][:, None, :]
+        boards = observations.reshape(len(which), -1, cells.shape[2])
+        found = boards.gather(2, cells.expand(-1, boards.shape[1], -1)).reshape(observations.shape)
+        return found, self._actions[which].gather(1, actions)
 
 
 class Learner(Optimised):
@@ -52,27 +65,26 @@ class Learner(Optimised):
 
     def __init__(self, spec: GameSpec, config: Config, device: torch.device) -> None:
         super().__init__(fresh(Architecture.of(spec, config.network), config.seed), config, device)
-        self._symmetries = spec.symmetries
+        self._shape = spec.shape
+        self._turning = Turning(spec.symmetries, device)
 
     def learn_from(self, replay: Replay, progress: float) -> dict[str, torch.Tensor]:
-        """One step on positions of the games; the losses, still on the device."""
-        return self.learn(self.draw(replay), progress)
-
-    def draw(self, replay: Replay) -> TrainingBatch:
-        """The positions of this step."""
+        """One step on positions of the games; the losses, still on the device. `check` looks at them, now and then."""
         numbers = self.numbers()
         batch = replay.sample(self._config.batch_size, numbers)
-        if self._config.symmetries and len(self._symmetries) > 1:
-            batch = turned(batch, self._symmetries, numbers.integers(len(self._symmetries), size=len(batch.results)))
-        return batch
+        return self.learn(batch, numbers.integers(len(self._turning), size=len(batch.results)), progress)
 
-    def learn(self, batch: TrainingBatch, progress: float) -> dict[str, torch.Tensor]:
-        """One step; the losses, still on the device. They are looked at by `check`, not at every step."""
+    def learn(self, batch: TrainingBatch, turns: NDArray[np.int64], progress: float) -> dict[str, torch.Tensor]:
+        """One step on these positions, each turned by the symmetry of its number."""
         config = self._config
         self.network.train()
-        observations, actions, policy, results, values = (
-            self.send(array) for array in (batch.observations, batch.actions, batch.policy, batch.results, batch.values)
+        planes, scalars = self.send(batch.seen.planes.view(np.int64)), self.send(batch.seen.numbers)
+        actions, policy, results, values = (
+            self.send(array) for array in (batch.actions, batch.policy, batch.results, batch.values)
         )
+        observations = unpacked(planes, scalars, self._shape)
+        if config.symmetries and len(self._turning) > 1:
+            observations, actions = self._turning.turned(observations, actions, self.send(turns))
         target = outcome_shares(torch.lerp(results, values, config.root_value_share))
         reduced = config.reduced_precision and self.device.type == "cuda"
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=reduced):

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa.learn.config import ReplayConfig
 from ponderosa.learn.game_spec import GameSpec
-from ponderosa.learn.observations import ObservationCodec
+from ponderosa.learn.observations import Seen, seen_in
 from ponderosa.learn.records import GameRecord
 
 #: Rows set aside at first; memory grows by doubling up to the window.
 FIRST_ROWS = 4096
+#: Games that are taken in together.
+AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingBatch:
     """Positions to learn from, B of them, with at most K legal actions."""
 
-    observations: NDArray[np.float32]
-    """[B, ...]"""
+    seen: Seen
+    """What the network sees, packed."""
     actions: NDArray[np.int64]
     """The legal actions [B, K]; behind the last one `num_actions`, which is none."""
     policy: NDArray[np.float32]
@@ -38,8 +39,7 @@ class Replay:
     """A window over the positions of the games, oldest first."""
 
     def __init__(self, spec: GameSpec, config: ReplayConfig) -> None:
-        self._factory: Callable[[], Any] = spec.factory
-        self._codec = ObservationCodec(spec.info, spec.shape)
+        self._spec = spec
         self._num_actions = spec.info.num_actions
         self._config = config
         self._begin = 0
@@ -47,7 +47,12 @@ class Replay:
         self.seen = 0
         """Positions that ever came in."""
         rows = min(FIRST_ROWS, config.window)
-        self._packed = np.zeros((rows, self._codec.row_bytes), dtype=np.uint8)
+        start = spec.factory()
+        planes, numbers = 0, int(np.prod(spec.shape))
+        if spec.info.compiled:
+            planes, numbers = (part.shape[1] for part in start._line(np.zeros(0, dtype=np.uint16))[:2])
+        self._planes = np.zeros((rows, planes), dtype=np.uint64)
+        self._numbers = np.zeros((rows, numbers), dtype=np.float32)
         self._actions = np.full((rows, 8), self._num_actions, dtype=np.uint16)
         self._policy = np.zeros((rows, 8), dtype=np.float32)
         self._results = np.zeros(rows, dtype=np.float32)
@@ -58,24 +63,39 @@ class Replay:
 
     def add(self, games: Iterable[GameRecord]) -> int:
         """Takes in the positions of games that had a full search; how many."""
-        added = 0
-        for game in games:
-            examples = [one for one in game.examples(self._factory) if one.policy is not None]
-            if not examples:
-                continue
-            observations = np.stack([np.asarray(one.state.observation(), dtype=np.float32) for one in examples])
-            counts = np.array([len(one.actions) for one in examples])
-            self._widen(int(counts.max()))
-            filled = np.arange(self._actions.shape[1]) < counts[:, None]
-            places = np.array([self._next_place() for _ in examples])
-            self._packed[places] = self._codec.pack(observations)
-            self._actions[places] = _spread(filled, [one.actions for one in examples], self._num_actions)
-            self._policy[places] = _spread(filled, [one.policy for one in examples], 0.0)
-            self._results[places] = [one.result for one in examples]
-            self._values[places] = [one.value for one in examples]
-            added += len(examples)
+        games = [game for game in games if game.full.any()]
+        added = sum(self._take_in(games[first : first + AT_ONCE]) for first in range(0, len(games), AT_ONCE))
         self.seen += added
         return added
+
+    def _take_in(self, games: Sequence[GameRecord]) -> int:
+        found = [seen_in(game, self._spec) for game in games]
+        full = np.concatenate([game.full for game in games])
+        counts = np.concatenate([game.counts for game in games])
+        self._widen(int(counts[full].max()))
+        # Actions and policies lie one behind another; those of a position fill the first places of its row.
+        filled = np.arange(self._actions.shape[1]) < counts[full][:, None]
+        learned = np.repeat(full, counts)
+        actions = np.full(filled.shape, self._num_actions, dtype=np.uint16)
+        actions[filled] = np.concatenate([game.actions for game in games])[learned]
+        policy = np.zeros(filled.shape, dtype=np.float32)
+        policy[filled] = np.concatenate([game.policy for game in games])[learned]
+        columns = {
+            "_planes": np.concatenate([seen.planes for seen, _ in found])[full],
+            "_numbers": np.concatenate([seen.numbers for seen, _ in found])[full],
+            "_actions": actions,
+            "_policy": policy,
+            "_results": np.concatenate(
+                [game.returns[players] for game, (_, players) in zip(games, found, strict=True)]
+            )[full],
+            "_values": np.concatenate([game.values for game in games])[full],
+        }
+        rows = len(actions)
+        kept = min(rows, self._config.window)
+        places = self._places(kept)
+        for name, column in columns.items():
+            getattr(self, name)[places] = column[rows - kept :]
+        return rows
 
     def sample(self, size: int, numbers: np.random.Generator) -> TrainingBatch:
         """Draws positions, with the density of a straight line that rises towards the newest."""
@@ -93,27 +113,28 @@ class Replay:
         actions = self._actions[rows]
         width = max(int((actions < self._num_actions).sum(axis=1).max(initial=1)), 1)
         return TrainingBatch(
-            self._codec.unpack(self._packed[rows]),
+            Seen(self._planes[rows], self._numbers[rows]),
             actions[:, :width].astype(np.int64),
             self._policy[rows, :width],
             self._results[rows],
             self._values[rows],
         )
 
-    def _next_place(self) -> int:
+    def _places(self, count: int) -> NDArray[np.int64]:
+        """Room for `count` more positions, at most as many as the window has; the oldest make way."""
         rows = len(self._results)
-        if self._length == rows and rows < self._config.window:
-            self._grow(min(2 * rows, self._config.window))
-            rows = len(self._results)
-        if self._length == rows:
-            place, self._begin = self._begin, (self._begin + 1) % rows
-            return place
-        self._length += 1
-        return (self._begin + self._length - 1) % rows
+        while self._length + count > rows and rows < self._config.window:
+            rows = min(2 * rows, self._config.window)
+            self._grow(rows)
+        places = (self._begin + self._length + np.arange(count)) % rows
+        too_many = max(self._length + count - rows, 0)
+        self._begin = (self._begin + too_many) % rows
+        self._length += count - too_many
+        return places
 
     def _grow(self, rows: int) -> None:
         """More rows. Until the window is full it begins at 0, so that nothing has to be moved."""
-        for name in ("_packed", "_actions", "_policy", "_results", "_values"):
+        for name in ("_planes", "_numbers", "_actions", "_policy", "_results", "_values"):
             old = getattr(self, name)
             new = np.zeros((rows, *old.shape[1:]), dtype=old.dtype)
             new[: len(old)] = old
@@ -127,11 +148,3 @@ class Replay:
         more = -(-count // 8) * 8 - width
         self._actions = np.pad(self._actions, ((0, 0), (0, more)), constant_values=self._num_actions)
         self._policy = np.pad(self._policy, ((0, 0), (0, more)))
-
-
-def _spread(filled: NDArray[np.bool_], lists: list[Any], rest: float) -> NDArray[Any]:
-    """Lists as rows of a table, with `rest` behind their ends."""
-    entries = np.concatenate(lists)
-    table = np.full(filled.shape, rest, dtype=entries.dtype)
-    table[filled] = entries
-    return table

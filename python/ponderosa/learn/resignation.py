@@ -22,6 +22,11 @@ class Resignation:
         self._wrong = config.resign_wrong
         self._checked: deque[bool] = deque(checked, maxlen=REMEMBERED)
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether games are given up at all."""
+        return self._below > -1.0
+
     def gives_up(self, value: float) -> bool:
         """Whether a player who finds the game worth `value` would give it up."""
         return value < self._below

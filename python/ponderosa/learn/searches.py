@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from ponderosa.forest import Forest
 from ponderosa.learn.config import Config
-from ponderosa.learn.targets import improved_policy, pruned_policy
+from ponderosa.learn.legal import LegalActions
+from ponderosa.learn.targets import pruned_policy
 from ponderosa.presets import AlphaZero, Gumbel
 from ponderosa.search import Search
 
 #: The policies that are learned from the trees of a forest, over the legal actions of each.
-Policies = Callable[[Config, Forest, Sequence[NDArray[np.uint16]]], list[NDArray[np.float32]]]
+Policies = Callable[[Config, Forest, LegalActions], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +74,16 @@ def _alphazero_to_play(config: Config, evaluator: Any, simulations: int, solve: 
     return AlphaZero(evaluator, simulations, config.self_play.c_puct, seed=config.seed, solve=solve)
 
 
-def _improved(config: Config, forest: Forest, legal: Sequence[NDArray[np.uint16]]) -> list[NDArray[np.float32]]:
-    return [improved_policy(row, one) for row, one in zip(forest.policies(), legal, strict=True)]
+def _improved(config: Config, forest: Forest, legal: LegalActions) -> NDArray[np.float32]:
+    return legal.shares(forest.policies()[legal.rows, legal.actions])
 
 
-def _pruned(config: Config, forest: Forest, legal: Sequence[NDArray[np.uint16]]) -> list[NDArray[np.float32]]:
+def _pruned(config: Config, forest: Forest, legal: LegalActions) -> NDArray[np.float32]:
     c_puct, forced = config.self_play.c_puct, config.self_play.forced_playouts
-    return [pruned_policy(result, one, c_puct, forced) for result, one in zip(forest.results(), legal, strict=True)]
+    if forced <= 0.0:
+        return _improved(config, forest, legal)
+    results = zip(forest.results(), legal.parts(legal.actions), strict=True)
+    return np.concatenate([pruned_policy(result, actions, c_puct, forced) for result, actions in results])
 
 
 SEARCHES = {

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from ponderosa.learn.config import Config, SelfPlayConfig
 from ponderosa.learn.game_spec import GameSpec
 from ponderosa.learn.game_under_way import GameUnderWay
+from ponderosa.learn.legal import LegalActions
+from ponderosa.learn.random_arrays import fold as fold_many
+from ponderosa.learn.random_arrays import uniform as uniform_many
 from ponderosa.learn.records import GameRecord
 from ponderosa.learn.resignation import IN_A_ROW, Resignation
 from ponderosa.learn.searches import searches_of
@@ -26,14 +29,15 @@ OPENING, BUDGET, CHOICE, CHECK = 101, 102, 103, 104
 
 
 class Searched(NamedTuple):
-    """What a search has found."""
+    """What searches have found in N positions with L legal actions together."""
 
-    legal: NDArray[np.uint16]
+    legal: LegalActions
     policy: NDArray[np.float32]
-    """What is learned, over the legal actions."""
-    value: float
-    action: int
-    """The best."""
+    """What is learned, over the legal actions [L]."""
+    values: NDArray[np.float64]
+    """[N], for the player to move."""
+    best: NDArray[np.int64]
+    """The best actions [N]."""
 
 
 def single_thread() -> None:
@@ -69,21 +73,43 @@ class SelfPlay:
 
     def move(self, version: int) -> list[GameRecord]:
         """One move in every game; the games that ended. `version` are the steps of learning behind the network."""
-        keys = [fold(game.key, len(game.moves)) for game in self.games]
-        full = [self._is_full(key) for key in keys]
+        games = self.games
+        lengths = np.array([len(game.moves) for game in games], dtype=np.uint64)
+        keys = fold_many(np.array([game.key for game in games], dtype=np.uint64), lengths)
+        full = np.full(len(games), True)
+        if self._play.full_share < 1.0:
+            full = uniform_many(keys, BUDGET) < self._play.full_share
         parts = self._parts()
         if len(parts) == 1:
-            searched = self._search_games(parts[0], keys, full)
+            found = [self._search_games(parts[0], keys, full)]
         else:
             # What a part finds depends on its own games alone, so it does not matter which is faster.
-            found = self._pool().map(lambda part: self._search_games(part, keys, full), parts)
-            searched = [one for part in found for one in part]
+            found = list(self._pool().map(lambda part: self._search_games(part, keys, full), parts))
         finished = []
-        for place, game in enumerate(self.games):
-            ended = self._play_move(game, searched[place], keys[place], full[place], version)
-            if ended is not None:
-                finished.append(ended)
-                self.games[place] = self._new_game()
+        for part, searched in zip(parts, found, strict=True):
+            taken = slice(part.start, part.stop)
+            actions = self._choose(searched, lengths[taken], keys[taken]).tolist()
+            rows = zip(
+                part,
+                actions,
+                searched.values.tolist(),
+                full[taken].tolist(),
+                searched.legal.parts(searched.legal.actions),
+                searched.legal.parts(searched.policy),
+                strict=True,
+            )
+            for place, action, value, is_full, legal, policy in rows:
+                game = games[place]
+                game.moves.append(action)
+                game.values.append(value)
+                game.versions.append(version)
+                game.full.append(is_full)
+                game.actions.append(legal)
+                game.policy.append(policy)
+                ended = self._play_move(game, action, value)
+                if ended is not None:
+                    finished.append(ended)
+                    games[place] = self._new_game()
         self.moves_played += len(keys)
         return finished
 
@@ -93,21 +119,18 @@ class SelfPlay:
         ends = [len(self.games) * number // workers for number in range(workers + 1)]
         return [range(first, end) for first, end in itertools.pairwise(ends)]
 
-    def _search_games(self, places: range, keys: list[int], full: list[bool]) -> list[Searched]:
+    def _search_games(self, places: range, keys: NDArray[np.uint64], full: NDArray[np.bool_]) -> Searched:
         """Searches the positions of some games in one forest."""
-        chosen = [full[place] for place in places]
-        forest = self._search.forest(
-            [self.games[place].state for place in places], seeds=[keys[place] for place in places]
-        )
-        if all(chosen):
+        states = [self.games[place].state for place in places]
+        chosen = full[places.start : places.stop]
+        forest = self._search.forest(states, seeds=keys[places.start : places.stop].tolist())
+        if chosen.all():
             forest.simulate(self._play.simulations, add_noise=self._searches.add_noise)
         else:
-            counts = [self._play.simulations if one else self._play.fast_simulations for one in chosen]
-            forest.simulate(counts, add_noise=chosen)
-        values, actions = forest.values().tolist(), forest.actions().tolist()
-        legal = [np.array(self.games[place].state.legal_actions(), dtype=np.uint16) for place in places]
-        policies = self._searches.policies(self._config, forest, legal)
-        return [Searched(*found) for found in zip(legal, policies, values, actions, strict=True)]
+            counts = np.where(chosen, self._play.simulations, self._play.fast_simulations)
+            forest.simulate(counts.tolist(), add_noise=chosen.tolist())
+        legal = LegalActions([state.legal_actions() for state in states])
+        return Searched(legal, self._searches.policies(self._config, forest, legal), forest.values(), forest.actions())
 
     def _pool(self) -> ThreadPoolExecutor:
         if self._workers is None:
@@ -120,40 +143,27 @@ class SelfPlay:
             self._workers.shutdown()
             self._workers = None
 
-    def _play_move(
-        self, game: GameUnderWay, searched: Searched, key: int, full: bool, version: int
-    ) -> GameRecord | None:
-        """Plays the move that a search has chosen; the record, if the game is over then."""
-        play, state = self._play, game.state
-        action = self._choose(game, searched, key)
-        player, value = state.to_play, searched.value
-        game.moves.append(action)
-        game.values.append(value)
-        game.versions.append(version)
-        game.full.append(full)
-        game.actions.append(searched.legal)
-        game.policy.append(searched.policy)
-        game.state = state.play(action)
-        if game.state.is_terminal:
-            returns = [float(number) for number in game.state.returns()]
+    def _play_move(self, game: GameUnderWay, action: int, value: float) -> GameRecord | None:
+        """Plays a move that a search found worth `value`; the record, if the game is over then."""
+        player = game.state.to_play
+        state = game.state = game.state.play(action)
+        if state.is_terminal:
+            returns = [float(number) for number in state.returns()]
             if game.given_up >= 0:
                 self.resignation.learn(returns[game.given_up] > -1.0)
             return game.record(returns)
-        if game.plies >= play.max_moves:
+        if game.plies >= self._play.max_moves:
             return game.record([0.0] * self._spec.info.num_players, cut=True)
-        return self._resigned(game, player, value)
+        return self._resigned(game, player, value) if self.resignation.is_wanted else None
 
-    def _choose(self, game: GameUnderWay, searched: Searched, key: int) -> int:
-        if len(game.moves) >= self._play.temperature_moves or self._play.temperature == 0.0:
-            return searched.action
-        shares = searched.policy.astype(np.float64)
-        if self._play.temperature != 1.0:
-            with np.errstate(divide="ignore"):
-                logits = np.log(shares) / self._play.temperature
-            shares = np.exp(logits - logits.max())
-        ends = np.cumsum(shares)
-        drawn = int(np.searchsorted(ends, Random(key, CHOICE).uniform() * ends[-1], side="right"))
-        return int(searched.legal[min(drawn, len(ends) - 1)])
+    def _choose(self, searched: Searched, lengths: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The moves to play: drawn in the first moves of a game, then the best."""
+        actions = searched.best.copy()
+        early = lengths < self._play.temperature_moves
+        if self._play.temperature > 0.0 and early.any():
+            numbers = uniform_many(keys[early], CHOICE)
+            actions[early] = searched.legal.drawn(searched.policy, early, numbers, self._play.temperature)
+        return actions
 
     def _resigned(self, game: GameUnderWay, player: int, value: float) -> GameRecord | None:
         """The record of a game that a player gives up now."""
@@ -168,9 +178,6 @@ class SelfPlay:
         if not self.resignation.is_allowed:
             return None
         return game.record([-1.0 if one == player else 1.0 for one in (0, 1)], resigned=True)
-
-    def _is_full(self, key: int) -> bool:
-        return self._play.full_share >= 1.0 or Random(key, BUDGET).uniform() < self._play.full_share
 
     def _new_game(self) -> GameUnderWay:
         number = self.next_number

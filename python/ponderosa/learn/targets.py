@@ -12,16 +12,8 @@ from numpy.typing import NDArray
 from ponderosa.result import SearchResult
 
 
-def improved_policy(policy: NDArray[np.float64], legal: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """The policy of a search over the legal actions; it sums to 1."""
-    policy = policy[legal]
-    return np.asarray(policy / policy.sum(), dtype=np.float32)
-
-
 def pruned_policy(result: SearchResult, legal: NDArray[np.uint16], c_puct: float, forced: float) -> NDArray[np.float32]:
     """The visits of a PUCT search over the legal actions, less what was forced; it sums to 1."""
-    if forced <= 0.0:
-        return improved_policy(result.policy, legal)
     actions, visits, sums, priors, *_ = result._view.edges(0)
     kept = np.zeros(len(result.visits), dtype=np.float64)
     kept[actions] = pruned_visits(visits.astype(np.float64), sums, priors.astype(np.float64), c_puct, forced)
