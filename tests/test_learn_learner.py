@@ -16,7 +16,8 @@ from ponderosa.evaluators.symmetry import symmetries_of
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from ponderosa.learn.config import NetworkConfig  # noqa: E402 (after the packages it needs)
+from ponderosa.learn.captured import Steps  # noqa: E402 (after the packages it needs)
+from ponderosa.learn.config import NetworkConfig  # noqa: E402
 from ponderosa.learn.devices import choose_device, memory_complaints  # noqa: E402
 from ponderosa.learn.game_spec import game_spec  # noqa: E402
 from ponderosa.learn.learner import Learner, Turning, outcome_shares, policy_loss, value_loss  # noqa: E402
@@ -198,6 +199,30 @@ def test_what_is_saved_goes_on_bit_for_bit(tmp_path: Path) -> None:
         assert all(torch.equal(left[name], right[name]) for name in left)
     with pytest.raises(StorageError, match="do not fit this network"):
         Learner(game_spec("tic-tac-toe"), small(tmp_path), CPU).restore(one.saved(), 1)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_recorded_steps_are_those_done_one_by_one(tmp_path: Path) -> None:
+    """The same weights come of steps launched as one, of steps kernel by kernel, and of a training taken up again."""
+    device, spec = torch.device("cuda"), game_spec("connect4")
+    config = small(tmp_path, "connect4", learner={"reduced_precision": False, "learning_rate": 1e-3})
+    replay = Replay(spec, config.replay)
+    replay.add([make_game(number, 20) for number in range(20)])
+    recorded, plain, resumed = (Learner(spec, config, device) for _ in range(3))
+    plain.steps = Steps(device, plain.work, captured=False)
+    for step in range(8):
+        losses = recorded.check(recorded.learn_from(replay, 0.0)), plain.check(plain.learn_from(replay, 0.0))
+        assert losses[0] == pytest.approx(losses[1], rel=1e-2)
+        if step == 4:
+            resumed.restore(recorded.saved(), recorded.step)
+        elif step > 4:
+            resumed.learn_from(replay, 0.0)
+    left, others = recorded.saved(), (plain.saved(), resumed.saved())
+    for right in others:
+        for name, tensor in left.items():
+            torch.testing.assert_close(
+                tensor, right[name], rtol=0.05, atol=2e-3, msg=lambda text, at=name: f"{at}: {text}"
+            )
 
 
 def test_the_learning_rate(tmp_path: Path) -> None:

@@ -15,6 +15,12 @@ WORDS = st.integers(0, (1 << 64) - 1)
 LISTS = st.lists(st.lists(st.integers(0, 4671), min_size=1, max_size=9, unique=True), min_size=1, max_size=8)
 
 
+def legal_actions(lists: list[list[int]]) -> LegalActions:
+    return LegalActions(
+        np.array([len(one) for one in lists]), np.array([action for one in lists for action in one], dtype=np.uint16)
+    )
+
+
 @given(keys=st.lists(WORDS, min_size=1, max_size=5), word=WORDS, purpose=st.integers(0, 200))
 def test_random_numbers_are_those_of_the_twin(keys: list[int], word: int, purpose: int) -> None:
     many = np.array(keys, dtype=np.uint64)
@@ -25,7 +31,7 @@ def test_random_numbers_are_those_of_the_twin(keys: list[int], word: int, purpos
 
 @given(lists=LISTS, data=st.data(), temperature=st.sampled_from([1.0, 0.5, 2.0]))
 def test_actions_are_drawn_by_their_shares(lists: list[list[int]], data: st.DataObject, temperature: float) -> None:
-    legal = LegalActions(lists)
+    legal = legal_actions(lists)
     total = sum(map(len, lists))
     weights = np.array(data.draw(st.lists(st.floats(0.0, 1.0), min_size=total, max_size=total)))
     weights[legal.ends - 1] += 0.01
@@ -48,9 +54,9 @@ def test_actions_are_drawn_by_their_shares(lists: list[list[int]], data: st.Data
 
 @given(lists=LISTS)
 def test_shares_sum_to_one_in_each_position_alone(lists: list[list[int]]) -> None:
-    legal = LegalActions(lists)
+    legal = legal_actions(lists)
     weights = np.arange(1.0, 1.0 + len(legal.actions))
     for part, actions, alone in zip(legal.parts(legal.shares(weights)), lists, legal.parts(weights), strict=True):
         assert part.sum() == pytest.approx(1.0, abs=1e-6)
-        assert part.tolist() == LegalActions([actions]).shares(alone).tolist()
+        assert part.tolist() == legal_actions([actions]).shares(alone).tolist()
     assert legal.rows.tolist() == [row for row, actions in enumerate(lists) for _ in actions]

@@ -176,6 +176,11 @@ def test_a_forest_answers_in_arrays(temperature: float | None, minimax_depth: in
     assert forest.actions(temperature=temperature).tolist() == [result.action for result in results]
     assert np.array_equal(forest.visits(), [result.visits for result in results])
     assert np.array_equal(forest.policies(), [result.policy for result in results])
+    counts, actions, shares = forest.root_policies()
+    assert counts.tolist() == [len(state.legal_actions()) for state in states]
+    for state, part in zip(states, np.split(actions, np.cumsum(counts)[:-1]), strict=True):
+        assert sorted(part.tolist()) == state.legal_actions()
+    assert np.array_equal(shares, forest.policies()[np.repeat(np.arange(len(states)), counts), actions])
     assert np.array_equal(forest.values(), [result.value for result in results])
 
 

@@ -23,14 +23,16 @@ impl Forest {
     /// The share of visits of each action in each tree; proven results are respected.
     fn policies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let inner = self.lock()?;
-        let rows = py.detach(|| {
-            each!(&*inner, forest => dense(forest, |tree| {
-                let plan = tree.plan(&forest.parts);
-                let best = root::choose(tree.tree(), 0.0, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
-                root::policy(tree.tree(), 1.0, best, plan.as_ref())
-            }))
-        });
+        let rows = py.detach(|| each!(&*inner, forest => dense(forest, |tree| policy(forest, tree))));
         rows.into_pyarray(py).reshape(shape(&inner))
+    }
+
+    /// The same without the actions that are not at the root: (how many there are at each root, the actions, their shares), the
+    /// actions of one root after those of another, in any order.
+    fn root_policies<'py>(&self, py: Python<'py>) -> PyResult<RootPolicies<'py>> {
+        let inner = self.lock()?;
+        let (counts, actions, shares) = py.detach(|| each!(&*inner, forest => sparse(forest)));
+        Ok((counts.into_pyarray(py), actions.into_pyarray(py), shares.into_pyarray(py)))
     }
 
     /// Visits of each action in each tree.
@@ -52,6 +54,8 @@ impl Forest {
     }
 }
 
+type RootPolicies<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u16>>, Bound<'py, PyArray1<f64>>);
+
 fn shape(any: &Any) -> [usize; 2] {
     each!(any, forest => [forest.len(), forest.parts.num_actions])
 }
@@ -68,14 +72,31 @@ fn chosen<W: World>(forest: &Trees<W>, temperatures: &[f64]) -> Vec<i64> {
     actions
 }
 
+/// The policy over the root's edges.
+fn policy<W: World>(forest: &Trees<W>, tree: &TreeSearch<W>) -> Vec<f64> {
+    let plan = tree.plan(&forest.parts);
+    let best = root::choose(tree.tree(), 0.0, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
+    root::policy(tree.tree(), 1.0, best, plan.as_ref())
+}
+
+/// The actions at each root and the policy over them, one root after another.
+fn sparse<W: World>(forest: &Trees<W>) -> (Vec<i64>, Vec<u16>, Vec<f64>) {
+    let mut policies = vec![Vec::new(); forest.len()];
+    forest.each_answer(&mut policies, |_, tree, shares| *shares = policy(forest, tree));
+    let actions = forest.trees().flat_map(|tree| tree.tree().edges(tree.tree().node(ROOT)).actions.iter().copied()).collect();
+    let counts = policies.iter().map(|shares| shares.len() as i64).collect();
+    (counts, actions, policies.concat())
+}
+
 /// Numbers of the root's edges of each tree, by action.
-fn dense<W: World, T: Clone + Default>(forest: &Trees<W>, numbers: impl Fn(&TreeSearch<W>) -> Vec<T>) -> Vec<T> {
+fn dense<W: World, T: Clone + Default + Send>(forest: &Trees<W>, numbers: impl Fn(&TreeSearch<W>) -> Vec<T> + Sync) -> Vec<T> {
     let actions = forest.parts.num_actions;
     let mut rows = vec![T::default(); forest.len() * actions];
-    for (tree, row) in forest.trees().zip(rows.chunks_exact_mut(actions)) {
+    let mut places: Vec<&mut [T]> = rows.chunks_exact_mut(actions).collect();
+    forest.each_answer(&mut places, |_, tree, row| {
         for (&action, number) in tree.tree().edges(tree.tree().node(ROOT)).actions.iter().zip(numbers(tree)) {
             row[usize::from(action)] = number;
         }
-    }
+    });
     rows
 }

@@ -163,6 +163,10 @@ class Forest:
         """The policy of every tree, [trees, num_actions]: what self-play learns from."""
         return self._core.policies()
 
+    def root_policies(self) -> tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.float64]]:
+        """The same, for the actions at the roots alone: (how many each tree has, those in any order, their shares)."""
+        return self._core.root_policies()
+
     def visits(self) -> NDArray[np.int64]:
         """Visits of every action in every tree, [trees, num_actions]."""
         return self._core.visits()

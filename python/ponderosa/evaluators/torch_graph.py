@@ -6,12 +6,16 @@ PyTorch is imported here, and only where it is known to be there.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+
+#: Held while a graph is recorded: two threads that record at once would disturb each other.
+CAPTURING = threading.Lock()
 
 
 def host_buffer(rows: int, columns: int, dtype: Any, device: Any) -> tuple[Any, NDArray[Any]]:
@@ -79,13 +83,14 @@ class Graphs:
         self._stream.synchronize()
         graph = torch.cuda.CUDAGraph()
         try:
-            # Other threads may use the device meanwhile: a learner beside the search, for example.
-            graph.capture_begin(*(() if self._pool is None else (self._pool,)), capture_error_mode="thread_local")
-            try:
-                with fast_kernels():
-                    self._work(rows)
-            finally:
-                graph.capture_end()
+            with CAPTURING:
+                # Other threads may use the device meanwhile: a learner beside the search, for example.
+                graph.capture_begin(*(() if self._pool is None else (self._pool,)), capture_error_mode="thread_local")
+                try:
+                    with fast_kernels():
+                        self._work(rows)
+                finally:
+                    graph.capture_end()
         except RuntimeError:
             # Some networks look at their numbers on the way, which cannot be recorded.
             self._captures = False

@@ -46,10 +46,11 @@ BY_GAME: dict[str, dict[str, Any]] = {
 ON_GPU: dict[str, dict[str, Any]] = {
     "connect_four": {
         "network": {"blocks": 6, "channels": 96, "value_hidden": 128},
-        "self_play": {"games_at_once": 2048, "simulations": 32},
+        # Many games begin with many random moves: what is met after a mistake must be known, too.
+        "self_play": {"games_at_once": 2048, "simulations": 32, "opening_plies": 20},
         "replay": {"window": 1_500_000, "learned_first": 30_000},
         "learner": {"batch_size": 2048, "passes": 4.0, "averaged": 0.998},
-        "evaluation": {"every_minutes": 1.0, "positions": 1000},
+        "evaluation": {"every_minutes": 1.0, "positions": 500, "uct_simulations": (1000,)},
     },
     "othello": {
         "network": {"blocks": 8, "channels": 96, "value_hidden": 128},
@@ -59,7 +60,7 @@ ON_GPU: dict[str, dict[str, Any]] = {
     },
     "chess": {
         "network": {"blocks": 10, "channels": 128, "value_hidden": 128},
-        "self_play": {"games_at_once": 1024, "threads": 4},
+        "self_play": {"games_at_once": 1024},
         "replay": {"window": 500_000, "learned_first": 20_000},
         "learner": {"batch_size": 1024, "passes": 3.0},
     },

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -76,20 +78,22 @@ class Learner(Optimised):
 
     def learn(self, batch: TrainingBatch, turns: NDArray[np.int64], progress: float) -> dict[str, torch.Tensor]:
         """One step on these positions, each turned by the symmetry of its number."""
+        seen = (batch.seen.planes.view(np.int64), batch.seen.numbers)
+        return self.take_step([*seen, batch.actions, batch.policy, batch.results, batch.values, turns], progress)
+
+    def work(self, inputs: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The losses of a step, and the step."""
+        planes, scalars, actions, policy, results, values, turns = inputs
         config = self._config
         self.network.train()
-        planes, scalars = self.send(batch.seen.planes.view(np.int64)), self.send(batch.seen.numbers)
-        actions, policy, results, values = (
-            self.send(array) for array in (batch.actions, batch.policy, batch.results, batch.values)
-        )
         observations = unpacked(planes, scalars, self._shape)
         if config.symmetries and len(self._turning) > 1:
-            observations, actions = self._turning.turned(observations, actions, self.send(turns))
+            observations, actions = self._turning.turned(observations, actions, turns)
         target = outcome_shares(torch.lerp(results, values, config.root_value_share))
         reduced = config.reduced_precision and self.device.type == "cuda"
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=reduced):
+        # Each weight is read once, so there is nothing to be kept in its short form.
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=reduced, cache_enabled=False):
             logits, outcomes = self.network.heads(observations.contiguous(memory_format=self._format(observations)))
         losses = {"policy_loss": policy_loss(logits, actions, policy), "value_loss": value_loss(outcomes, target)}
-        loss = losses["policy_loss"] + config.value_weight * losses["value_loss"]
-        norm = self.improve(loss, progress)
+        norm = self.improve(losses["policy_loss"] + config.value_weight * losses["value_loss"])
         return {**{name: one.detach() for name, one in losses.items()}, "gradient": norm}

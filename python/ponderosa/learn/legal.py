@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,13 +13,12 @@ from numpy.typing import NDArray
 class LegalActions:
     """The legal actions of N positions. What is computed for one of them does not depend on the others."""
 
-    def __init__(self, lists: Sequence[Sequence[int]]) -> None:
-        self.counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+    def __init__(self, counts: NDArray[np.int64], actions: NDArray[np.uint16]) -> None:
+        self.counts = counts
         """Legal actions of each position [N]."""
-        self.ends = np.cumsum(self.counts)
-        total = int(self.ends[-1]) if len(lists) else 0
-        self.actions = np.fromiter(itertools.chain.from_iterable(lists), dtype=np.uint16, count=total)
+        self.actions = actions
         """All of them [L]."""
+        self.ends = np.cumsum(counts)
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:

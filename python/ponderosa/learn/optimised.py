@@ -7,7 +7,7 @@ number alone, so nothing but tensors and counters has to be kept to go on exactl
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from ponderosa.errors import StorageError, TrainingError
+from ponderosa.learn.captured import Steps
 from ponderosa.learn.config import Config, LearnerConfig
 
 #: Momentum of SGD.
@@ -35,24 +36,42 @@ class Optimised(ABC):
         self.network.to(device, memory_format=torch.channels_last)
         self.average = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
         self.optimiser = self._make_optimiser()
+        self._pull = torch.zeros((), device=device)
+        """How far the average goes towards the weights in this step."""
+        # Of the optimisers only this one keeps everything on the device.
+        self.steps = Steps(device, self.work, captured=config.learner.optimiser == "adamw")
 
     @abstractmethod
     def learn_from(self, replay: Any, progress: float) -> dict[str, torch.Tensor]:
         """One step on a batch that is drawn from `replay`; the losses, still on the device, for `check` to look at."""
 
+    @abstractmethod
+    def work(self, inputs: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
+        """What a step computes from its inputs, with `improve` at the end; nothing in it may wait for the device."""
+
     def numbers(self) -> np.random.Generator:
         """The random numbers of this step."""
         return np.random.Generator(np.random.Philox(key=[self._seed, self.step]))
 
-    def improve(self, loss: torch.Tensor, progress: float) -> torch.Tensor:
-        """One step down a loss; the length of its gradient."""
+    def take_step(self, inputs: Sequence[NDArray[Any]], progress: float) -> dict[str, torch.Tensor]:
+        """Does `work` with these inputs."""
+        rate = self.rate(progress)
+        for group in self.optimiser.param_groups:
+            if isinstance(group["lr"], torch.Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+        self.step += 1
+        # At the start the average follows closely, or it would long be that of the first weights.
+        self._pull.fill_(1.0 - min(self._config.averaged, (self.step + 1) / (self.step + 10)))
+        return self.steps(inputs)
+
+    def improve(self, loss: torch.Tensor) -> torch.Tensor:
+        """Goes down a loss; the length of its gradient."""
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         norm: torch.Tensor = nn.utils.clip_grad_norm_(self.network.parameters(), self._config.clip)
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.rate(progress)
         self.optimiser.step()
-        self.step += 1
         self._average()
         return norm.detach()
 
@@ -66,6 +85,9 @@ class Optimised(ABC):
         rate = self._config.learning_rate
         if self._config.optimiser == "sgd":
             return torch.optim.SGD(groups, lr=rate, momentum=MOMENTUM, nesterov=True)
+        if self.device.type == "cuda":
+            # Its numbers live on the device, so that a recorded step finds them there.
+            return torch.optim.AdamW(groups, lr=torch.tensor(rate, device=self.device), capturable=True)
         return torch.optim.AdamW(groups, lr=rate)
 
     def rate(self, progress: float) -> float:
@@ -79,12 +101,10 @@ class Optimised(ABC):
         return config.learning_rate * warm * left
 
     def _average(self) -> None:
-        # At the start the average follows closely, or it would long be that of the first weights.
-        stays = min(self._config.averaged, (self.step + 1) / (self.step + 10))
         with torch.no_grad():
             for name, tensor in self.network.state_dict().items():
                 if tensor.is_floating_point():
-                    self.average[name].lerp_(tensor, 1.0 - stays)
+                    self.average[name].lerp_(tensor, self._pull)
                 else:
                     self.average[name].copy_(tensor)
 
@@ -98,12 +118,6 @@ class Optimised(ABC):
                 f"go on from it with a lower learner.learning_rate, now {self._config.learning_rate}"
             )
         return numbers
-
-    def send(self, array: NDArray[Any]) -> torch.Tensor:
-        tensor = torch.from_numpy(array)
-        if self.device.type == "cuda":
-            return tensor.pin_memory().to(self.device, non_blocking=True)
-        return tensor
 
     @staticmethod
     def _format(tensor: torch.Tensor) -> torch.memory_format:

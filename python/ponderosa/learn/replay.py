@@ -110,12 +110,10 @@ class Replay:
     def take(self, chosen: NDArray[np.int64]) -> TrainingBatch:
         """The positions of these places, 0 being the oldest."""
         rows = (self._begin + chosen) % len(self._results)
-        actions = self._actions[rows]
-        width = max(int((actions < self._num_actions).sum(axis=1).max(initial=1)), 1)
         return TrainingBatch(
             Seen(self._planes[rows], self._numbers[rows]),
-            actions[:, :width].astype(np.int64),
-            self._policy[rows, :width],
+            self._actions[rows].astype(np.int64),
+            self._policy[rows],
             self._results[rows],
             self._values[rows],
         )

@@ -16,8 +16,8 @@ from ponderosa.learn.targets import pruned_policy
 from ponderosa.presets import AlphaZero, Gumbel
 from ponderosa.search import Search
 
-#: The policies that are learned from the trees of a forest, over the legal actions of each.
-Policies = Callable[[Config, Forest, LegalActions], NDArray[np.float32]]
+#: (configuration, forest, legal actions of its trees, the searches' own policies over them): what is learned.
+Policies = Callable[[Config, Forest, LegalActions, NDArray[np.float64]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +74,14 @@ def _alphazero_to_play(config: Config, evaluator: Any, simulations: int, solve: 
     return AlphaZero(evaluator, simulations, config.self_play.c_puct, seed=config.seed, solve=solve)
 
 
-def _improved(config: Config, forest: Forest, legal: LegalActions) -> NDArray[np.float32]:
-    return legal.shares(forest.policies()[legal.rows, legal.actions])
+def _improved(config: Config, forest: Forest, legal: LegalActions, policy: NDArray[np.float64]) -> NDArray[np.float32]:
+    return legal.shares(policy)
 
 
-def _pruned(config: Config, forest: Forest, legal: LegalActions) -> NDArray[np.float32]:
+def _pruned(config: Config, forest: Forest, legal: LegalActions, policy: NDArray[np.float64]) -> NDArray[np.float32]:
     c_puct, forced = config.self_play.c_puct, config.self_play.forced_playouts
     if forced <= 0.0:
-        return _improved(config, forest, legal)
+        return legal.shares(policy)
     results = zip(forest.results(), legal.parts(legal.actions), strict=True)
     return np.concatenate([pruned_policy(result, actions, c_puct, forced) for result, actions in results])
 

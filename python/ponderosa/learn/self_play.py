@@ -129,8 +129,10 @@ class SelfPlay:
         else:
             counts = np.where(chosen, self._play.simulations, self._play.fast_simulations)
             forest.simulate(counts.tolist(), add_noise=chosen.tolist())
-        legal = LegalActions([state.legal_actions() for state in states])
-        return Searched(legal, self._searches.policies(self._config, forest, legal), forest.values(), forest.actions())
+        counts, actions, shares = forest.root_policies()
+        legal = LegalActions(counts, actions)
+        policy = self._searches.policies(self._config, forest, legal, shares)
+        return Searched(legal, policy, forest.values(), forest.actions())
 
     def _pool(self) -> ThreadPoolExecutor:
         if self._workers is None:
