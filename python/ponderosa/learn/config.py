@@ -58,7 +58,7 @@ class SelfPlayConfig:
     temperature: float = 1.0
     """Temperature of the first moves of a game."""
     temperature_moves: int = 10
-    """Moves of a game, after its opening, that are drawn at `temperature`; then the best is played."""
+    """Moves of a game, a random opening included, that are drawn at `temperature`; then the best is played."""
     opening_plies: int = 0
     """Random moves that a game may begin with, to see more of the game: from 0 to so many."""
     opening_share: float = 0.5

@@ -47,9 +47,9 @@ ON_GPU: dict[str, dict[str, Any]] = {
     "connect_four": {
         "network": {"blocks": 6, "channels": 96, "value_hidden": 128},
         # Many games begin with many random moves: what is met after a mistake must be known, too.
-        "self_play": {"games_at_once": 2048, "simulations": 32, "opening_plies": 20},
-        "replay": {"window": 1_500_000, "learned_first": 30_000},
-        "learner": {"batch_size": 2048, "passes": 4.0, "averaged": 0.998},
+        "self_play": {"games_at_once": 4096, "simulations": 32, "opening_plies": 24, "opening_share": 0.75},
+        "replay": {"window": 2_000_000, "learned_first": 40_000},
+        "learner": {"batch_size": 2048, "passes": 6.0, "averaged": 0.998},
         "evaluation": {"every_minutes": 1.0, "positions": 500, "uct_simulations": (1000,)},
     },
     "othello": {

@@ -88,7 +88,8 @@ class SelfPlay:
         finished = []
         for part, searched in zip(parts, found, strict=True):
             taken = slice(part.start, part.stop)
-            actions = self._choose(searched, lengths[taken], keys[taken]).tolist()
+            plies = np.array([game.plies for game in games[taken]])
+            actions = self._choose(searched, plies, keys[taken]).tolist()
             rows = zip(
                 part,
                 actions,
@@ -158,10 +159,10 @@ class SelfPlay:
             return game.record([0.0] * self._spec.info.num_players, cut=True)
         return self._resigned(game, player, value) if self.resignation.is_wanted else None
 
-    def _choose(self, searched: Searched, lengths: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def _choose(self, searched: Searched, plies: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The moves to play: drawn in the first moves of a game, then the best."""
         actions = searched.best.copy()
-        early = lengths < self._play.temperature_moves
+        early = plies < self._play.temperature_moves
         if self._play.temperature > 0.0 and early.any():
             numbers = uniform_many(keys[early], CHOICE)
             actions[early] = searched.legal.drawn(searched.policy, early, numbers, self._play.temperature)
