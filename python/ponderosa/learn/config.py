@@ -47,6 +47,10 @@ class SelfPlayConfig:
     """The share of moves that get a full search; 1 searches all of them fully."""
     considered_actions: int = 16
     """Moves that Gumbel search considers at the root."""
+    value_scale: float = 0.1
+    """How much the values of moves count in Gumbel search beside the policy."""
+    rescale_values: bool = True
+    """Stretch the values of moves to the range from 0 to 1 in Gumbel search, however little they differ."""
     c_puct: float = 1.5
     """Exploration of PUCT (`algorithm = "alphazero"`)."""
     dirichlet_alpha: float = 10.0
@@ -85,11 +89,12 @@ class SelfPlayConfig:
             check.whole_number(getattr(self, name), f"self_play.{name}", most=1 << 24)
         for name in ("full_share", "opening_share", "dirichlet_epsilon", "resign_check", "resign_wrong"):
             check.number(getattr(self, name), f"self_play.{name}", least=0.0, most=1.0)
-        for name in ("c_puct", "temperature", "forced_playouts"):
+        for name in ("c_puct", "temperature", "forced_playouts", "value_scale"):
             check.number(getattr(self, name), f"self_play.{name}", least=0.0)
         check.positive_number(self.dirichlet_alpha, "self_play.dirichlet_alpha")
         check.number(self.resign_below, "self_play.resign_below", least=-1.0, most=0.0)
         check.flag(self.solve, "self_play.solve")
+        check.flag(self.rescale_values, "self_play.rescale_values")
         if self.full_share == 0.0:
             raise InvalidArgumentError("self_play.full_share must be above 0: there would be no policy to learn")
 

@@ -44,6 +44,8 @@ def _gumbel_to_learn(config: Config, evaluator: Any) -> Search:
         evaluator,
         play.simulations,
         play.considered_actions,
+        value_scale=play.value_scale,
+        rescale_values=play.rescale_values,
         seed=config.seed,
         solve=play.solve,
         threads=play.threads,
@@ -51,8 +53,17 @@ def _gumbel_to_learn(config: Config, evaluator: Any) -> Search:
 
 
 def _gumbel_to_play(config: Config, evaluator: Any, simulations: int, solve: bool) -> Search:
-    considered = config.self_play.considered_actions
-    return Gumbel(evaluator, simulations, considered, gumbel_scale=0.0, seed=config.seed, solve=solve)
+    play = config.self_play
+    return Gumbel(
+        evaluator,
+        simulations,
+        play.considered_actions,
+        gumbel_scale=0.0,
+        value_scale=play.value_scale,
+        rescale_values=play.rescale_values,
+        seed=config.seed,
+        solve=solve,
+    )
 
 
 def _alphazero_to_learn(config: Config, evaluator: Any) -> Search:
