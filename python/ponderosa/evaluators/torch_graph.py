@@ -6,6 +6,7 @@ PyTorch is imported here, and only where it is known to be there.
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,8 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-#: Held while a graph is recorded: two threads that record at once would disturb each other.
-CAPTURING = threading.Lock()
+_RECORDING = threading.Lock()
 
 
 def host_buffer(rows: int, columns: int, dtype: Any, device: Any) -> tuple[Any, NDArray[Any]]:
@@ -83,7 +83,7 @@ class Graphs:
         self._stream.synchronize()
         graph = torch.cuda.CUDAGraph()
         try:
-            with CAPTURING:
+            with recording():
                 # Other threads may use the device meanwhile: a learner beside the search, for example.
                 graph.capture_begin(*(() if self._pool is None else (self._pool,)), capture_error_mode="thread_local")
                 try:
@@ -99,6 +99,22 @@ class Graphs:
         self._pool = graph.pool()
         self._graphs[rows] = graph
         return graph
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[None]:
+    """To be within while a graph is recorded: one thread at a time, and nobody collects garbage meanwhile.
+
+    A graph among the garbage would be dropped on the thread that records, which spoils the recording.
+    """
+    with _RECORDING:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collects:
+                gc.enable()
 
 
 @contextlib.contextmanager

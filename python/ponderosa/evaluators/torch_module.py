@@ -148,13 +148,15 @@ class Torch:
         return (rows + 1) // 2 if self.device.type != "cpu" and rows >= TURNS_FROM else rows
 
     def open_lanes(self, line: Line, capacities: Sequence[int]) -> list[Any]:
-        """A lane for each capacity; those of an earlier search if they fit."""
+        """A lane for each capacity, or for a little more; those of an earlier search if they fit."""
+        from ponderosa.evaluators.torch_graph import padded
         from ponderosa.evaluators.torch_lane import TorchLane
 
         weights, lanes = self._weights(), []
         if weights != self._known_weights:
             self._known_weights, self._fused = weights, self._fuse(line)
-        for capacity in capacities:
+        # Of few sizes: games that end one after another would ask for a new one at every move.
+        for capacity in map(padded, capacities):
             with _LANES:
                 known = next((one for one in self._lanes if one.line == line and one.capacity == capacity), None)
                 if known is not None:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
-from ponderosa.evaluators.torch_graph import CAPTURING, fast_kernels
+from ponderosa.evaluators.torch_graph import fast_kernels, recording
 
 #: What a step does with its inputs: named numbers, still on the device.
 Work = Callable[[Sequence[torch.Tensor]], dict[str, torch.Tensor]]
@@ -80,7 +80,7 @@ class _Recorded:
     def _record(self, stream: torch.cuda.Stream) -> torch.cuda.CUDAGraph:
         stream.synchronize()
         graph = torch.cuda.CUDAGraph()
-        with CAPTURING:
+        with recording():
             graph.capture_begin(capture_error_mode="thread_local")
             try:
                 with fast_kernels():

@@ -19,6 +19,10 @@ from ponderosa.search import Search
 #: (configuration, forest, legal actions of its trees, the searches' own policies over them): what is learned.
 Policies = Callable[[Config, Forest, LegalActions, NDArray[np.float64]], NDArray[np.float32]]
 
+#: How much values count beside the policy where strength is all, as much as Danihelka et al. 2022 let them in Go and
+#: chess: a policy that is sure of itself would otherwise not be overruled by what a search has found.
+PLAYED_SCALE = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Searches:
@@ -53,16 +57,9 @@ def _gumbel_to_learn(config: Config, evaluator: Any) -> Search:
 
 
 def _gumbel_to_play(config: Config, evaluator: Any, simulations: int, solve: bool) -> Search:
-    play = config.self_play
+    considered = config.self_play.considered_actions
     return Gumbel(
-        evaluator,
-        simulations,
-        play.considered_actions,
-        gumbel_scale=0.0,
-        value_scale=play.value_scale,
-        rescale_values=play.rescale_values,
-        seed=config.seed,
-        solve=solve,
+        evaluator, simulations, considered, gumbel_scale=0.0, value_scale=PLAYED_SCALE, seed=config.seed, solve=solve
     )
 
 
