@@ -209,7 +209,7 @@ def test_mates_are_looked_for_once_per_node(looks: Counter[str], priority: str |
     assert looks == waited
     # Whatever was decided, by an end or by a mate, was never asked about.
     assert Counter(network.asked) == Counter(node.state.fen() for node in nodes if node.priors is not None)
-    assert sum(looks.values()) == len(network.asked) + sum(node.mate_in is not None for node in nodes)
+    assert sum(looks.values()) == len(network.asked) + sum(node.mate is not None for node in nodes)
 
 
 def test_a_checkmated_child_never_gets_a_static_score() -> None:
@@ -237,14 +237,15 @@ def test_a_mate_found_at_a_leaf_is_exact_and_never_expanded(solve: bool) -> None
         search = MCTS(mate_search_depth=1, root_depth=1, num_simulations=200, solve=solve)
         result = search.run(state)
         for node in nodes_of(result.root):
-            if node.mate_in is None or node is result.root:
+            if node.mate is None or node is result.root:
                 continue
             seen += 1
-            assert (node.proven, node.distance) == (1, 2 * node.mate_in - 1)
+            assert (node.proven, node.distance) == node.mate
             assert (node.children, node.unexplored, node.nn_value, node.priors) == ({}, [], None, None)
             assert node.total_value == node.visits
             assert node.proven_for_chooser == (-1 if solve else None)
-            assert mate_search(node.state, node.mate_in).n == node.mate_in
+            moves = (node.mate[1] + 1) // 2
+            assert mate_search(node.state, moves).n == moves
         if not solve:
             assert result.proven is None or result.simulations == 0
     assert seen > 50
@@ -253,7 +254,8 @@ def test_a_mate_found_at_a_leaf_is_exact_and_never_expanded(solve: bool) -> None
 def test_proofs_are_handed_up() -> None:
     """Deeper mates are proven by the tree, from mates in one at its leaves."""
     proven = [
-        MCTS(mate_search_depth=1, root_depth=1, num_simulations=600).run(Chess(fen)) for fen in forced_mates(2)[:12]
+        MCTS(mate_search_depth=1, root_depth=1, num_simulations=600, endings=False).run(Chess(fen))
+        for fen in forced_mates(2)[:12]
     ]
     assert sum(result.proven == 1 for result in proven) > 8
     for result in proven:

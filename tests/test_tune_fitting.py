@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.tuning import drawn_by
 
+from ponderosa import files
 from ponderosa.chess import Pesto
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.tune import FitOptions, material_only, tune
@@ -123,6 +124,26 @@ def test_what_a_fit_refuses(tmp_path: Path) -> None:
             FitOptions(**wrong)  # type: ignore[arg-type]
 
 
+def test_what_a_killed_fit_left_half_written_is_removed(tmp_path: Path) -> None:
+    positions, options = drawn_by(TRUTH, 200), FitOptions(iterations=2)
+    tune(positions, TRUTH, options, out=tmp_path)
+    for name in ("checkpoint.npz.part", "weights.json.part"):
+        (tmp_path / name).write_bytes(b"half")
+    # It is over, so that nothing is written in the place of what was left.
+    tune(positions, TRUTH, options, out=tmp_path, resume=True)
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_file_that_cannot_be_finished_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(InvalidArgumentError, match="No space left"):
+        files.write_bytes(tmp_path / "a", b"1", "out")
+    assert not list(tmp_path.iterdir())
+
+
 def test_checkpoints_that_were_damaged(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.npz"
     features = features_of(drawn_by(TRUTH, 50), TRUTH)
@@ -131,10 +152,11 @@ def test_checkpoints_that_were_damaged(tmp_path: Path) -> None:
     save_state(path, state, belongs)
     assert load_state(path, belongs).best_error == state.best_error
     content = path.read_bytes()
-    for broken in (content[:-40], content[:100], b"", b"PK\x03\x04", b"{}"):
+    for broken in (content[:-40], content[:100], content[:200] + b"?" * 50 + content[250:], b"", b"PK\x03\x04", b"{}"):
         path.write_bytes(broken)
-        with pytest.raises(InvalidArgumentError, match=r"checkpoint\.npz"):
+        with pytest.raises(InvalidArgumentError, match=r"checkpoint\.npz.*damaged") as caught:
             load_state(path, belongs)
+        assert "pickle" not in str(caught.value)
     save_state(path, replace(state, best=np.full_like(state.best, np.nan)), belongs)
     with pytest.raises(InvalidArgumentError, match="best must be finite numbers"):
         load_state(path, belongs)

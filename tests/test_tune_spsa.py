@@ -86,6 +86,20 @@ def test_a_climb_goes_on_to_the_same_result(tmp_path: Path) -> None:
         climb(HILL, compare, iterations=30, seed=4, record=path, resume=True)
 
 
+def test_a_climb_can_be_made_longer(tmp_path: Path) -> None:
+    path = tmp_path / "climb.jsonl"
+    _, begun = climb(HILL, compare, iterations=10, seed=4, record=path)
+    values, steps = climb(HILL, compare, iterations=25, seed=4, record=path, resume=True)
+    assert (len(steps), steps[:10]) == (25, begun)
+    # In one go or in two, at the pace of the beginning.
+    other = tmp_path / "other.jsonl"
+    climb(HILL, compare, iterations=10, seed=4, record=other)
+    climb(HILL, compare, iterations=17, seed=4, record=other, resume=True)
+    assert climb(HILL, compare, iterations=25, seed=4, record=other, resume=True) == (values, steps)
+    # What was made is kept, also if fewer steps are asked for.
+    assert climb(HILL, compare, iterations=5, seed=4, record=other, resume=True) == (values, steps)
+
+
 def test_settings_are_those_of_hybrid() -> None:
     usual, search = settings_of([one.start for one in PARAMETERS]), ponderosa.Hybrid()
     for name, value in usual.items():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.uci_talk import BACK_RANK, MATED, MATED_SOON, MORPHY, ONE_MOVE, STALEMATE, Talk, field
+from tests.uci_talk import BACK_RANK, MATED, MATED_SOON, MORPHY, ONE_MOVE, ROOK, STALEMATE, Talk, field
 
 import ponderosa
 from ponderosa.games import Chess
@@ -82,6 +82,53 @@ def test_mates_and_ends(fen: str, go: str, score: str, best: str | None) -> None
         assert answer == best or (best is None and answer in legal_moves(Chess(fen)))
         if score == "mate 2":
             assert len(talk.infos()[-1].split(" pv ")[1].split()) == 3
+
+
+@pytest.mark.parametrize(
+    ("fen", "count", "scores"),
+    [
+        (MORPHY, 5, ["mate 2"]),
+        (ROOK, 4, ["mate 2", "mate 3", "mate 3", "mate 3"]),
+        (MATED_SOON, 3, ["mate -1"]),
+        ("8/8/8/8/8/5k2/8/5q1K w - - 0 1", 3, ["mate -1"]),
+    ],
+)
+@pytest.mark.parametrize("go", ["go nodes 400", "go movetime 300", "go infinite"])
+def test_a_decided_root_has_as_many_lines_as_were_asked_for(fen: str, count: int, scores: list[str], go: str) -> None:
+    """Each legal move with what is known of it, by a proof or by a search of its own."""
+    with Talk(MultiPV=count) as talk:
+        talk.tell(f"position fen {fen}", go)
+        if go == "go infinite":
+            time.sleep(0.3)
+            talk.tell("stop")
+        best = talk.wait()
+        legal = legal_moves(Chess(fen))
+        last = talk.infos()[-min(count, len(legal)) :]
+        assert [field(line, "multipv") for line in last] == list(range(1, len(last) + 1))
+        moves = [line.split(" pv ")[1].split()[0] for line in last]
+        assert moves[0] == best
+        assert len(set(moves)) == len(moves)
+        for line, score in zip(last, scores, strict=False):
+            assert f" score {score} " in line
+        # A line tells a mate to its end.
+        assert len(last[0].split(" pv ")[1].split()) == 2 * abs(field(last[0], "score mate")) - (scores[0][5] != "-")
+
+
+@pytest.mark.parametrize("fen", ["8/8/8/3k4/8/8/8/KQ6 w - - 0 1", "8/8/8/3k4/8/8/8/KR6 w - - 0 1"])
+def test_elementary_endings_are_won_however_little_time_there_is(fen: str) -> None:
+    """The mate is told at the first move, and is one move nearer at every other."""
+    with Talk() as talk:
+        moves: list[str] = []
+        state, left = Chess(fen), None
+        while not state.is_terminal:
+            talk.tell(f"position fen {fen} moves {' '.join(moves)}", "go movetime 100")
+            moves.append(talk.wait(len(moves) + 1))
+            if state.to_play == 0:
+                told = field(talk.infos()[-1], "score mate")
+                assert left is None or told == left - 1
+                left = told
+            state = state.play(state.parse_action(moves[-1]))
+        assert (state.termination, left) == ("checkmate", 1)
 
 
 def test_go_mate_without_a_mate_still_answers(monkeypatch: pytest.MonkeyPatch) -> None:

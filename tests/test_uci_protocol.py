@@ -127,6 +127,7 @@ def test_options_reach_the_search(tmp_path: Path) -> None:
         "EvalFile": str(weights),
         "Threads": "2",
         "MateSearchDepth": "2",
+        "Endings": "false",
         "ExplorationConstant": "2.5",
         "Priority": "none",
         "SeeThreshold": "50",
@@ -143,7 +144,9 @@ def test_options_reach_the_search(tmp_path: Path) -> None:
     assert (search.threads, search.in_flight, search.mate_search_depth, search.seed) == (2, 16, 2, 7)
     assert (search.exploration_constant, search.priority, search.see_threshold) == (2.5, None, 50)
     assert (search.quiescence, search.fpu, search.category_weights[9]) == (False, ("parent", 0.25), 10.0)
-    assert (search.evaluator.scale, search.move_scores) == (99.0, None)
+    assert (search.evaluator.scale, search.move_scores, search.endings) == (99.0, None, False)
+    options.set("EvalFile", "Published")
+    assert build(options).evaluator == Pesto.published()  # type: ignore[attr-defined]
     options.set("EvalFile", "<empty>")
     assert options["EvalFile"] is None
     weights.write_text(weights.read_text()[:200])

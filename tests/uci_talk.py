@@ -16,6 +16,7 @@ COMMAND = [sys.executable, "-m", "ponderosa", "uci"]
 
 MORPHY = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"  # mate in two
 BACK_RANK = "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1"  # mate in one
+ROOK = "7k/8/5K2/8/8/8/8/R7 w - - 0 1"  # mate in two, by an exact table
 STALEMATE = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
 MATED = "R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1"
 MATED_SOON = "6k1/8/6K1/8/8/8/8/R7 b - - 0 1"  # whatever is played, it is mate in a move or two

@@ -28,7 +28,7 @@ mod _core {
     #[pymodule_export]
     use super::forest::Forest;
     #[pymodule_export]
-    use super::mate::{checks_first, mate_search};
+    use super::mate::{checks_first, ending, ending_line, mate_search};
     #[pymodule_export]
     use super::random::PlayoutRandom;
     #[pymodule_export]

@@ -1,7 +1,8 @@
-//! Mate search as Python calls it: without the interpreter lock, and open to Ctrl-C.
+//! Mate search and tables of endings as Python calls it: without the interpreter lock, and open to Ctrl-C.
 
 use std::cell::RefCell;
 
+use ponderosa_core::probe::endings::{self, Ending};
 use ponderosa_core::probe::mate::{self, Verdict};
 use pyo3::prelude::*;
 
@@ -51,4 +52,21 @@ pub fn mate_search(
 #[pyo3(signature = (state, depth, budget))]
 pub fn checks_first(py: Python<'_>, state: &Chess, depth: u32, budget: u64) -> Option<(u32, u16)> {
     py.detach(|| mate::checks_first(&state.0, depth, budget))
+}
+
+/// What the table of an elementary ending says of a position that is not over: (1, 0 or -1 for the side to move, plies to the mate);
+/// None where there is none, or where a draw by rule may come between.
+#[pyfunction]
+pub fn ending(py: Python<'_>, state: &Chess) -> Option<(i8, u16)> {
+    Some(match py.detach(|| endings::ending(&state.0))? {
+        Ending::Wins(plies) => (1, plies),
+        Ending::Loses(plies) => (-1, plies),
+        Ending::Drawn => (0, 0),
+    })
+}
+
+/// The actions up to the mate by the table, with the best play of both sides; empty where it knows of none.
+#[pyfunction]
+pub fn ending_line(py: Python<'_>, state: &Chess) -> Vec<u16> {
+    py.detach(|| endings::line(&state.0))
 }

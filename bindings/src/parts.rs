@@ -85,6 +85,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Known {
         Ok(Self(Arc::new(Knowledge {
             pesto: Arc::clone(&object.get_item("pesto")?.cast::<PestoWeights>()?.get().0),
             quiescence: object.get_item("quiescence")?.extract()?,
+            endings: object.get_item("endings")?.extract()?,
             mate_depth: number("mate_depth")?,
             root_depth: number("root_depth")?,
             mate_budget: object.get_item("mate_budget")?.extract()?,

@@ -1,5 +1,6 @@
 //! How positions get their nodes and moves their edges.
 
+use crate::knowledge::Exact;
 use crate::parts::Parts;
 use crate::probe::forced;
 use crate::tree::{Edge, Node, NodeIndex, Tree};
@@ -39,12 +40,12 @@ pub fn second_visit<W: World>(tree: &mut Tree, state: &W::State, edge: Edge, par
     node
 }
 
-/// Hangs a position under `edge` whose player to move mates in `distance` plies. It gets no moves: nothing below is searched.
-pub fn mate(tree: &mut Tree, edge: Edge, to_play: u8, distance: u16) -> NodeIndex {
+/// Hangs a position under `edge` whose player to move mates or is mated. It gets no moves: nothing below is searched.
+pub fn mate(tree: &mut Tree, edge: Edge, to_play: u8, mate: Exact) -> NodeIndex {
     let index = tree.add_node(to_play, 0);
     tree.set_child(edge, index);
     let node = tree.node_mut(index);
-    (node.proven, node.distance) = (1, distance);
+    (node.proven, node.distance) = (mate.value, mate.plies);
     index
 }
 

@@ -171,11 +171,11 @@ impl<W: World> Walker<W> {
                 let steps = std::mem::take(&mut leaf.trace);
                 self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: row.to_vec() });
             }
-            if let (Some(node), Some(distance)) = (leaf.node, leaf.mate) {
+            if let (Some(node), Some(mate)) = (leaf.node, leaf.mate) {
                 let header = tree.node_mut(node);
                 // Nothing below is ever looked at.
                 header.num_edges = 0;
-                (header.proven, header.distance) = (1, distance);
+                (header.proven, header.distance) = (mate.value, mate.plies);
             } else if let Some(node) = leaf.node {
                 let header = tree.node_mut(node);
                 header.raw = row[header.to_play as usize];

@@ -4,7 +4,7 @@
 use crate::crew;
 use crate::expand;
 use crate::experience::Learned;
-use crate::knowledge::{Kind, Knowledge, Priority, RootMate, FORCED_MATE, LAST_TACTICAL};
+use crate::knowledge::{Exact, Kind, Knowledge, Priority, RootMate, FORCED_MATE, LAST_TACTICAL};
 use crate::parts::Parts;
 use crate::search::Pending;
 use crate::tree::{Arranged, NodeIndex, Tree, ROOT, UNPROVEN};
@@ -13,15 +13,15 @@ use crate::world::World;
 /// Fewer leaves are not worth handing over.
 const FEWEST: usize = 2;
 
-/// Looks for a mate at a position `depth` plies below the root: the plies to it. Without one, `kinds` receives what is
+/// Looks for a mate at a position `depth` plies below the root, for or against the player to move. Without one, `kinds` receives what is
 /// told of each legal move, if the search asks for that.
-pub fn at_position<W: World>(parts: &Parts, learned: &Learned, state: &W::State, depth: usize, kinds: &mut Vec<Kind>) -> Option<u16> {
+pub fn at_position<W: World>(parts: &Parts, learned: &Learned, state: &W::State, depth: usize, kinds: &mut Vec<Kind>) -> Option<Exact> {
     kinds.clear();
     let (knowledge, classical) = parts.knowledge.as_deref().zip(W::classical(state))?;
     // The root was searched for mates at length.
-    if depth > 0 && knowledge.mate_depth > 0 {
-        if let Some(moves) = classical.mate(knowledge) {
-            return Some((2 * moves).saturating_sub(1) as u16);
+    if depth > 0 && (knowledge.mate_depth > 0 || knowledge.endings) {
+        if let Some(mate) = classical.mate(knowledge) {
+            return Some(mate);
         }
     }
     if knowledge.priority.is_some() {
@@ -35,7 +35,7 @@ pub fn at_leaves<W: World>(parts: &Parts, learned: &Learned, leaves: &mut [Pendi
     for leaf in leaves {
         leaf.mate = at_position::<W>(parts, learned, &leaf.state, leaf.path.len(), &mut leaf.kinds);
         leaf.value = match leaf.mate {
-            Some(_) => Some(if W::to_play(&leaf.state) == 0 { 1.0 } else { -1.0 }),
+            Some(mate) => Some(f64::from(if W::to_play(&leaf.state) == 0 { mate.value } else { -mate.value })),
             None => parts.leaf.value::<W>(&mut leaf.state, leaf.key, parts.knowledge.as_deref()),
         };
     }
@@ -79,7 +79,7 @@ pub fn at_root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State) {
     let Some((knowledge, classical)) = parts.knowledge.as_deref().zip(W::classical(state)) else { return };
     let moves = tree.node(ROOT).num_edges as usize;
     let has_room = |nodes| tree.has_room(nodes, parts.max_bytes, parts.max_nodes);
-    if knowledge.root_depth == 0 || tree.node(ROOT).proven != UNPROVEN || !has_room(1) {
+    if (knowledge.root_depth == 0 && !knowledge.endings) || tree.node(ROOT).proven != UNPROVEN || !has_room(1) {
         return;
     }
     match classical.root_mate(knowledge) {
@@ -121,7 +121,7 @@ fn decide<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State, action: u1
         W::play(&mut next, action);
         match W::outcome(&next) {
             Some(result) => expand::end(tree, parts, edge, W::to_play(&next), &[f64::from(result), -f64::from(result)]),
-            None => expand::mate(tree, edge, W::to_play(&next), distance),
+            None => expand::mate(tree, edge, W::to_play(&next), Exact { value: -value, plies: distance }),
         }
     });
     let node = tree.node_mut(child);

@@ -8,7 +8,7 @@ use crate::expand;
 use crate::experience::Learned;
 use crate::halving::Schedule;
 use crate::journal::Journal;
-use crate::knowledge::Kind;
+use crate::knowledge::{Exact, Kind};
 use crate::latent::Moves;
 use crate::look;
 use crate::noise::Noise;
@@ -60,8 +60,8 @@ pub struct Pending<S> {
     pub slot: u32,
     /// Its value for player 0, where a playout reached an end before the evaluator was asked.
     pub value: Option<f64>,
-    /// Plies to a mate by the player to move, where one was found: its value is then known.
-    pub mate: Option<u16>,
+    /// The mate for or against the player to move, where one was found: its value is then known.
+    pub mate: Option<Exact>,
     /// What is told of its legal moves, in searches that ask for them.
     pub kinds: Vec<Kind>,
     /// What was seen on the way, if recorded.
@@ -336,8 +336,8 @@ impl<W: World> Walker<W> {
         };
         if let Some(node) = exact {
             self.back_up_exact(tree, parts, node);
-        } else if let Some(distance) = self.look(parts) {
-            self.back_up_mate(tree, parts, distance);
+        } else if let Some(mate) = self.look(parts) {
+            self.back_up_mate(tree, parts, mate);
         } else {
             let node = self.expand_leaf(tree, parts);
             let value = parts.leaf.value::<W>(&mut self.descent.state, key, parts.knowledge.as_deref()).unwrap_or(0.0);
@@ -360,22 +360,22 @@ impl<W: World> Walker<W> {
         }
     }
 
-    /// Looks at the new position at the end of the path: the plies to a mate, if there is one.
+    /// Looks at the new position at the end of the path: the mate there, if one is found.
     #[inline]
-    fn look(&mut self, parts: &Parts) -> Option<u16> {
+    fn look(&mut self, parts: &Parts) -> Option<Exact> {
         parts.knowledge.as_ref()?;
         let descent = &mut self.descent;
         look::at_position::<W>(parts, &self.learned, &descent.state, descent.path.len(), &mut descent.kinds)
     }
 
-    /// Finishes the simulation whose path has just reached a position where the player to move mates in `distance` plies.
-    fn back_up_mate(&mut self, tree: &mut Tree, parts: &Parts, distance: u16) {
+    /// Finishes the simulation whose path has just reached a position where the player to move mates or is mated.
+    fn back_up_mate(&mut self, tree: &mut Tree, parts: &Parts, mate: Exact) {
         let Some(last) = self.descent.path.last() else { return };
         let to_play = W::to_play(&self.descent.state);
-        let node = expand::mate(tree, last.edge, to_play, distance);
+        let node = expand::mate(tree, last.edge, to_play, mate);
         self.back_up_exact(tree, parts, node);
         if let Some(knowledge) = parts.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
-            let value = if to_play == 0 { 1.0 } else { -1.0 };
+            let value = f64::from(if to_play == 0 { mate.value } else { -mate.value });
             Arc::make_mut(&mut self.learned).learn(tree, knowledge, parts.num_actions, &self.descent.path, value);
         }
     }

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -18,13 +19,22 @@ from ponderosa.errors import InvalidArgumentError, UsageError
 
 def replace_file(path: Path, content: bytes) -> None:
     """Writes a file so that there is the old one or the new one, and never half of one."""
-    beside = path.with_name(f"{path.name}.part")
-    with open(beside, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    beside = part_of(path)
+    try:
+        with open(beside, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
     sync_folder(path.absolute().parent)
+
+
+def part_of(path: Path) -> Path:
+    """The name under which a file is written, which stays behind if the program is killed meanwhile."""
+    return path.with_name(f"{path.name}.part")
 
 
 def sync_folder(folder: Path) -> None:
@@ -93,8 +103,12 @@ def write_arrays(path: Path, kind: str, version: int, arrays: Mapping[str, NDArr
 def read_arrays(path: Path, kind: str, version: int, names: tuple[str, ...]) -> tuple[dict[str, NDArray[Any]], Any]:
     """(arrays, plain data) that `write_arrays` wrote; nothing in the file is executed."""
     try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InvalidArgumentError(f"{str(path)!r} cannot be read: {error.strerror or error}") from None
+    try:
         # From memory: of a damaged file, NumPy would leave the handle open.
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
             header = json.loads(str(file["header"]))
             if not isinstance(header, dict) or header.get("format") != kind:
                 raise InvalidArgumentError(f"{str(path)!r}: format must be {kind!r}")
@@ -103,7 +117,22 @@ def read_arrays(path: Path, kind: str, version: int, names: tuple[str, ...]) -> 
             return {name: file[name] for name in names}, header["about"]
     except InvalidArgumentError:
         raise
-    except OSError as error:
-        raise InvalidArgumentError(f"{str(path)!r} cannot be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, TypeError, AttributeError) as error:
-        raise InvalidArgumentError(f"{str(path)!r} is no file of {kind}, or was damaged: {error}") from None
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+        TypeError,
+        AttributeError,
+    ) as error:
+        raise InvalidArgumentError(
+            f"{str(path)!r} is no file of {kind}, or was damaged: {_in_our_words(error)}"
+        ) from None
+
+
+def _in_our_words(error: Exception) -> str:
+    """What is wrong with a file of arrays. NumPy takes whatever is none for a pickle, and offers to execute it."""
+    text = str(error)
+    return "it does not hold arrays as they were written" if "pickle" in text.lower() else text

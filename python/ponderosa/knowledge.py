@@ -32,6 +32,8 @@ class Knowledge:
     """The weights of the evaluation."""
     quiescence: bool = True
     """Whether leaves are valued after the captures."""
+    endings: bool = False
+    """Whether positions of three pieces are looked up in the tables of elementary endings."""
     mate_depth: int = 0
     """Moves in which mates are looked for at every new position; 0 looks for none."""
     mate_budget: int = MATE_BUDGET

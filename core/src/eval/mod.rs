@@ -1,5 +1,6 @@
 //! What values a leaf without leaving the engine.
 
+mod bare_king;
 mod pesto;
 mod pesto_attacks;
 mod pesto_features;

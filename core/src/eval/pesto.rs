@@ -7,6 +7,7 @@ use cozy_chess::{
     Piece::{self, Bishop, Knight, Pawn, Queen, Rook},
 };
 
+use super::bare_king;
 use super::pesto_attacks::{self, Reach, DANGERS};
 use super::pesto_pawns::{files, Pawns};
 use super::pesto_tuned;
@@ -201,12 +202,17 @@ impl Default for Pesto {
     }
 }
 
-/// What a position is worth for the side to move, from -1 to 1; with `quiescence`, after the captures are played out.
+/// What a position is worth for the side to move, from -1 to 1; with `quiescence`, after the captures are played out. Against a
+/// bare king, what is known of its end counts too.
 /// Ends of the game are for the caller to know.
 #[must_use]
 pub fn value(state: &Chess, pesto: &Pesto, quiescence: bool) -> f64 {
-    let score = if quiescence { Quiescence::default().search(state.board(), pesto).score } else { pesto.eval(state.board()) };
-    pesto.squash(score)
+    let board = state.board();
+    let score = || if quiescence { Quiescence::default().search(board, pesto).score } else { pesto.eval(board) };
+    match board.occupied().len() {
+        0..=3 => bare_king::in_table(state).unwrap_or_else(|| pesto.squash(score())),
+        _ => pesto.squash(score()) * bare_king::progress(board),
+    }
 }
 
 fn count(squares: u64) -> i64 {

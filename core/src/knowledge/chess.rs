@@ -1,9 +1,10 @@
 //! What is known of chess: evaluation, mates, kinds of moves.
 
-use super::{Classical, Experience, Kind, Knowledge, Priority, RootMate};
+use super::{Classical, Exact, Experience, Kind, Knowledge, Priority, RootMate};
 use crate::eval;
 use crate::game::{Action, Game};
 use crate::games::chess::{categorize, Chess, Hints};
+use crate::probe::endings::{self, Ending};
 use crate::probe::mate::{checks_first, mate_search, Verdict};
 
 impl Classical for Chess {
@@ -11,12 +12,31 @@ impl Classical for Chess {
         eval::value(self, &knowledge.pesto, knowledge.quiescence)
     }
 
-    fn mate(&self, knowledge: &Knowledge) -> Option<u32> {
-        checks_first(self, knowledge.mate_depth, knowledge.mate_budget).map(|(moves, _)| moves)
+    fn mate(&self, knowledge: &Knowledge) -> Option<Exact> {
+        match endings::ending(self).filter(|_| knowledge.endings) {
+            Some(Ending::Wins(plies)) => Some(Exact { value: 1, plies }),
+            Some(Ending::Loses(plies)) => Some(Exact { value: -1, plies }),
+            // Valued as a draw, and not proven to be one: the search still looks for the moves that set problems.
+            Some(Ending::Drawn) => None,
+            None => {
+                let (moves, _) = checks_first(self, knowledge.mate_depth, knowledge.mate_budget)?;
+                Some(Exact { value: 1, plies: plies(moves) })
+            }
+        }
     }
 
-    /// Full width first, which finds the shortest mate and those by quiet moves; where its budget was too small, checks alone.
+    /// A table first, which knows everything; then full width, which finds the shortest mate and those by quiet moves; where its
+    /// budget was too small, checks alone.
     fn root_mate(&self, knowledge: &Knowledge) -> Option<RootMate> {
+        match endings::ending(self).filter(|_| knowledge.endings) {
+            Some(Ending::Wins(plies)) => return Some(RootMate::Wins { line: endings::line(self), plies }),
+            Some(Ending::Loses(_)) => {
+                return Some(RootMate::Loses { line: endings::line(self), replies: how_each_move_is_answered(self)? })
+            }
+            Some(Ending::Drawn) => return None,
+            None if knowledge.root_depth == 0 => return None,
+            None => {}
+        }
         let answer = mate_search(self, knowledge.root_depth, Some(knowledge.root_budget), &|| false).ok()?;
         match answer.verdict {
             Verdict::MateIn(moves) => Some(RootMate::Wins { line: answer.line, plies: plies(moves) }),
@@ -43,6 +63,15 @@ impl Classical for Chess {
             scores.factors(self, &found, |factor| left.next().into_iter().for_each(|kind| kind.weight *= factor));
         }
     }
+}
+
+/// Each legal move with the plies in which the other side mates after it, by the table of the ending.
+fn how_each_move_is_answered(state: &Chess) -> Option<Vec<(Action, u16)>> {
+    let plies = |(action, known)| match known {
+        Some(Ending::Wins(plies)) => Some((action, plies)),
+        _ => None,
+    };
+    endings::moves(state).into_iter().map(plies).collect()
 }
 
 /// Each legal move with the plies in which the other side mates after it, where it does within `moves`; None if `budget`

@@ -40,6 +40,8 @@ pub struct Knowledge {
     pub pesto: Arc<Pesto>,
     /// Whether leaves are valued after the captures.
     pub quiescence: bool,
+    /// Whether positions of three pieces are looked up in the tables of elementary endings.
+    pub endings: bool,
     /// Moves in which mates are looked for; 0 looks for none.
     pub mate_depth: u32,
     /// Positions such a look may cost at a new position.
@@ -78,6 +80,15 @@ impl Knowledge {
             None => Ok(()),
         }
     }
+}
+
+/// The exact result of a position, for the player to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exact {
+    /// 1 is a win, -1 a loss.
+    pub value: i8,
+    /// Plies to the end.
+    pub plies: u16,
 }
 
 /// A mate that was found for or against the player to move at a root.
@@ -124,8 +135,8 @@ pub trait Classical {
         0.0
     }
 
-    /// The moves to a mate by the player to move that a short look has found. None says nothing.
-    fn mate(&self, _knowledge: &Knowledge) -> Option<u32> {
+    /// The mate for or against the player to move that a short look has found. None says nothing.
+    fn mate(&self, _knowledge: &Knowledge) -> Option<Exact> {
         None
     }
 

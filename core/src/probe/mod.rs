@@ -2,6 +2,7 @@
 //! and Connect 4 solved.
 
 pub mod connect_four;
+pub mod endings;
 pub mod forced;
 pub mod mate;
 pub mod minimax;

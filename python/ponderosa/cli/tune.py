@@ -43,7 +43,9 @@ def add_arguments(commands: Commands) -> None:
     parser.set_defaults(run=run)
     parser.add_argument("files", metavar="FILES", nargs="*", help="positions with results, see below")
     parser.add_argument("--out", metavar="FOLDER", required=True, help="the folder of the results; it is made")
-    parser.add_argument("--resume", action="store_true", help="go on with what is in the folder")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with what is in the folder, also to more --iterations"
+    )
     parser.add_argument("--seed", metavar="N", type=seed, default=0, help="of games, split and order (default: 0)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     parser.add_argument(
@@ -60,7 +62,13 @@ def add_arguments(commands: Commands) -> None:
     data = parser.add_argument_group("positions")
     data.add_argument("--self-play", metavar="N", type=count, help="play N games for them, an even number")
     data.add_argument("--data-only", action="store_true", help="write positions.npz, and stop")
-    data.add_argument("--held-back", metavar="SHARE", type=float, default=0.15, help="games held back (default: 0.15)")
+    data.add_argument(
+        "--held-back",
+        metavar="SHARE",
+        type=float,
+        default=0.15,
+        help="games held back, to know when to stop; above 0 (default: 0.15)",
+    )
     data.add_argument(
         "--per-game", metavar="N", type=count, default=20, help="positions of a game at most (default: 20)"
     )

@@ -32,10 +32,11 @@ PRIORITIES = ("strict", "tactical", "prior", None)
 class Hybrid(Search):
     """Chess by PUCT with mates first, PeSTO's values and moves by kind (seed 4).
 
-    At every new position, in this order: the end of the game, repetition, a search for a mate by checks
-    (`mate_search_depth` moves and `mate_search_budget` positions, where the king is in danger; exact, never looked at
-    again), and the evaluation. The root is searched for mates at full width; one that is found is played at once. A
-    leaf is worth what `evaluator` says: by default `Pesto()`, with `quiescence` after the captures; or any other
+    At every new position, in this order: the end of the game, repetition, with `endings` the tables of a king and a
+    queen, rook or pawn against a king, a search for a mate by checks (`mate_search_depth` moves and
+    `mate_search_budget` positions, where the king is in danger), and the evaluation; tables and mates are exact, and
+    nothing below them is looked at. The root is searched for mates at full width; one that is found is played at once,
+    and so is the shortest mate of a table. A leaf is worth what `evaluator` says: by default `Pesto()`, with `quiescence` after the captures; or any other
     evaluator, or a `policy_network` of seed 4's form, `evaluate(state) -> ({move: prior}, value in [0, 1])`.
 
     Moves are told apart by kind (`MoveCategory`), exchanges within `see_threshold` centipawns being even. `priority`
@@ -66,6 +67,7 @@ class Hybrid(Search):
         category_weights: Sequence[float] | None = None,
         move_scores: MoveScores | str | None = "auto",
         mate_search_budget: int = MATE_BUDGET,
+        endings: bool = True,
         **shared: Unpack[Shared],
     ) -> None:
         super().__init__(num_simulations, **shared)
@@ -93,6 +95,7 @@ class Hybrid(Search):
             raise InvalidArgumentError(f'priority must be "strict", "tactical", "prior" or None, not {priority!r}')
         self.priority = priority
         self.mate_search_budget = check.whole_number(mate_search_budget, "mate_search_budget", least=1, most=10**9)
+        self.endings = check.flag(endings, "endings")
         self.see_threshold = check.whole_number(see_threshold, "see_threshold", most=20_000)
         self.quiescence = check.flag(quiescence, "quiescence")
         weights = CATEGORY_WEIGHTS if category_weights is None else category_weights
@@ -135,6 +138,7 @@ class Hybrid(Search):
             knowledge=Knowledge(
                 pesto=Pesto().compiled if inside is None else inside.pesto,
                 quiescence=values_after_captures,
+                endings=self.endings,
                 mate_depth=self.mate_search_depth,
                 mate_budget=self.mate_search_budget,
                 root_depth=root_depth(self.mate_search_depth),

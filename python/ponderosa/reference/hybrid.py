@@ -26,7 +26,7 @@ from ponderosa.reference.alphazero import ROOT_EVALUATION
 from ponderosa.reference.gather import Pending
 from ponderosa.reference.hybrid_node import LAST_EAGER, MctsNode
 from ponderosa.reference.killers import Learned
-from ponderosa.reference.mates import decide_root, look_for_mate, plies
+from ponderosa.reference.mates import decide_root, look_for_mate, mate_values
 from ponderosa.reference.network import MovePriors, consult
 from ponderosa.reference.options import at_least, not_negative, tagged
 from ponderosa.reference.planning import NOTHING, PriorSearch, Told
@@ -102,7 +102,8 @@ class MCTS(PriorSearch[MctsNode]):
 
     `priority` says what categories are for: "strict" opens every move in their order before any score is looked at (the
     specification), "tactical" those up to checks, "prior" multiplies priors by a weight of each category; None does
-    without them. Mates are looked for in `mate_search_depth` moves; 0 looks for none. A move never tried is worth
+    without them. Mates are looked for in `mate_search_depth` moves; 0 looks for none. `endings` looks positions of three
+    pieces up in tables. A move never tried is worth
     `fpu`: a number, or `("parent", reduction)`. `details` are further fields of `Knowledge`.
     """
 
@@ -121,6 +122,7 @@ class MCTS(PriorSearch[MctsNode]):
         seed: int = 0,
         solve: bool = True,
         in_flight: int = 1,
+        endings: bool = True,
         **details: Any,
     ) -> None:
         at_least(0, num_simulations=num_simulations, mate_search_depth=mate_search_depth, see_threshold=see_threshold)
@@ -138,6 +140,7 @@ class MCTS(PriorSearch[MctsNode]):
         self.knowledge = Knowledge(
             pesto=pesto.compiled,
             quiescence=quiescence,
+            endings=endings,
             mate_depth=mate_search_depth,
             see_threshold=see_threshold,
             priority=priority,
@@ -191,7 +194,7 @@ class MCTS(PriorSearch[MctsNode]):
     def _settle_root(self, tree: planning.Tree[MctsNode]) -> None:
         """Looks for mates at a new root, at length; then evaluates it, if it is not decided."""
         assert isinstance(tree, Tree), "made by this search"
-        if not tree.is_root_searched and self.knowledge.mate_depth > 0:
+        if not tree.is_root_searched and (self.knowledge.mate_depth > 0 or self.knowledge.endings):
             decide_root(tree.root, self.knowledge)
         tree.is_root_searched = True
         if tree.root.proven is None:
@@ -230,13 +233,12 @@ class MCTS(PriorSearch[MctsNode]):
         """
         for waiting in pending:
             look_for_mate(waiting.leaf, self.knowledge)
-        asked = [waiting for waiting in pending if waiting.leaf.mate_in is None]
+        asked = [waiting for waiting in pending if waiting.leaf.mate is None]
         answers = consult(self.network, [waiting.question for waiting in asked]) if asked else []
         for waiting, (priors, values) in zip(asked, answers, strict=True):
             self._expand(tree, waiting.leaf, priors, values)
         said = iter(answers)
-        won = ([1.0, -1.0], [-1.0, 1.0])
-        return [next(said)[1] if waiting.leaf.mate_in is None else won[waiting.leaf.to_play] for waiting in pending]
+        return [next(said)[1] if waiting.leaf.mate is None else mate_values(waiting.leaf) for waiting in pending]
 
     def _expand(
         self, tree: planning.Tree[MctsNode], leaf: MctsNode, priors: dict[int, float], values: Sequence[float]
@@ -264,8 +266,8 @@ class MCTS(PriorSearch[MctsNode]):
         Ends, and nodes that were exact before, are met while gathering, do not come here, and teach nothing.
         """
         assert isinstance(tree, Tree), "made by this search"
-        if leaf.mate_in is not None:
-            leaf.decide(1, plies(leaf.mate_in), is_told=self.solve)
+        if leaf.mate is not None:
+            leaf.decide(*leaf.mate, is_told=self.solve)
             prove_ancestors(leaf)
         if self.knowledge.priority is not None:
             tree.learned.learn(leaf, values[leaf.to_play], self.knowledge.killer_visits)

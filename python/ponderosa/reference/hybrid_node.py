@@ -70,8 +70,9 @@ class MctsNode(SpecifiedNames):
     in_flight: int = field(default=0, init=False)
     proven: int | None = field(default=None, init=False)
     distance: int = field(default=0, init=False)
-    mate_in: int | None = field(default=None, init=False)
-    """In how many moves the player to move here mates, if the look at a new position has found that."""
+    mate: tuple[int, int] | None = field(default=None, init=False)
+    """1 or -1, and in how many plies the player to move here mates or is mated, if the look at a new position has found
+    that."""
     is_told: bool = field(default=True, init=False)
     """Whether the parent knows of `proven`. It does not where a mate was found and results are not handed up."""
 

@@ -154,6 +154,8 @@ def split(positions: Positions, held_back: float, seed: int) -> tuple[NDArray[np
     The positions of a game share its result, so that a game on both sides would give the answer away.
     """
     held_back = check.number(held_back, "held_back", least=0.0, most=0.9)
+    if held_back == 0.0:
+        raise InvalidArgumentError("held_back must be above 0: games that are held back tell the fit when to stop")
     names, numbers = np.unique(positions.games, return_inverse=True)
     if len(names) < 2:
         raise InvalidArgumentError(

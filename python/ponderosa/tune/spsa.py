@@ -88,7 +88,8 @@ def climb(
     """(the values found, all steps). `gain` is how many steps a parameter moves at first by a comparison won outright.
 
     The values are the mean of the second half of the way: single steps are mostly noise. `about` is what a record
-    must agree with, beside these settings, when it goes on. `progress` is called with all steps after each.
+    must agree with, beside these settings, when it goes on. A climb that goes on may be made longer or shorter by other
+    `iterations`; its steps keep the pace that it was begun with. `progress` is called with all steps after each.
     """
     iterations = check.count(iterations, "iterations")
     gain = check.positive_number(gain, "gain")
@@ -102,15 +103,16 @@ def climb(
     }
     steps: list[Step] = []
     file = None if record is None else _Record(Path(record), settings, resume)
+    pace = iterations
     try:
         if file is not None:
-            steps = file.known
+            steps, pace = file.known, file.pace
             if steps and progress is not None:
                 progress(steps)
         start = tuple(one.to_number(one.start) for one in parameters)
         while len(steps) < iterations:
             here = np.array(steps[-1].numbers if steps else start)
-            step = take_step(parameters, compare, here, len(steps), iterations, gain, seed)
+            step = take_step(parameters, compare, here, len(steps), pace, gain, seed)
             if file is not None:
                 file.append(step)
             steps.append(step)
@@ -127,11 +129,11 @@ def take_step(
     compare: Compare,
     here: NDArray[np.float64],
     number: int,
-    iterations: int,
+    pace: int,
     gain: float,
     seed: int,
 ) -> Step:
-    """Compares two neighbours and moves towards the better one."""
+    """Compares two neighbours and moves towards the better one, in a climb that was planned to have `pace` steps."""
     signs = np.random.default_rng([seed, number]).choice((-1.0, 1.0), size=len(parameters))
     distance = (number + 1.0) ** -GAMMA
     neighbours = [
@@ -140,7 +142,7 @@ def take_step(
     ]
     score = check.number(compare(neighbours[0], neighbours[1], fold(seed, number)), "score", least=0.0, most=1.0)
     # The first tenth of the way takes about equal steps (Spall's A).
-    calm = 1.0 + iterations / 10.0
+    calm = 1.0 + pace / 10.0
     size = gain * (calm / (calm + number)) ** ALPHA / distance
     # Of the two neighbours only the difference is known, so it is the slope along the signs.
     moved = here + size * (2.0 * score - 1.0) * signs
@@ -161,6 +163,8 @@ class _Record:
 
     def __init__(self, path: Path, settings: dict[str, Any], resume: bool) -> None:
         self.known: list[Step] = []
+        #: The iterations that the climb was begun with.
+        self.pace = int(settings["iterations"])
         exists = path.exists() and path.stat().st_size > 0
         if exists and not resume:
             raise InvalidArgumentError(f"{str(path)!r} exists already: go on with it (resume), or give another name")
@@ -190,6 +194,7 @@ class _Record:
                 if data.get("format") != FORMAT or data.get("version") != VERSION:
                     raise ValueError("it does not say that this is the record of a climb")
                 found = dict(data["settings"])
+                self.pace = check.count(found["iterations"], "iterations")
             else:
                 step = Step(data["number"], tuple(data["signs"]), float(data["score"]), tuple(data["numbers"]))
                 if step.number != number - 1:
@@ -201,7 +206,7 @@ class _Record:
                 f"{str(path)!r} is no record of a climb, or was damaged: line {number + 1}: {error}"
             ) from None
         for name in settings:
-            if found.get(name) != settings[name]:
+            if found.get(name) != settings[name] and name != "iterations":
                 raise InvalidArgumentError(
                     f"resume: {str(path)!r} was begun with {name} = {found.get(name)!r}, not {settings[name]!r}"
                 )

@@ -12,7 +12,7 @@ import numpy as np
 from ponderosa import check
 from ponderosa.chess.pesto import Pesto
 from ponderosa.errors import InvalidArgumentError
-from ponderosa.files import make_folder, write_bytes, write_json
+from ponderosa.files import make_folder, part_of, write_bytes, write_json
 from ponderosa.tune.checkpoint import identity, load_state, save_state
 from ponderosa.tune.features import Features, features_of, no_castling, pesto_of
 from ponderosa.tune.fitting import FitOptions, FitState, fit, unpack
@@ -86,6 +86,10 @@ def tune(
     ready = prepare(positions, start, held_back=held_back, per_game=per_game, mirror=mirror, seed=options.seed)
     belongs = identity(ready.train, ready.held, start, options)
     state = None
+    if folder is not None:
+        # Left behind by a fit that was killed while it wrote.
+        for name in (CHECKPOINT, WEIGHTS, TEXT, DATA):
+            part_of(folder / name).unlink(missing_ok=True)
     if folder is not None and resume and (folder / CHECKPOINT).exists():
         state = load_state(folder / CHECKPOINT, belongs)
 

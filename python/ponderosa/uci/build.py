@@ -56,6 +56,7 @@ def build(options: Options) -> Search:
     return Hybrid(
         evaluation(options),
         mate_search_depth=options["MateSearchDepth"],
+        endings=options["Endings"],
         exploration_constant=options["ExplorationConstant"],
         priority=None if options["Priority"] == "none" else options["Priority"],
         see_threshold=options["SeeThreshold"],

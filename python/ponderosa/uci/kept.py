@@ -71,6 +71,10 @@ class Kept:
         self._tree, self._game, self._among = tree, game, among
         return tree
 
+    def other_tree(self, options: Options, game: Game, among: frozenset[int]) -> Tree:
+        """A tree of some moves alone, beside the one that is kept."""
+        return _restricted(self.prepare(options).tree(game.state), among)
+
     def _advanced(self, game: Game, among: frozenset[int] | None) -> Tree | None:
         """The kept tree, moved on to the present position; None if it is of no use."""
         tree, before, among_before = self._tree, self._game, self._among

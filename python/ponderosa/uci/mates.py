@@ -1,4 +1,4 @@
-"""Mates, as lines: `go mate`, and the rest of a line whose mate is proven but not in the tree."""
+"""Mates, as lines: `go mate`, and the rest of lines whose mate is proven but not in the tree."""
 
 from __future__ import annotations
 
@@ -25,22 +25,31 @@ def search(state: Chess, moves: int, stop: Callable[[], object]) -> tuple[Look |
 
 
 def completed(look: Look, state: Chess) -> Look:
-    """The same, its best line told up to the mate, where there is one: the search proves mates without playing them."""
-    best = look.best
-    if not best.proven or len(best.pv) >= best.plies:
-        return look
-    for move in best.pv:
+    """The same, its lines told up to the mate, where there is one: the search proves mates without playing them.
+
+    A table tells every line to its end; a mate search costs time, and is for the best line alone.
+    """
+    best, *others = look.lines
+    lines = (_completed(best, state, BUDGET), *(_completed(line, state, 0) for line in others))
+    return replace(look, lines=lines)
+
+
+def _completed(line: Line, state: Chess, budget: int) -> Line:
+    if not line.proven or len(line.pv) >= line.plies:
+        return line
+    for move in line.pv:
         state = state.play(state.parse_action(move))
     if state.is_terminal:
-        return look
-    left = best.plies - len(best.pv)
-    found, actions, _ = _core.mate_search(state, min((left + 1) // 2, MAX_MATE_DEPTH), BUDGET)
-    # After an even number of moves it is still us who mate, or are mated.
-    wins = best.proven if len(best.pv) % 2 == 0 else -best.proven
-    if found * wins <= 0:
-        return look
-    line = replace(best, pv=best.pv + _texts(state, actions))
-    return replace(look, lines=(line, *look.lines[1:]))
+        return line
+    actions = _core.ending_line(state)
+    if not actions and budget > 0:
+        left = line.plies - len(line.pv)
+        found, actions, _ = _core.mate_search(state, min((left + 1) // 2, MAX_MATE_DEPTH), budget)
+        # After an even number of moves it is still us who mate, or are mated.
+        wins = line.proven if len(line.pv) % 2 == 0 else -line.proven
+        if found * wins <= 0:
+            return line
+    return replace(line, pv=line.pv + _texts(state, actions))
 
 
 def _texts(state: Chess, actions: list[int]) -> tuple[str, ...]:

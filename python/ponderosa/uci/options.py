@@ -18,6 +18,9 @@ from ponderosa.uci.protocol import shown
 #: How UCI writes a string that is empty.
 EMPTY = "<empty>"
 
+#: PeSTO's public weights: one object, so that the same option is the same search.
+PUBLISHED = Pesto.published()
+
 Check = Callable[[str], Any]
 
 
@@ -131,6 +134,8 @@ def _eval_file(text: str) -> Pesto | None:
     """Read at once, so that a bad file is refused and the old weights stay."""
     if text in ("", EMPTY):
         return None
+    if text.lower() == "published":
+        return PUBLISHED
     try:
         return Pesto.from_file(_file(text))
     except OSError as error:
@@ -158,8 +163,9 @@ TABLE: tuple[Option, ...] = (
     Option("Clear Hash", "button", "", "forget the tree", str),
     _combo("Algorithm", "hybrid", ("hybrid", "alphazero"), "which search plays; alphazero needs a NetworkFile"),
     _string("NetworkFile", EMPTY, _network_file, "the network of alphazero: an .onnx file, or a training"),
-    _string("EvalFile", EMPTY, _eval_file, "weights of hybrid's evaluation, a file of Pesto.to_file"),
+    _string("EvalFile", EMPTY, _eval_file, "weights of hybrid's evaluation: a file of Pesto.to_file, or published"),
     _spin("MateSearchDepth", 3, 0, MAX_MATE_DEPTH, "moves in which hybrid looks for mates; 0 does not", renews=True),
+    _check("Endings", True, "play king and one piece against king by exact tables", renews=True),
     _string("ExplorationConstant", "1.5", _exploration, "how much hybrid (c_puct of alphazero) explores"),
     _combo("Priority", "prior", ("strict", "tactical", "prior", "none"), "what hybrid's kinds of moves are for"),
     _spin("SeeThreshold", 0, 0, 20_000, "centipawns within which exchanges are even", renews=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -92,6 +92,11 @@ def look(result: SearchResult, count: int) -> Look:
         simulations=int(view.simulations),
         bytes=int(view.bytes),
     )
+
+
+def below(decided: Look, others: Look, count: int) -> Look:
+    """`count` lines: those of a search whose root is decided, then those of one among the moves that it left out."""
+    return replace(decided, lines=(*decided.lines, *others.lines)[:count])
 
 
 def centipawns(value: float, scale: float) -> int:

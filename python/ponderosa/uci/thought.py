@@ -11,6 +11,7 @@ import math
 import threading
 import time
 
+from ponderosa import _core
 from ponderosa.forest import UNLIMITED, Tree
 from ponderosa.uci import clock, mates, report
 from ponderosa.uci.answer import Answer
@@ -183,22 +184,42 @@ class Thought:
             return []
         among = None if self._among is None else frozenset(state.parse_action(move) for move in self._among)
         tree = self._kept.tree(self._options, self._game, among)
-        if self._hurry(TIME_FOR_MATES):
+        if self._hurry(TIME_FOR_MATES) and _core.ending(state) is None:
             tree._forest._core.skip_root_mates(0)
         self._tree = tree
         self._grow(tree)
+        self._grow_others()
         lines = list(report.statistics(tree.result())) if self._options["VerboseMoveStats"] else []
         if self._look is not None:
             self._look = mates.completed(self._look, state)
             lines += self._info(self._look)
         return lines
 
-    def _grow(self, tree: Tree) -> None:
-        """Slice after slice, until something ends it."""
+    def _grow_others(self) -> None:
+        """Searches the moves that have no line yet, where more are wanted and the root was decided without them."""
+        wanted = min(self._options["MultiPV"], len(self._among or self._legal))
+        while self._look is not None and self._look.proven is not None and len(self._look.lines) < wanted:
+            nodes, above = self._go.nodes, self._look
+            if self._must_end() or self._hurry(TIME_FOR_A_TREE) or (nodes is not None and self._nodes >= nodes):
+                return
+            told = {line.move for line in above.lines}
+            left = [move for move in self._among or self._legal if move not in told]
+            tree = self._kept.other_tree(
+                self._options, self._game, frozenset(self._game.state.parse_action(move) for move in left)
+            )
+            self._tree = tree
+            if self._stopped:
+                return
+            # A root that is decided again, by one of these moves, leaves the rest of them for another round.
+            if self._grow(tree, above).proven is None or len(self._look.lines) == len(above.lines):
+                return
+
+    def _grow(self, tree: Tree, above: Look | None = None) -> Look:
+        """Slice after slice, until something ends it; `above` has the lines to be told before those of this tree."""
         go, begun = self._go, time.perf_counter()
         only_mate = not (go.has_clock or any(limit is not None for limit in (go.depth, go.nodes, go.movetime)))
         enough = begun + AFTER_NO_MATE if go.mate is not None and only_mate else float("inf")
-        seen, changed = self._see(tree), self._since
+        seen, changed = self._see(tree, above), self._since
         #: Since when, and from how many simulations on, the speed is measured: in the first slice the root is searched
         #: for mates, which may take most of it and says nothing of the next.
         counted: tuple[float, int] | None = None
@@ -208,13 +229,13 @@ class Thought:
             if self._is_timed:
                 pause = max(min(pause, self._end(seen, changed, now) - now), clock.LEAST)
             tree.simulate(UNLIMITED if go.nodes is None else max(go.nodes - self._nodes, 1), seconds=pause)
-            before, seen, now = seen, self._see(tree), time.perf_counter()
+            before, seen, now = seen, self._see(tree, above), time.perf_counter()
             self._nodes += seen.simulations - before.simulations
             if seen.simulations == before.simulations:
                 break  # the tree is full, or was told to stop
             if before.first > 0 and seen.best.move != before.best.move:
                 changed = now
-            self._report(tree, seen, changed, now)
+            self._report(tree, self._look or seen, changed, now)
             if counted is None:
                 per_second, counted = math.inf, (now, self._nodes)
             else:
@@ -227,12 +248,13 @@ class Thought:
             ):
                 break
         self._depth.measure(tree, at_the_end=True)
+        return seen
 
-    def _see(self, tree: Tree) -> Look:
+    def _see(self, tree: Tree, above: Look | None) -> Look:
         # The result is let go of at once: a tree that somebody holds is copied before it grows.
         seen = report.look(tree.result(), self._options["MultiPV"])
         if seen.first > 0 or seen.proven is not None:
-            self._look = seen
+            self._look = seen if above is None else report.below(above, seen, self._options["MultiPV"])
         return seen
 
     # --- what is said -------------------------------------------------------------------------------------------------
