@@ -152,8 +152,8 @@ the number named, `UCI_LimitStrength` on, one thread, 16 MB of hash, the same ti
 The strength at which these results are to be expected, on the scale of `UCI_Elo`: {" ".join(ratings)}
 The errors are those of chance alone. Opponents do not agree as this scale would have it (against weaker ones the search
 does better than its number, against stronger ones worse), and what a step gains against an opponent of the same kind is
-more than it gains against Stockfish. When these were played, a queen or a rook alone did not mate a bare king; since then
-there are exact tables for that.
+more than it gains against Stockfish. When these were played, a queen or a rook alone did not mate a bare king; since
+then there are exact tables for that.
 """
 
 

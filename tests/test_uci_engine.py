@@ -88,8 +88,8 @@ def test_mates_and_ends(fen: str, go: str, score: str, best: str | None) -> None
     ("fen", "count", "scores"),
     [
         (MORPHY, 5, ["mate 2"]),
-        (ROOK, 4, ["mate 2", "mate 3", "mate 3", "mate 3"]),
-        (MATED_SOON, 3, ["mate -1"]),
+        (ROOK, 4, ["mate 2", "mate 2", "mate 3", "mate 3"]),
+        (MATED_SOON, 3, ["mate -2", "mate -1"]),
         ("8/8/8/8/8/5k2/8/5q1K w - - 0 1", 3, ["mate -1"]),
     ],
 )

@@ -36,8 +36,9 @@ class Hybrid(Search):
     queen, rook or pawn against a king, a search for a mate by checks (`mate_search_depth` moves and
     `mate_search_budget` positions, where the king is in danger), and the evaluation; tables and mates are exact, and
     nothing below them is looked at. The root is searched for mates at full width; one that is found is played at once,
-    and so is the shortest mate of a table. A leaf is worth what `evaluator` says: by default `Pesto()`, with `quiescence` after the captures; or any other
-    evaluator, or a `policy_network` of seed 4's form, `evaluate(state) -> ({move: prior}, value in [0, 1])`.
+    and so is the shortest mate of a table. A leaf is worth what `evaluator` says: by default `Pesto()`, with
+    `quiescence` after the captures; or any other evaluator, or a `policy_network` of seed 4's form,
+    `evaluate(state) -> ({move: prior}, value in [0, 1])`.
 
     Moves are told apart by kind (`MoveCategory`), exchanges within `see_threshold` centipawns being even. `priority`
     says what that is for: "strict" tries every move once, kind after kind, before any is scored; "tactical" does so

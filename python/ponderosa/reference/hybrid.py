@@ -102,9 +102,9 @@ class MCTS(PriorSearch[MctsNode]):
 
     `priority` says what categories are for: "strict" opens every move in their order before any score is looked at (the
     specification), "tactical" those up to checks, "prior" multiplies priors by a weight of each category; None does
-    without them. Mates are looked for in `mate_search_depth` moves; 0 looks for none. `endings` looks positions of three
-    pieces up in tables. A move never tried is worth
-    `fpu`: a number, or `("parent", reduction)`. `details` are further fields of `Knowledge`.
+    without them. Mates are looked for in `mate_search_depth` moves; 0 looks for none. With `endings`, positions of
+    three pieces are looked up in tables. A move never tried is worth `fpu`: a number, or `("parent", reduction)`.
+    `details` are further fields of `Knowledge`.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from ponderosa import _core
@@ -22,6 +22,20 @@ def search(state: Chess, moves: int, stop: Callable[[], object]) -> tuple[Look |
     pv = _texts(state, actions)
     line = Line(pv[0], 1, 0.0, 1 if found > 0 else -1, len(pv), pv)
     return Look((line,), 1, 0, True, line.proven, nodes, 0), nodes
+
+
+def by_table(state: Chess, moves: Collection[str]) -> list[Line]:
+    """The lines of those moves of an elementary ending whose result is known, the best first."""
+    lines = []
+    for move in moves:
+        after = state.play(state.parse_action(move))
+        known = (-1 if after.termination == "checkmate" else 0, 0) if after.is_terminal else _core.ending(after)
+        if known is not None:
+            value, plies = -known[0], known[1] + 1
+            pv = (move, *_texts(after, _core.ending_line(after)))
+            lines.append(Line(move, 0, float(value), value, plies, pv))
+    # The shortest win and the longest defence first.
+    return sorted(lines, key=lambda line: (-line.value, line.value * line.plies))
 
 
 def completed(look: Look, state: Chess) -> Look:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -94,9 +94,9 @@ def look(result: SearchResult, count: int) -> Look:
     )
 
 
-def below(decided: Look, others: Look, count: int) -> Look:
-    """`count` lines: those of a search whose root is decided, then those of one among the moves that it left out."""
-    return replace(decided, lines=(*decided.lines, *others.lines)[:count])
+def below(decided: Look, others: Sequence[Line], count: int) -> Look:
+    """`count` lines: those of a search whose root is decided, then those of moves that it left out."""
+    return replace(decided, lines=(*decided.lines, *others)[:count])
 
 
 def centipawns(value: float, scale: float) -> int:

@@ -204,6 +204,10 @@ class Thought:
                 return
             told = {line.move for line in above.lines}
             left = [move for move in self._among or self._legal if move not in told]
+            known = mates.by_table(self._game.state, left) if _core.ending(self._game.state) is not None else []
+            if known:
+                self._look = report.below(above, known, wanted)
+                continue
             tree = self._kept.other_tree(
                 self._options, self._game, frozenset(self._game.state.parse_action(move) for move in left)
             )
@@ -254,7 +258,7 @@ class Thought:
         # The result is let go of at once: a tree that somebody holds is copied before it grows.
         seen = report.look(tree.result(), self._options["MultiPV"])
         if seen.first > 0 or seen.proven is not None:
-            self._look = seen if above is None else report.below(above, seen, self._options["MultiPV"])
+            self._look = seen if above is None else report.below(above, seen.lines, self._options["MultiPV"])
         return seen
 
     # --- what is said -------------------------------------------------------------------------------------------------
