@@ -14,6 +14,7 @@ from tests.uci_talk import BACK_RANK, MATED, MATED_SOON, MORPHY, ONE_MOVE, ROOK,
 
 import ponderosa
 from ponderosa.games import Chess
+from ponderosa.uci import mates
 from ponderosa.uci import thought as thinking
 from ponderosa.uci.options import TABLE
 from ponderosa.uci.position import legal_moves
@@ -104,6 +105,7 @@ def test_a_decided_root_has_as_many_lines_as_were_asked_for(fen: str, count: int
         best = talk.wait()
         legal = legal_moves(Chess(fen))
         last = talk.infos()[-min(count, len(legal)) :]
+        assert len(last) == min(count, len(legal))
         assert [field(line, "multipv") for line in last] == list(range(1, len(last) + 1))
         moves = [line.split(" pv ")[1].split()[0] for line in last]
         assert moves[0] == best
@@ -112,6 +114,18 @@ def test_a_decided_root_has_as_many_lines_as_were_asked_for(fen: str, count: int
             assert f" score {score} " in line
         # A line tells a mate to its end.
         assert len(last[0].split(" pv ")[1].split()) == 2 * abs(field(last[0], "score mate")) - (scores[0][5] != "-")
+
+
+def test_lines_by_table_are_in_the_order_of_what_they_are_worth() -> None:
+    lost, won = Chess("8/8/8/3k4/8/8/1K6/7R b - - 0 1"), Chess("8/8/8/8/8/2k5/7R/K7 w - - 0 1")
+    longest = [line.plies for line in mates.by_table(lost, legal_moves(lost))]
+    assert longest == sorted(longest, reverse=True)
+    lines = mates.by_table(won, legal_moves(won))
+    wins = [line.plies for line in lines if line.proven == 1]
+    assert wins == sorted(wins)
+    # Rooks that can be taken come last.
+    assert [line.proven for line in lines] == [1] * len(wins) + [0] * (len(lines) - len(wins))
+    assert len(wins) < len(lines) == len(legal_moves(won))
 
 
 @pytest.mark.parametrize("fen", ["8/8/8/3k4/8/8/8/KQ6 w - - 0 1", "8/8/8/3k4/8/8/8/KR6 w - - 0 1"])

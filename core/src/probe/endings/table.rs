@@ -136,7 +136,8 @@ impl Table {
     /// Whether Black has moves, and each of them lets White win.
     fn is_lost(&self, place: Place) -> bool {
         let escapes = place.escapes(self.kind);
-        let lets_win = |enemy| enemy != place.piece && self.white_to_move[Place { enemy, ..place }.index()] != 0;
+        // Where the king takes the piece, two would stand on a square: never won.
+        let lets_win = |enemy| self.white_to_move[Place { enemy, ..place }.index()] != 0;
         !escapes.is_empty() && escapes.into_iter().all(lets_win)
     }
 }
