@@ -1,6 +1,6 @@
 //! What the hybrid search knows of chess, on positions of random games: exchanges, categories, evaluation, quiescence.
 
-use cozy_chess::{Board, Move, Piece};
+use cozy_chess::{Board, Color, Move, Piece};
 use ponderosa_core::eval::{value, Pesto, Quiescence, MATE};
 use ponderosa_core::game::{Action, Game};
 use ponderosa_core::games::chess::{categorize, see, see_at_least, Categorized, Chess, Hints, MoveCategory, SeeValues};
@@ -204,7 +204,9 @@ fn both_colours_are_scored_alike() {
             assert!(quiet.nodes < 3 * quiescence.max_nodes);
             let squashed = value(game, &pesto, true);
             assert!((-1.0..=1.0).contains(&squashed));
-            assert_eq!(squashed, pesto.squash(quiet.score));
+            // Only against a bare king does a value know more than its score.
+            let is_bare = Color::ALL.into_iter().any(|color| game.board().colors(color).len() == 1);
+            assert!(is_bare || squashed == pesto.squash(quiet.score), "{game:?}");
             kinds[(quiet.score.signum() + 1) as usize] += 1;
         });
         assert!(kinds[0] > 1000 && kinds[2] > 1000, "{kinds:?}");
