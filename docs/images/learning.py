@@ -1,12 +1,14 @@
-"""Draws the picture of docs/learning.md again: `python docs/images/learning.py`. Its numbers are those of one training.
+"""Draws the pictures of docs/learning.md again: `python docs/images/learning.py`. Each has the numbers of one training.
 
-`learning-connect4.json` has the evaluations of that training, as its `metrics.jsonl` told them.
+`learning-connect4.json` and `learning-connect4-gpu.json` have the evaluations, as their `metrics.jsonl` told them.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 INK, SOFT, GRID, PAPER = "#22281e", "#5d6656", "#dedbcf", "#fbf8ef"
@@ -14,33 +16,37 @@ GREEN, RUST = "#3f7a4a", "#c0562f"
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 640, 320, 60, 50, 50
 
 
-def curve() -> str:
-    """Scores against two UCT searches, by minutes."""
-    told = json.loads((HERE / "learning-connect4.json").read_text(encoding="utf-8"))
+#: A line of a picture: what is read of an evaluation, in words, and its colour.
+Line = tuple[Callable[[dict[str, Any]], float], str, str]
+
+
+def curve(name: str, title: str, shown: Sequence[Line], marks: Sequence[float], minutes_apart: int) -> str:
+    """Shares of something, by minutes."""
+    told = json.loads((HERE / name).read_text(encoding="utf-8"))
     lines = told["evaluations"]
     last = max(line["elapsed"] / 60.0 for line in lines)
     wide, high = WIDTH - LEFT - 30, HEIGHT - TOP - BOTTOM
+    least, most = marks[0], marks[-1]
 
-    def at(minutes: float, score: float) -> tuple[str, str]:
-        return f"{LEFT + wide * minutes / last:.1f}", f"{TOP + high * (1.0 - score):.1f}"
+    def at(minutes: float, share: float) -> tuple[str, str]:
+        height = (share - least) / (most - least)
+        return f"{LEFT + wide * minutes / last:.1f}", f"{TOP + high * (1.0 - height):.1f}"
 
     parts = []
-    for score in (0.0, 0.25, 0.5, 0.75, 1.0):
+    for score in marks:
         x, y = at(0.0, score)
         parts.append(f'<line x1="{x}" y1="{y}" x2="{LEFT + wide}" y2="{y}" stroke="{GRID}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{float(y) + 4:.1f}" text-anchor="end" fill="{SOFT}">{score:.0%}</text>')
-    for minutes in range(0, int(last) + 1, 10):
-        x, y = at(minutes, 0.0)
+    for minutes in range(0, int(last) + 1, minutes_apart):
+        x, y = at(minutes, least)
         parts.append(f'<text x="{x}" y="{float(y) + 18:.1f}" text-anchor="middle" fill="{SOFT}">{minutes}</text>')
     parts.append(f'<text x="{LEFT + wide}" y="{HEIGHT - 10}" text-anchor="end" fill="{SOFT}">minutes</text>')
-    for number, (other, colour) in enumerate((("UCT 100", GREEN), ("UCT 1000", RUST))):
-        points = [at(line["elapsed"] / 60.0, line["scores"][other]) for line in lines]
+    for number, (read, words, colour) in enumerate(shown):
+        points = [at(line["elapsed"] / 60.0, read(line)) for line in lines]
         drawn = " ".join(f"{x},{y}" for x, y in points)
         parts.append(f'<polyline points="{drawn}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts += [f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>' for x, y in points]
-        words = f"against {other.replace('UCT', 'UCT with')} simulations"
         parts.append(f'<text x="{LEFT + 260 * number}" y="36" fill="{colour}">{words}</text>')
-    title = "Connect 4 from nothing: share of points"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         f'font-family="Helvetica, Arial, sans-serif" font-size="12" fill="{INK}" role="img">\n<title>{title}</title>\n'
@@ -51,7 +57,30 @@ def curve() -> str:
 
 def pictures() -> dict[str, str]:
     """Every picture by the name of its file."""
-    return {"learning.svg": curve()}
+    matches: list[Line] = [
+        (lambda line: line["scores"]["UCT 100"], "against UCT with 100 simulations", GREEN),
+        (lambda line: line["scores"]["UCT 1000"], "against UCT with 1000 simulations", RUST),
+    ]
+    exact: list[Line] = [
+        (lambda line: line["keeps_value"], "with 100 simulations", GREEN),
+        (lambda line: line["policy_keeps_value"], "without a search", RUST),
+    ]
+    return {
+        "learning.svg": curve(
+            "learning-connect4.json",
+            "Connect 4 from nothing: share of points",
+            matches,
+            (0.0, 0.25, 0.5, 0.75, 1.0),
+            10,
+        ),
+        "learning-gpu.svg": curve(
+            "learning-connect4-gpu.json",
+            "Connect 4 from nothing on a GPU: moves that keep the value",
+            exact,
+            (0.86, 0.88, 0.9, 0.92, 0.94, 0.96, 0.98, 1.0),
+            1,
+        ),
+    }
 
 
 if __name__ == "__main__":
