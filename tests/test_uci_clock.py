@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ponderosa.uci.clock import LEAST, Limits, cannot_be_caught, limits, of_clock, wanted
+from ponderosa.uci.clock import LEAST, Lag, Limits, cannot_be_caught, limits, of_clock, wanted
 from ponderosa.uci.protocol import MOST, Go
 
 milliseconds = st.one_of(st.integers(-MOST, MOST), st.integers(-100, 100_000), st.none())
@@ -110,3 +110,20 @@ def test_the_other_clock_is_better_than_none() -> None:
     assert not limits(Go(depth=3), 0, 0.03).is_timed
     assert limits(Go(movetime=1000), 0, 0.03) == Limits(0.97, 0.97, 1.0)
     assert limits(Go(movetime=0), 0, 0.03).late == LEAST
+
+
+def test_a_busy_machine_is_noticed_and_forgotten() -> None:
+    """What is lost on the way is at least what the user says, and twice what answers were late by, for some moves."""
+    lag = Lag()
+    assert lag.overhead(0.01) == 0.01
+    lag.learn(-0.5)
+    assert lag.overhead(0.01) == 0.01
+    lag.learn(0.1)
+    assert lag.overhead(0.01) == 0.2
+    lag.learn(0.01)
+    assert lag.overhead(0.01) == pytest.approx(0.18)
+    for _ in range(60):
+        lag.learn(0.001)
+    assert lag.overhead(0.01) == 0.01
+    # With little time left, a search that was late leaves itself more of it.
+    assert of_clock(0.3, 0.01, None, 0.1).hard < of_clock(0.3, 0.01, None, 0.01).hard

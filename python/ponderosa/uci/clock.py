@@ -27,6 +27,8 @@ LATE = 0.5
 LEAST = 0.001
 #: Beyond some years it makes no difference.
 MOST = 1e9
+#: What a busy machine takes is forgotten by this factor a move. The way here takes as long as the way back, unseen.
+FORGOTTEN, BOTH_WAYS = 0.9, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +105,18 @@ def wanted(limits: Limits, settled: float, agreed: bool) -> float:
 def cannot_be_caught(first: int, second: int, per_second: float, seconds: float) -> bool:
     """Whether the second most visited move will not overtake the first in the time that is left."""
     return first - second > per_second * max(seconds, 0.0)
+
+
+class Lag:
+    """How much later than planned answers went out lately: on a busy machine the processor must be waited for."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    def learn(self, late: float) -> None:
+        """An answer was out `late` seconds after it should have been."""
+        self._seconds = max(late, FORGOTTEN * self._seconds)
+
+    def overhead(self, told: float) -> float:
+        """Seconds that are lost on the way, at least as many as the user has told."""
+        return max(told, BOTH_WAYS * self._seconds)

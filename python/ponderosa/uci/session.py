@@ -12,6 +12,7 @@ from collections.abc import Callable
 from ponderosa import __version__
 from ponderosa.errors import PonderosaError
 from ponderosa.uci import position
+from ponderosa.uci.clock import Lag
 from ponderosa.uci.kept import Kept
 from ponderosa.uci.options import Options, declarations
 from ponderosa.uci.protocol import Debug, Go, Plain, Position, SetOption, Unknown, parse, shown
@@ -30,6 +31,7 @@ class Session:
         self.options = Options() if options is None else options
         self._game = position.new_game()
         self._kept = Kept()
+        self._lag = Lag()
         self._thought: Thought | None = None
         self._debug = False
         self._plain: dict[str, Callable[[], None]] = {
@@ -127,7 +129,7 @@ class Session:
             # Every `go` has its answer, also one that was not waited for.
             self._thought.stop()
             self._thought.wait_for_answer()
-        thought = Thought(go, self._game, self.options.copy(), self._kept, self.voice, arrived)
+        thought = Thought(go, self._game, self.options.copy(), self._kept, self.voice, arrived, self._lag)
         if self._debug:
             self.voice.tell(f"{thought.limits}")
         thought.start(self._thought)

@@ -41,7 +41,9 @@ AFTER_NO_MATE = 1.0
 class Thought:
     """A search under way."""
 
-    def __init__(self, go: Go, game: Game, options: Options, kept: Kept, voice: Voice, arrived: float) -> None:
+    def __init__(
+        self, go: Go, game: Game, options: Options, kept: Kept, voice: Voice, arrived: float, lag: clock.Lag
+    ) -> None:
         self._go = go
         self._game = game
         self._options = options
@@ -57,7 +59,10 @@ class Thought:
         self._legal = legal_moves(game.state)
         named = frozenset(go.searchmoves) & frozenset(self._legal)
         self._among = named if named and len(named) < len(self._legal) else None
-        overhead = options["Move Overhead"] / 1000.0
+        self._lag = lag
+        #: When it ended, or should have, where the clock ended it.
+        self._planned: float | None = None
+        overhead = lag.overhead(options["Move Overhead"] / 1000.0)
         self.limits = clock.limits(go, game.state.to_play, overhead, len(self._legal) == 1)
         self._tree: Tree | None = None
         self._look: Look | None = None
@@ -147,6 +152,8 @@ class Thought:
             return False
         end = self._end(seen, changed, now)
         has_choice = self.limits.soft < self.limits.hard
+        if now >= end:
+            self._planned = end
         return now >= end or (has_choice and clock.cannot_be_caught(seen.first, seen.second, per_second, end - now))
 
     # --- the search ---------------------------------------------------------------------------------------------------
@@ -166,6 +173,8 @@ class Thought:
                 while not self._stopped and (self._pondering or not self._go.is_limited):
                     self._changed.wait()
             self._answer.give([*lines, self._best_move(self._look)])
+            if self._planned is not None:
+                self._lag.learn(time.perf_counter() - self._planned)
 
     def _think(self) -> list[str]:
         """Searches to the limits; the lines to be said before the answer."""
@@ -181,6 +190,7 @@ class Thought:
                 return self._info(self._look)
         self._expected = self._kept.expected(self._options, self._game)
         if self._hurry(TIME_FOR_A_TREE):
+            self._planned = self._since + self.limits.hard
             return []
         among = None if self._among is None else frozenset(state.parse_action(move) for move in self._among)
         tree = self._kept.tree(self._options, self._game, among)
