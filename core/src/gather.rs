@@ -32,6 +32,12 @@ impl<W: World> Walker<W> {
     /// Gathers until the batch is full: `in_flight` leaves, no more simulations wanted, or a leaf met that is under way already.
     /// External worlds gather one leaf at a time, because only `step` can say whether the game is over there.
     pub fn gather(&mut self, tree: &mut Tree, parts: &Parts) {
+        self.open_batch(tree, parts);
+        self.gather_on(tree, parts);
+    }
+
+    /// Begins a batch, if none has begun.
+    pub(crate) fn open_batch(&mut self, tree: &mut Tree, parts: &Parts) {
         self.settle_root(tree, parts);
         self.journal.begin(tree, self.simulations);
         if parts.evaluates_root() && tree.root_visits == 0 && !backup::root_is_proven(tree) {
@@ -40,40 +46,55 @@ impl<W: World> Walker<W> {
             }
             self.full_batch = true;
         }
-        while !self.full_batch {
-            if self.pending.len() >= parts.in_flight as usize || self.ends >= MAX_ENDS_PER_GATHER || !self.wants_more(tree, parts) {
-                self.full_batch = true;
+    }
+
+    /// Gathers the rest of a batch that has begun.
+    pub(crate) fn gather_on(&mut self, tree: &mut Tree, parts: &Parts) {
+        while self.sets_out(tree, parts) {
+            let reached = descend::<W>(tree, parts, &mut self.descent, &mut self.journal);
+            if !self.arrive(tree, parts, reached) {
                 return;
             }
-            let key = fold(self.key, self.simulations + self.pending.len() as u64);
-            let start = Start { first: self.first_place(tree, parts), flying: self.pending.len() as u32, key };
-            match descend::<W>(tree, parts, &self.root, &mut self.descent, start, &mut self.journal) {
-                Reached::InFlight => {
-                    self.full_batch = true;
-                    return;
+        }
+    }
+
+    /// Begins the next descent of the batch; false if it has all the leaves it will get.
+    pub(crate) fn sets_out(&mut self, tree: &Tree, parts: &Parts) -> bool {
+        let flying = self.pending.len();
+        self.full_batch |= flying >= parts.in_flight as usize || self.ends >= MAX_ENDS_PER_GATHER || !self.wants_more(tree, parts);
+        if self.full_batch {
+            return false;
+        }
+        let key = fold(self.key, self.simulations + flying as u64);
+        let start = Start { first: self.first_place(tree, parts), flying: flying as u32, key };
+        self.descent.begin(tree, &self.root, start);
+        true
+    }
+
+    /// Deals with where the descent has ended; false if the batch has to wait for the outside before it can go on.
+    pub(crate) fn arrive(&mut self, tree: &mut Tree, parts: &Parts, reached: Reached) -> bool {
+        match reached {
+            Reached::InFlight => self.full_batch = true,
+            Reached::Exact(node) => {
+                self.ends += 1;
+                self.back_up_exact(tree, parts, node);
+            }
+            Reached::New => {
+                let key = fold(self.key, self.simulations + self.pending.len() as u64);
+                if W::EXTERNAL {
+                    self.wait(tree, key, None);
+                    return !W::STEPPED;
                 }
-                Reached::Exact(node) => {
+                if let Some(node) = self.land(tree, parts) {
                     self.ends += 1;
                     self.back_up_exact(tree, parts, node);
-                }
-                Reached::New => {
-                    if W::EXTERNAL {
-                        self.wait(tree, key, None);
-                        if W::STEPPED {
-                            return;
-                        }
-                        continue;
-                    }
-                    if let Some(node) = self.land(tree, parts) {
-                        self.ends += 1;
-                        self.back_up_exact(tree, parts, node);
-                    } else {
-                        let node = self.expand_leaf(tree, parts);
-                        self.wait(tree, key, node);
-                    }
+                } else {
+                    let node = self.expand_leaf(tree, parts);
+                    self.wait(tree, key, node);
                 }
             }
         }
+        true
     }
 
     /// The root waits to be evaluated: a leaf at the end of an empty path.

@@ -34,6 +34,7 @@ pub mod depths;
 pub mod root;
 pub mod search;
 
+pub mod abreast;
 pub mod forest;
 pub mod gather;
 pub mod latent;

@@ -108,14 +108,11 @@ pub fn at_root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State) {
 /// Proves a move of the root: `value` for the player who chooses it, reached `distance` plies after it.
 fn decide<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State, action: u16, distance: u16, value: i8) {
     let root = *tree.node(ROOT);
-    let Some(mut place) = tree.edges(&root).actions.iter().position(|&other| other == action) else { return };
+    let Some(place) = tree.edges(&root).actions.iter().position(|&other| other == action) else { return };
+    let mut edge = root.edge(place);
     if place >= root.opened as usize {
-        tree.swap_untried(root.edge(root.opened as usize), root.edge(place));
-        place = root.opened as usize;
-        tree.node_mut(ROOT).opened += 1;
-        tree.positions += 1;
+        edge = tree.open(ROOT, edge);
     }
-    let edge = root.edge(place);
     let child = tree.edge(edge).2.child().unwrap_or_else(|| {
         let mut next = state.clone();
         W::play(&mut next, action);

@@ -65,6 +65,18 @@ pub fn softmax(numbers: &mut [f32]) {
         return;
     }
     let most = f64::from(most);
+    if numbers.len() <= 8 {
+        let mut weights = [0.0; 8];
+        let mut total = 0.0;
+        for (weight, &logit) in weights.iter_mut().zip(&*numbers) {
+            *weight = (f64::from(logit) - most).exp();
+            total += *weight;
+        }
+        for (prior, weight) in numbers.iter_mut().zip(weights) {
+            *prior = (weight / total) as f32;
+        }
+        return;
+    }
     // An exponential costs more than anything else here, so those of the first moves are kept.
     let mut kept = [0.0; 64];
     let mut total = 0.0;

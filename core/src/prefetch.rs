@@ -5,26 +5,38 @@
 const LINE: usize = 64;
 
 /// Asks for the cache lines of a value, and goes on.
-#[inline]
+#[inline(always)]
 pub fn value<T>(value: &T) {
-    slice(std::slice::from_ref(value));
+    let first = std::ptr::from_ref(value).cast::<u8>();
+    address(first);
+    // It may straddle two lines.
+    address(first.wrapping_add(size_of::<T>().saturating_sub(1)));
 }
 
 /// Asks for the cache lines of a slice, and goes on.
 #[inline]
 pub fn slice<T>(slice: &[T]) {
+    let first = slice.as_ptr().cast::<u8>();
+    let bytes = std::mem::size_of_val(slice);
+    let mut at = 0;
+    while at < bytes {
+        address(first.wrapping_add(at));
+        at += LINE;
+    }
+}
+
+/// Asks for the cache line of an address, and goes on.
+#[inline(always)]
+pub fn address<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-        let first = slice.as_ptr().cast::<i8>();
-        for line in (0..std::mem::size_of_val(slice)).step_by(LINE) {
-            // SAFETY: a hint reads nothing that anyone could see, and the address lies within the slice.
-            #[expect(unsafe_code, reason = "see above")]
-            unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(first.add(line));
-            }
+        // SAFETY: a hint reads nothing that anyone could see, wherever the address is.
+        #[expect(unsafe_code, reason = "see above")]
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(address.cast::<i8>());
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, LINE);
+    let _ = address;
 }

@@ -265,22 +265,6 @@ impl<W: World> TreeSearch<W> {
     }
 }
 
-/// Works on trees one after another, and asks memory for the next ones meanwhile.
-pub fn each_prefetched<W: World>(trees: &mut [TreeSearch<W>], mut work: impl FnMut(usize, &mut TreeSearch<W>)) {
-    for place in 0..trees.len() {
-        if let Some(tree) = trees.get(place + 3) {
-            tree.prefetch_first();
-        }
-        if let Some(tree) = trees.get(place + 2) {
-            tree.prefetch_second();
-        }
-        if let Some(tree) = trees.get(place + 1) {
-            tree.prefetch_third();
-        }
-        work(place, &mut trees[place]);
-    }
-}
-
 impl<W: World> Walker<W> {
     /// Whether another simulation is wanted and possible.
     #[inline]
@@ -328,7 +312,8 @@ impl<W: World> Walker<W> {
     fn simulate(&mut self, tree: &mut Tree, parts: &Parts) {
         let key = fold(self.key, self.simulations);
         let start = Start { first: self.first_place(tree, parts), flying: 0, key };
-        let reached = descend::<W>(tree, parts, &self.root, &mut self.descent, start, &mut self.journal);
+        self.descent.begin(tree, &self.root, start);
+        let reached = descend::<W>(tree, parts, &mut self.descent, &mut self.journal);
         let exact = match reached {
             Reached::New => self.land(tree, parts),
             Reached::Exact(node) => Some(node),

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{piece_size, Forest};
+use crate::abreast::each_abreast;
 use crate::crew;
 use crate::error::Error;
 use crate::game::Game;
 use crate::knowledge::Classical;
-use crate::look;
 use crate::parts::Parts;
 use crate::policy::{priors, PolicyKind};
-use crate::search::{each_prefetched, Walker};
+use crate::search::Walker;
 use crate::tree::Tree;
 use crate::world::{Compiled, World};
 
@@ -146,16 +146,20 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
                     priors: Vec::new(),
                 });
                 let mut writer = Writer::new(line, lines, next_legal);
+                let mut told = counts.to_vec().into_iter();
                 let (mut usual, mut under_way) = (true, false);
-                each_prefetched(trees, |place, search| {
-                    let count = &mut counts[place];
-                    let (tree, walker) = search.parts_mut();
+                let tell = |_: usize, tree: &mut Tree, walker: &mut Walker<Compiled<G>>| {
+                    let rows = told.next().unwrap_or(0) as usize;
                     if let Some(reader) = &mut reader {
-                        reader.tell(tree, walker, parts, *count as usize);
+                        reader.tell(tree, walker, parts, rows);
                     }
-                    let rows = if gathers { gather(tree, walker, parts) } else { 0 };
+                };
+                each_abreast(trees, parts, gathers, tell, |place, tree, walker| {
+                    let waiting = walker.pending.iter().filter(|leaf| leaf.value.is_none());
+                    let rows = if gathers { waiting.count() as u32 } else { 0 };
                     under_way |= walker.has_batch();
                     // Nearly always as many as the last time, so that they can be written while they are at hand.
+                    let count = &mut counts[place];
                     usual &= rows == *count;
                     *count = rows;
                     if gathers && usual {
@@ -258,15 +262,6 @@ impl Reader<'_> {
         }
         walker.apply(tree, parts, &self.values, &self.priors);
     }
-}
-
-/// Gathers the next batch of a tree: how many rows it has.
-fn gather<G: Game + Classical>(tree: &mut Tree, walker: &mut Walker<Compiled<G>>, parts: &Parts) -> u32 {
-    if !walker.full_batch && (walker.wants_more(tree, parts) || !walker.pending.is_empty()) {
-        walker.gather(tree, parts);
-        look::at_leaves::<Compiled<G>>(parts, &walker.learned, &mut walker.pending);
-    }
-    walker.pending.iter().filter(|leaf| leaf.value.is_none()).count() as u32
 }
 
 /// Which rows each piece of `size` trees has.

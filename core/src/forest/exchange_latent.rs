@@ -7,11 +7,12 @@ use std::time::Instant;
 use super::exchange::{pieces_of, Asked};
 use super::latent::check_number;
 use super::{piece_size, Forest};
+use crate::abreast::each_abreast;
 use crate::crew;
 use crate::error::Error;
 use crate::latent::{LeafAnswer, Logits};
 use crate::parts::Parts;
-use crate::search::{each_prefetched, Walker};
+use crate::search::Walker;
 use crate::tree::Tree;
 use crate::world::Latent;
 
@@ -112,23 +113,23 @@ impl Forest<Latent> {
                     (&numbers[rows.start * width..rows.end * width], columns, width)
                 });
                 let mut writer = Writer { lines, slots: if gathers { &taken[rows] } else { &[] } };
+                let mut told = counts.to_vec().into_iter();
                 let (mut usual, mut under_way) = (true, false);
-                each_prefetched(trees, |place, search| {
-                    let count = &mut counts[place];
-                    let (tree, walker) = search.parts_mut();
+                let tell = |_: usize, tree: &mut Tree, walker: &mut Walker<Latent>| {
+                    let rows = told.next().unwrap_or(0) as usize;
                     if let Some((numbers, columns, width)) = &mut own {
-                        let (these, others) = numbers.split_at(*count as usize * *width);
+                        let (these, others) = numbers.split_at(rows * *width);
                         *numbers = others;
                         if walker.has_batch() {
                             walker.apply_model(tree, parts, |row| columns.read(&these[row * *width..(row + 1) * *width]));
                         }
                     }
-                    if gathers && !walker.full_batch && (walker.wants_more(tree, parts) || !walker.pending.is_empty()) {
-                        walker.gather(tree, parts);
-                    }
+                };
+                each_abreast(trees, parts, gathers, tell, |place, tree, walker| {
                     under_way |= walker.has_batch();
                     let rows = walker.pending.len() as u32;
                     // Nearly always as many as the last time.
+                    let count = &mut counts[place];
                     usual &= rows == *count;
                     *count = rows;
                     if gathers && usual {

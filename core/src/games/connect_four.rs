@@ -121,8 +121,11 @@ impl Game for ConnectFour {
     fn legal_actions(&self, actions: &mut Vec<Action>) {
         actions.clear();
         if self.outcome().is_none() {
-            let filled = self.filled();
-            actions.extend((0..COLUMNS as Action).filter(|column| filled & (1 << (ROWS - 1)) << (u32::from(*column) * STRIDE) == 0));
+            let full = self.filled() & TOP;
+            if full == 0 {
+                return actions.extend_from_slice(&[0, 1, 2, 3, 4, 5, 6]);
+            }
+            actions.extend((0..COLUMNS as Action).filter(|column| full & COLUMN << (u32::from(*column) * STRIDE) == 0));
         }
     }
 

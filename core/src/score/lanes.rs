@@ -1,6 +1,6 @@
 //! Choosing among edges by a formula, several edges at a time, on registers that hold as many numbers.
 
-use super::Context;
+use super::{node_value, Context};
 use crate::random::Random;
 use crate::tree::{Edges, Statistics};
 
@@ -9,9 +9,8 @@ pub(super) const LANES: usize = 4;
 
 /// Up to so many edges, a word has a bit for each.
 const FEW: usize = 64;
-/// Up to so many edges, or where half of them have been tried, it is cheaper to score all of them than to look for the one
-/// untried move worth it.
-const VERY_FEW: usize = 16;
+/// Up to so many edges all are scored, tried or not.
+const VERY_FEW: usize = LANES - 1;
 
 /// An edge with all that a formula may want to know.
 #[derive(Clone, Copy, Debug)]
@@ -30,73 +29,142 @@ pub struct Candidate {
 
 /// A formula for the score of an edge at one node.
 pub trait Rule: Copy {
-    /// The score of an edge of which nothing is proven and nothing is in flight.
-    fn score(self, visits: f64, sum: f64, prior: f64) -> f64;
+    /// The score of an edge of which nothing is proven and nothing is in flight; `mean` is W / N, and no number where N is 0.
+    fn score(self, visits: f64, mean: f64, prior: f64) -> f64;
 
     /// The score of any edge. With `virtual_loss`, leaves in flight lower Q as if they were lost (seed 2).
     fn score_any(self, edge: Candidate, virtual_loss: bool) -> f64;
+
+    /// The raw value of the node, where the rule brings the values of its moves to a scale that the node's own is part of.
+    #[inline(always)]
+    fn raw(self) -> Option<f64> {
+        None
+    }
+
+    /// The same rule on the scale from the lowest to the highest of these values.
+    #[must_use]
+    #[inline(always)]
+    fn scaled(self, _low: f64, _high: f64) -> Self {
+        self
+    }
+}
+
+/// Whether a choice among so many edges wants to know the highest prior of an untried one.
+#[inline]
+pub fn asks_for_untried(count: usize) -> bool {
+    count > VERY_FEW
+}
+
+/// Room for the scores of so many edges.
+#[inline]
+pub fn make_room(scores: &mut Vec<f64>, count: usize) {
+    if scores.len() < count {
+        scores.resize(count, f64::NEG_INFINITY);
+    }
+}
+
+/// The rule with its scale, where it has one.
+#[inline]
+fn with_scale<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize) -> R {
+    let Some(raw) = rule.raw() else { return rule };
+    let own = node_value(raw, edges, opened);
+    let (mut low, mut high) = (own, own);
+    for (&sum, &visits) in edges.sums.iter().zip(edges.visits).take(opened) {
+        // An edge in flight for the first time has no value yet.
+        let mean = if visits > 0 { sum / f64::from(visits as i32) } else { own };
+        low = if mean < low { mean } else { low };
+        high = if mean > high { mean } else { high };
+    }
+    rule.scaled(low, high)
 }
 
 /// The place of the best edge where nothing is proven and nothing in flight; ties by `random`. The first `opened` were tried.
-/// Untried moves share one Q and have no visits, so among many of them only the one with the highest prior can win: it alone
-/// is scored. `scratch` has room for one group more than there are edges.
-#[inline]
-pub fn choose<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize, scratch: &mut [f64], random: &mut Random) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::is_x86_feature_detected as has;
-        if has!("avx2") && has!("bmi1") && has!("popcnt") {
-            #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
-            // SAFETY: the processor has just been seen to have what this form is compiled for.
-            return unsafe { choose_wide(rule, edges, opened, scratch, random) };
+/// Untried moves share one Q and have no visits, so among many of them only the one with the highest prior, `untried`, can win; only
+/// if it does are the others looked at.
+#[inline(always)]
+pub fn choose<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize, untried: f32, scratch: &mut Vec<f64>, random: &mut Random) -> usize {
+    let count = edges.visits.len();
+    if count <= VERY_FEW {
+        let (_, bits, _) = best_bits::<R, 2>(rule, edges, opened, count);
+        return one_of(bits, random);
+    }
+    let (best, bits, rule) = match opened {
+        0..=LANES => best_of_one_group(rule, edges, opened),
+        5..=8 => best_bits::<R, 2>(rule, edges, opened, opened),
+        9..=16 => best_bits::<R, 4>(rule, edges, opened, opened),
+        17..=FEW => best_bits::<R, 16>(rule, edges, opened, opened),
+        _ => return choose_among_many(rule, edges, opened, untried, scratch, random),
+    };
+    if opened == count {
+        return one_of(bits, random);
+    }
+    let score = rule.score(0.0, f64::NAN, f64::from(untried));
+    if score < best {
+        return one_of(bits, random);
+    }
+    // An untried move wins or draws level.
+    let bits = if score > best { 0 } else { bits };
+    one_of_untried(rule, &edges.priors[opened..], score, bits, opened, random)
+}
+
+/// One of the tried edges of `bits` or of the untried ones whose score is `score`: small priors may round to the same score as the
+/// highest, so each of them has a say.
+#[inline(always)]
+fn one_of_untried(rule: impl Rule, priors: &[f32], score: f64, bits: u64, opened: usize, random: &mut Random) -> usize {
+    let level = |prior: f32| rule.score(0.0, f64::NAN, f64::from(prior)) == score;
+    let tried = bits.count_ones();
+    let ties = priors.iter().map(|&prior| u32::from(level(prior))).sum::<u32>() + tried;
+    let skipped = if ties > 1 { random.below(ties) } else { 0 };
+    if skipped < tried {
+        return nth_bit(bits, skipped);
+    }
+    let mut left = skipped - tried;
+    for (place, &prior) in priors.iter().enumerate() {
+        if level(prior) {
+            if left == 0 {
+                return opened + place;
+            }
+            left -= 1;
         }
     }
-    choose_any(rule, edges, opened, scratch, random)
+    0
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,popcnt")]
-fn choose_wide<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize, scratch: &mut [f64], random: &mut Random) -> usize {
-    choose_any(rule, edges, opened, scratch, random)
-}
-
-#[inline(always)]
-fn choose_any<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize, scratch: &mut [f64], random: &mut Random) -> usize {
+/// The same where more edges than a word has bits were tried.
+fn choose_among_many<R: Rule>(
+    rule: R,
+    edges: Statistics<'_>,
+    opened: usize,
+    untried: f32,
+    scratch: &mut Vec<f64>,
+    random: &mut Random,
+) -> usize {
+    let rule = with_scale(rule, edges, opened);
     let count = edges.visits.len();
-    if count <= VERY_FEW || (count <= FEW && 2 * opened >= count) {
-        return pick(rule, edges, scratch, random);
-    }
+    make_room(scratch, count);
     let scores = &mut scratch[..count];
     let best = score_in_groups(rule, edges, &mut scores[..opened]);
-    let untried = &edges.priors[opened..];
-    let prior = highest_prior(untried);
-    if opened == count || rule.score(0.0, 0.0, f64::from(prior)) < best {
+    if opened == count || rule.score(0.0, f64::NAN, f64::from(untried)) < best {
         return one_of_the_highest(&scores[..opened], best, random);
     }
-    // An untried move wins or draws level; small priors may round to the same score, so each has a say.
-    for (score, &prior) in scores[opened..].iter_mut().zip(untried) {
-        *score = rule.score(0.0, 0.0, f64::from(prior));
+    for (score, &prior) in scores[opened..].iter_mut().zip(&edges.priors[opened..]) {
+        *score = rule.score(0.0, f64::NAN, f64::from(prior));
     }
     highest(scores, random)
 }
 
-/// The highest of priors, which are not negative.
-#[inline(always)]
-fn highest_prior(priors: &[f32]) -> f32 {
-    let mut most = [0.0f32; 2 * LANES];
-    let groups = priors.chunks_exact(2 * LANES);
-    let rest = groups.remainder();
-    for group in groups {
-        for lane in 0..2 * LANES {
-            most[lane] = if group[lane] > most[lane] { group[lane] } else { most[lane] };
-        }
-    }
-    most.iter().chain(rest).fold(0.0, |best, &prior| if prior > best { prior } else { best })
-}
-
 /// The place of the best edge, whatever is proven or in flight; `scores` receives every score. A proven loss gets minus
 /// infinity unless all are.
-pub fn choose_among_any<R: Rule>(rule: R, edges: &Edges<'_>, context: Context, scores: &mut [f64], random: &mut Random) -> usize {
+pub fn choose_among_any<R: Rule>(
+    rule: R,
+    edges: &Edges<'_>,
+    opened: usize,
+    context: Context,
+    scores: &mut Vec<f64>,
+    random: &mut Random,
+) -> usize {
+    let rule = with_scale(rule, edges.statistics(), opened);
+    make_room(scores, edges.visits.len());
     let all_lost = edges.links.iter().all(|link| link.is_loss());
     let scores = &mut scores[..edges.visits.len()];
     for (place, score) in scores.iter_mut().enumerate() {
@@ -116,18 +184,30 @@ pub fn choose_among_any<R: Rule>(rule: R, edges: &Edges<'_>, context: Context, s
 #[inline(always)]
 fn group(edges: Statistics<'_>, at: usize, rule: impl Rule) -> [f64; LANES] {
     let (visits, sums, priors) = (&edges.visits[at..at + LANES], &edges.sums[at..at + LANES], &edges.priors[at..at + LANES]);
-    // Signed, because that conversion is one instruction everywhere; no edge is visited 2^31 times.
     let mut scores = [0.0; LANES];
     for lane in 0..LANES {
-        scores[lane] = rule.score(f64::from(visits[lane] as i32), sums[lane], f64::from(priors[lane]));
+        let visits = f64::from(visits[lane] as i32);
+        scores[lane] = rule.score(visits, sums[lane] / visits, f64::from(priors[lane]));
     }
     scores
+}
+
+/// W / N of the edges from `at` on. Signed, because that conversion is one instruction everywhere; no edge is visited 2^31 times.
+#[inline(always)]
+fn means_from(edges: Statistics<'_>, at: usize) -> [f64; LANES] {
+    let (visits, sums) = (&edges.visits[at..at + LANES], &edges.sums[at..at + LANES]);
+    let mut means = [0.0; LANES];
+    for lane in 0..LANES {
+        means[lane] = sums[lane] / f64::from(visits[lane] as i32);
+    }
+    means
 }
 
 /// The score of one edge.
 #[inline(always)]
 fn alone(edges: Statistics<'_>, place: usize, rule: impl Rule) -> f64 {
-    rule.score(f64::from(edges.visits[place] as i32), edges.sums[place], f64::from(edges.priors[place]))
+    let visits = f64::from(edges.visits[place] as i32);
+    rule.score(visits, edges.sums[place] / visits, f64::from(edges.priors[place]))
 }
 
 #[inline(always)]
@@ -160,50 +240,127 @@ fn equal_bits(group: [f64; LANES], best: f64) -> u64 {
     bits
 }
 
-/// The place of the best edge by `rule`, of at most 64; among equals, each with the same chance. Scores stay in registers
-/// where they fit: writing them and reading other parts of them back costs more than the arithmetic. The last group overlaps
-/// the one before it, so that every group is whole.
+/// The highest score of the first `scored` edges, a bit for each that has it, and the rule with its scale; at most `GROUPS` groups
+/// are scored. Numbers stay in registers where they fit: writing them and reading other parts of them back costs more than the
+/// arithmetic. A group that would reach beyond the last edge overlaps the one before it, so that every group is whole.
 #[inline(always)]
-fn pick(rule: impl Rule, edges: Statistics<'_>, scratch: &mut [f64], random: &mut Random) -> usize {
+fn best_bits<R: Rule, const GROUPS: usize>(rule: R, edges: Statistics<'_>, opened: usize, scored: usize) -> (f64, u64, R) {
     let count = edges.visits.len();
-    let best = if count < LANES {
+    if count < LANES {
+        let rule = with_scale(rule, edges, opened);
         let mut scores = [f64::NEG_INFINITY; LANES];
-        for (place, score) in scores.iter_mut().enumerate().take(count) {
+        for (place, score) in scores.iter_mut().enumerate().take(scored) {
             *score = alone(edges, place, rule);
         }
-        equal_bits(scores, highest_of(scores)) & ((1 << count) - 1)
-    } else {
-        let last = count - LANES;
-        let mut most = [f64::NEG_INFINITY; LANES];
-        for (index, scores) in scratch.chunks_exact_mut(LANES).enumerate().take(count.div_ceil(LANES)) {
-            let found = group(edges, (index * LANES).min(last), rule);
-            scores.copy_from_slice(&found);
-            most = higher(most, found);
+        let best = highest_of(scores);
+        return (best, equal_bits(scores, best) & ((1 << scored) - 1), rule);
+    }
+    let last = count - LANES;
+    let groups = scored.div_ceil(LANES).min(GROUPS);
+    let mut means = [[0.0; LANES]; GROUPS];
+    let rule = match rule.raw() {
+        None => rule,
+        Some(raw) => {
+            let own = node_value(raw, edges, opened);
+            let (mut low, mut high) = ([own; LANES], [own; LANES]);
+            for (index, slot) in means.iter_mut().enumerate().take(opened.div_ceil(LANES)) {
+                let at = (index * LANES).min(last);
+                let found = means_from(edges, at);
+                *slot = found;
+                for lane in 0..LANES {
+                    // No number where nobody was: such a lane changes nothing.
+                    low[lane] = if found[lane] < low[lane] { found[lane] } else { low[lane] };
+                    high[lane] = if found[lane] > high[lane] { found[lane] } else { high[lane] };
+                }
+            }
+            rule.scaled(lowest_of(low), highest_of(high))
         }
-        let best = highest_of(most);
-        let mut equal = 0;
-        for (index, scores) in scratch.chunks_exact(LANES).enumerate().take(count.div_ceil(LANES)) {
-            let mut found = [0.0; LANES];
-            found.copy_from_slice(scores);
-            equal |= equal_bits(found, best) << (index * LANES).min(last);
-        }
-        equal
     };
-    one_of(best, random)
+    let mut scores = [[f64::NEG_INFINITY; LANES]; GROUPS];
+    let mut most = [f64::NEG_INFINITY; LANES];
+    for index in 0..groups {
+        let at = (index * LANES).min(last);
+        let mean = if rule.raw().is_some() && index * LANES < opened { means[index] } else { means_from(edges, at) };
+        let (visits, priors) = (&edges.visits[at..at + LANES], &edges.priors[at..at + LANES]);
+        let mut found = [0.0; LANES];
+        for lane in 0..LANES {
+            let score = rule.score(f64::from(visits[lane] as i32), mean[lane], f64::from(priors[lane]));
+            found[lane] = if at + lane < scored { score } else { f64::NEG_INFINITY };
+        }
+        scores[index] = found;
+        most = higher(most, found);
+    }
+    let best = highest_of(most);
+    let mut equal = 0;
+    for (index, found) in scores.iter().enumerate().take(groups) {
+        equal |= equal_bits(*found, best) << (index * LANES).min(last);
+    }
+    // Where all are minus infinity, lanes beyond the last edge are too.
+    (best, if scored < FEW { equal & ((1 << scored) - 1) } else { equal }, rule)
+}
+
+/// The same where one group is all that was tried, which is what most nodes have: straight on, without a loop.
+#[inline(always)]
+fn best_of_one_group<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize) -> (f64, u64, R) {
+    let (n, sums, priors) = (&edges.visits[..LANES], &edges.sums[..LANES], &edges.priors[..LANES]);
+    let (mut visits, mut means) = ([0.0; LANES], [0.0; LANES]);
+    for lane in 0..LANES {
+        visits[lane] = f64::from(n[lane] as i32);
+        means[lane] = sums[lane] / visits[lane];
+    }
+    let rule = match rule.raw() {
+        None => rule,
+        Some(raw) => {
+            // Edges never tried add 0 to both, which changes neither.
+            let sum = sums.iter().fold(0.0, |sum, value| sum + value);
+            let own = (raw + sum) / (1.0 + f64::from(n.iter().sum::<u32>()));
+            let (mut low, mut high) = ([own; LANES], [own; LANES]);
+            for lane in 0..LANES {
+                low[lane] = if means[lane] < own { means[lane] } else { own };
+                high[lane] = if means[lane] > own { means[lane] } else { own };
+            }
+            rule.scaled(lowest_of(low), highest_of(high))
+        }
+    };
+    let mut scores = [f64::NEG_INFINITY; LANES];
+    for lane in 0..LANES {
+        let score = rule.score(visits[lane], means[lane], f64::from(priors[lane]));
+        scores[lane] = if lane < opened { score } else { f64::NEG_INFINITY };
+    }
+    let best = highest_of(scores);
+    (best, equal_bits(scores, best) & ((1 << opened) - 1), rule)
+}
+
+#[inline(always)]
+fn lowest_of(group: [f64; LANES]) -> f64 {
+    let [a, b, c, d] = group;
+    let (first, second) = (if c < a { c } else { a }, if d < b { d } else { b });
+    if second < first {
+        second
+    } else {
+        first
+    }
 }
 
 /// The place of a bit; among several, each with the same chance. 0 where there is none.
 #[inline(always)]
-fn one_of(mut bits: u64, random: &mut Random) -> usize {
+fn one_of(bits: u64, random: &mut Random) -> usize {
     if bits & bits.wrapping_sub(1) != 0 {
         let skipped = random.below(bits.count_ones());
-        // Without a branch on what is random: eight steps cost less than one wrong guess.
-        for step in 0..2 * LANES as u32 {
-            bits = if step < skipped { bits & (bits - 1) } else { bits };
-        }
-        for _ in 2 * LANES as u32..skipped {
-            bits &= bits - 1;
-        }
+        return nth_bit(bits, skipped);
+    }
+    bits.trailing_zeros() as usize & 63
+}
+
+/// The place of a bit after `skipped` others.
+#[inline(always)]
+fn nth_bit(mut bits: u64, skipped: u32) -> usize {
+    // Without a branch on what is random: eight steps cost less than one wrong guess.
+    for step in 0..2 * LANES as u32 {
+        bits = if step < skipped { bits & bits.wrapping_sub(1) } else { bits };
+    }
+    for _ in 2 * LANES as u32..skipped {
+        bits &= bits.wrapping_sub(1);
     }
     bits.trailing_zeros() as usize & 63
 }

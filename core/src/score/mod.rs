@@ -5,6 +5,7 @@ mod lanes;
 mod muzero;
 mod puct;
 mod ucb1;
+pub(crate) mod wide;
 
 pub use gumbel::Completed;
 pub use muzero::{Growing, Normalize};
@@ -17,7 +18,7 @@ use puct::Puct;
 use ucb1::Ucb1;
 
 use crate::random::Random;
-use crate::tree::{Node, NodeIndex, Tree};
+use crate::tree::{Node, NodeIndex, Statistics, Tree};
 
 /// The rule that picks among the edges of a node.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,10 +66,10 @@ pub struct Context {
 impl Score {
     /// The place of the edge to follow at node `index`, ties broken by `random`; one at or beyond `opened` is to be opened.
     /// `scores` receives the scores the choice was made by (and may have more behind): of all edges where the trace wants them.
-    #[inline]
+    #[inline(always)]
     pub fn choose(
         &self,
-        tree: &Tree,
+        tree: &mut Tree,
         index: NodeIndex,
         node: &Node,
         context: Context,
@@ -76,19 +77,18 @@ impl Score {
         random: &mut Random,
     ) -> usize {
         let (count, opened) = (node.num_edges as usize, node.opened as usize);
-        // Room for one group more, which a group that overlaps another may need.
-        if scores.len() < count + lanes::LANES {
-            scores.resize(count + lanes::LANES, f64::NEG_INFINITY);
-        }
         let visits = context.visits;
         match self {
             Self::Ucb1 { .. } if opened < count => opened + random.choose((count - opened) as u32) as usize,
-            Self::Ucb1 { c_param } => choose_by(Ucb1::at(*c_param, visits), tree, node, context, scores, random),
+            Self::Ucb1 { c_param } => choose_by(Ucb1::at(*c_param, visits), tree, index, node, context, scores, random),
             Self::Puct { c_puct, fpu, parent_visits, .. } => {
-                choose_by(Puct::at(*c_puct, *fpu, *parent_visits, tree, node, visits), tree, node, context, scores, random)
+                choose_by(Puct::at(*c_puct, *fpu, *parent_visits, tree, node, visits), tree, index, node, context, scores, random)
             }
-            Self::MuZero(rule) => choose_by(MuZero::at(rule, tree, node, visits), tree, node, context, scores, random),
-            Self::Gumbel { completed, .. } => gumbel::choose(completed, tree, node, tree.tail(index), context.all_scores, scores),
+            Self::MuZero(rule) => choose_by(MuZero::at(rule, tree, node, visits), tree, index, node, context, scores, random),
+            Self::Gumbel { completed, .. } => {
+                lanes::make_room(scores, count);
+                gumbel::choose(completed, tree, node, tree.tail(index), context.all_scores, scores)
+            }
         }
     }
 
@@ -118,19 +118,27 @@ impl Score {
 }
 
 #[inline(always)]
-fn choose_by<R: lanes::Rule>(rule: R, tree: &Tree, node: &Node, context: Context, scores: &mut [f64], random: &mut Random) -> usize {
+fn choose_by<R: lanes::Rule>(
+    rule: R,
+    tree: &mut Tree,
+    index: NodeIndex,
+    node: &Node,
+    context: Context,
+    scores: &mut Vec<f64>,
+    random: &mut Random,
+) -> usize {
+    let opened = node.opened as usize;
     if !tree.counts_in_flight() && !node.tagged && !context.all_scores {
-        return lanes::choose(rule, tree.statistics(node), node.opened as usize, scores, random);
+        let untried = if lanes::asks_for_untried(node.num_edges as usize) { tree.highest_untried(index, node) } else { 0.0 };
+        return lanes::choose(rule, tree.statistics(node), opened, untried, scores, random);
     }
-    lanes::choose_among_any(rule, &tree.edges(node), context, scores, random)
+    lanes::choose_among_any(rule, &tree.edges(node), opened, context, scores, random)
 }
 
 /// The value of a node for the player to move there: (its raw value + W of its edges) / N.
 #[inline]
-fn node_value(tree: &Tree, node: &Node) -> f64 {
-    let edges = tree.statistics(node);
-    let opened = node.opened as usize;
+fn node_value(raw: f64, edges: Statistics<'_>, opened: usize) -> f64 {
     let sum = edges.sums[..opened].iter().fold(0.0, |sum, value| sum + value);
     let visits: u32 = edges.visits[..opened].iter().sum();
-    (node.raw + sum) / (1.0 + f64::from(visits))
+    (raw + sum) / (1.0 + f64::from(visits))
 }

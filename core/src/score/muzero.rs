@@ -2,7 +2,6 @@
 //! Q, which may carry rewards of any size, is brought to [0, 1] first. A move never tried has the lowest value, 0.
 
 use super::lanes::{Candidate, Rule};
-use super::node_value;
 use crate::tree::{Node, Tree};
 
 /// Spans below this are taken for it, so that equal values do not divide by 0 (mctx has the same number).
@@ -56,49 +55,35 @@ pub struct MuZero {
     exploration: f64,
     low: f64,
     scale: f64,
+    /// The node's raw value, where values are brought to the scale of the node.
+    raw: Option<f64>,
 }
 
 impl MuZero {
     /// The rule at `node`, which has `visits`, leaves in flight counted.
-    #[inline]
+    #[inline(always)]
     pub fn at(rule: &Growing, tree: &Tree, node: &Node, visits: u32) -> Self {
         let exploration = rule.weights.get(visits as usize).copied().unwrap_or_else(|| rule.weight(visits));
-        let (low, scale) = match rule.normalize {
-            Normalize::Not => (0.0, 1.0),
+        let plain = Self { exploration, low: 0.0, scale: 1.0, raw: None };
+        match rule.normalize {
+            Normalize::Not => plain,
             Normalize::Tree => {
                 let (low, high) = tree.bounds;
                 if high > low {
-                    (low, 1.0 / (high - low))
+                    Self { low, scale: 1.0 / (high - low), ..plain }
                 } else {
-                    (0.0, 1.0)
+                    plain
                 }
             }
-            Normalize::Node => span_at(tree, node),
-        };
-        Self { exploration, low, scale }
+            Normalize::Node => Self { raw: Some(node.raw), ..plain },
+        }
     }
-}
-
-/// The lowest value at a node, of itself and of its moves, and what the distance from it is multiplied by.
-#[inline]
-fn span_at(tree: &Tree, node: &Node) -> (f64, f64) {
-    let edges = tree.statistics(node);
-    let own = node_value(tree, node);
-    let (mut low, mut high) = (own, own);
-    for (&sum, &visits) in edges.sums.iter().zip(edges.visits).take(node.opened as usize) {
-        // An edge in flight for the first time has no value yet.
-        let mean = if visits > 0 { sum / f64::from(visits as i32) } else { own };
-        low = if mean < low { mean } else { low };
-        high = if mean > high { mean } else { high };
-    }
-    let span = high - low;
-    (low, 1.0 / if span > LEAST_SPAN { span } else { LEAST_SPAN })
 }
 
 impl Rule for MuZero {
     #[inline(always)]
-    fn score(self, visits: f64, sum: f64, prior: f64) -> f64 {
-        let value = (sum / visits - self.low) * self.scale;
+    fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
+        let value = (mean - self.low) * self.scale;
         let exploit = if visits > 0.0 { value } else { 0.0 };
         exploit + self.exploration * prior / (1.0 + visits)
     }
@@ -106,5 +91,16 @@ impl Rule for MuZero {
     fn score_any(self, edge: Candidate, _virtual_loss: bool) -> f64 {
         let exploit = if edge.visits > 0.0 { (edge.sum / edge.visits - self.low) * self.scale } else { 0.0 };
         exploit + self.exploration * edge.prior / (1.0 + (edge.visits + edge.flying))
+    }
+
+    #[inline(always)]
+    fn raw(self) -> Option<f64> {
+        self.raw
+    }
+
+    #[inline(always)]
+    fn scaled(self, low: f64, high: f64) -> Self {
+        let span = high - low;
+        Self { low, scale: 1.0 / if span > LEAST_SPAN { span } else { LEAST_SPAN }, ..self }
     }
 }

@@ -31,7 +31,7 @@ pub struct Puct {
 
 impl Puct {
     /// The rule at `node`, which has `visits`, leaves in flight counted.
-    #[inline]
+    #[inline(always)]
     pub fn at(c_puct: f64, fpu: Fpu, parent_visits: ParentVisits, tree: &Tree, node: &Node, visits: u32) -> Self {
         let counted = match parent_visits {
             ParentVisits::Node => visits,
@@ -39,7 +39,7 @@ impl Puct {
         };
         let untried = match fpu {
             Fpu::Constant(value) => value,
-            Fpu::Parent(reduction) => node_value(tree, node) - reduction,
+            Fpu::Parent(reduction) => node_value(node.raw, tree.statistics(node), node.opened as usize) - reduction,
         };
         Self { exploration: c_puct * f64::from(counted).sqrt(), untried }
     }
@@ -69,8 +69,7 @@ pub fn forced(k: f64, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
 
 impl Rule for Puct {
     #[inline(always)]
-    fn score(self, visits: f64, sum: f64, prior: f64) -> f64 {
-        let mean = sum / visits;
+    fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
         let exploit = if visits > 0.0 { mean } else { self.untried };
         exploit + self.exploration * prior / (1.0 + visits)
     }

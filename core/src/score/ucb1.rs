@@ -25,8 +25,8 @@ impl Ucb1 {
 
 impl Rule for Ucb1 {
     #[inline(always)]
-    fn score(self, visits: f64, sum: f64, _prior: f64) -> f64 {
-        sum / visits + self.c_param * (self.twice_log / visits).sqrt()
+    fn score(self, visits: f64, mean: f64, _prior: f64) -> f64 {
+        mean + self.c_param * (self.twice_log / visits).sqrt()
     }
 
     fn score_any(self, edge: Candidate, virtual_loss: bool) -> f64 {

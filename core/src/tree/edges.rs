@@ -10,6 +10,9 @@ use crate::prefetch;
 /// A block has at least this many words of 8 bytes.
 const BLOCK_BITS: u32 = 10;
 
+/// Words that come from memory at once.
+const WORDS_OF_A_LINE: usize = 8;
+
 impl Stored for u64 {
     fn spare(capacity: usize) -> Option<&'static Spare<Self>> {
         static SMALL: Spare<u64> = Spare::new();
@@ -54,6 +57,15 @@ pub struct Edges<'a> {
     pub actions: &'a [u16],
     /// Leaves under way.
     pub in_flight: &'a [u16],
+}
+
+impl<'a> Edges<'a> {
+    /// N, W and P.
+    #[inline]
+    #[must_use]
+    pub fn statistics(&self) -> Statistics<'a> {
+        Statistics { sums: self.sums, visits: self.visits, priors: self.priors }
+    }
 }
 
 /// What a score is made of.
@@ -155,12 +167,37 @@ impl EdgeArena {
         prefetch::slice(&self.blocks);
     }
 
-    /// Asks for the run that `edge` belongs to.
+    /// Where a run begins.
+    #[inline(always)]
+    fn address(&self, first: u32) -> *const u64 {
+        let block = &self.blocks[(first >> self.block_bits) as usize];
+        block.as_ptr().wrapping_add(first as usize & ((1 << self.block_bits) - 1))
+    }
+
+    /// Asks for W and N of an edge: what a visit changes.
     #[inline]
-    pub(super) fn prefetch(&self, edge: Edge) {
-        let block = &self.blocks[(edge.first >> self.block_bits) as usize];
-        let first = edge.first as usize & ((1 << self.block_bits) - 1);
-        prefetch::slice(block.get(first..first + words(usize::from(edge.count), self.counts_in_flight)).unwrap_or_default());
+    pub(super) fn prefetch_visit(&self, edge: Edge) {
+        let (run, count, place) = (self.address(edge.first), edge.count as usize, edge.place as usize);
+        prefetch::address(run.wrapping_add(place));
+        prefetch::address(run.wrapping_add(count + place / 2));
+    }
+
+    /// Asks for W, N, P and links of the tried edges of a node: what a choice looks at.
+    #[inline(always)]
+    pub(super) fn prefetch_tried(&self, node: &Node) {
+        if node.num_edges == 0 {
+            return;
+        }
+        let (run, count, opened) = (self.address(node.first_edge), node.num_edges as usize, node.opened as usize);
+        let halves = opened.div_ceil(2);
+        // N, P and links, each a half of a word for every edge, follow W.
+        for (first, length) in [(0, opened), (count, halves), (count + count / 2, halves), (2 * count, halves)] {
+            let mut word = first;
+            while word <= first + length {
+                prefetch::address(run.wrapping_add(word));
+                word += WORDS_OF_A_LINE;
+            }
+        }
     }
 
     /// Makes room for a run of edges; where it begins.
@@ -258,6 +295,14 @@ impl EdgeArena {
         let (count, place) = (edge.count as usize, edge.place as usize);
         let halves: &[u32] = cast_slice(block);
         (halves[2 * at + 2 * count + place], f64::from_bits(block[at + place]), Link::from_bits(halves[2 * at + 4 * count + place]))
+    }
+
+    #[inline]
+    pub(super) fn visits_and_link(&self, edge: Edge) -> (u32, Link) {
+        let (block, at) = self.block(edge.first);
+        let (count, place) = (edge.count as usize, edge.place as usize);
+        let halves: &[u32] = cast_slice(block);
+        (halves[2 * at + 2 * count + place], Link::from_bits(halves[2 * at + 4 * count + place]))
     }
 
     #[inline]

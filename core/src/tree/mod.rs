@@ -1,7 +1,7 @@
 //! The arena of one tree. It knows no game and no search: nodes, edges, and the few numbers on them.
 //!
 //! ```text
-//! node (24 bytes)                 its edges: one run in a block, field after field, 22 bytes an edge
+//! node (32 bytes)                 its edges: one run in a block, field after field, 22 bytes an edge
 //! +-------------------------+    +------------------+--------------+--------------+--------------+-------------+
 //! | raw value, first_edge --+--> | W  f64 x n       | N  u32 x n   | P  f32 x n   | links u32 x n| actions u16 |
 //! | num_edges n, opened     |    | for the chooser  |              |              | child, proof |             |
@@ -23,8 +23,8 @@ use edges::EdgeArena;
 pub use edges::{Arranged, Edge, Edges, Statistics};
 
 use crate::prefetch;
-use node::EMPTY_NODE;
 pub use node::{Link, Node, UNPROVEN};
+use node::{EMPTY_NODE, UNKNOWN};
 
 /// Index of a node.
 pub type NodeIndex = u32;
@@ -126,11 +126,23 @@ impl Tree {
         self.edges.prefetch_blocks();
     }
 
-    /// Asks memory for a node and for its edges, of which `edge` is one.
+    /// Asks memory for what a visit of an edge changes, and for the node it is of.
     #[inline]
     pub(crate) fn prefetch_choice(&self, node: NodeIndex, edge: Edge) {
+        self.prefetch_node(node);
+        self.edges.prefetch_visit(edge);
+    }
+
+    /// Asks memory for a node.
+    #[inline]
+    pub(crate) fn prefetch_node(&self, node: NodeIndex) {
         prefetch::value(self.node(node));
-        self.edges.prefetch(edge);
+    }
+
+    /// Asks memory for what a choice at a node, which is at hand, looks at.
+    #[inline(always)]
+    pub(crate) fn prefetch_tried(&self, node: NodeIndex) {
+        self.edges.prefetch_tried(self.node(node));
     }
 
     /// Whether leaves in flight are counted on the edges.
@@ -210,6 +222,7 @@ impl Tree {
         debug_assert!(actions.len() <= self.shape.max_edges);
         let first_edge = self.edges.add(actions);
         let header = self.node_mut(node);
+        header.highest_untried = UNKNOWN;
         header.first_edge = first_edge;
         header.num_edges = actions.len() as u16;
     }
@@ -233,6 +246,13 @@ impl Tree {
     #[must_use]
     pub fn edge(&self, edge: Edge) -> (u32, f64, Link) {
         self.edges.get(edge)
+    }
+
+    /// N and link of an edge.
+    #[inline]
+    #[must_use]
+    pub fn visits_and_link(&self, edge: Edge) -> (u32, Link) {
+        self.edges.visits_and_link(edge)
     }
 
     /// The move of an edge.
@@ -268,8 +288,39 @@ impl Tree {
 
     /// The priors of a node's edges, to be set.
     pub fn priors_mut(&mut self, node: NodeIndex) -> &mut [f32] {
-        let header = *self.node(node);
+        let header = self.node_mut(node);
+        header.highest_untried = UNKNOWN;
+        let header = *header;
         self.edges.priors_mut(&header)
+    }
+
+    /// The highest prior among the edges of a node that were never tried, 0 where all were. It is kept until an edge is opened or
+    /// the priors change, because a node with many edges is passed far more often.
+    #[inline(always)]
+    pub fn highest_untried(&mut self, node: NodeIndex, header: &Node) -> f32 {
+        if header.highest_untried >= 0.0 {
+            return header.highest_untried;
+        }
+        self.look_for_highest(node)
+    }
+
+    fn look_for_highest(&mut self, node: NodeIndex) -> f32 {
+        let header = self.node(node);
+        let highest = highest(&self.statistics(header).priors[header.opened as usize..]);
+        self.node_mut(node).highest_untried = highest;
+        highest
+    }
+
+    /// Opens an edge of `node`, one never tried: it takes the place after those that were.
+    #[inline]
+    pub fn open(&mut self, node: NodeIndex, edge: Edge) -> Edge {
+        let header = self.node_mut(node);
+        let first_untried = header.edge(header.opened as usize);
+        header.opened += 1;
+        header.highest_untried = UNKNOWN;
+        self.positions += 1;
+        self.swap_untried(first_untried, edge);
+        first_untried
     }
 
     /// Puts the moves of a node of which none was tried into this order; the first `eager` are opened before any is scored.
@@ -277,7 +328,8 @@ impl Tree {
         let header = *self.node(node);
         debug_assert_eq!((header.num_edges as usize, header.opened), (moves.len(), 0));
         self.edges.arrange(&header, moves);
-        self.node_mut(node).eager = eager;
+        let header = self.node_mut(node);
+        (header.eager, header.highest_untried) = (eager, UNKNOWN);
     }
 
     /// Notes the category of an edge's move.
@@ -333,4 +385,18 @@ impl Tree {
         self.bounds = mark.bounds;
         self.columns.fit(self.shape, self.num_nodes());
     }
+}
+
+/// The highest of priors, which are not negative, in lanes that processors compare at once.
+fn highest(priors: &[f32]) -> f32 {
+    const LANES: usize = 16;
+    let mut most = [0.0f32; LANES];
+    let groups = priors.chunks_exact(LANES);
+    let rest = groups.remainder();
+    for group in groups {
+        for lane in 0..LANES {
+            most[lane] = if group[lane] > most[lane] { group[lane] } else { most[lane] };
+        }
+    }
+    most.iter().chain(rest).fold(0.0, |best, &prior| if prior > best { prior } else { best })
 }

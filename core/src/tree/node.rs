@@ -98,6 +98,8 @@ pub struct Node {
     pub tagged: bool,
     /// For how many more plies forced moves are looked for (seed 3).
     pub forced_depth_left: u8,
+    /// The highest prior of an edge never tried; below 0 where it has to be looked for again.
+    pub(super) highest_untried: f32,
     /// So many edges are opened in their order before any score is asked (seed 4: moves by category).
     pub eager: u8,
 }
@@ -122,6 +124,9 @@ impl Node {
     }
 }
 
+/// In `Node::highest_untried`: something has changed since it was looked for.
+pub(super) const UNKNOWN: f32 = -1.0;
+
 /// A node as it is before anything is known.
 pub(super) const EMPTY_NODE: Node = Node {
     raw: 0.0,
@@ -134,5 +139,6 @@ pub(super) const EMPTY_NODE: Node = Node {
     proven: UNPROVEN,
     tagged: false,
     forced_depth_left: 0,
+    highest_untried: UNKNOWN,
     eager: 0,
 };

@@ -1,6 +1,6 @@
 //! Keeping a part of a tree: the subtree below a move becomes a tree of its own.
 
-use super::{Node, NodeIndex, Tree, ROOT};
+use super::{Node, NodeIndex, Tree, ROOT, UNKNOWN};
 
 impl Tree {
     /// A new tree whose root is `node` of this one, with all below it, of the `legal` moves there alone if they are given;
@@ -85,7 +85,7 @@ impl Tree {
     fn copy_node(&mut self, from: &Self, old: NodeIndex) -> NodeIndex {
         let header = *from.node(old);
         let index = self.add_node(header.to_play, header.forced_depth_left);
-        *self.node_mut(index) = Node { first_edge: 0, num_edges: 0, opened: 0, ..header };
+        *self.node_mut(index) = Node { first_edge: 0, num_edges: 0, opened: 0, highest_untried: UNKNOWN, ..header };
         if let Some(slot) = from.slot(old) {
             self.set_slot(index, slot);
         }

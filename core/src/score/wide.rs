@@ -1,0 +1,10 @@
+//! Whether the processor has registers of four numbers. The way down is compiled twice, with them and without, and the arithmetic
+//! is the same: nothing is contracted, and sums keep their order.
+
+/// Whether what `#[target_feature(enable = "avx2,bmi1,popcnt")]` asks for is there.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub fn is_there() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has!("avx2") && has!("bmi1") && has!("popcnt")
+}
