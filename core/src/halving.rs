@@ -30,6 +30,8 @@ pub struct Schedule {
     moves: Vec<Drawn>,
     /// Where each action stands among them.
     ranks: Vec<u16>,
+    /// No move had any visits when it began.
+    all_fresh: bool,
 }
 
 /// The visits that a move must have had to be chosen, simulation by simulation: all `moves` in turn, then the better half of them
@@ -80,7 +82,8 @@ impl Schedule {
         for (rank, drawn) in moves.iter().enumerate() {
             ranks[usize::from(drawn.action)] = rank as u16;
         }
-        Self { begun, considered, moves, ranks }
+        let all_fresh = moves.iter().all(|drawn| drawn.base == 0);
+        Self { begun, considered, moves, ranks, all_fresh }
     }
 
     /// What an answer is made of where no schedule has begun: all visits count, and no Gumbel numbers.
@@ -88,6 +91,7 @@ impl Schedule {
     pub fn without_numbers(tree: &Tree) -> Self {
         let mut schedule = Self::new(tree, 0, 0, 0, 1, 0.0, None);
         schedule.moves.iter_mut().for_each(|drawn| drawn.base = 0);
+        schedule.all_fresh = true;
         schedule
     }
 
@@ -112,52 +116,66 @@ impl Schedule {
     }
 
     /// The place to follow at the root in the simulation that is started as number `started` of the tree. `scores` receives
-    /// the scores of the opened moves that came into question.
+    /// the scores of the opened moves, if they are wanted.
     #[must_use]
-    pub fn choose(&self, completed: &Completed, tree: &Tree, started: u64, scores: &mut Vec<f64>) -> usize {
+    pub fn choose(&self, completed: &Completed, tree: &Tree, started: u64, all_scores: bool, scores: &mut Vec<f64>) -> usize {
         let node = tree.node(ROOT);
         let edges = tree.edges(node);
         let opened = node.opened as usize;
-        scores.clear();
-        scores.resize(edges.actions.len(), f64::NEG_INFINITY);
+        if all_scores {
+            scores.clear();
+        }
+        let room = if all_scores { edges.actions.len() } else { opened };
+        if scores.len() < room {
+            scores.resize(room, f64::NEG_INFINITY);
+        }
         let bonus = completed.at(&edges, node, scores);
         let at = usize::try_from(started - self.begun).unwrap_or(usize::MAX);
-        let wanted = i64::from(self.considered.get(at).copied().unwrap_or(u32::MAX));
-        // Moves with as many visits as wanted; if proofs have taken them all, the nearest below, then the nearest above.
-        let nearness = |visits: i64| match visits.cmp(&wanted) {
-            std::cmp::Ordering::Equal => (2, 0),
-            std::cmp::Ordering::Less => (1, visits),
-            std::cmp::Ordering::Greater => (0, -visits),
-        };
+        let wanted = self.considered.get(at).copied().unwrap_or(u32::MAX);
         let all_lost = node.tagged && edges.links.iter().all(|link| link.is_loss());
-        let mut best: Option<((i32, i64), f64, u16, usize)> = None;
-        let mut offer = |rank: (i32, i64), score: f64, place: usize| {
+        let is_out = |place: usize| node.tagged && edges.links[place].is_loss() && !all_lost;
+        let nearness = |place: usize| {
+            let base = if self.all_fresh { 0 } else { self.drawn(edges.actions[place]).base };
+            nearness(i64::from(counted(&edges, place)) - i64::from(base), i64::from(wanted))
+        };
+        // Moves never tried differ by their draws alone.
+        let untried = self.first_untried(&edges.actions[..opened]);
+        let mut nearest = untried.map_or(i64::MIN, |_| nearness_of_none(wanted));
+        for place in (0..opened).filter(|&place| !is_out(place)) {
+            nearest = nearest.max(nearness(place));
+        }
+        let mut best: Option<(f64, u16, usize)> = None;
+        let mut offer = |score: f64, place: usize| {
             let action = edges.actions[place];
-            let better = |(other, highest, lowest, _): (_, f64, u16, usize)| {
-                rank > other || (rank == other && (score > highest || (score == highest && action < lowest)))
-            };
-            if best.is_none_or(better) {
-                best = Some((rank, score, action, place));
+            if best.is_none_or(|(highest, lowest, _)| score > highest || (score == highest && action < lowest)) {
+                best = Some((score, action, place));
             }
         };
         for (place, slot) in scores[..opened].iter_mut().enumerate() {
-            if edges.links[place].is_loss() && !all_lost {
+            if is_out(place) {
                 *slot = f64::NEG_INFINITY;
                 continue;
             }
-            let drawn = self.drawn(edges.actions[place]);
-            let visits = i64::from(counted(&edges, place)) - i64::from(drawn.base);
-            *slot = Self::score(drawn, bonus.of(*slot));
-            offer(nearness(visits), *slot, place);
-        }
-        // Moves never tried differ by their draws alone.
-        if let Some(drawn) = self.first_untried(&edges.actions[..opened]) {
-            if let Some(place) = edges.actions.iter().position(|&action| action == drawn.action) {
-                scores[place] = Self::score(*drawn, bonus.untried);
-                offer(nearness(0), scores[place], place);
+            let is_near = nearness(place) == nearest;
+            if is_near || all_scores {
+                *slot = Self::score(self.drawn(edges.actions[place]), bonus.of(*slot));
+            }
+            if is_near {
+                offer(*slot, place);
             }
         }
-        best.map_or(0, |(_, _, _, place)| place)
+        if let Some(drawn) = untried.filter(|_| nearness_of_none(wanted) == nearest || all_scores) {
+            if let Some(place) = edges.actions.iter().position(|&action| action == drawn.action) {
+                let score = Self::score(*drawn, bonus.untried);
+                if all_scores {
+                    scores[place] = score;
+                }
+                if nearness_of_none(wanted) == nearest {
+                    offer(score, place);
+                }
+            }
+        }
+        best.map_or(0, |(_, _, place)| place)
     }
 
     /// The place of the move to play, among `allowed`: of those visited most in this schedule the one with the highest score.
@@ -179,6 +197,21 @@ impl Schedule {
         }
         best.map_or(0, |(_, _, _, place)| place)
     }
+}
+
+/// How near a move with so many visits is to what is wanted, greater where it is nearer: those with as many visits as wanted come
+/// first; if proofs have taken them all, the nearest below, then the nearest above.
+fn nearness(visits: i64, wanted: i64) -> i64 {
+    match visits.cmp(&wanted) {
+        std::cmp::Ordering::Equal => i64::MAX,
+        std::cmp::Ordering::Less => visits - wanted + (1 << 40),
+        std::cmp::Ordering::Greater => wanted - visits,
+    }
+}
+
+/// The same of a move that was never tried.
+fn nearness_of_none(wanted: u32) -> i64 {
+    nearness(0, i64::from(wanted))
 }
 
 /// A number of the Gumbel distribution, from a number strictly between 0 and 1.

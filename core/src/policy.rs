@@ -65,34 +65,24 @@ pub fn softmax(numbers: &mut [f32]) {
         return;
     }
     let most = f64::from(most);
-    if numbers.len() <= 8 {
-        let mut weights = [0.0; 8];
-        let mut total = 0.0;
-        for (weight, &logit) in weights.iter_mut().zip(&*numbers) {
-            *weight = (f64::from(logit) - most).exp();
-            total += *weight;
-        }
-        for (prior, weight) in numbers.iter_mut().zip(weights) {
-            *prior = (weight / total) as f32;
-        }
-        return;
+    // An exponential costs more than anything else here, so each is kept.
+    match numbers.len() {
+        0..=8 => share_out(numbers, most, &mut [0.0; 8]),
+        9..=64 => share_out(numbers, most, &mut [0.0; 64]),
+        count => share_out(numbers, most, &mut vec![0.0; count]),
     }
-    // An exponential costs more than anything else here, so those of the first moves are kept.
-    let mut kept = [0.0; 64];
+}
+
+/// Logits become exp(logit - most) over their sum; `weights` has room for all.
+#[inline(always)]
+fn share_out(numbers: &mut [f32], most: f64, weights: &mut [f64]) {
     let mut total = 0.0;
-    let (few, many) = numbers.split_at_mut(numbers.len().min(kept.len()));
-    for (weight, &logit) in kept.iter_mut().zip(&*few) {
+    for (weight, &logit) in weights.iter_mut().zip(&*numbers) {
         *weight = (f64::from(logit) - most).exp();
         total += *weight;
     }
-    for &logit in &*many {
-        total += (f64::from(logit) - most).exp();
-    }
-    for (prior, &weight) in few.iter_mut().zip(&kept) {
+    for (prior, &weight) in numbers.iter_mut().zip(&*weights) {
         *prior = (weight / total) as f32;
-    }
-    for prior in many {
-        *prior = ((f64::from(*prior) - most).exp() / total) as f32;
     }
 }
 

@@ -242,7 +242,7 @@ impl<W: World> TreeSearch<W> {
     #[inline]
     pub fn prefetch_first(&self) {
         prefetch::slice(&self.walker.pending);
-        prefetch::value::<Tree>(&self.tree);
+        prefetch::slice::<Tree>(std::slice::from_ref(&self.tree));
     }
 
     /// Then for their paths, and for where the tree's blocks are.
@@ -409,7 +409,8 @@ impl<W: World> Walker<W> {
     #[inline]
     pub(crate) fn first_place(&mut self, tree: &Tree, parts: &Parts) -> Option<usize> {
         let (Some(schedule), Score::Gumbel { completed, .. }) = (&self.schedule, &parts.score) else { return None };
-        Some(schedule.choose(completed, tree, self.simulations + self.pending.len() as u64, &mut self.descent.scores))
+        let started = self.simulations + self.pending.len() as u64;
+        Some(schedule.choose(completed, tree, started, parts.trace, &mut self.descent.scores))
     }
 
     /// At a new position of a compiled world whose moves have priors: makes its node and edges.

@@ -6,7 +6,7 @@ use crate::journal::Journal;
 use crate::knowledge::Kind;
 use crate::parts::Parts;
 use crate::random::{Purpose, Random};
-use crate::score::{wide, Context};
+use crate::score::{wide, Context, ANY, MUZERO, PUCT};
 use crate::trace::TraceStep;
 use crate::tree::{NodeIndex, Tree, ROOT};
 use crate::world::World;
@@ -104,7 +104,7 @@ fn descend_wide<W: World>(tree: &mut Tree, parts: &Parts, descent: &mut Descent<
 #[inline(always)]
 fn descend_any<W: World>(tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
     loop {
-        if let Some(reached) = step::<W>(tree, parts, descent, journal) {
+        if let Some(reached) = step::<W, ANY>(tree, parts, descent, journal) {
             return reached;
         }
     }
@@ -134,6 +134,16 @@ pub fn descend_abreast<W: World>(walks: &mut [Option<Walking<'_, W::State>>], pa
     abreast_any::<W>(walks, parts);
 }
 
+/// The way down for each rule by itself.
+#[inline(always)]
+fn abreast_any<W: World>(walks: &mut [Option<Walking<'_, W::State>>], parts: &Parts) {
+    match parts.score.kind() {
+        PUCT => abreast_by::<W, PUCT>(walks, parts),
+        MUZERO => abreast_by::<W, MUZERO>(walks, parts),
+        _ => abreast_by::<W, ANY>(walks, parts),
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 fn abreast_wide<W: World>(walks: &mut [Option<Walking<'_, W::State>>], parts: &Parts) {
@@ -141,7 +151,7 @@ fn abreast_wide<W: World>(walks: &mut [Option<Walking<'_, W::State>>], parts: &P
 }
 
 #[inline(always)]
-fn abreast_any<W: World>(walks: &mut [Option<Walking<'_, W::State>>], parts: &Parts) {
+fn abreast_by<W: World, const KIND: u8>(walks: &mut [Option<Walking<'_, W::State>>], parts: &Parts) {
     let mut under_way = true;
     while under_way {
         under_way = false;
@@ -150,7 +160,7 @@ fn abreast_any<W: World>(walks: &mut [Option<Walking<'_, W::State>>], parts: &Pa
             walk.tree.prefetch_tried(walk.descent.here.node);
         }
         for walk in walks.iter_mut().flatten().filter(|walk| walk.reached.is_none()) {
-            walk.reached = step::<W>(walk.tree, parts, walk.descent, walk.journal);
+            walk.reached = step::<W, KIND>(walk.tree, parts, walk.descent, walk.journal);
             if walk.reached.is_none() {
                 walk.tree.prefetch_node(walk.descent.here.node);
                 under_way = true;
@@ -162,7 +172,12 @@ fn abreast_any<W: World>(walks: &mut [Option<Walking<'_, W::State>>], parts: &Pa
 /// One choice on the way down. The tree changes in two ways only, both noted in the journal:
 /// an untried edge may be opened, and a leaf visited for the second time gets its node.
 #[inline(always)]
-fn step<W: World>(tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>, journal: &mut Journal) -> Option<Reached> {
+fn step<W: World, const KIND: u8>(
+    tree: &mut Tree,
+    parts: &Parts,
+    descent: &mut Descent<W::State>,
+    journal: &mut Journal,
+) -> Option<Reached> {
     let index = descent.here.node;
     let node = *tree.node(index);
     if !descent.path.is_empty() {
@@ -180,7 +195,7 @@ fn step<W: World>(tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State
         Some(place) => place,
         None if eager => node.opened as usize,
         None => {
-            let best = parts.score.choose(tree, index, &node, context, &mut descent.scores, &mut descent.here.random);
+            let best = parts.score.choose::<KIND>(tree, index, &node, context, &mut descent.scores, &mut descent.here.random);
             let forced = if index == ROOT { parts.score.forced(tree, &node, visits) } else { None };
             forced.unwrap_or(best)
         }

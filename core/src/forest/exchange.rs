@@ -318,12 +318,15 @@ impl<'a> Writer<'a> {
             }
             let actions = tree.edges(tree.node(node)).actions;
             *count = actions.len() as u16;
-            let used = actions.len().div_ceil(4);
-            for (word, four) in legal_words.iter_mut().zip(actions.chunks(4)) {
-                *word = four.iter().rev().fold(0, |word, &action| word << 16 | u64::from(action));
-            }
             // Devices look at all places.
-            legal_words[used..].fill(0);
+            legal_words.fill(0);
+            if cfg!(target_endian = "little") {
+                bytemuck::cast_slice_mut::<u64, u16>(legal_words)[..actions.len()].copy_from_slice(actions);
+            } else {
+                for (word, four) in legal_words.iter_mut().zip(actions.chunks(4)) {
+                    *word = four.iter().rev().fold(0, |word, &action| word << 16 | u64::from(action));
+                }
+            }
         }
     }
 }

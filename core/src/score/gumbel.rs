@@ -1,7 +1,7 @@
 //! The rules of Gumbel search (Danihelka et al. 2022): Q completed for moves never tried, an improved policy made of it, and
 //! the deterministic choice inside the tree that makes visits follow that policy. The root's rule is in `halving.rs`.
 
-use crate::tree::{Edges, Node, Tree};
+use crate::tree::{Edges, Node};
 
 /// Spans below this are taken for it, so that equal values do not divide by 0 (mctx has the same number).
 const LEAST_SPAN: f64 = 1e-8;
@@ -51,15 +51,6 @@ pub fn counted(edges: &Edges<'_>, place: usize) -> u32 {
     edges.visits[place] + edges.in_flight.get(place).map_or(0, |&flying| u32::from(flying))
 }
 
-/// Q of an edge for the chooser: exact where proven; NaN where it was never tried, which is 0 divided by 0.
-#[inline]
-fn value(edges: &Edges<'_>, place: usize) -> f64 {
-    match edges.links[place].proven() {
-        Some(exact) => f64::from(exact),
-        None => edges.sums[place] / f64::from(edges.visits[place] as i32),
-    }
-}
-
 /// A prior as the mixed value counts it.
 #[inline]
 fn at_least(prior: f32) -> f64 {
@@ -78,14 +69,24 @@ impl Completed {
         let (mut total, mut most, mut visited, mut priors) = (0u32, 0u32, 0usize, 0.0);
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         let (values, known) = (&mut values[..opened], &edges.priors[..opened]);
-        for (place, slot) in values.iter_mut().enumerate() {
-            most = most.max(counted(edges, place));
-            total += edges.visits[place];
-            let q = value(edges, place);
-            *slot = q;
+        for (slot, (&sum, &visits)) in values.iter_mut().zip(edges.sums.iter().zip(edges.visits)) {
+            most = most.max(visits);
+            total += visits;
+            // 0 divided by 0, which is no number, where it was never tried.
+            *slot = sum / f64::from(visits as i32);
+        }
+        if node.tagged {
+            for (slot, link) in values.iter_mut().zip(edges.links) {
+                *slot = link.proven().map_or(*slot, f64::from);
+            }
+        }
+        if !edges.in_flight.is_empty() {
+            most = (0..opened).map(|place| counted(edges, place)).max().unwrap_or(0);
+        }
+        for (&q, &prior) in values.iter().zip(known) {
             if !q.is_nan() {
                 visited += 1;
-                priors += at_least(known[place]);
+                priors += at_least(prior);
                 low = if q < low { q } else { low };
                 high = if q > high { q } else { high };
             }
@@ -150,47 +151,55 @@ fn improve(edges: &Edges<'_>, opened: usize, tail: f64, bonus: &Bonus, weights: 
 }
 
 /// The place to follow inside the tree: where visits lag most behind the improved policy (section 5 of the paper), the lowest
-/// action among equals. Proven losses are passed over while another move remains. `scores` has room for all edges, and receives
-/// their scores if `all_scores` are wanted.
-pub fn choose(completed: &Completed, tree: &Tree, node: &Node, tail: f64, all_scores: bool, scores: &mut [f64]) -> usize {
-    let edges = tree.edges(node);
+/// action among equals. Proven losses are passed over while another move remains. `tail` is the prior of moves that the node does
+/// not keep, `highest` that of its likeliest untried move. `scores` has room for all edges, and receives their scores if
+/// `all_scores` are wanted.
+pub fn choose(
+    completed: &Completed,
+    edges: &Edges<'_>,
+    node: &Node,
+    tail: f64,
+    highest: f32,
+    all_scores: bool,
+    scores: &mut [f64],
+) -> usize {
     let opened = node.opened as usize;
-    let bonus = completed.at(&edges, node, scores);
-    let improved = improve(&edges, opened, tail, &bonus, scores);
-    let visits = 1.0 + f64::from((0..opened).map(|place| counted(&edges, place)).sum::<u32>());
+    let bonus = completed.at(edges, node, scores);
+    let improved = improve(edges, opened, tail, &bonus, &mut scores[..opened]);
+    let visits = 1.0 + f64::from((0..opened).map(|place| counted(edges, place)).sum::<u32>());
     let all_lost = node.tagged && edges.links.iter().all(|link| link.is_loss());
     let mut best: Option<(f64, u16, usize)> = None;
-    let mut offer = |score: f64, place: usize| {
+    for (place, slot) in scores[..opened].iter_mut().enumerate() {
+        let score = *slot / improved.total - f64::from(counted(edges, place)) / visits;
+        let lost = node.tagged && edges.links[place].is_loss() && !all_lost;
+        *slot = if lost { f64::NEG_INFINITY } else { score };
         let action = edges.actions[place];
-        if best.is_none_or(|(highest, lowest, _)| score > highest || (score == highest && action < lowest)) {
+        if !lost && best.is_none_or(|(most, lowest, _)| score > most || (score == most && action < lowest)) {
             best = Some((score, action, place));
         }
-    };
-    for (place, slot) in scores[..opened].iter_mut().enumerate() {
-        let score = *slot / improved.total - f64::from(counted(&edges, place)) / visits;
-        let lost = edges.links[place].is_loss() && !all_lost;
-        *slot = if lost { f64::NEG_INFINITY } else { score };
-        if !lost {
-            offer(score, place);
+    }
+    let untried = |prior: f32| f64::from(prior) * improved.untried / improved.total;
+    if opened < edges.actions.len() {
+        // Of moves never tried only the likeliest comes into question; it is looked for if it does.
+        let score = untried(highest);
+        if best.is_none_or(|(most, ..)| score >= most) {
+            let place = likeliest(edges, opened, highest);
+            if best.is_none_or(|(most, lowest, _)| score > most || edges.actions[place] < lowest) {
+                best = Some((score, edges.actions[place], place));
+            }
         }
     }
-    let untried = |place: usize| f64::from(edges.priors[place]) * improved.untried / improved.total;
-    if let Some(place) = likeliest(&edges, opened) {
-        offer(untried(place), place);
-    }
     if all_scores {
-        (opened..edges.actions.len()).for_each(|place| scores[place] = untried(place));
+        (opened..edges.actions.len()).for_each(|place| scores[place] = untried(edges.priors[place]));
     }
     best.map_or(0, |(_, _, place)| place)
 }
 
-/// The place of the move with the highest prior from `opened` on, of the lowest action among equals.
+/// The place of the move from `opened` on whose prior is the `highest`, of the lowest action among equals.
 #[inline]
-fn likeliest(edges: &Edges<'_>, opened: usize) -> Option<usize> {
-    let rest = &edges.priors[opened..];
-    let most = rest.iter().fold(f32::NEG_INFINITY, |most, &prior| if prior > most { prior } else { most });
-    let alike = (opened..edges.priors.len()).filter(|&place| edges.priors[place] == most);
-    alike.min_by_key(|&place| edges.actions[place])
+fn likeliest(edges: &Edges<'_>, opened: usize, highest: f32) -> usize {
+    let alike = (opened..edges.priors.len()).filter(|&place| edges.priors[place] == highest);
+    alike.min_by_key(|&place| edges.actions[place]).unwrap_or(opened)
 }
 
 /// The improved policy over all edges of the root: the target to train a policy with. Moves that are not `allowed` get 0.

@@ -131,6 +131,7 @@ fn one_of_untried(rule: impl Rule, priors: &[f32], score: f64, bits: u64, opened
 }
 
 /// The same where more edges than a word has bits were tried.
+#[inline(never)]
 fn choose_among_many<R: Rule>(
     rule: R,
     edges: Statistics<'_>,
@@ -155,6 +156,8 @@ fn choose_among_many<R: Rule>(
 
 /// The place of the best edge, whatever is proven or in flight; `scores` receives every score. A proven loss gets minus
 /// infinity unless all are.
+#[cold]
+#[inline(never)]
 pub fn choose_among_any<R: Rule>(
     rule: R,
     edges: &Edges<'_>,

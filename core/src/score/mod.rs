@@ -52,6 +52,13 @@ pub enum Score {
     },
 }
 
+/// Any rule, in `Score::kind`.
+pub const ANY: u8 = 0;
+/// PUCT, there.
+pub const PUCT: u8 = 1;
+/// MuZero's, there.
+pub const MUZERO: u8 = 2;
+
 /// What a rule needs to know of the node beside its edges.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
@@ -64,10 +71,43 @@ pub struct Context {
 }
 
 impl Score {
+    /// Which of the rules it is, for code that is compiled for one.
+    #[inline]
+    #[must_use]
+    pub fn kind(&self) -> u8 {
+        match self {
+            Self::Puct { .. } => PUCT,
+            Self::MuZero(_) => MUZERO,
+            _ => ANY,
+        }
+    }
+
     /// The place of the edge to follow at node `index`, ties broken by `random`; one at or beyond `opened` is to be opened.
     /// `scores` receives the scores the choice was made by (and may have more behind): of all edges where the trace wants them.
+    /// `KIND` is what `kind` says, or `ANY`: a way down that knows its rule has fewer ways to go.
     #[inline(always)]
-    pub fn choose(
+    pub fn choose<const KIND: u8>(
+        &self,
+        tree: &mut Tree,
+        index: NodeIndex,
+        node: &Node,
+        context: Context,
+        scores: &mut Vec<f64>,
+        random: &mut Random,
+    ) -> usize {
+        let visits = context.visits;
+        match self {
+            Self::Puct { c_puct, fpu, parent_visits, .. } if KIND != MUZERO => {
+                choose_by(Puct::at(*c_puct, *fpu, *parent_visits, tree, node, visits), tree, index, node, context, scores, random)
+            }
+            Self::MuZero(rule) if KIND != PUCT => {
+                choose_by(MuZero::at(rule, tree, node, visits), tree, index, node, context, scores, random)
+            }
+            _ => self.choose_otherwise(tree, index, node, context, scores, random),
+        }
+    }
+
+    fn choose_otherwise(
         &self,
         tree: &mut Tree,
         index: NodeIndex,
@@ -77,18 +117,15 @@ impl Score {
         random: &mut Random,
     ) -> usize {
         let (count, opened) = (node.num_edges as usize, node.opened as usize);
-        let visits = context.visits;
         match self {
             Self::Ucb1 { .. } if opened < count => opened + random.choose((count - opened) as u32) as usize,
-            Self::Ucb1 { c_param } => choose_by(Ucb1::at(*c_param, visits), tree, index, node, context, scores, random),
-            Self::Puct { c_puct, fpu, parent_visits, .. } => {
-                choose_by(Puct::at(*c_puct, *fpu, *parent_visits, tree, node, visits), tree, index, node, context, scores, random)
-            }
-            Self::MuZero(rule) => choose_by(MuZero::at(rule, tree, node, visits), tree, index, node, context, scores, random),
+            Self::Ucb1 { c_param } => choose_by(Ucb1::at(*c_param, context.visits), tree, index, node, context, scores, random),
             Self::Gumbel { completed, .. } => {
                 lanes::make_room(scores, count);
-                gumbel::choose(completed, tree, node, tree.tail(index), context.all_scores, scores)
+                let highest = tree.highest_untried(index, node);
+                gumbel::choose(completed, &tree.edges(node), node, tree.tail(index), highest, context.all_scores, scores)
             }
+            Self::Puct { .. } | Self::MuZero(_) => opened,
         }
     }
 

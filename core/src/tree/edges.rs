@@ -189,6 +189,12 @@ impl EdgeArena {
             return;
         }
         let (run, count, opened) = (self.address(node.first_edge), node.num_edges as usize, node.opened as usize);
+        if opened <= WORDS_OF_A_LINE {
+            for word in [0, count, count + count / 2, 2 * count] {
+                prefetch::address(run.wrapping_add(word));
+            }
+            return;
+        }
         let halves = opened.div_ceil(2);
         // N, P and links, each a half of a word for every edge, follow W.
         for (first, length) in [(0, opened), (count, halves), (count + count / 2, halves), (2 * count, halves)] {

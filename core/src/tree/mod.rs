@@ -390,6 +390,10 @@ impl Tree {
 /// The highest of priors, which are not negative, in lanes that processors compare at once.
 fn highest(priors: &[f32]) -> f32 {
     const LANES: usize = 16;
+    let higher = |best: f32, &prior: &f32| if prior > best { prior } else { best };
+    if priors.len() < LANES {
+        return priors.iter().fold(0.0, higher);
+    }
     let mut most = [0.0f32; LANES];
     let groups = priors.chunks_exact(LANES);
     let rest = groups.remainder();
@@ -398,5 +402,5 @@ fn highest(priors: &[f32]) -> f32 {
             most[lane] = if group[lane] > most[lane] { group[lane] } else { most[lane] };
         }
     }
-    most.iter().chain(rest).fold(0.0, |best, &prior| if prior > best { prior } else { best })
+    most.iter().chain(rest).fold(0.0, higher)
 }
