@@ -122,6 +122,14 @@ impl Schedule {
         let node = tree.node(ROOT);
         let edges = tree.edges(node);
         let opened = node.opened as usize;
+        let at = usize::try_from(started - self.begun).unwrap_or(usize::MAX);
+        let wanted = self.considered.get(at).copied().unwrap_or(u32::MAX);
+        // Whether visits alone say whose turn it is, which is so unless there are proofs, leaves in flight or earlier visits.
+        if self.all_fresh && !all_scores && !node.tagged && edges.in_flight.is_empty() {
+            if let Some(place) = self.choose_by_visits(completed, &edges, node, wanted, scores) {
+                return place;
+            }
+        }
         if all_scores {
             scores.clear();
         }
@@ -130,8 +138,6 @@ impl Schedule {
             scores.resize(room, f64::NEG_INFINITY);
         }
         let bonus = completed.at(&edges, node, scores);
-        let at = usize::try_from(started - self.begun).unwrap_or(usize::MAX);
-        let wanted = self.considered.get(at).copied().unwrap_or(u32::MAX);
         let all_lost = node.tagged && edges.links.iter().all(|link| link.is_loss());
         let is_out = |place: usize| node.tagged && edges.links[place].is_loss() && !all_lost;
         let nearness = |place: usize| {
@@ -176,6 +182,33 @@ impl Schedule {
             }
         }
         best.map_or(0, |(_, _, place)| place)
+    }
+
+    /// The place to follow among the moves with as many visits as wanted, where there are some; nothing is scored where there is one.
+    fn choose_by_visits(&self, completed: &Completed, edges: &Edges<'_>, node: &Node, wanted: u32, scores: &mut Vec<f64>) -> Option<usize> {
+        let opened = node.opened as usize;
+        let visits = &edges.visits[..opened];
+        let fitting = visits.iter().filter(|&&visits| visits == wanted).count();
+        if wanted == 0 {
+            let drawn = self.first_untried(&edges.actions[..opened]).filter(|_| fitting == 0)?;
+            return edges.actions[opened..].iter().position(|&action| action == drawn.action).map(|place| opened + place);
+        }
+        if fitting <= 1 {
+            return visits.iter().position(|&visits| visits == wanted);
+        }
+        if scores.len() < opened {
+            scores.resize(opened, f64::NEG_INFINITY);
+        }
+        let bonus = completed.at(edges, node, scores);
+        let mut best: Option<(f64, u16, usize)> = None;
+        for (place, _) in visits.iter().enumerate().filter(|(_, &visits)| visits == wanted) {
+            let action = edges.actions[place];
+            let score = Self::score(self.drawn(action), bonus.of(scores[place]));
+            if best.is_none_or(|(highest, lowest, _)| score > highest || (score == highest && action < lowest)) {
+                best = Some((score, action, place));
+            }
+        }
+        best.map(|(_, _, place)| place)
     }
 
     /// The place of the move to play, among `allowed`: of those visited most in this schedule the one with the highest score.

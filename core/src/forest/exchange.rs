@@ -146,10 +146,10 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
                     priors: Vec::new(),
                 });
                 let mut writer = Writer::new(line, lines, next_legal);
-                let mut told = counts.to_vec().into_iter();
+                let told = counts.to_vec();
                 let (mut usual, mut under_way) = (true, false);
-                let tell = |_: usize, tree: &mut Tree, walker: &mut Walker<Compiled<G>>| {
-                    let rows = told.next().unwrap_or(0) as usize;
+                let tell = |place: usize, tree: &mut Tree, walker: &mut Walker<Compiled<G>>| {
+                    let rows = told[place] as usize;
                     if let Some(reader) = &mut reader {
                         reader.tell(tree, walker, parts, rows);
                     }

@@ -113,10 +113,10 @@ impl Forest<Latent> {
                     (&numbers[rows.start * width..rows.end * width], columns, width)
                 });
                 let mut writer = Writer { lines, slots: if gathers { &taken[rows] } else { &[] } };
-                let mut told = counts.to_vec().into_iter();
+                let told = counts.to_vec();
                 let (mut usual, mut under_way) = (true, false);
-                let tell = |_: usize, tree: &mut Tree, walker: &mut Walker<Latent>| {
-                    let rows = told.next().unwrap_or(0) as usize;
+                let tell = |place: usize, tree: &mut Tree, walker: &mut Walker<Latent>| {
+                    let rows = told[place] as usize;
                     if let Some((numbers, columns, width)) = &mut own {
                         let (these, others) = numbers.split_at(rows * *width);
                         *numbers = others;

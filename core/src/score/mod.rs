@@ -1,5 +1,6 @@
 //! How a move is chosen at a node: one file per rule. A rule sees all edges of the node, the opened ones first.
 
+mod best;
 pub mod gumbel;
 mod lanes;
 mod muzero;

@@ -5,13 +5,9 @@ use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::block::{Block, Spare, Stored};
 use super::node::{Link, Node};
-use crate::prefetch;
 
 /// A block has at least this many words of 8 bytes.
 const BLOCK_BITS: u32 = 10;
-
-/// Words that come from memory at once.
-const WORDS_OF_A_LINE: usize = 8;
 
 impl Stored for u64 {
     fn spare(capacity: usize) -> Option<&'static Spare<Self>> {
@@ -28,9 +24,9 @@ impl Stored for u64 {
 /// One edge: where the run of its node begins, how many edges that has, and which of them it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    first: u32,
-    count: u16,
-    place: u16,
+    pub(super) first: u32,
+    pub(super) count: u16,
+    pub(super) place: u16,
 }
 
 impl Node {
@@ -102,8 +98,8 @@ pub struct Mark {
 #[derive(Clone, Debug)]
 pub(super) struct EdgeArena {
     /// Each has room for a whole block from the start, and is filled as runs are added: what is not used is never touched.
-    blocks: Vec<Block<u64>>,
-    block_bits: u32,
+    pub(super) blocks: Vec<Block<u64>>,
+    pub(super) block_bits: u32,
     /// Words in use, unused tails of blocks included.
     used: u32,
     /// Edges in use.
@@ -161,49 +157,6 @@ impl EdgeArena {
     pub(super) fn cut_back(&mut self, mark: Mark) {
         self.used = mark.used;
         self.stored = mark.stored;
-    }
-
-    pub(super) fn prefetch_blocks(&self) {
-        prefetch::slice(&self.blocks);
-    }
-
-    /// Where a run begins.
-    #[inline(always)]
-    fn address(&self, first: u32) -> *const u64 {
-        let block = &self.blocks[(first >> self.block_bits) as usize];
-        block.as_ptr().wrapping_add(first as usize & ((1 << self.block_bits) - 1))
-    }
-
-    /// Asks for W and N of an edge: what a visit changes.
-    #[inline]
-    pub(super) fn prefetch_visit(&self, edge: Edge) {
-        let (run, count, place) = (self.address(edge.first), edge.count as usize, edge.place as usize);
-        prefetch::address(run.wrapping_add(place));
-        prefetch::address(run.wrapping_add(count + place / 2));
-    }
-
-    /// Asks for W, N, P and links of the tried edges of a node: what a choice looks at.
-    #[inline(always)]
-    pub(super) fn prefetch_tried(&self, node: &Node) {
-        if node.num_edges == 0 {
-            return;
-        }
-        let (run, count, opened) = (self.address(node.first_edge), node.num_edges as usize, node.opened as usize);
-        if opened <= WORDS_OF_A_LINE {
-            for word in [0, count, count + count / 2, 2 * count] {
-                prefetch::address(run.wrapping_add(word));
-            }
-            return;
-        }
-        let halves = opened.div_ceil(2);
-        // N, P and links, each a half of a word for every edge, follow W.
-        for (first, length) in [(0, opened), (count, halves), (count + count / 2, halves), (2 * count, halves)] {
-            let mut word = first;
-            while word <= first + length {
-                prefetch::address(run.wrapping_add(word));
-                word += WORDS_OF_A_LINE;
-            }
-        }
     }
 
     /// Makes room for a run of edges; where it begins.

@@ -11,18 +11,19 @@
 //!
 //! A block holds the runs of many nodes; nothing ever moves, so growing costs no copy and wastes at most one block.
 
+mod ahead;
 mod block;
 mod columns;
 mod edges;
 mod node;
 mod transplant;
+mod untried;
 
 use block::{Block, Spare, Stored};
 use columns::Columns;
 use edges::EdgeArena;
 pub use edges::{Arranged, Edge, Edges, Statistics};
 
-use crate::prefetch;
 pub use node::{Link, Node, UNPROVEN};
 use node::{EMPTY_NODE, UNKNOWN};
 
@@ -117,32 +118,6 @@ impl Tree {
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
-    }
-
-    /// Asks memory for the lists of blocks.
-    #[inline]
-    pub(crate) fn prefetch_blocks(&self) {
-        prefetch::slice(&self.nodes);
-        self.edges.prefetch_blocks();
-    }
-
-    /// Asks memory for what a visit of an edge changes, and for the node it is of.
-    #[inline]
-    pub(crate) fn prefetch_choice(&self, node: NodeIndex, edge: Edge) {
-        self.prefetch_node(node);
-        self.edges.prefetch_visit(edge);
-    }
-
-    /// Asks memory for a node.
-    #[inline]
-    pub(crate) fn prefetch_node(&self, node: NodeIndex) {
-        prefetch::value(self.node(node));
-    }
-
-    /// Asks memory for what a choice at a node, which is at hand, looks at.
-    #[inline(always)]
-    pub(crate) fn prefetch_tried(&self, node: NodeIndex) {
-        self.edges.prefetch_tried(self.node(node));
     }
 
     /// Whether leaves in flight are counted on the edges.
@@ -294,35 +269,6 @@ impl Tree {
         self.edges.priors_mut(&header)
     }
 
-    /// The highest prior among the edges of a node that were never tried, 0 where all were. It is kept until an edge is opened or
-    /// the priors change, because a node with many edges is passed far more often.
-    #[inline(always)]
-    pub fn highest_untried(&mut self, node: NodeIndex, header: &Node) -> f32 {
-        if header.highest_untried >= 0.0 {
-            return header.highest_untried;
-        }
-        self.look_for_highest(node)
-    }
-
-    fn look_for_highest(&mut self, node: NodeIndex) -> f32 {
-        let header = self.node(node);
-        let highest = highest(&self.statistics(header).priors[header.opened as usize..]);
-        self.node_mut(node).highest_untried = highest;
-        highest
-    }
-
-    /// Opens an edge of `node`, one never tried: it takes the place after those that were.
-    #[inline]
-    pub fn open(&mut self, node: NodeIndex, edge: Edge) -> Edge {
-        let header = self.node_mut(node);
-        let first_untried = header.edge(header.opened as usize);
-        header.opened += 1;
-        header.highest_untried = UNKNOWN;
-        self.positions += 1;
-        self.swap_untried(first_untried, edge);
-        first_untried
-    }
-
     /// Puts the moves of a node of which none was tried into this order; the first `eager` are opened before any is scored.
     pub fn arrange(&mut self, node: NodeIndex, moves: &[Arranged], eager: u8) {
         let header = *self.node(node);
@@ -385,22 +331,4 @@ impl Tree {
         self.bounds = mark.bounds;
         self.columns.fit(self.shape, self.num_nodes());
     }
-}
-
-/// The highest of priors, which are not negative, in lanes that processors compare at once.
-fn highest(priors: &[f32]) -> f32 {
-    const LANES: usize = 16;
-    let higher = |best: f32, &prior: &f32| if prior > best { prior } else { best };
-    if priors.len() < LANES {
-        return priors.iter().fold(0.0, higher);
-    }
-    let mut most = [0.0f32; LANES];
-    let groups = priors.chunks_exact(LANES);
-    let rest = groups.remainder();
-    for group in groups {
-        for lane in 0..LANES {
-            most[lane] = if group[lane] > most[lane] { group[lane] } else { most[lane] };
-        }
-    }
-    most.iter().chain(rest).fold(0.0, higher)
 }

@@ -1,0 +1,107 @@
+//! The moves of a node that were never tried: the likeliest of them, and opening one.
+
+use super::{Edge, Node, NodeIndex, Tree, UNKNOWN};
+
+impl Tree {
+    /// The highest prior among the edges of a node that were never tried, 0 where all were. It is kept until an edge is opened or
+    /// the priors change, because a node with many edges is passed far more often.
+    #[inline(always)]
+    pub fn highest_untried(&mut self, node: NodeIndex, header: &Node) -> f32 {
+        if header.highest_untried >= 0.0 {
+            return header.highest_untried;
+        }
+        self.look_for_highest(node)
+    }
+
+    fn look_for_highest(&mut self, node: NodeIndex) -> f32 {
+        let header = self.node(node);
+        let highest = highest(&self.statistics(header).priors[header.opened as usize..]);
+        self.node_mut(node).highest_untried = highest;
+        highest
+    }
+
+    /// Opens an edge of `node`, one never tried: it takes the place after those that were.
+    #[inline]
+    pub fn open(&mut self, node: NodeIndex, edge: Edge) -> Edge {
+        let header = self.node_mut(node);
+        let first_untried = header.edge(header.opened as usize);
+        header.opened += 1;
+        header.highest_untried = UNKNOWN;
+        self.positions += 1;
+        self.swap_untried(first_untried, edge);
+        first_untried
+    }
+}
+
+/// The highest of priors, which are not negative, in lanes that processors compare at once.
+fn highest(priors: &[f32]) -> f32 {
+    const LANES: usize = 16;
+    let higher = |best: f32, &prior: &f32| if prior > best { prior } else { best };
+    if priors.len() < LANES {
+        return priors.iter().fold(0.0, higher);
+    }
+    let mut most = [0.0f32; LANES];
+    let groups = priors.chunks_exact(LANES);
+    let rest = groups.remainder();
+    for group in groups {
+        for lane in 0..LANES {
+            most[lane] = if group[lane] > most[lane] { group[lane] } else { most[lane] };
+        }
+    }
+    most.iter().chain(rest).fold(0.0, higher)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Shape, ROOT};
+    use super::*;
+
+    fn tree(priors: &[f32]) -> Tree {
+        let shape = Shape {
+            max_edges: priors.len(),
+            players: 2,
+            count_in_flight: false,
+            slots: false,
+            rewards: 0,
+            discounts: false,
+            returns: false,
+        };
+        let mut tree = Tree::new(shape);
+        tree.add_node(0, 0);
+        tree.add_edges(ROOT, &(0..priors.len() as u16).collect::<Vec<_>>());
+        tree.priors_mut(ROOT).copy_from_slice(priors);
+        tree
+    }
+
+    fn highest_of(tree: &mut Tree) -> f32 {
+        let header = *tree.node(ROOT);
+        tree.highest_untried(ROOT, &header)
+    }
+
+    #[test]
+    fn the_highest_prior_is_that_of_what_was_never_tried() {
+        for size in [1usize, 3, 15, 16, 17, 40] {
+            let priors: Vec<f32> = (0..size).map(|place| ((place * 7) % size + 1) as f32).collect();
+            let mut tree = tree(&priors);
+            let mut left: Vec<f32> = priors.clone();
+            left.sort_by(f32::total_cmp);
+            while let Some(highest) = left.pop() {
+                assert_eq!(highest_of(&mut tree), highest, "of {size}");
+                assert_eq!(highest_of(&mut tree), highest, "and it is remembered");
+                let header = *tree.node(ROOT);
+                let place = tree.edges(&header).priors.iter().position(|&prior| prior == highest).expect("it is there");
+                let edge = tree.open(ROOT, header.edge(place));
+                assert_eq!(edge, header.edge(header.opened as usize), "opened edges stand first");
+            }
+            assert_eq!(highest_of(&mut tree), 0.0, "nothing is left");
+        }
+    }
+
+    #[test]
+    fn it_is_looked_for_again_when_priors_change() {
+        let mut tree = tree(&[0.1, 0.2, 0.7]);
+        assert_eq!(highest_of(&mut tree), 0.7);
+        tree.priors_mut(ROOT)[0] = 0.9;
+        assert_eq!(highest_of(&mut tree), 0.9);
+    }
+}
