@@ -1,8 +1,92 @@
-//! The best of at most 64 edges, on registers that hold as many numbers as a group has edges: the part of a choice that costs most.
+//! What a formula for the score of an edge is, and the best of at most 64 edges by it, on registers that hold as many numbers as a
+//! group has edges: the part of a choice that costs most.
 
-use super::lanes::{alone, higher, highest_of, with_scale, Rule, FEW, LANES};
 use super::node_value;
 use crate::tree::Statistics;
+
+/// Edges are scored this many at a time.
+pub(super) const LANES: usize = 4;
+
+/// Up to so many edges, a word has a bit for each.
+pub(super) const FEW: usize = 64;
+/// An edge with all that a formula may want to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate {
+    /// N.
+    pub visits: f64,
+    /// Leaves in flight.
+    pub flying: f64,
+    /// W.
+    pub sum: f64,
+    /// P.
+    pub prior: f64,
+    /// What is proven, for the chooser.
+    pub proven: Option<i8>,
+}
+
+/// A formula for the score of an edge at one node.
+pub trait Rule: Copy {
+    /// The score of an edge of which nothing is proven and nothing is in flight; `mean` is W / N, and no number where N is 0.
+    fn score(self, visits: f64, mean: f64, prior: f64) -> f64;
+
+    /// The score of any edge. With `virtual_loss`, leaves in flight lower Q as if they were lost (seed 2).
+    fn score_any(self, edge: Candidate, virtual_loss: bool) -> f64;
+
+    /// The raw value of the node, where the rule brings the values of its moves to a scale that the node's own is part of.
+    #[inline(always)]
+    fn raw(self) -> Option<f64> {
+        None
+    }
+
+    /// The same rule on the scale from the lowest to the highest of these values.
+    #[must_use]
+    #[inline(always)]
+    fn scaled(self, _low: f64, _high: f64) -> Self {
+        self
+    }
+}
+
+/// The rule with its scale, where it has one.
+#[inline]
+pub(super) fn with_scale<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize) -> R {
+    let Some(raw) = rule.raw() else { return rule };
+    let own = node_value(raw, edges, opened);
+    let (mut low, mut high) = (own, own);
+    for (&sum, &visits) in edges.sums.iter().zip(edges.visits).take(opened) {
+        // An edge in flight for the first time has no value yet.
+        let mean = if visits > 0 { sum / f64::from(visits as i32) } else { own };
+        low = if mean < low { mean } else { low };
+        high = if mean > high { mean } else { high };
+    }
+    rule.scaled(low, high)
+}
+
+/// The score of one edge.
+#[inline(always)]
+pub(super) fn alone(edges: Statistics<'_>, place: usize, rule: impl Rule) -> f64 {
+    let visits = f64::from(edges.visits[place] as i32);
+    rule.score(visits, edges.sums[place] / visits, f64::from(edges.priors[place]))
+}
+
+#[inline(always)]
+pub(super) fn higher(mut a: [f64; LANES], b: [f64; LANES]) -> [f64; LANES] {
+    for lane in 0..LANES {
+        a[lane] = if b[lane] > a[lane] { b[lane] } else { a[lane] };
+    }
+    a
+}
+
+#[inline(always)]
+pub(super) fn highest_of(group: [f64; LANES]) -> f64 {
+    let [a, b, c, d] = group;
+    // Halves against each other, as registers are split.
+    let (first, second) = (if c > a { c } else { a }, if d > b { d } else { b });
+    if second > first {
+        second
+    } else {
+        first
+    }
+}
 
 /// W / N of the edges from `at` on. Signed, because that conversion is one instruction everywhere; no edge is visited 2^31 times.
 #[inline(always)]

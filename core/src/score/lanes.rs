@@ -1,54 +1,13 @@
 //! Choosing among edges by a formula, several edges at a time, on registers that hold as many numbers.
 
-use super::best::{best_bits, best_of_one_group};
-use super::{node_value, Context};
+use super::best::{alone, best_bits, best_of_one_group, higher, highest_of, with_scale, FEW, LANES};
+pub use super::best::{Candidate, Rule};
+use super::Context;
 use crate::random::Random;
 use crate::tree::{Edges, Statistics};
 
-/// Edges are scored this many at a time.
-pub(super) const LANES: usize = 4;
-
-/// Up to so many edges, a word has a bit for each.
-pub(super) const FEW: usize = 64;
 /// Up to so many edges all are scored, tried or not.
 const VERY_FEW: usize = LANES - 1;
-
-/// An edge with all that a formula may want to know.
-#[derive(Clone, Copy, Debug)]
-pub struct Candidate {
-    /// N.
-    pub visits: f64,
-    /// Leaves in flight.
-    pub flying: f64,
-    /// W.
-    pub sum: f64,
-    /// P.
-    pub prior: f64,
-    /// What is proven, for the chooser.
-    pub proven: Option<i8>,
-}
-
-/// A formula for the score of an edge at one node.
-pub trait Rule: Copy {
-    /// The score of an edge of which nothing is proven and nothing is in flight; `mean` is W / N, and no number where N is 0.
-    fn score(self, visits: f64, mean: f64, prior: f64) -> f64;
-
-    /// The score of any edge. With `virtual_loss`, leaves in flight lower Q as if they were lost (seed 2).
-    fn score_any(self, edge: Candidate, virtual_loss: bool) -> f64;
-
-    /// The raw value of the node, where the rule brings the values of its moves to a scale that the node's own is part of.
-    #[inline(always)]
-    fn raw(self) -> Option<f64> {
-        None
-    }
-
-    /// The same rule on the scale from the lowest to the highest of these values.
-    #[must_use]
-    #[inline(always)]
-    fn scaled(self, _low: f64, _high: f64) -> Self {
-        self
-    }
-}
 
 /// Whether a choice among so many edges wants to know the highest prior of an untried one.
 #[inline]
@@ -62,21 +21,6 @@ pub fn make_room(scores: &mut Vec<f64>, count: usize) {
     if scores.len() < count {
         scores.resize(count, f64::NEG_INFINITY);
     }
-}
-
-/// The rule with its scale, where it has one.
-#[inline]
-pub(super) fn with_scale<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize) -> R {
-    let Some(raw) = rule.raw() else { return rule };
-    let own = node_value(raw, edges, opened);
-    let (mut low, mut high) = (own, own);
-    for (&sum, &visits) in edges.sums.iter().zip(edges.visits).take(opened) {
-        // An edge in flight for the first time has no value yet.
-        let mean = if visits > 0 { sum / f64::from(visits as i32) } else { own };
-        low = if mean < low { mean } else { low };
-        high = if mean > high { mean } else { high };
-    }
-    rule.scaled(low, high)
 }
 
 /// The place of the best edge where nothing is proven and nothing in flight; ties by `random`. The first `opened` were tried.
@@ -194,33 +138,6 @@ fn group(edges: Statistics<'_>, at: usize, rule: impl Rule) -> [f64; LANES] {
         scores[lane] = rule.score(visits, sums[lane] / visits, f64::from(priors[lane]));
     }
     scores
-}
-
-/// The score of one edge.
-#[inline(always)]
-pub(super) fn alone(edges: Statistics<'_>, place: usize, rule: impl Rule) -> f64 {
-    let visits = f64::from(edges.visits[place] as i32);
-    rule.score(visits, edges.sums[place] / visits, f64::from(edges.priors[place]))
-}
-
-#[inline(always)]
-pub(super) fn higher(mut a: [f64; LANES], b: [f64; LANES]) -> [f64; LANES] {
-    for lane in 0..LANES {
-        a[lane] = if b[lane] > a[lane] { b[lane] } else { a[lane] };
-    }
-    a
-}
-
-#[inline(always)]
-pub(super) fn highest_of(group: [f64; LANES]) -> f64 {
-    let [a, b, c, d] = group;
-    // Halves against each other, as registers are split.
-    let (first, second) = (if c > a { c } else { a }, if d > b { d } else { b });
-    if second > first {
-        second
-    } else {
-        first
-    }
 }
 
 /// The place of a bit; among several, each with the same chance. 0 where there is none.
