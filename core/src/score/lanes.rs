@@ -240,4 +240,50 @@ mod tests {
         let mut random = Random::new(3, Purpose::Select);
         assert!(highest(&[f64::NEG_INFINITY; 3], &mut random) < 3);
     }
+
+    /// As simple as can be: Q and prior for what was tried, the prior alone for the rest, brought to the scale of what was tried.
+    #[derive(Clone, Copy)]
+    struct Plain(Option<f64>, f64, f64);
+
+    impl Rule for Plain {
+        fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
+            let exploit = if visits > 0.0 { (mean - self.1) / self.2 } else { 0.0 };
+            exploit + prior / (1.0 + visits)
+        }
+
+        fn score_any(self, edge: Candidate, _virtual_loss: bool) -> f64 {
+            self.score(edge.visits, edge.sum / edge.visits, edge.prior)
+        }
+
+        fn raw(self) -> Option<f64> {
+            self.0
+        }
+
+        fn scaled(self, low: f64, high: f64) -> Self {
+            Self(self.0, low, (high - low).max(1e-8))
+        }
+    }
+
+    #[test]
+    fn the_short_way_chooses_what_scoring_every_edge_would() {
+        let mut random = Random::new(11, Purpose::Select);
+        for round in 0..20_000u32 {
+            let count = 1 + random.below(if round % 4 == 0 { 150 } else { 20 }) as usize;
+            let opened = random.below(count as u32 + 1) as usize;
+            // Few different numbers, so that many are level.
+            let visits: Vec<u32> = (0..count).map(|place| if place < opened { 1 + random.below(3) } else { 0 }).collect();
+            let sums: Vec<f64> = visits.iter().map(|&n| f64::from(n) * (f64::from(random.below(5)) / 4.0)).collect();
+            let priors: Vec<f32> = (0..count).map(|_| random.below(4) as f32 / 4.0).collect();
+            let edges = Statistics { sums: &sums, visits: &visits, priors: &priors };
+            let untried = priors[opened..].iter().fold(0.0f32, |most, &prior| most.max(prior));
+            let rule = Plain((round % 2 == 0).then_some(0.25), 0.0, 1.0);
+            let scaled = with_scale(rule, edges, opened);
+            let scores: Vec<f64> = (0..count).map(|place| alone(edges, place, scaled)).collect();
+            let (mut short, mut long) = (random.clone(), random.clone());
+            let place = choose(rule, edges, opened, untried, &mut Vec::new(), &mut short);
+            assert_eq!(place, highest(&scores, &mut long), "{opened} of {count} tried: {scores:?}");
+            assert_eq!(short.next_u64(), long.next_u64(), "and draws as much");
+            random.next_u64();
+        }
+    }
 }
