@@ -139,8 +139,8 @@ def strength_section() -> str:
 
 Played by `python benches/strength.py --record`. A step is a match at equal time against the search without it; what is
 kept is the default now. `then` means: with the scores of moves on both sides. The first five had scores that were
-learned from 30,000 positions, the others those that are built in, from 46,000; all but the last had PeSTO's published
-weights on both sides, the last on one.
+learned from 30,000 positions, the others those that are built in, from 46,000; all but the last two had PeSTO's
+published weights on both sides, the last two on one.
 
 {_table(head, steps)}
 
