@@ -25,6 +25,8 @@ from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
 
 torch = pytest.importorskip("torch")
 
+from ponderosa.evaluators.torch_graph import padded  # noqa: E402 (after the package it needs)
+
 torch.set_num_threads(1)  # the networks are tiny, and other work on the machine is not
 
 GAMES = [TicTacToe, ConnectFour, Othello, Chess]
@@ -377,3 +379,13 @@ def test_lanes_serve_searches_of_other_sizes() -> None:
     for count in range(1, 9):
         assert [one.visits.tolist() for one in search.run([ConnectFour()] * count, seeds=[5] * count)] == alone * count
     assert sorted(lane.capacity for lane in evaluator._lanes) == [1, 2, 4, 6, 8]
+
+
+def test_few_sizes_are_recorded() -> None:
+    """Whatever is asked fits, little is too much, and there are few sizes."""
+    sizes = [padded(rows) for rows in range(1, 4097)]
+    assert all(size >= rows for rows, size in enumerate(sizes, 1))
+    assert all(size <= rows * 9 / 8 for rows, size in enumerate(sizes, 1) if rows > 512)
+    assert all(size <= rows * 1.5 for rows, size in enumerate(sizes, 1) if rows > 2)
+    assert len(set(sizes)) < 50
+    assert all(padded(size) == size for size in sizes)

@@ -16,6 +16,8 @@ import torch
 from numpy.typing import NDArray
 
 _RECORDING = threading.Lock()
+#: Batches of more rows than this fill a device, so that each row too many takes its time.
+FINE_FROM = 512
 
 
 def host_buffer(rows: int, columns: int, dtype: Any, device: Any) -> tuple[Any, NDArray[Any]]:
@@ -129,6 +131,9 @@ def fast_kernels() -> Iterator[None]:
 
 
 def padded(rows: int) -> int:
-    """The next power of two, or three quarters of it."""
+    """A number of rows that is recorded: few of them for small batches, and a sixteenth apart where rows cost much."""
     power = 1 << max(rows - 1, 0).bit_length()
+    if power > FINE_FROM:
+        step = power // 16
+        return -(-rows // step) * step
     return power * 3 // 4 if power >= 8 and rows <= power * 3 // 4 else power
