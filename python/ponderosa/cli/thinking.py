@@ -13,7 +13,7 @@ from typing import Any, Self
 from ponderosa.cli.position import Position
 from ponderosa.cli.report import Report, list_moves
 from ponderosa.forest import UNLIMITED
-from ponderosa.presets import UCT, AlphaZero
+from ponderosa.presets import UCT, AlphaZero, MuZero
 from ponderosa.reference import uct as reference
 
 #: Seconds between two looks at a search.
@@ -52,7 +52,7 @@ class Thinker(ABC):
 
 
 class Engine(Thinker):
-    """The compiled UCT, or AlphaZero with a trained player; its tree is kept from move to move."""
+    """The compiled UCT, or AlphaZero or MuZero with a trained player; its tree is kept from move to move."""
 
     algorithm = "uct"
 
@@ -70,9 +70,11 @@ class Engine(Thinker):
         else:
             from ponderosa.learn.load import load
 
-            self.algorithm = "alphazero"
             network = load(player)
-            self.tree = AlphaZero(network, time_limit=seconds, seed=self.seed, threads=threads).tree(position.state)
+            is_model = hasattr(network, "initial_inference")
+            self.algorithm = "muzero" if is_model else "alphazero"
+            search: Any = MuZero if is_model else AlphaZero
+            self.tree = search(network, time_limit=seconds, seed=self.seed, threads=threads).tree(position.state)
         self._look()
 
     def _look(self) -> Any:

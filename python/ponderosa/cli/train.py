@@ -24,23 +24,26 @@ EXAMPLES = """\
   ponderosa train connect4 --out runs/connect4 --minutes 60 --resume
   ponderosa train chess --out runs/chess --minutes 10 --device cuda
   ponderosa train examples.games.nim:Nim --out runs/nim --steps 500
+  ponderosa train gym:CartPole-v1 --out runs/cartpole --minutes 15
   ponderosa train othello --print-config > othello.toml
   ponderosa train othello --out runs/othello --config othello.toml --games 20k
 
-GAME is the name of a compiled game, or module:Class of one written in Python that has observations. Ctrl-C saves and
-stops; a training that was stopped or killed goes on with --resume. The folder of --out gets checkpoints, all games,
-metrics.jsonl, config.toml, and at the end report.html. ponderosa.load(DIR) gives the player for any search, and so does
-evaluator=player:DIR in a match."""
+GAME is the name of a compiled game, module:Class of one written in Python that has observations, or gym:NAME, an
+environment of Gymnasium with discrete actions, which MuZero learns. Ctrl-C saves and stops; a training that was stopped
+or killed goes on with --resume. The folder of --out gets checkpoints, all games, metrics.jsonl, config.toml, and at the
+end report.html. ponderosa.load(DIR) gives the player for any search, and so does evaluator=player:DIR in a match."""
 
 
 def add_arguments(commands: Commands) -> None:
     """The arguments of `ponderosa train`."""
     parser: Parser = commands.add_parser("train", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
     parser.set_defaults(run=run)
-    parser.add_argument("game", metavar="GAME", help=f"the game: {', '.join(games.BY_NAME)}, or module:Class")
+    parser.add_argument("game", metavar="GAME", help=f"the game: {', '.join(games.BY_NAME)}, module:Class, or gym:NAME")
     parser.add_argument("--out", metavar="DIR", help="the folder for everything that comes of it")
     parser.add_argument(
-        "--algorithm", choices=("alphazero", "gumbel"), help="the search of self-play (default: gumbel)"
+        "--algorithm",
+        choices=("alphazero", "gumbel", "muzero"),
+        help="what learns: a network by the rules, or muzero, a model of its own (default: gumbel)",
     )
     parser.add_argument("--minutes", metavar="M", type=seconds, help="stop after so many minutes")
     parser.add_argument("--games", metavar="N", type=count, help="stop after so many games")
@@ -95,15 +98,21 @@ def run(arguments: argparse.Namespace) -> int:
 def make_config(arguments: argparse.Namespace) -> Config:
     """From the defaults of the game (or the training that goes on), a file, and the arguments, in this order."""
     from ponderosa.learn import Config, read_config
-    from ponderosa.learn.defaults import with_defaults
+    from ponderosa.learn.defaults import usual_algorithm, with_defaults
     from ponderosa.learn.game_spec import game_spec
 
-    spec = game_spec(arguments.game)
     stored = Path(arguments.out) / "config.toml" if arguments.out else None
-    if arguments.resume and stored is not None and stored.exists():
-        config = read_config(stored, Config(game=spec.name))
+    going_on = arguments.resume and stored is not None and stored.exists()
+    base = Config(game=arguments.game, algorithm=arguments.algorithm or usual_algorithm(arguments.game))
+    for file in (stored if going_on else None, arguments.config):
+        if file is not None and arguments.algorithm is None:
+            base = base.with_values(algorithm=read_config(Path(file), base).algorithm)
+    spec = game_spec(arguments.game, rewards=base.algorithm == "muzero")
+    if going_on:
+        assert stored is not None
+        config = read_config(stored, base)
     else:
-        config = with_defaults(Config(game=spec.name), spec, on_gpu(arguments.device))
+        config = with_defaults(base, spec, on_gpu(arguments.device))
     if arguments.config is not None:
         config = read_config(Path(arguments.config), config)
     given: dict[str, Any] = {

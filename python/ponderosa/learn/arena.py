@@ -15,6 +15,8 @@ from ponderosa.search import Search
 
 #: Longer games are draws.
 MOST_PLIES = 1000
+#: Episodes that have no end of their own are broken off.
+MOST_STEPS = 20_000
 
 
 class BatchPlayer(Protocol):
@@ -46,6 +48,35 @@ def bare_policy(evaluator: Any) -> BatchPlayer:
         return chosen
 
     return choose
+
+
+def bare_model_policy(model: Any) -> BatchPlayer:
+    """The same for a learned model: what it thinks of the positions themselves, without a step."""
+
+    def choose(states: Sequence[Any], seeds: Sequence[int]) -> list[int]:
+        seen = np.stack([np.asarray(state.observation(), dtype=np.float32) for state in states])
+        logits = np.asarray(model.initial_inference(seen)[1])
+        listed = [[int(action) for action in state.legal_actions()] for state in states]
+        return [legal[int(np.argmax(row[legal]))] for row, legal in zip(logits, listed, strict=True)]
+
+    return choose
+
+
+def play_episodes(player: BatchPlayer, start: Callable[[int], Any], count: int, seed: int) -> list[float]:
+    """The returns of `count` episodes that a player plays side by side, each with its own seed."""
+    states = [start(fold(seed, number)) for number in range(count)]
+    returns = [0.0] * count
+    step = 0
+    while running := [number for number, state in enumerate(states) if not state.is_terminal]:
+        seeds = [fold(fold(seed, number), step) for number in running]
+        actions = player([states[number] for number in running], seeds)
+        for number, action in zip(running, actions, strict=True):
+            states[number] = states[number].play(action)
+            returns[number] += float(states[number].rewards()[0])
+        step += 1
+        if step >= MOST_STEPS:
+            break
+    return returns
 
 
 def play_pairs(

@@ -8,7 +8,8 @@ from typing import Any
 from ponderosa import check
 from ponderosa.errors import InvalidArgumentError
 
-ALGORITHMS = ("gumbel", "alphazero")
+ALGORITHMS = ("gumbel", "alphazero", "muzero")
+ROOTS = ("gumbel", "puct")
 OPTIMISERS = ("adamw", "sgd")
 
 
@@ -171,6 +172,50 @@ class LearnerConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MuZeroConfig:
+    """How a model is learned, and planned in (`algorithm = "muzero"`)."""
+
+    root: str = "gumbel"
+    """The search: "gumbel", or "puct" with noise at the root."""
+    discount: float = 1.0
+    """What a reward, or a result, is worth a step earlier."""
+    unroll: int = 5
+    """Steps that the model is followed from a position, and learned at."""
+    td_steps: int = 0
+    """Rewards that a value is made of before the search's own value of what comes then; 0 is all to the end."""
+    support: int = 0
+    """Values and rewards are spread over whole numbers up to this on each side, after a root-like transform; 0: they
+    are from -1 to 1, and learned as chances of winning, drawing and losing."""
+    dynamics_blocks: int = 1
+    """Residual blocks of the step from one hidden state to the next."""
+    reward_weight: float = 1.0
+    """Weight of the reward's loss."""
+    consistency: float = 0.0
+    """Weight of the loss that hidden states after a step should be like those of what is seen then; 0 leaves it out."""
+    priority: float = 0.0
+    """Positions whose value was wrong are drawn more often, by this power of the error; 0 draws by age alone."""
+    priority_correction: float = 1.0
+    """How much of that their weight in the loss makes good again, from 0 to 1."""
+    reanalyse: float = 0.0
+    """The share of each batch that is searched anew, with the present weights, for fresh policies and values."""
+    reanalyse_simulations: int = 8
+    """Simulations of these searches."""
+
+    def __post_init__(self) -> None:
+        if self.root not in ROOTS:
+            raise InvalidArgumentError(f"muzero.root must be {' or '.join(ROOTS)}, not {self.root!r}")
+        for name in ("discount", "priority_correction", "reanalyse"):
+            check.number(getattr(self, name), f"muzero.{name}", least=0.0, most=1.0)
+        check.whole_number(self.unroll, "muzero.unroll", least=1, most=100)
+        check.whole_number(self.td_steps, "muzero.td_steps", most=1 << 24)
+        check.whole_number(self.support, "muzero.support", most=10_000)
+        check.whole_number(self.dynamics_blocks, "muzero.dynamics_blocks", most=256)
+        check.count(self.reanalyse_simulations, "muzero.reanalyse_simulations")
+        for name in ("reward_weight", "consistency", "priority"):
+            check.number(getattr(self, name), f"muzero.{name}", least=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationConfig:
     """How strength is measured on the way; without noise and without chance in the moves."""
 
@@ -206,11 +251,11 @@ class Config:
     """A whole training. `ponderosa.learn.default_config(game)` has good values for a game."""
 
     game: str = "connect4"
-    """The game: the name of a compiled one, or `module:Class` of one written in Python."""
+    """The game: the name of a compiled one, `module:Class` of one written in Python, or `gym:NAME`, an environment."""
     out: str = ""
     """The folder that everything goes to."""
     algorithm: str = "gumbel"
-    """The search of self-play: "gumbel" or "alphazero"."""
+    """What learns, and how it searches: "gumbel" or "alphazero" by the rules of the game, "muzero" in a model."""
     minutes: float | None = None
     """The training ends after so many minutes."""
     games: int | None = None
@@ -237,6 +282,8 @@ class Config:
     """What is learned from."""
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     """How the network learns."""
+    muzero: MuZeroConfig = field(default_factory=MuZeroConfig)
+    """How a model is learned, and planned in."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     """How strength is measured."""
 
@@ -248,7 +295,9 @@ class Config:
         if not isinstance(self.out, str):
             raise InvalidArgumentError(f"out must be the name of a folder, not {self.out!r}")
         if self.algorithm not in ALGORITHMS:
-            raise InvalidArgumentError(f"algorithm must be {' or '.join(ALGORITHMS)}, not {self.algorithm!r}")
+            raise InvalidArgumentError(
+                f"algorithm must be {', '.join(ALGORITHMS[:-1])} or {ALGORITHMS[-1]}, not {self.algorithm!r}"
+            )
         if self.minutes is not None:
             check.positive_number(self.minutes, "minutes")
         for name in ("games", "steps"):
@@ -278,6 +327,7 @@ SECTIONS: dict[str, Any] = {
     "self_play": SelfPlayConfig,
     "replay": ReplayConfig,
     "learner": LearnerConfig,
+    "muzero": MuZeroConfig,
     "evaluation": EvaluationConfig,
 }
 

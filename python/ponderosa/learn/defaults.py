@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ponderosa.learn.config import Config
+from ponderosa.learn.environments import PREFIX
 from ponderosa.learn.game_spec import GameSpec
 
 #: What differs from the plain defaults, by the name of the compiled game.
@@ -67,15 +68,71 @@ ON_GPU: dict[str, dict[str, Any]] = {
 }
 
 
+#: What differs further with MuZero. It learns the rules as well, so it sees each position more often.
+BY_MUZERO: dict[str, dict[str, Any]] = {
+    "tic_tac_toe": {
+        "network": {"blocks": 1, "channels": 32, "value_hidden": 32},
+        "self_play": {"simulations": 24, "games_at_once": 64, "temperature_moves": 4, "opening_plies": 4},
+        "replay": {"window": 30_000, "learned_first": 1_000},
+        "learner": {"batch_size": 128, "passes": 4.0},
+    },
+}
+
+#: MuZero in an environment of Gymnasium, or a game of rewards.
+IN_ENVIRONMENTS: dict[str, Any] = {
+    "network": {"blocks": 1, "channels": 64, "policy_channels": 64, "value_channels": 64, "value_hidden": 64},
+    "self_play": {
+        "simulations": 8,
+        "games_at_once": 32,
+        "temperature_moves": 0,
+        "considered_actions": 8,
+        "max_moves": 100_000,
+    },
+    "replay": {"window": 50_000, "learned_first": 1_000},
+    "learner": {
+        "batch_size": 128,
+        "passes": 4.0,
+        "learning_rate": 1e-3,
+        "value_weight": 0.5,
+        "root_value_share": 0.0,
+    },
+    "muzero": {"discount": 0.997, "support": 30, "td_steps": 20, "priority": 0.6},
+    "evaluation": {"every_minutes": 2.0, "simulations": 16},
+}
+#: Where an environment is seen as an image, its network is a board's.
+OF_IMAGES: dict[str, Any] = {
+    "network": {"blocks": 1, "channels": 32, "policy_channels": 16, "value_channels": 8, "value_hidden": 64},
+}
+
+
 def with_defaults(config: Config, spec: GameSpec, on_gpu: bool) -> Config:
-    """`config` with the values that suit a game; what the game has none for stays."""
+    """`config` with the values that suit a game and its algorithm; what the game has none for stays."""
     name = spec.info.name if spec.info.compiled else ""
     config = config.with_values(**BY_GAME.get(name, {}))
-    return config.with_values(**ON_GPU.get(name, {})) if on_gpu else config
+    if on_gpu:
+        config = config.with_values(**ON_GPU.get(name, {}))
+    if config.algorithm == "muzero":
+        config = config.with_values(**BY_MUZERO.get(name, {}))
+        if spec.info.has_rewards:
+            config = config.with_values(**IN_ENVIRONMENTS)
+            config = config.with_values(**OF_IMAGES) if len(spec.shape) == 3 else config
+    return config
 
 
-def default_config(game: str = "connect4", *, on_gpu: bool = False, **values: Any) -> Config:
-    """The configuration of a training of `game`, with other values where some are given."""
+def default_config(
+    game: str = "connect4", *, algorithm: str | None = None, on_gpu: bool = False, **values: Any
+) -> Config:
+    """The configuration of a training of `game`, with other values where some are given.
+
+    `algorithm` is "gumbel" where nothing is said, and "muzero" for an environment of Gymnasium.
+    """
     from ponderosa.learn.game_spec import game_spec
 
-    return with_defaults(Config(game=game), game_spec(game), on_gpu).with_values(**values)
+    algorithm = algorithm or usual_algorithm(game)
+    spec = game_spec(game, rewards=algorithm == "muzero")
+    return with_defaults(Config(game=game, algorithm=algorithm), spec, on_gpu).with_values(**values)
+
+
+def usual_algorithm(game: str) -> str:
+    """What learns a game where nothing is said."""
+    return "muzero" if game.startswith(PREFIX) else "gumbel"

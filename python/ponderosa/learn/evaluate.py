@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ponderosa.learn.arena import play_pairs, searching
+from ponderosa.learn.arena import play_episodes, play_pairs, searching
 from ponderosa.learn.config import Config
 from ponderosa.learn.exact import Exam, exam_of
 from ponderosa.learn.game_spec import GameSpec
@@ -36,6 +36,8 @@ class Evaluation:
     elo_error: float | None = None
     exact: dict[str, float] = field(default_factory=dict)
     """Shares of moves that keep the game's value, with a search and by the bare policy."""
+    returns: dict[str, float] = field(default_factory=dict)
+    """The mean, least and most that episodes brought, where there are rewards."""
 
     def as_line(self, round_number: int, step: int, elapsed: float) -> dict[str, Any]:
         """A line of metrics."""
@@ -50,6 +52,7 @@ class Evaluation:
             "elo": self.elo,
             "elo_error": self.elo_error,
             **self.exact,
+            **self.returns,
         }
 
     def __str__(self) -> str:
@@ -57,6 +60,7 @@ class Evaluation:
         if self.elo is not None:
             parts.append(f"Elo {self.elo:+.0f} ± {self.elo_error:.0f}")
         parts += [f"{name.replace('_', ' ')} {share:.1%}" for name, share in self.exact.items()]
+        parts += [f"{name.replace('_', ' ')} {number:.1f}" for name, number in self.returns.items()]
         return f"{self.name}: {', '.join(parts)}"
 
 
@@ -107,12 +111,13 @@ class Examiner:
                     seed,
                 )
         exact = self._exact(search, evaluator)
-        if not matches and not exact:
+        returns = self._returns(search)
+        if not matches and not exact and not returns:
             return None
         about = {"game": self._spec.name, "step": counters.step, "games": counters.games}
         self._folder.write(f"players/step-{counters.step:09d}.safetensors", player_bytes(player, about))
         elo, error = self._rated(name, matches)
-        return Evaluation(name, matches, elo, error, exact)
+        return Evaluation(name, matches, elo, error, exact, returns)
 
     def _searching(self, evaluator: Any) -> Search:
         """The search that a player plays with: that of its algorithm, without chance."""
@@ -140,6 +145,15 @@ class Examiner:
         ]
         rating = rate(games, f"UCT {min(budgets)}")[name]
         return round(rating.elo, 1), round(rating.error, 1)
+
+    def _returns(self, search: Search) -> dict[str, float]:
+        """What episodes with fixed seeds bring."""
+        count = self._config.evaluation.games
+        if not count or not self._spec.info.has_rewards:
+            return {}
+        found = play_episodes(searching(search), self._spec.start, count, SEED + self._config.seed)
+        told = {"mean_return": sum(found) / count, "least_return": min(found), "most_return": max(found)}
+        return {name: round(number, 4) for name, number in told.items()}
 
     def _exact(self, search: Search, evaluator: Any) -> dict[str, float]:
         count = self._config.evaluation.positions

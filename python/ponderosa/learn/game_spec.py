@@ -13,6 +13,9 @@ from ponderosa import games
 from ponderosa.errors import GameContractError, InvalidArgumentError
 from ponderosa.evaluators.symmetry import Symmetry, symmetries_of
 from ponderosa.game import COMPILED, GameInfo, describe
+from ponderosa.learn.environments import PREFIX, Environments
+
+_ONLY_MUZERO = "rewards are learned by algorithm muzero, in games of one player and environments"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,7 @@ class GameSpec:
     """A game as learning sees it."""
 
     name: str
-    """How a configuration names it: the name of a compiled game, or `module:Class`."""
+    """How a configuration names it: the name of a compiled game, `module:Class`, or `gym:NAME`."""
     factory: Callable[[], Any]
     """Gives a starting state."""
     info: GameInfo
@@ -28,10 +31,26 @@ class GameSpec:
     """The shape of an observation."""
     symmetries: tuple[Symmetry, ...]
     """That which changes nothing first."""
+    seeded: Callable[[int], Any] | None = None
+    """Gives the starting state of an episode by its seed, where there is an environment instead of a game."""
+    pixels: bool = False
+    """Whether observations are bytes, seen as numbers from 0 to 1."""
+
+    @property
+    def is_environment(self) -> bool:
+        """Whether positions cannot be reached again by the rules: what is seen of them has to be kept."""
+        return self.seeded is not None
+
+    def start(self, seed: int) -> Any:
+        """The starting state of a game, or of the episode with this seed."""
+        return self.factory() if self.seeded is None else self.seeded(seed)
 
 
-def game_spec(name: str, factory: Callable[[], Any] | None = None) -> GameSpec:
-    """The game of a configuration; `factory` gives the starting states of one that cannot be imported by name."""
+def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: bool = False) -> GameSpec:
+    """The game of a configuration; `factory` gives the starting states of one that cannot be imported by name, or
+    environments of Gymnasium. `rewards`: whether those can be learned (by MuZero)."""
+    if factory is None and name.startswith(PREFIX):
+        return _environment(Environments(name.removeprefix(PREFIX)), rewards)
     if factory is None:
         factory = _by_name(name)
     elif not callable(factory):
@@ -39,11 +58,15 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None) -> GameSpec:
     else:
         name = _name_of(factory)
     state = factory()
+    if hasattr(state, "action_space") and hasattr(state, "step"):
+        return _environment(Environments(name, factory), rewards, name)
     info = describe(state)
-    if info.has_rewards or info.num_players > 2 or (info.num_players == 2 and not info.zero_sum):
+    if info.num_players > 2 or (info.num_players == 2 and not info.zero_sum):
         raise InvalidArgumentError(
-            f"game {name!r} cannot be learned: it must have one player, or two with opposite results, and no rewards"
+            f"game {name!r} cannot be learned: it must have one player, or two with opposite results"
         )
+    if info.has_rewards and not (rewards and info.num_players == 1):
+        raise InvalidArgumentError(f"game {name!r} cannot be learned so: {_ONLY_MUZERO}")
     if not hasattr(state, "observation"):
         raise GameContractError(f"{info.name} has no observation(): a network needs one, float32 of a fixed shape")
     try:
@@ -51,6 +74,24 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None) -> GameSpec:
     except Exception as error:
         raise GameContractError(f"{info.name}.observation() failed: {error}") from error
     return GameSpec(name, factory, info, shape, _symmetries(state, shape))
+
+
+def _environment(environments: Environments, rewards: bool, name: str | None = None) -> GameSpec:
+    if not rewards:
+        raise InvalidArgumentError(f"environment {environments.name!r} cannot be learned so: {_ONLY_MUZERO}")
+    view, actions = environments.view, environments.num_actions
+    info = GameInfo(environments.name, False, actions, 1, False, True)
+    cells = int(np.prod(view.shape[-2:])) if len(view.shape) > 1 else view.shape[0]
+    alike = Symmetry(np.arange(cells), np.arange(actions))
+    return GameSpec(
+        name or PREFIX + environments.name,
+        lambda: environments.start(0),
+        info,
+        view.shape,
+        (alike,),
+        environments.start,
+        view.pixels,
+    )
 
 
 def _by_name(name: str) -> Callable[[], Any]:

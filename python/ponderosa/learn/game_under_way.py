@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ponderosa.errors import GameContractError
 from ponderosa.learn.game_spec import GameSpec
+from ponderosa.learn.observations import kept_bytes
 from ponderosa.learn.records import GameRecord
 
 
@@ -26,6 +28,9 @@ class GameUnderWay:
     full: list[bool] = field(default_factory=list)
     actions: list[NDArray[np.uint16]] = field(default_factory=list)
     policy: list[NDArray[np.float32]] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+    seen: list[NDArray[np.uint8]] = field(default_factory=list)
+    """Packed observations, where the moves alone do not tell them."""
     low: list[int] = field(default_factory=lambda: [0, 0])
     """Searches in a row that each player found the game lost by."""
     given_up: int = -1
@@ -51,13 +56,20 @@ class GameUnderWay:
             returns=np.array(returns, dtype=np.float32),
             cut=cut,
             resigned=resigned,
+            rewards=np.array(self.rewards, dtype=np.float32),
+            seen=np.concatenate([np.zeros(0, dtype=np.uint8), *self.seen]),
         )
 
     @classmethod
     def of_record(cls, record: GameRecord, key: int, spec: GameSpec) -> GameUnderWay:
-        """The game under way that a record was made of."""
-        state = spec.factory()
-        for move in (*record.opening.tolist(), *record.moves.tolist()):
+        """The game under way that a record was made of; an episode is played again from its seed, `key`."""
+        state = spec.start(key)
+        for move in record.opening.tolist():
+            state = state.play(move)
+        seen = list(record.seen.reshape(len(record.moves), -1)) if len(record.seen) else []
+        for place, move in enumerate(record.moves.tolist()):
+            if seen and not np.array_equal(kept_bytes(state.observation(), spec), seen[place]):
+                raise GameContractError(f"episode {record.number} does not repeat itself from its seed and its actions")
             state = state.play(move)
         ends = np.cumsum(record.counts, dtype=np.int64)[:-1]
         return cls(
@@ -71,4 +83,6 @@ class GameUnderWay:
             full=record.full.tolist(),
             actions=list(np.split(record.actions, ends)) if len(record.counts) else [],
             policy=list(np.split(record.policy, ends)) if len(record.counts) else [],
+            rewards=record.rewards.astype(np.float64).tolist(),
+            seen=seen,
         )

@@ -59,6 +59,11 @@ class Turning:
         found = boards.gather(2, cells.expand(-1, boards.shape[1], -1)).reshape(observations.shape)
         return found, self._actions[which].gather(1, actions)
 
+    def turned_actions(self, actions: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
+        """Actions [B, ...] of boards that are turned."""
+        moved: torch.Tensor = self._actions[which].gather(1, actions.flatten(1)).reshape(actions.shape)
+        return moved
+
 
 class Learner(Optimised):
     """A policy-value network that learns."""

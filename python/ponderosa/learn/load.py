@@ -1,4 +1,4 @@
-"""`ponderosa.load`: the player that a training has made, as an evaluator for any search."""
+"""`ponderosa.load`: the player that a training has made, as an evaluator for any search, or a model to plan in."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ SHIPPED = Path(__file__).parent.parent / "players"
 def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
     """An evaluator: the newest player of a training's folder, of a file, or one that comes with the package.
 
+    Of a training by MuZero it is a model, for `MuZero`, `Gumbel` and `select_action`.
     `load("connect4")` is a player of Connect 4 that was trained before. A folder of that name, if there is one, comes
     first. What is loaded is numbers: nothing in a file is executed. Needs PyTorch (`ponderosa[torch]`).
     """
@@ -23,10 +24,11 @@ def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
     require("safetensors", "torch", "a player that was trained")
     from ponderosa.evaluators.torch_module import Torch
     from ponderosa.learn.player_file import read_player
+    from ponderosa.models.torch_model import TorchModel
 
     network, about = read_player(find_player(path))
-    evaluator = Torch(network, device)
-    evaluator.about = about  # type: ignore[attr-defined]
+    evaluator: Any = TorchModel(network, device) if hasattr(network, "initial_inference") else Torch(network, device)
+    evaluator.about = about
     return evaluator
 
 

@@ -61,7 +61,11 @@ def train(
         raise InvalidArgumentError("out must be the folder for what is learned")
     if config.minutes is None and config.games is None and config.steps is None:
         raise InvalidArgumentError("minutes, games or steps must be given: nothing else ends a training")
-    spec = game_spec(config.game, factory)
+    spec = game_spec(config.game, factory, rewards=config.algorithm == "muzero")
+    if config.algorithm == "muzero" and spec.info.has_rewards and not config.muzero.support:
+        raise InvalidArgumentError(
+            f"muzero.support must be above 0 for {spec.name}: rewards need not be from -1 to 1 (30 reaches to 1,000)"
+        )
     device = choose_device(config.device)
     config = config.with_values(game=spec.name, device=str(device))
     if config.self_play.workers == 0:
@@ -153,7 +157,8 @@ class Training:
         self._told, self._since = now, (counters.games, counters.positions)
         if games:
             line["game_length"] = round(float(np.mean([len(game.opening) + len(game.moves) for game in games])), 2)
-            line["first_player"] = round(float(np.mean([game.returns[0] for game in games])), 4)
+            first = "mean_return" if self._session.spec.info.has_rewards else "first_player"
+            line[first] = round(float(np.mean([game.returns[0] for game in games])), 4)
             line["cut"] = sum(game.cut for game in games)
             line["resigned"] = sum(game.resigned for game in games)
             line["resigned_wrongly"] = round(self._session.self_play.resignation.wrong_share, 4)
@@ -166,7 +171,12 @@ class Training:
 
     def _examine(self) -> None:
         counters = self._session.counters
-        evaluation: Evaluation | None = self._examiner.examine(self._session.averaged_player(), counters)
+        player = self._session.averaged_player()
+        evaluation: Evaluation | None = self._examiner.examine(player, counters)
+        quality = self._session.quality(player)
+        if quality:
+            line = {"kind": "model", "round": counters.round, "step": counters.step}
+            self._metrics.add({**line, "elapsed": round(self._limits.elapsed, 3), "by_depth": quality})
         if evaluation is not None:
             self._metrics.add(evaluation.as_line(counters.round, counters.step, self._limits.elapsed))
             self._watcher.note(str(evaluation))

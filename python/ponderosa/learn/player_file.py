@@ -10,13 +10,14 @@ import torch
 
 from ponderosa.errors import InvalidArgumentError, StorageError
 from ponderosa.extras import require
+from ponderosa.learn.model_networks import ModelArchitecture, ModelNetwork
 from ponderosa.learn.networks import Architecture, PolicyValueNetwork
 
 FORMAT = "ponderosa-player"
 VERSION = 1
 
 
-def player_bytes(player: PolicyValueNetwork, about: dict[str, Any]) -> bytes:
+def player_bytes(player: Any, about: dict[str, Any]) -> bytes:
     """The content of the file of a folded network; `about` is plain data of its making, such as game and step."""
     from safetensors.torch import save
 
@@ -26,7 +27,7 @@ def player_bytes(player: PolicyValueNetwork, about: dict[str, Any]) -> bytes:
     return content
 
 
-def read_player(path: Path) -> tuple[PolicyValueNetwork, dict[str, Any]]:
+def read_player(path: Path) -> tuple[Any, dict[str, Any]]:
     """(the network, plain data of its making) of a file that `player_bytes` made."""
     try:
         content = path.read_bytes()
@@ -38,7 +39,7 @@ def read_player(path: Path) -> tuple[PolicyValueNetwork, dict[str, Any]]:
         raise StorageError(f"{str(path)!r}: {error}") from None
 
 
-def player_of_bytes(content: bytes) -> tuple[PolicyValueNetwork, dict[str, Any]]:
+def player_of_bytes(content: bytes) -> tuple[Any, dict[str, Any]]:
     """The same from the content of a file."""
     safetensors = require("safetensors", "torch", "loading a player")
     from safetensors.torch import load
@@ -54,7 +55,7 @@ def player_of_bytes(content: bytes) -> tuple[PolicyValueNetwork, dict[str, Any]]
             f"it is a {about.get('format')} of version {about.get('version')}; this version reads {FORMAT} {VERSION}"
         )
     with torch.device("meta"):  # whatever the file claims, nothing is set aside but what it brings along
-        network = PolicyValueNetwork(Architecture.of_data(about["network"]), folded=True)
+        network = _described(about["network"])
     try:
         network.load_state_dict(load(content), strict=True, assign=True)
     except (RuntimeError, safetensors.SafetensorError) as error:
@@ -63,3 +64,10 @@ def player_of_bytes(content: bytes) -> tuple[PolicyValueNetwork, dict[str, Any]]
         raise StorageError("its weights are not all finite")
     network.eval().requires_grad_(False)
     return network.to(memory_format=torch.channels_last), about
+
+
+def _described(data: Any) -> Any:
+    """The network that a file describes: one of a model, or a policy-value network."""
+    if isinstance(data, dict) and data.get("kind") == "model":
+        return ModelNetwork(ModelArchitecture.of_data(data), folded=True)
+    return PolicyValueNetwork(Architecture.of_data(data), folded=True)

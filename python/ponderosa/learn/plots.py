@@ -1,4 +1,5 @@
-"""Pictures of a training, by matplotlib: losses, Elo, lengths of games, and how true the values are."""
+"""Pictures of a training, by matplotlib: losses, strength, lengths of games, how true the values are, and how good a
+learned model is."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def draw_plots(summary: Summary, folder: Path, ending: str = "svg") -> list[Path
     paths = []
     # A fixed salt: the same training gives the same file.
     with rc_context({"svg.hashsalt": "ponderosa"}):
-        for name, draw in PLOTS.items():
+        for name, draw in plots_of(summary).items():
             # A figure of its own, without the windows and the global state of pyplot.
             figure = Figure(figsize=(7, 4.2), layout="constrained")
             draw(figure.subplots(), summary)
@@ -31,8 +32,10 @@ def draw_plots(summary: Summary, folder: Path, ending: str = "svg") -> list[Path
 
 def draw_loss(axes: Any, summary: Summary) -> None:
     """What is left to learn, by steps."""
-    for name, label in (("policy_loss", "policy"), ("value_loss", "value")):
+    for name, label in LOSSES:
         found = [(line["step"], line[name]) for line in summary.rounds if name in line]
+        if not found and name not in ("policy_loss", "value_loss"):
+            continue
         axes.plot([step for step, _ in found], [loss for _, loss in found], label=label)
     axes.set(xlabel="step", ylabel="cross-entropy", title="Loss")
     axes.legend()
@@ -52,11 +55,13 @@ def draw_length(axes: Any, summary: Summary) -> None:
     found = [line for line in summary.rounds if "game_length" in line]
     axes.plot([line["games"] for line in found], [line["game_length"] for line in found], label="moves of a game")
     axes.set(xlabel="games", ylabel="moves", title="Games")
-    other = axes.twinx()
-    other.plot(
-        [line["games"] for line in found], [line["first_player"] for line in found], color="tab:orange", alpha=0.6
-    )
-    other.set(ylabel="mean result of the first player", ylim=(-1, 1))
+    told = [line for line in found if "first_player" in line]
+    if told:
+        other = axes.twinx()
+        other.plot(
+            [line["games"] for line in told], [line["first_player"] for line in told], color="tab:orange", alpha=0.6
+        )
+        other.set(ylabel="mean result of the first player", ylim=(-1, 1))
     axes.legend(loc="lower right")
 
 
@@ -70,7 +75,60 @@ def draw_calibration(axes: Any, summary: Summary) -> None:
     axes.set(xlabel="value at the root", ylabel="mean result", title="Calibration on the newest games")
 
 
-#: What each file shows.
+def draw_returns(axes: Any, summary: Summary) -> None:
+    """What episodes bring, by minutes: while it learns, and played without chance."""
+    found = [line for line in summary.rounds if "mean_return" in line]
+    minutes = [line["elapsed"] / 60.0 for line in found]
+    axes.plot(minutes, [line["mean_return"] for line in found], alpha=0.5, label="self-play")
+    told = [line for line in summary.evaluations if "mean_return" in line]
+    minutes = [line["elapsed"] / 60.0 for line in told]
+    axes.plot(minutes, [line["mean_return"] for line in told], "o-", label="evaluation")
+    least, most = [line["least_return"] for line in told], [line["most_return"] for line in told]
+    axes.fill_between(minutes, least, most, alpha=0.15, color="tab:orange", label="from the least to the most")
+    axes.set(xlabel="minutes", ylabel="rewards of an episode", title="Returns")
+    axes.legend()
+
+
+def draw_model(axes: Any, summary: Summary) -> None:
+    """Errors of the last model by the number of steps it imagined, on recent games; dashed, those of the first."""
+    for line, style in ((summary.models[0], "--"), (summary.models[-1], "-")):
+        for place, (name, label) in enumerate(MODEL_ERRORS.items()):
+            errors = line["by_depth"][name]
+            # A reward comes with a step, so there is none at depth 0.
+            depths = range(len(line["by_depth"]["value"]) - len(errors), len(line["by_depth"]["value"]))
+            is_last = style == "-"
+            axes.plot(depths, errors, f"o{style}", color=f"C{place}", alpha=1.0 if is_last else 0.4, markersize=4)
+            if is_last:
+                axes.plot([], [], color=f"C{place}", label=label)
+    axes.set(xlabel="steps imagined", ylabel="error", title="The model, by depth (dashed: the first)")
+    axes.legend()
+
+
+def plots_of(summary: Summary) -> dict[str, Callable[[Any, Summary], None]]:
+    """What is drawn of a training, by the name of the file."""
+    plots = dict(PLOTS)
+    if any("mean_return" in line for line in summary.rounds):
+        del plots["elo"], plots["calibration"]
+        plots["returns"] = draw_returns
+    if summary.models:
+        plots["model"] = draw_model
+    return plots
+
+
+#: The losses that there may be.
+LOSSES = (
+    ("policy_loss", "policy"),
+    ("value_loss", "value"),
+    ("reward_loss", "reward"),
+    ("consistency_loss", "consistency"),
+)
+#: What is measured of a model by depth, but for its share of legal moves.
+MODEL_ERRORS = {
+    "value": "value (absolute error)",
+    "reward": "reward (absolute error)",
+    "policy": "policy (Kullback-Leibler)",
+}
+#: What each file shows, of any training.
 PLOTS: dict[str, Callable[[Any, Summary], None]] = {
     "loss": draw_loss,
     "elo": draw_elo,

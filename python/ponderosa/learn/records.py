@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,9 +53,13 @@ class GameRecord:
     returns: NDArray[np.float32]
     """The result, one number per player."""
     cut: bool = False
-    """Ended as a draw because it was too long."""
+    """Ended because it was too long: as a draw, or, in an environment, with more rewards to come."""
     resigned: bool = False
     """Ended because a player gave up."""
+    rewards: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    """What each move brought the player who made it; none in games that have results alone."""
+    seen: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    """Packed observations of all positions, of an environment; those of a game follow from its moves."""
 
     def examples(self, factory: Callable[[], Any]) -> Iterator[Example]:
         """The positions, with what is to be learned of them."""
@@ -85,7 +89,11 @@ LISTS = {
     "actions": np.uint16,
     "policy": np.float32,
     "returns": np.float32,
+    "rewards": np.float32,
+    "seen": np.uint8,
 }
+#: Columns that files made before there were environments lack.
+LATER = ("rewards", "seen")
 
 Columns = dict[str, NDArray[Any]]
 
@@ -113,7 +121,11 @@ def from_columns(columns: Columns) -> list[GameRecord]:
         places = int(game.counts.sum(dtype=np.int64))
         if len(lengths) > 1 or places != len(game.actions) or places != len(game.policy):
             raise InvalidArgumentError(f"game {game.number}: its lists do not fit together")
-        if not (np.isfinite(game.values).all() and np.isfinite(game.policy).all() and np.isfinite(game.returns).all()):
+        if len(game.rewards) not in (0, len(game.moves)):
+            raise InvalidArgumentError(f"game {game.number}: it has {len(game.rewards)} rewards")
+        if not (
+            np.isfinite(game.values).all() and np.isfinite(game.policy).all() and np.isfinite(game.returns).all()
+        ) or (not np.isfinite(game.rewards).all()):
             raise InvalidArgumentError(f"game {game.number}: a number in it is not finite")
     return games
 
@@ -121,6 +133,8 @@ def from_columns(columns: Columns) -> list[GameRecord]:
 def _game(columns: Columns, row: int) -> GameRecord:
     fields: dict[str, Any] = {}
     for name, kind in LISTS.items():
+        if name in LATER and name not in columns:
+            continue
         ends = columns[f"{name}_ends"]
         first = 0 if row == 0 else int(ends[row - 1])
         fields[name] = np.asarray(columns[name][first : int(ends[row])], dtype=kind)

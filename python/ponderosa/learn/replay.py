@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa.learn.config import ReplayConfig
 from ponderosa.learn.game_spec import GameSpec
-from ponderosa.learn.observations import Seen, seen_in
+from ponderosa.learn.observations import Seen, seen_in, widths
 from ponderosa.learn.records import GameRecord
 
 #: Rows set aside at first; memory grows by doubling up to the window.
@@ -47,10 +48,7 @@ class Replay:
         self.seen = 0
         """Positions that ever came in."""
         rows = min(FIRST_ROWS, config.window)
-        start = spec.factory()
-        planes, numbers = 0, int(np.prod(spec.shape))
-        if spec.info.compiled:
-            planes, numbers = (part.shape[1] for part in start._line(np.zeros(0, dtype=np.uint16))[:2])
+        planes, numbers = widths(spec)
         self._planes = np.zeros((rows, planes), dtype=np.uint64)
         self._numbers = np.zeros((rows, numbers), dtype=np.float32)
         self._actions = np.full((rows, 8), self._num_actions, dtype=np.uint16)
@@ -117,6 +115,13 @@ class Replay:
             self._results[rows],
             self._values[rows],
         )
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """What cannot be found in the games: nothing."""
+        return {}
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Goes on from what `saved` gave, when the games are in again."""
 
     def _places(self, count: int) -> NDArray[np.int64]:
         """Room for `count` more positions, at most as many as the window has; the oldest make way."""

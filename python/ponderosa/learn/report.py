@@ -8,7 +8,7 @@ from typing import Any
 
 from ponderosa.errors import MissingExtraError
 from ponderosa.files import make_folder, write_bytes
-from ponderosa.learn.plots import draw_plots
+from ponderosa.learn.plots import MODEL_ERRORS, draw_plots
 from ponderosa.learn.summary import Summary, read_summary
 from ponderosa.learn.watch import clock
 
@@ -19,6 +19,9 @@ td, th { padding: 0.2rem 0.9rem; border-bottom: 1px solid #ddd; text-align: righ
 td:first-child, th:first-child { text-align: left; } svg { max-width: 100%; height: auto; }
 pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 13px; }
 """
+
+#: What evaluations tell of episodes.
+RETURNS = ("mean_return", "least_return", "most_return")
 
 
 def write_report(out: Path) -> tuple[Path, str]:
@@ -53,6 +56,7 @@ def page(summary: Summary, drawings: list[str], complaint: str = "") -> str:
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>A training</title>",
         f"<style>{STYLE}</style></head><body><h1>A training</h1><table>{rows}</table>",
         f"<h2>Evaluations</h2>{_evaluations(summary.evaluations)}",
+        f"<h2>The model, by the steps it imagines</h2>{_model(summary.models[-1])}" if summary.models else "",
         # A drawing begins with a declaration that has no place inside a page.
         *(f"<figure>{text[text.index('<svg') :]}</figure>" for text in drawings),
         f"<p>{html.escape(complaint)}</p>" if complaint else "",
@@ -66,15 +70,30 @@ def _evaluations(lines: list[dict[str, Any]]) -> str:
         return "<p>None.</p>"
     opponents = sorted({other for line in lines for other in line["scores"] if other.startswith("UCT")})
     exact = [name for name in ("keeps_value", "policy_keeps_value") if any(name in line for line in lines)]
-    heads = ["player", "time", *(f"score against {other}" for other in opponents), "Elo", *exact]
+    returns = [name for name in RETURNS if any(name in line for line in lines)]
+    strength = [] if returns else ["Elo"]
+    heads = ["player", "time", *(f"score against {other}" for other in opponents), *strength, *exact, *returns]
     rows = []
     for line in lines:
         scores = [_percent(line["scores"].get(other)) for other in opponents]
         elo = "" if line.get("elo") is None else f"{line['elo']:+.0f} ± {line['elo_error']:.0f}"
         shares = [_percent(line.get(name)) for name in exact]
-        cells = [line["name"], clock(line["elapsed"]), *scores, elo, *shares]
+        brought = [f"{line[name]:.2f}" if name in line else "" for name in returns]
+        cells = [line["name"], clock(line["elapsed"]), *scores, *([] if returns else [elo]), *shares, *brought]
         rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
     head = "".join(f"<th>{html.escape(name.replace('_', ' '))}</th>" for name in heads)
+    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def _model(line: dict[str, Any]) -> str:
+    by_depth = line["by_depth"]
+    depths = len(by_depth["value"])
+    head = "".join(f"<th>{text}</th>" for text in ("", *range(depths)))
+    rows = []
+    for name, label in {**MODEL_ERRORS, "legal": "policy on legal moves"}.items():
+        numbers = by_depth[name]
+        cells = [""] * (depths - len(numbers)) + [f"{number:.3f}" for number in numbers]
+        rows.append(f"<tr><td>{label}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
 
 

@@ -13,7 +13,7 @@ from ponderosa.forest import Forest
 from ponderosa.learn.config import Config
 from ponderosa.learn.legal import LegalActions
 from ponderosa.learn.targets import pruned_policy
-from ponderosa.presets import AlphaZero, Gumbel
+from ponderosa.presets import AlphaZero, Gumbel, MuZero
 from ponderosa.search import Search
 
 #: (configuration, forest, legal actions of its trees, the searches' own policies over them): what is learned.
@@ -39,6 +39,8 @@ class Searches:
 
 def searches_of(config: Config) -> Searches:
     """The searches of the algorithm of a configuration."""
+    if config.algorithm == "muzero":
+        return Searches(_model_to_learn, _model_to_play, _improved, None if config.muzero.root == "gumbel" else True)
     return SEARCHES[config.algorithm]
 
 
@@ -80,6 +82,36 @@ def _alphazero_to_learn(config: Config, evaluator: Any) -> Search:
 
 def _alphazero_to_play(config: Config, evaluator: Any, simulations: int, solve: bool) -> Search:
     return AlphaZero(evaluator, simulations, config.self_play.c_puct, seed=config.seed, solve=solve)
+
+
+def _model_to_learn(config: Config, model: Any) -> Search:
+    play, muzero = config.self_play, config.muzero
+    if muzero.root == "gumbel":
+        return Gumbel(
+            None,
+            play.simulations,
+            play.considered_actions,
+            discount=muzero.discount,
+            model=model,
+            seed=config.seed,
+            threads=play.threads,
+        )
+    return MuZero(
+        model,
+        play.simulations,
+        discount=muzero.discount,
+        root_exploration_fraction=play.dirichlet_epsilon,
+        seed=config.seed,
+        threads=play.threads,
+    )
+
+
+def _model_to_play(config: Config, model: Any, simulations: int, solve: bool) -> Search:
+    discount = config.muzero.discount
+    if config.muzero.root == "gumbel":
+        considered = config.self_play.considered_actions
+        return Gumbel(None, simulations, considered, gumbel_scale=0.0, discount=discount, model=model, seed=config.seed)
+    return MuZero(model, simulations, discount=discount, seed=config.seed)
 
 
 def _improved(config: Config, forest: Forest, legal: LegalActions, policy: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ponderosa.errors import GameContractError, UsageError
 from ponderosa.learn.config import Config, SelfPlayConfig
 from ponderosa.learn.game_spec import GameSpec
 from ponderosa.learn.game_under_way import GameUnderWay
 from ponderosa.learn.legal import LegalActions
+from ponderosa.learn.observations import kept_bytes
 from ponderosa.learn.random_arrays import fold as fold_many
 from ponderosa.learn.random_arrays import uniform as uniform_many
 from ponderosa.learn.records import GameRecord
@@ -60,6 +62,8 @@ class SelfPlay:
         self.next_number = 0
         """The number of the next game."""
         self.moves_played = 0
+        self.lost = 0
+        """Episodes under way that could not be taken up again, since their environment does not repeat itself."""
         self.resignation = Resignation(config.self_play)
         self.games: list[GameUnderWay] = []
         self._workers: ThreadPoolExecutor | None = None
@@ -149,7 +153,12 @@ class SelfPlay:
     def _play_move(self, game: GameUnderWay, action: int, value: float) -> GameRecord | None:
         """Plays a move that a search found worth `value`; the record, if the game is over then."""
         player = game.state.to_play
+        if self._spec.is_environment:
+            # What is seen of an environment is kept: its positions cannot be reached again by rules.
+            game.seen.append(kept_bytes(game.state.observation(), self._spec))
         state = game.state = game.state.play(action)
+        if self._spec.info.has_rewards:
+            return self._rewarded(game)
         if state.is_terminal:
             returns = [float(number) for number in state.returns()]
             if game.given_up >= 0:
@@ -158,6 +167,16 @@ class SelfPlay:
         if game.plies >= self._play.max_moves:
             return game.record([0.0] * self._spec.info.num_players, cut=True)
         return self._resigned(game, player, value) if self.resignation.is_wanted else None
+
+    def _rewarded(self, game: GameUnderWay) -> GameRecord | None:
+        """Notes the reward of a move; the record, if the game is over. One that is too long would have had more."""
+        game.rewards.append(float(game.state.rewards()[0]))
+        is_over = game.state.is_terminal
+        if not is_over and game.plies < self._play.max_moves:
+            return None
+        if not is_over and hasattr(game.state, "leave"):
+            game.state.leave()
+        return game.record([sum(game.rewards)], cut=not is_over or bool(getattr(game.state, "truncated", False)))
 
     def _choose(self, searched: Searched, plies: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The moves to play: drawn in the first moves of a game, then the best."""
@@ -185,7 +204,8 @@ class SelfPlay:
     def _new_game(self) -> GameUnderWay:
         number = self.next_number
         self.next_number += 1
-        game = GameUnderWay(number, fold(self._key, number), self._spec.factory())
+        key = fold(self._key, number)
+        game = GameUnderWay(number, key, self._spec.start(key))
         if self._play.opening_plies == 0:
             return game
         numbers = Random(game.key, OPENING)
@@ -217,6 +237,12 @@ class SelfPlay:
         self.resignation = Resignation(self._play, [bool(wrong) for wrong in data["checked"]])
         self.games = []
         for record, low, given_up in zip(records, data["low"], data["given_up"], strict=True):
-            game = GameUnderWay.of_record(record, fold(self._key, record.number), self._spec)
+            try:
+                game = GameUnderWay.of_record(record, fold(self._key, record.number), self._spec)
+            except (GameContractError, UsageError):
+                if not self._spec.is_environment:
+                    raise
+                self.lost += 1
+                continue
             game.low, game.given_up = [int(count) for count in low], int(given_up)
             self.games.append(game)

@@ -73,6 +73,8 @@ class Session:
             path, checkpoint, wrong = found
             self.notes += [f"{text}: left out" for text in wrong]
             self._restore(checkpoint)
+            if self.self_play.lost:
+                self.notes.append(f"{self.self_play.lost} episodes do not repeat themselves: others are begun instead")
             self.notes.append(f"going on from {path.name}, step {self.counters.step}, {self.counters.games} games")
         if not exact:
             self._take(self.store.count_all())
@@ -83,12 +85,15 @@ class Session:
         state = checkpoint.state
         try:
             self.counters = Counters(**state["counters"])
-            self.learner.restore(checkpoint.tensors, self.counters.step)
+            own = {name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith("replay.")}
+            rest = {name: tensor for name, tensor in checkpoint.tensors.items() if name not in own}
+            self.learner.restore(rest, self.counters.step)
             self.self_play.restore(checkpoint.games, state["self_play"])
         except (KeyError, TypeError, ValueError) as error:
             raise StorageError(f"the checkpoint does not fit this configuration: {error}") from None
         self.store = GameStore(self.folder.games, self.counters.games)
         self.replay.add(self.store.newest(self.config.replay.window))
+        self.replay.restore({name.removeprefix("replay."): tensor.numpy() for name, tensor in own.items()})
 
     def save(self) -> None:
         """Makes a checkpoint."""
@@ -97,7 +102,9 @@ class Session:
             state = {"counters": asdict(self.counters), "self_play": self_play}
         current = self.averaged_player()
         about = {"game": self.spec.name, "step": self.counters.step, "games": self.counters.games}
-        checkpoint = Checkpoint(player_bytes(current, about), self.learner.saved(), games, state)
+        tensors = self.learner.saved()
+        tensors |= {f"replay.{name}": torch.from_numpy(array.copy()) for name, array in self.replay.saved().items()}
+        checkpoint = Checkpoint(player_bytes(current, about), tensors, games, state)
         save_checkpoint(self.folder.checkpoints, self.counters.round, checkpoint, self.config)
         keep_newest(self.folder.checkpoints, self.config.keep_checkpoints)
 
@@ -107,13 +114,20 @@ class Session:
         update_player(player, self.learner.average)
         return player
 
+    def quality(self, player: Any) -> dict[str, list[float]]:
+        """How good the model of a player is, by the steps it imagines; nothing where it imagines none."""
+        measure = variant_of(self.config).quality
+        with self.quiet():
+            return {} if measure is None else measure(player, self.replay)
+
     def refresh_player(self, weights: dict[str, torch.Tensor]) -> None:
         """Gives the player of self-play these weights."""
         update_player(self.player, weights)
         if self.device.type == "cuda":
             # Searches run on streams of their own, which do not wait for this one.
             torch.cuda.current_stream(self.device).synchronize()
-        self.evaluator.version += 1
+        if hasattr(self.evaluator, "version"):
+            self.evaluator.version += 1
 
     def play_move(self, version: int) -> list[GameRecord]:
         """One move in every game; what goes wrong says where."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from ponderosa.errors import InvalidArgumentError, StorageError
 from ponderosa.files import replace_file
-from ponderosa.learn.records import LISTS, PLAIN, Columns, GameRecord, from_columns, to_columns
+from ponderosa.learn.records import LATER, LISTS, PLAIN, Columns, GameRecord, from_columns, to_columns
 
 FORMAT = "ponderosa-games"
 VERSION = 1
@@ -134,6 +134,8 @@ def _from_parquet(content: bytes) -> Columns:
     _check_format((table.schema.metadata or {}).get(b"format", b"").decode())
     columns: Columns = {name: table[name].to_numpy() for name in PLAIN}
     for name, kind in LISTS.items():
+        if name in LATER and name not in table.column_names:
+            continue
         lists = table[name].combine_chunks()
         columns[name] = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype=kind)
         columns[f"{name}_ends"] = np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -24,6 +24,8 @@ class Summary:
     """Lines of rounds."""
     evaluations: list[dict[str, Any]]
     """Lines of evaluations."""
+    models: list[dict[str, Any]]
+    """Lines on how good a learned model is."""
     calibration: list[tuple[float, float, int]]
     """(mean value at the root, mean result for the player to move, positions) of each bucket that has some."""
     config: str
@@ -42,6 +44,7 @@ def read_summary(folder: Path) -> Summary:
     return Summary(
         [line for line in lines if line["kind"] == "round"],
         [line for line in lines if line["kind"] == "evaluation"],
+        [line for line in lines if line["kind"] == "model"],
         calibration(folder / "games"),
         config.read_text(encoding="utf-8") if config.exists() else "",
     )
@@ -56,6 +59,8 @@ def calibration(folder: Path) -> list[tuple[float, float, int]]:
             break
         for game in read_shard(shard):
             games += 1
+            if len(game.rewards):
+                continue  # values are of rewards to come, and results of all of them
             # Whose move it was need not be known: with two players a value and its result change sign together,
             # and players alternate but for passes, where the difference is small.
             turns = (len(game.opening) + np.arange(len(game.moves))) % len(game.returns)

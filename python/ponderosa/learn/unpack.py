@@ -7,6 +7,8 @@ import torch
 
 def unpacked(planes: torch.Tensor, numbers: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
     """The observations, float32 [N, *shape], from planes (as int64) and numbers, on the device that these are on."""
+    if numbers.dtype == torch.uint8:
+        numbers = numbers.float() / 255.0
     if planes.shape[1] == 0:
         return numbers.reshape(len(numbers), *shape)
     cells = torch.arange(shape[1] * shape[2], device=planes.device)

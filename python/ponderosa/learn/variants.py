@@ -9,12 +9,16 @@ from typing import Any
 import torch
 
 from ponderosa.evaluators.torch_module import Torch
-from ponderosa.learn.arena import BatchPlayer, bare_policy
+from ponderosa.learn.arena import BatchPlayer, bare_model_policy, bare_policy
 from ponderosa.learn.config import Config
 from ponderosa.learn.game_spec import GameSpec
 from ponderosa.learn.learner import Learner
+from ponderosa.learn.model_learner import ModelLearner
+from ponderosa.learn.model_quality import errors_by_depth
 from ponderosa.learn.optimised import Optimised
 from ponderosa.learn.replay import Replay
+from ponderosa.learn.trajectories import Trajectories
+from ponderosa.models.torch_model import TorchModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,8 @@ class Variant:
     """What searches ask: an evaluator, or a model, around a network that plays."""
     bare_policy: Callable[[Any], BatchPlayer]
     """What is asked as a player without a search."""
+    quality: Callable[[Any, Any], dict[str, list[float]]] | None = None
+    """(player, replay): errors by the number of steps that a model imagined."""
 
 
 def variant_of(config: Config) -> Variant:
@@ -38,4 +44,8 @@ def variant_of(config: Config) -> Variant:
 
 _POLICY_VALUE = Variant(Learner, lambda spec, config: Replay(spec, config.replay), Torch, bare_policy)
 
-VARIANTS = {"gumbel": _POLICY_VALUE, "alphazero": _POLICY_VALUE}
+VARIANTS = {
+    "gumbel": _POLICY_VALUE,
+    "alphazero": _POLICY_VALUE,
+    "muzero": Variant(ModelLearner, Trajectories, TorchModel, bare_model_policy, errors_by_depth),
+}

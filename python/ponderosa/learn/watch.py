@@ -32,7 +32,9 @@ class Status:
             ("policy loss", _number(self.losses.get("policy_loss"))),
             ("value loss", _number(self.losses.get("value_loss"))),
             ("game length", _number(line.get("game_length"), 1)),
-            ("Elo", "not yet" if self.elo is None else f"{self.elo:+.0f}"),
+            ("return", _number(line["mean_return"], 1))
+            if "mean_return" in line
+            else ("Elo", "not yet" if self.elo is None else f"{self.elo:+.0f}"),
             ("time", f"{clock(counters.elapsed)}, left {clock(self.seconds_left)}"),
         ]
         return rows

@@ -1,4 +1,5 @@
-"""Players in words: `uct:num_simulations=200,c_param=1.4`, `alphazero:evaluator=onnx:net.onnx`, `uci:crab,nodes=1000`.
+"""Players in words: `uct:num_simulations=200,c_param=1.4`, `alphazero:evaluator=onnx:net.onnx`,
+`muzero:model=player:DIR`, `uci:crab,nodes=1000`.
 
 A name, a colon, and settings separated by commas. A comma inside quotes or brackets is part of a value.
 """
@@ -20,11 +21,11 @@ from ponderosa.match.players import Entrant, FunctionEntrant, SearchEntrant, Sim
 from ponderosa.match.uci import UciEntrant
 from ponderosa.search import Search, Shared
 
-#: The searches that can be named. Those that plan in a model have to be given as objects.
-SEARCHES: dict[str, Any] = {name.lower(): getattr(presets, name) for name in presets.__all__ if name not in ("MuZero",)}
+#: The searches that can be named.
+SEARCHES: dict[str, Any] = {name.lower(): getattr(presets, name) for name in presets.__all__}
 SIMPLE = ("random", "first")
 #: Settings that words cannot give.
-UNSAYABLE = ("shared", "model", "gumbel", "policy_network")
+UNSAYABLE = ("shared", "gumbel", "policy_network")
 #: How an evaluator is named.
 EVALUATORS = "rollout, uniform, pesto (chess), player:DIR (a training), onnx:FILE or keras:FILE"
 _WORDS = {"true": True, "false": False, "none": None}
@@ -71,9 +72,8 @@ def _read(text: str) -> Entrant:
         return _read_program(rest)
     if kind in SEARCHES:
         return _read_search(SEARCHES[kind], rest, text)
-    hint = "; a search that plans in a model is given as an object, from Python" if kind == "muzero" else ""
     known = ", ".join([*SEARCHES, *SIMPLE, "uci"])
-    raise InvalidArgumentError(f"unknown player {kind!r}: known are {known}{hint}")
+    raise InvalidArgumentError(f"unknown player {kind!r}: known are {known}")
 
 
 def _read_search(preset: Any, rest: str, label: str) -> Entrant:
@@ -88,13 +88,38 @@ def _read_search(preset: Any, rest: str, label: str) -> Entrant:
             raise InvalidArgumentError(
                 f"unknown setting {name!r}: {preset.__name__} has {', '.join([*allowed, 'reuse', 'temperature'])}"
             )
-    if "evaluator" in settings:
-        settings["evaluator"] = read_evaluator(settings["evaluator"])
-    elif inspect.signature(preset).parameters["evaluator"].default is inspect.Parameter.empty or preset.needs_count:
-        raise InvalidArgumentError(f"evaluator is missing: evaluator={EVALUATORS}")
+    _read_networks(preset, settings)
     if isinstance(settings.get("move_scores"), str) and settings["move_scores"] not in ("learned", "auto"):
         settings["move_scores"] = MoveScores.from_file(settings["move_scores"])
     return NamedSearch(preset(**settings), reuse, temperature, label)
+
+
+def _read_networks(preset: Any, settings: dict[str, Any]) -> None:
+    """Opens the evaluator or the model of a search, in its settings; one that is needed must be there."""
+    parameters = inspect.signature(preset).parameters
+    if "model" in settings:
+        settings["model"] = read_model(settings["model"])
+    elif "evaluator" in settings:
+        settings["evaluator"] = read_evaluator(settings["evaluator"])
+        if hasattr(settings["evaluator"], "initial_inference") and "model" not in parameters:
+            raise InvalidArgumentError("this player is a model, which muzero:model=player:DIR plans in")
+    elif "evaluator" not in parameters:
+        raise InvalidArgumentError("model is missing: model=player:DIR (a training by MuZero)")
+    elif parameters["evaluator"].default is inspect.Parameter.empty or preset.needs_count:
+        raise InvalidArgumentError(f"evaluator is missing: evaluator={EVALUATORS}")
+
+
+def read_model(text: Any) -> Any:
+    """A learned model by name: `player:DIR`, of a training by MuZero."""
+    kind, _, path = text.partition(":") if isinstance(text, str) else ("", "", "")
+    if kind != "player" or not path:
+        raise InvalidArgumentError(f"model must be player:DIR (a training by MuZero), not {text!r}")
+    from ponderosa.learn.load import load
+
+    model = load(path)
+    if not hasattr(model, "initial_inference"):
+        raise InvalidArgumentError(f"{text} is no model, but an evaluator: evaluator={text}")
+    return model
 
 
 def read_evaluator(text: Any) -> Any:

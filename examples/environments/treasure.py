@@ -1,0 +1,63 @@
+"""A robot in a cave, seen from above: it must find the treasure and none of the pits, and is paid at the end alone.
+
+An environment of Gymnasium with images and one reward, which comes late: what MuZero learns without being told any
+rules. Learn it with `ponderosa train gym:examples.environments.treasure:Treasure-v0 --out runs/treasure --minutes 10`,
+or look at one cave: python examples/environments/treasure.py
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+SIDE, PITS = 6, 4
+MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
+#: The planes of the image.
+ROBOT, GOLD, PIT = range(3)
+
+
+class Treasure(gymnasium.Env[Any, int]):
+    """Action 0 goes up, 1 right, 2 down, 3 left; `info["action_mask"]` says where there is no wall."""
+
+    action_space = gymnasium.spaces.Discrete(len(MOVES))
+    observation_space = gymnasium.spaces.Box(0, 255, (SIDE, SIDE, 3), np.uint8)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        cells = self.np_random.permutation(SIDE * SIDE)[: 2 + PITS]
+        robot, gold, *pits = ((int(cell) // SIDE, int(cell) % SIDE) for cell in cells)
+        self.robot, self.gold, self.pits = robot, gold, set(pits)
+        return self.image(), {"action_mask": self.open_sides()}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        if not self.open_sides()[action]:
+            raise ValueError(f"there is a wall in direction {action}")
+        down, right = MOVES[action]
+        self.robot = (self.robot[0] + down, self.robot[1] + right)
+        found = self.robot == self.gold
+        over = found or self.robot in self.pits
+        return self.image(), float(found), over, False, {"action_mask": self.open_sides()}
+
+    def open_sides(self) -> Any:
+        """Which moves do not lead into a wall."""
+        row, column = self.robot
+        return np.array([0 <= row + down < SIDE and 0 <= column + right < SIDE for down, right in MOVES])
+
+    def image(self) -> Any:
+        """The cave from above: the robot is red, gold is green, pits are blue."""
+        image = np.zeros((SIDE, SIDE, 3), np.uint8)
+        image[(*self.robot, ROBOT)] = image[(*self.gold, GOLD)] = 255
+        for pit in self.pits:
+            image[(*pit, PIT)] = 255
+        return image
+
+
+gymnasium.register("Treasure-v0", entry_point=Treasure, max_episode_steps=20)
+
+
+if __name__ == "__main__":
+    cave, _ = gymnasium.make("Treasure-v0").reset(seed=1)
+    for line in cave:
+        print(" ".join("·RGB"[int(np.argmax([1, *cell]))] for cell in line.tolist()))

@@ -1,0 +1,91 @@
+"""What is seen of an environment, as a network takes it: vectors, planes, and images as channels from 0 to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ponderosa.errors import GameContractError, InvalidArgumentError
+from ponderosa.extras import require
+
+#: The last axis of an image has the colours if it is at most so long.
+MOST_COLOURS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How observations of one space are read."""
+
+    shape: tuple[int, ...]
+    """The shape a network sees."""
+    pixels: bool
+    """Whether they are bytes, seen as numbers from 0 to 1."""
+    _given: tuple[int, ...]
+    """The shape the environment gives."""
+    _turn: Callable[[NDArray[Any]], NDArray[np.float32]]
+
+    def read(self, seen: Any, name: str) -> NDArray[np.float32]:
+        """What was seen, checked; `name` is the environment's."""
+        try:
+            array = np.asarray(seen)
+        except ValueError as error:
+            raise GameContractError(f"{name} gave an observation that is no array: {error}") from None
+        if array.shape != self._given:
+            raise GameContractError(
+                f"{name} gave an observation of shape {array.shape}: its observation_space says {self._given}"
+            )
+        try:
+            view = self._turn(array)
+        except (TypeError, ValueError, IndexError) as error:
+            raise GameContractError(f"{name} gave an observation outside its observation_space: {error}") from None
+        if not np.isfinite(view).all():
+            raise GameContractError(f"{name} gave an observation with a number that is not finite")
+        return view
+
+
+def view_of(space: Any, name: str) -> View:
+    """How observations of a space are read; spaces that no network takes are refused."""
+    spaces = require("gymnasium", "envs", "an environment").spaces
+    if isinstance(space, spaces.Discrete):
+        first, count = int(space.start), int(space.n)
+        return View((count,), False, (), lambda seen: _one_of(seen, np.array([first]), np.array([count])))
+    if isinstance(space, spaces.MultiDiscrete):
+        counts, firsts = space.nvec.reshape(-1), space.start.reshape(-1)
+        return View((int(counts.sum()),), False, space.shape, lambda seen: _one_of(seen, firsts, counts))
+    if isinstance(space, spaces.MultiBinary):
+        return View(tuple(space.shape), False, tuple(space.shape), _plain)
+    if not isinstance(space, spaces.Box):
+        raise InvalidArgumentError(
+            f"environment {name!r} is seen as {space}: Box, Discrete, MultiDiscrete and MultiBinary can be learned "
+            "from; gymnasium.wrappers.FlattenObservation makes one vector of the others"
+        )
+    shape = tuple(int(length) for length in space.shape)
+    if space.dtype == np.uint8 and len(shape) in (2, 3):
+        if len(shape) == 2:
+            return View((1, *shape), True, shape, lambda seen: _scaled(seen)[None])
+        if shape[2] <= MOST_COLOURS < shape[0]:
+            return View((shape[2], *shape[:2]), True, shape, lambda seen: _scaled(np.moveaxis(seen, 2, 0)))
+        return View(shape, True, shape, _scaled)
+    return View(shape or (1,), False, shape, lambda seen: _plain(seen).reshape(shape or (1,)))
+
+
+def _plain(seen: NDArray[Any]) -> NDArray[np.float32]:
+    return np.array(seen, dtype=np.float32)  # a copy: some environments write into the same array again
+
+
+def _scaled(seen: NDArray[Any]) -> NDArray[np.float32]:
+    return np.ascontiguousarray(seen, dtype=np.float32) / np.float32(255.0)
+
+
+def _one_of(seen: NDArray[Any], firsts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.float32]:
+    """Each number as one place among as many as there could be."""
+    numbers = np.asarray(seen, dtype=np.int64).reshape(-1) - firsts
+    if (numbers < 0).any() or (numbers >= counts).any():
+        raise ValueError(f"{np.asarray(seen).tolist()} is not in it")
+    view = np.zeros(int(counts.sum()), dtype=np.float32)
+    view[np.concatenate([[0], np.cumsum(counts)[:-1]]) + numbers] = 1.0
+    return view

@@ -1,0 +1,95 @@
+"""Small environments of Gymnasium that tests learn, and some that break their word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+
+class Corridor(gymnasium.Env[Any, int]):
+    """Go right, four times, for a reward at the end; left leads back. Too long after eight steps."""
+
+    action_space: Any = gymnasium.spaces.Discrete(2)
+    observation_space: Any = gymnasium.spaces.Box(-10.0, 10.0, (3,), np.float32)
+    wrong_step = 3
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.place, self.steps = 0, 0
+        self.wind = float(self.np_random.uniform())
+        return self.look(), self.info()
+
+    def step(self, action: int) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        self.place = max(self.place + (1 if action == 1 else -1), 0)
+        self.steps += 1
+        over = self.place == 4
+        return self.look(), 1.0 if over else -0.1, over, self.steps >= 8, self.info()
+
+    def look(self) -> Any:
+        return np.array([self.place, self.steps, self.wind], np.float32)
+
+    def info(self) -> dict[str, Any]:
+        return {}
+
+
+class Raises(Corridor):
+    def step(self, action: int) -> Any:
+        if self.steps == self.wrong_step:
+            raise RuntimeError("the robot fell over")
+        return super().step(action)
+
+
+class Nan(Corridor):
+    def look(self) -> Any:
+        seen = super().look()
+        return np.full_like(seen, np.nan) if self.steps == self.wrong_step else seen
+
+
+class NanReward(Corridor):
+    def step(self, action: int) -> Any:
+        seen, reward, over, cut, info = super().step(action)
+        return seen, float("nan") if self.steps == self.wrong_step else reward, over, cut, info
+
+
+class Grows(Corridor):
+    def look(self) -> Any:
+        return super().look().repeat(2) if self.steps == self.wrong_step else super().look()
+
+
+class NoWayOut(Corridor):
+    def info(self) -> dict[str, Any]:
+        return {"action_mask": np.array([1, 1], np.int8) if self.steps < self.wrong_step else np.zeros(2, np.int8)}
+
+
+class WrongMask(Corridor):
+    def info(self) -> dict[str, Any]:
+        return {"action_mask": [1, 1, 1]}
+
+
+class OnlyRight(Corridor):
+    """The mask allows one action alone."""
+
+    def info(self) -> dict[str, Any]:
+        return {"action_mask": np.array([0, 1], np.int8)}
+
+
+class Continuous(Corridor):
+    action_space: Any = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+
+class Nested(Corridor):
+    observation_space: Any = gymnasium.spaces.Dict({"a": gymnasium.spaces.Discrete(2)})
+
+
+class Unrepeatable(Corridor):
+    """What is seen does not follow from the seed."""
+
+    made = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        Unrepeatable.made += 1
+        self.wind = float(Unrepeatable.made)
+        return self.look(), {}
