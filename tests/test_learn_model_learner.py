@@ -34,7 +34,7 @@ def test_the_losses_of_a_flat_model_by_hand() -> None:
     spec, replay, _ = played(10)
     learner = learner_of(spec, learner={"symmetries": False})
     batch = replay.take(np.arange(16), np.random.default_rng(0))
-    losses, errors = learner.losses(batch, np.zeros(16, np.int64))
+    losses, errors = losses_of(learner, batch, np.zeros(16, np.int64))
     steps = batch.moves.shape[1]
     depths = np.array([1.0, *[1.0 / steps] * steps])
     assert losses["policy_loss"].item() == pytest.approx((batch.searched * depths).sum() / 16 * math.log(9), rel=1e-5)
