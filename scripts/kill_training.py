@@ -1,6 +1,7 @@
 """Kills a small training with `kill -9` at random instants, again and again, and counts what must never happen.
 
     python scripts/kill_training.py --kills 100
+    python scripts/kill_training.py --kills 20 --algorithm muzero --game gym:CartPole-v1
 
 Each time it is taken up again. Every shard must be whole, every game that was stored must stay where it is, and none
 may be stored twice; at the end the weights must be those of a training that nobody disturbed. Exit status 1 if anything
@@ -30,11 +31,13 @@ import torch
 from ponderosa.learn import default_config, train
 from ponderosa.learn.watch import Watcher
 torch.set_num_threads(1)
-config = default_config("tic-tac-toe", out=sys.argv[1], steps=int(sys.argv[2]), device="cpu").with_values(
+out, steps, game, algorithm = sys.argv[1:]
+config = default_config(game, algorithm=algorithm, out=out, steps=int(steps), device="cpu").with_values(
     network={"blocks": 1, "channels": 8},
     self_play={"games_at_once": 16, "simulations": 8, "workers": 1},
     replay={"window": 1000, "learned_first": 100},
     learner={"batch_size": 32, "passes": 2.0},
+    muzero={"priority": 0.6, "reanalyse": 0.1},
     evaluation={"games": 0, "positions": 0},
     cycle_moves=2,
     checkpoint_minutes=0.002,
@@ -48,9 +51,9 @@ train(config, resume=True, watcher=Teller())
 """
 
 
-def begin(out: Path, steps: int, word: bytes = b"begun") -> subprocess.Popen[bytes]:
+def begin(out: Path, what: list[str], word: bytes = b"begun") -> subprocess.Popen[bytes]:
     """Takes the training up; comes back when it is "begun", the packages being loaded, or "playing"."""
-    command = [sys.executable, "-c", TRAINING, str(out), str(steps)]
+    command = [sys.executable, "-c", TRAINING, str(out), *what]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     while (line := process.stdout.readline().strip()) and line != word:
@@ -81,12 +84,15 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--longest", type=float, default=2.0, help="seconds until a kill, at most")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--game", default="tic-tac-toe")
+    parser.add_argument("--algorithm", default="gumbel", help="gumbel, alphazero or muzero")
     arguments = parser.parse_args()
     numbers = random.Random(arguments.seed)
+    what = [str(arguments.steps), arguments.game, arguments.algorithm]
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         undisturbed, killed = Path(folder, "undisturbed"), Path(folder, "killed")
-        process = begin(undisturbed, arguments.steps)
+        process = begin(undisturbed, what)
         _, errors = process.communicate()
         if process.returncode:
             print(errors.decode(), file=sys.stderr)
@@ -95,7 +101,7 @@ def main() -> int:
         known: list[int] = []
         while kills < arguments.kills:
             # Some while it is taken up, most while it plays, learns and saves.
-            process = begin(killed, arguments.steps, numbers.choice([b"begun", b"playing", b"playing"]))
+            process = begin(killed, what, numbers.choice([b"begun", b"playing", b"playing"]))
             time.sleep(numbers.uniform(0.0, arguments.longest))
             process.send_signal(signal.SIGKILL)
             _, errors = process.communicate()
@@ -119,7 +125,7 @@ def main() -> int:
                 wrong += compare(killed, undisturbed)
                 rounds += 1
                 killed, known = Path(folder, f"killed-{rounds}"), []
-        begin(killed, arguments.steps).communicate()
+        begin(killed, what).communicate()
         wrong += compare(killed, undisturbed)
     print(f"\n{kills} kills, {rounds + 1} trainings, {len(wrong)} wrong")
     for text in wrong:

@@ -81,7 +81,7 @@ def test_entrants_travel(given: Any) -> None:
 WRONG = [
     ("", "unknown player ''"),
     ("stockfish", "known are uct, alphazero, gumbel"),
-    ("muzero:num_simulations=3", "given as an object"),
+    ("muzero:num_simulations=3", "model is missing"),
     ("random:seed=1", "random has no settings"),
     ("uct:simulations=3", "unknown setting 'simulations'.*num_simulations"),
     ("uct:num_simulations", "'num_simulations' is not a setting: write NAME=VALUE"),

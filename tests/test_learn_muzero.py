@@ -1,0 +1,229 @@
+"""Whole trainings by MuZero, small ones: of games and environments, stopped and taken up, loaded, played and shown."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.learning import SMALL, digest, small
+from tests.test_learn_loop import Killed, Stopper, numbers_of
+
+import ponderosa
+from ponderosa import cli
+from ponderosa.errors import GameContractError, InvalidArgumentError
+from ponderosa.games import TicTacToe
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+from ponderosa.learn import Config, train  # noqa: E402 (after the packages it needs)
+from ponderosa.learn.metrics import read_metrics  # noqa: E402
+from ponderosa.learn.report import write_report  # noqa: E402
+from ponderosa.learn.shards import list_shards, read_shard  # noqa: E402
+from ponderosa.match import play_match  # noqa: E402
+from ponderosa.match.spec import read_player  # noqa: E402
+
+STEPS = 30
+GYM = "gym:CartPole-v1"
+PRIORITY = {"priority": 0.7, "reanalyse": 0.25, "reanalyse_simulations": 4}
+
+
+def modelled(out: Path, game: str = "tic-tac-toe", **values: Any) -> Config:
+    """A training of some seconds."""
+    muzero = {"unroll": 3, **values.pop("muzero", {})}
+    if game == GYM:
+        pytest.importorskip("gymnasium")
+        muzero = {"support": 20, "discount": 0.99, "td_steps": 5, **muzero}
+        values["self_play"] = {"opening_plies": 0, "temperature_moves": 0, **values.get("self_play", {})}
+    config = small(out, game, **values) if game != GYM else small(out).with_values(game=GYM, **values)
+    return config.with_values(algorithm="muzero", muzero=muzero)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Trainings that nobody disturbed."""
+    outs = {}
+    for game in ("tic-tac-toe", GYM):
+        outs[game] = tmp_path_factory.mktemp("whole")
+        evaluation = {"games": 2, "uct_simulations": (5,), "simulations": 4}
+        result = train(modelled(outs[game], game, steps=STEPS, muzero=PRIORITY, evaluation=evaluation))
+        assert (result.steps, result.finished) == (STEPS, True)
+    return outs
+
+
+@pytest.mark.parametrize("game", ["tic-tac-toe", GYM])
+@pytest.mark.parametrize(("rounds", "error"), [(2, KeyboardInterrupt), (4, Killed)])
+def test_a_training_that_is_stopped_goes_on_bit_for_bit(
+    game: str, rounds: int, error: type[BaseException], whole: dict[str, Path], tmp_path: Path
+) -> None:
+    """Priorities, fresh targets and episodes under way included."""
+    config = modelled(tmp_path, game, steps=STEPS, muzero=PRIORITY)
+    stopper = Stopper(rounds, error)
+    if error is KeyboardInterrupt:
+        assert not train(config, watcher=stopper).finished
+    else:
+        with pytest.raises(Killed):
+            train(config, watcher=stopper)
+    before = numbers_of(tmp_path)
+    assert train(config, resume=True).steps == STEPS
+    assert digest(tmp_path) == digest(whole[game])
+    assert digest(tmp_path, "games.npz") == digest(whole[game], "games.npz")
+    after = numbers_of(tmp_path)
+    assert after[: len(before)] == before
+    assert len(set(after)) == len(after)
+    assert after == numbers_of(whole[game])
+
+
+def test_episodes_that_do_not_repeat_themselves_are_begun_anew(tmp_path: Path) -> None:
+    pytest.importorskip("gymnasium")
+    from tests.environments import Unrepeatable
+
+    muzero = {"support": 10, "td_steps": 3}
+    config = modelled(tmp_path, steps=30, muzero=muzero).with_values(self_play={"opening_plies": 0})
+    assert not train(config, factory=Unrepeatable, watcher=Stopper(2)).finished
+    stopper = Stopper(10**9)
+    assert train(config, factory=Unrepeatable, resume=True, watcher=stopper).finished
+    assert any("episodes do not repeat themselves" in note for note in stopper.notes)
+
+
+@pytest.mark.parametrize("muzero", [{"root": "puct"}, {"consistency": 1.0}, {"support": 5}, {"discount": 0.9}])
+@pytest.mark.parametrize("game", ["connect4", "examples.games.nim:Nim"])
+def test_other_games_and_settings(game: str, muzero: dict[str, Any], tmp_path: Path) -> None:
+    evaluation = {"games": 2, "uct_simulations": (5,), "simulations": 4}
+    self_play = {"full_share": 0.6, "opening_plies": 0}
+    config = Config(game=game, algorithm="muzero", out=str(tmp_path), steps=4)
+    config = config.with_values(**SMALL).with_values(muzero=muzero, evaluation=evaluation, self_play=self_play)
+    result = train(config)
+    assert result.steps == 4
+    [line] = result.evaluations
+    assert set(line["scores"]) == {"UCT 5"}
+
+
+def test_what_is_kept_of_an_episode(whole: dict[str, Path]) -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    from ponderosa.learn.game_spec import game_spec
+    from ponderosa.learn.observations import seen_in
+
+    spec = game_spec(GYM, rewards=True)
+    games = [game for shard in list_shards(whole[GYM] / "games") for game in read_shard(shard)]
+    for game in games[:5]:
+        assert len(game.rewards) == len(game.moves)
+        assert game.returns.tolist() == [game.rewards.sum()] == [len(game.moves)]
+        seen, _ = seen_in(game, spec)
+        assert seen.numbers.shape == (len(game.moves), 4)
+        assert (np.abs(seen.numbers[0]) <= 0.05).all()  # where CartPole begins
+    assert gymnasium is not None
+
+
+def test_a_model_for_every_search(whole: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    out = whole["tic-tac-toe"]
+    model = ponderosa.load(out)
+    assert (model.about["game"], model.about["step"]) == ("tic-tac-toe", STEPS)
+    for search in (ponderosa.MuZero(model, 20, seed=1), ponderosa.Gumbel(model, 20, seed=1)):
+        result = search.run(TicTacToe())
+        assert result.simulations == 20
+        # The model says itself that players take turns, and that nothing is discounted.
+        assert abs(result.value) <= 1.0
+    state = TicTacToe()
+    action = ponderosa.select_action(
+        model, ponderosa.MCTSConfig(num_players=2), state.observation(), state.legal_actions(), seed=1
+    )
+    assert action in state.legal_actions()
+    for text in (f"muzero:model=player:{out},num_simulations=8", f"gumbel:model=player:{out},num_simulations=8"):
+        result = play_match(text, "first", "tic-tac-toe", num_games=2, seed=1, concurrency=1)
+        assert result.wins + result.draws + result.losses == 2
+    assert cli.main(["play", "tic-tac-toe", "--player", str(out), "--side", "none", "--simulations", "8"]) == 0
+    assert "plays" in capsys.readouterr().out
+
+
+def test_players_that_are_no_models(whole: dict[str, Path], tmp_path: Path) -> None:
+    out = whole["tic-tac-toe"]
+    with pytest.raises(InvalidArgumentError, match="this player is a model, which muzero:model=player:DIR plans in"):
+        read_player(f"alphazero:evaluator=player:{out}")
+    with pytest.raises(InvalidArgumentError, match="model is missing: model=player:DIR"):
+        read_player("muzero:num_simulations=3")
+    with pytest.raises(InvalidArgumentError, match="is no model, but an evaluator"):
+        read_player("muzero:model=player:connect4")
+    with pytest.raises(InvalidArgumentError, match="model must be player:DIR"):
+        read_player("muzero:model=7")
+
+
+def test_the_quality_of_the_model_is_shown(whole: dict[str, Path]) -> None:
+    pytest.importorskip("matplotlib")
+    for game, out in whole.items():
+        lines = [line for line in read_metrics(out / "metrics.jsonl") if line["kind"] == "model"]
+        by_depth = lines[-1]["by_depth"]
+        assert [len(by_depth[name]) for name in ("value", "reward", "policy", "legal")] == [4, 3, 4, 4]
+        page, complaint = write_report(out)
+        assert complaint == ""
+        text = page.read_text(encoding="utf-8")
+        assert "by the steps it imagines" in text
+        assert ("mean return" in text) == (game == GYM)
+        assert (out / "plots" / "model.svg").exists()
+        assert (out / "plots" / "returns.svg").exists() == (game == GYM)
+        assert (out / "plots" / "elo.svg").exists() == (game != GYM)
+
+
+def test_a_model_is_exported_in_two_parts(whole: dict[str, Path], tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    assert cli.main(["export", str(whole["tic-tac-toe"]), "--onnx", str(tmp_path / "ttt.onnx")]) == 0
+    model = ponderosa.load(whole["tic-tac-toe"])
+    seen = np.stack([TicTacToe().observation(), TicTacToe().play(4).observation(), TicTacToe().play(0).observation()])
+    first = runtime.InferenceSession(str(tmp_path / "ttt.onnx"), providers=["CPUExecutionProvider"])
+    hidden, *rest = first.run(None, {"observations": seen})
+    expected = model.initial_inference(seen)
+    for one, other in zip((hidden, *rest), expected, strict=True):
+        np.testing.assert_allclose(one, np.asarray(other), atol=1e-4)
+    step = runtime.InferenceSession(str(tmp_path / "ttt.step.onnx"), providers=["CPUExecutionProvider"])
+    actions = np.array([1, 2, 3])
+    found = step.run(None, {"hidden_states": hidden, "actions": actions})
+    for one, other in zip(found, model.recurrent_inference(expected[0], actions), strict=True):
+        np.testing.assert_allclose(one, np.asarray(other), atol=1e-4)
+
+
+def test_mistakes_are_said_before_the_work(tmp_path: Path) -> None:
+    pytest.importorskip("gymnasium")
+    with pytest.raises(InvalidArgumentError, match=r"muzero\.support must be above 0"):
+        train(modelled(tmp_path, GYM, steps=1, muzero={"support": 0}))
+    with pytest.raises(InvalidArgumentError, match="rewards are learned by algorithm muzero"):
+        train(modelled(tmp_path, GYM, steps=1).with_values(algorithm="gumbel"))
+    with pytest.raises(InvalidArgumentError, match=r"muzero\.root must be gumbel or puct"):
+        modelled(tmp_path, muzero={"root": "beam"})
+
+
+def test_an_environment_that_breaks_stops_the_training(tmp_path: Path) -> None:
+    pytest.importorskip("gymnasium")
+    from tests.environments import Raises
+
+    config = modelled(tmp_path, steps=30, muzero={"support": 10}).with_values(self_play={"opening_plies": 0})
+    with pytest.raises(GameContractError, match="the robot fell over"):
+        train(config, factory=Raises)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """`ponderosa train` chooses MuZero for an environment by itself, and goes on with it."""
+    pytest.importorskip("gymnasium")
+    settings = "[self_play]\ngames_at_once = 4\nsimulations = 2\nworkers = 1\n[replay]\nlearned_first = 30\n"
+    settings += "[learner]\nbatch_size = 8\n[network]\nchannels = 8\n[evaluation]\ngames = 2\nsimulations = 2\n"
+    (tmp_path / "settings.toml").write_text(settings)
+    command = [sys.executable, "-m", "ponderosa", "train", GYM, "--out", str(tmp_path / "run"), "--json"]
+    done = subprocess.run(
+        [*command, "--config", str(tmp_path / "settings.toml"), "--steps", "3", "--device", "cpu"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["steps"] == 3
+    assert told["evaluations"][0]["mean_return"] >= 8.0
+    assert 'algorithm = "muzero"' in (tmp_path / "run" / "config.toml").read_text()
+    done = subprocess.run([*command, "--resume", "--steps", "5"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["steps"] == 5
