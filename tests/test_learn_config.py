@@ -55,7 +55,7 @@ def test_defaults_follow_the_specifications() -> None:
         ("[self_play]\nresign_below = 0.5", "self_play.resign_below must be from -1"),
         ("[evaluation]\ngames = 3", "evaluation.games must be even"),
         ("[evaluation]\nuct_simulations = 3", "evaluation.uct_simulations must be a list"),
-        ("algorithm = 'uct'", "algorithm must be gumbel or alphazero"),
+        ("algorithm = 'uct'", "algorithm must be gumbel, alphazero or muzero"),
         ("steps = 0", "steps must be at least 1"),
         ("steps = '5'", "steps must be a whole number"),
         ("game = ''", "game must be the name of a game"),

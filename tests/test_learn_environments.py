@@ -131,7 +131,7 @@ def test_pixels_are_kept_without_loss() -> None:
     spec = game_spec("gym:examples.environments.treasure:Treasure-v0", rewards=True)
     state = spec.start(5)
     kept = kept_bytes(state.observation(), spec)
-    assert kept.nbytes == 6 * 6 * 3
+    assert kept.nbytes == 5 * 5 * 3
     np.testing.assert_array_equal((kept / np.float32(255)).reshape(spec.shape).astype(np.float32), state.observation())
     every = np.arange(256, dtype=np.uint8)
     np.testing.assert_array_equal(kept_bytes(every.astype(np.float32) / np.float32(255), spec), every)

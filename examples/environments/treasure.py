@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-SIDE, PITS = 6, 4
+SIDE, PITS = 5, 3
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 #: The planes of the image.
 ROBOT, GOLD, PIT = range(3)

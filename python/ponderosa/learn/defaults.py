@@ -101,7 +101,8 @@ IN_ENVIRONMENTS: dict[str, Any] = {
 }
 #: Where an environment is seen as an image, its network is a board's.
 OF_IMAGES: dict[str, Any] = {
-    "network": {"blocks": 1, "channels": 32, "policy_channels": 16, "value_channels": 8, "value_hidden": 64},
+    "network": {"blocks": 1, "channels": 16, "policy_channels": 8, "value_channels": 8, "value_hidden": 64},
+    "learner": {"learning_rate": 2e-3},
 }
 
 
