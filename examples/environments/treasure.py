@@ -1,7 +1,7 @@
-"""A robot in a cave, seen from above: it must find the treasure and none of the pits, and is paid at the end alone.
+"""A robot in a cave, seen from above: it must find the treasure before its lamp is out, and none of the pits.
 
-An environment of Gymnasium with images and one reward, which comes late: what MuZero learns without being told any
-rules. Learn it with `ponderosa train gym:examples.environments.treasure:Treasure-v0 --out runs/treasure --minutes 10`,
+An environment of Gymnasium with images and one reward, which comes at the end: what MuZero learns without being told
+any rules. Learn it with `ponderosa train gym:examples.environments.treasure:Treasure-v0 --out runs/treasure --minutes 10`,
 or look at one cave: python examples/environments/treasure.py
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-SIDE, PITS = 5, 3
+SIDE, PITS, LIGHT = 5, 3, 15
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 #: The planes of the image.
 ROBOT, GOLD, PIT = range(3)
@@ -28,7 +28,7 @@ class Treasure(gymnasium.Env[Any, int]):
         super().reset(seed=seed)
         cells = self.np_random.permutation(SIDE * SIDE)[: 2 + PITS]
         robot, gold, *pits = ((int(cell) // SIDE, int(cell) % SIDE) for cell in cells)
-        self.robot, self.gold, self.pits = robot, gold, set(pits)
+        self.robot, self.gold, self.pits, self.light = robot, gold, set(pits), LIGHT
         return self.image(), {"action_mask": self.open_sides()}
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -36,8 +36,9 @@ class Treasure(gymnasium.Env[Any, int]):
             raise ValueError(f"there is a wall in direction {action}")
         down, right = MOVES[action]
         self.robot = (self.robot[0] + down, self.robot[1] + right)
+        self.light -= 1
         found = self.robot == self.gold
-        over = found or self.robot in self.pits
+        over = found or self.robot in self.pits or self.light == 0
         return self.image(), float(found), over, False, {"action_mask": self.open_sides()}
 
     def open_sides(self) -> Any:
@@ -46,15 +47,16 @@ class Treasure(gymnasium.Env[Any, int]):
         return np.array([0 <= row + down < SIDE and 0 <= column + right < SIDE for down, right in MOVES])
 
     def image(self) -> Any:
-        """The cave from above: the robot is red, gold is green, pits are blue."""
+        """The cave from above: the robot is red, and darker as its lamp goes out; gold is green, pits are blue."""
         image = np.zeros((SIDE, SIDE, 3), np.uint8)
-        image[(*self.robot, ROBOT)] = image[(*self.gold, GOLD)] = 255
+        image[(*self.robot, ROBOT)] = 30 + 15 * self.light
+        image[(*self.gold, GOLD)] = 255
         for pit in self.pits:
             image[(*pit, PIT)] = 255
         return image
 
 
-gymnasium.register("Treasure-v0", entry_point=Treasure, max_episode_steps=20)
+gymnasium.register("Treasure-v0", entry_point=Treasure)
 
 
 if __name__ == "__main__":

@@ -78,6 +78,28 @@ BY_MUZERO: dict[str, dict[str, Any]] = {
     },
 }
 
+#: What differs further with MuZero on a GPU.
+BY_MUZERO_ON_GPU: dict[str, dict[str, Any]] = {
+    "connect_four": {
+        "network": {"blocks": 4, "channels": 96, "value_hidden": 128},
+        "self_play": {"games_at_once": 2048, "simulations": 32},
+        "replay": {"window": 1_000_000, "learned_first": 30_000},
+        "learner": {"batch_size": 1024, "passes": 3.0, "averaged": 0.998},
+        "muzero": {"dynamics_blocks": 2},
+    },
+    "othello": {
+        "network": {"blocks": 4, "channels": 96, "value_hidden": 128},
+        "learner": {"batch_size": 1024, "passes": 3.0},
+        "muzero": {"dynamics_blocks": 2},
+    },
+    "chess": {
+        "network": {"blocks": 6, "channels": 128, "value_hidden": 128},
+        "self_play": {"games_at_once": 512, "threads": 4, "resign_below": -1.0},
+        "learner": {"batch_size": 512, "passes": 3.0},
+        "muzero": {"dynamics_blocks": 3},
+    },
+}
+
 #: MuZero in an environment of Gymnasium, or a game of rewards.
 IN_ENVIRONMENTS: dict[str, Any] = {
     "network": {"blocks": 1, "channels": 64, "policy_channels": 64, "value_channels": 64, "value_hidden": 64},
@@ -113,7 +135,7 @@ def with_defaults(config: Config, spec: GameSpec, on_gpu: bool) -> Config:
     if on_gpu:
         config = config.with_values(**ON_GPU.get(name, {}))
     if config.algorithm == "muzero":
-        config = config.with_values(**BY_MUZERO.get(name, {}))
+        config = config.with_values(**(BY_MUZERO_ON_GPU if on_gpu else BY_MUZERO).get(name, {}))
         if spec.info.has_rewards:
             config = config.with_values(**IN_ENVIRONMENTS)
             config = config.with_values(**OF_IMAGES) if len(spec.shape) == 3 else config

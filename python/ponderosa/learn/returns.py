@@ -27,7 +27,7 @@ class Returns:
     """Whether the game ended behind the last move, and was not only broken off."""
 
     def values(self, found: NDArray[np.float32], discount: float) -> NDArray[np.float32]:
-        """The value of each position of one game, `found` being what its searches found."""
+        """The value of each position of whole games, one behind another, `found` being what their searches found."""
         later = np.arange(len(found)) + np.maximum(self.ahead, 0)
         return self.values_with(found[later], discount)
 

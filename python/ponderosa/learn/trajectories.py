@@ -7,7 +7,7 @@ that is no end of the game (it was too long, or a player gave up) nothing is kno
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ from ponderosa.learn.ring import Ring
 
 #: Added to every error, so that no position is never drawn again.
 LEAST_ERROR = 1e-3
+#: Games that are taken in together.
+AT_ONCE = 256
 
 
 @dataclass(slots=True)
@@ -92,42 +94,54 @@ class Trajectories:
 
     def add(self, games: Iterable[GameRecord]) -> int:
         """Takes in the positions of games; how many."""
-        added = 0
-        for game in games:
-            count = len(game.moves)
-            if not count:
-                continue
-            seen, players = seen_in(game, self._spec)
-            self._check_turns(players)
-            told = returns_of(game, players, self._muzero.discount, self._muzero.td_steps)
-            most = int(game.counts.max())
-            for name in ("actions", "policy"):
-                self._ring.widen(name, -(-most // 8) * 8)
-            width = self._ring.columns["actions"].shape[1]
-            filled = np.arange(width) < game.counts[:, None]
-            actions = np.full((count, width), self._spec.info.num_actions, dtype=np.uint16)
-            policy = np.zeros((count, width), dtype=np.float32)
-            actions[filled], policy[filled] = game.actions, game.policy
-            self._ring.append(
-                {
-                    "planes": seen.planes,
-                    "numbers": seen.numbers,
-                    "move": game.moves.astype(np.int64),
-                    "reward": told.rewards,
-                    "value": game.values,
-                    "known": told.known,
-                    "ahead": told.ahead,
-                    "left": np.arange(count, 0, -1),
-                    "ends": np.full(count, told.ends),
-                    "full": game.full,
-                    "actions": actions,
-                    "policy": policy,
-                    "error": np.abs(told.values(game.values, self._muzero.discount) - game.values) + LEAST_ERROR,
-                }
-            )
-            added += count
+        games = [game for game in games if len(game.moves)]
+        added = sum(self._take_in(games[first : first + AT_ONCE]) for first in range(0, len(games), AT_ONCE))
         self.seen += added
         return added
+
+    def _take_in(self, games: Sequence[GameRecord]) -> int:
+        looked_at = [seen_in(game, self._spec) for game in games]
+        discount = self._muzero.discount
+        told = []
+        for game, (_, players) in zip(games, looked_at, strict=True):
+            self._check_turns(players)
+            told.append(returns_of(game, players, discount, self._muzero.td_steps))
+        lengths = [len(game.moves) for game in games]
+        values = np.concatenate([game.values for game in games])
+        counts = np.concatenate([game.counts for game in games])
+        for name in ("actions", "policy"):
+            self._ring.widen(name, -(-int(counts.max()) // 8) * 8)
+        # Actions and policies lie one behind another; those of a position fill the first places of its row.
+        filled = np.arange(self._ring.columns["actions"].shape[1]) < counts[:, None]
+        actions = np.full(filled.shape, self._spec.info.num_actions, dtype=np.uint16)
+        policy = np.zeros(filled.shape, dtype=np.float32)
+        actions[filled] = np.concatenate([game.actions for game in games])
+        policy[filled] = np.concatenate([game.policy for game in games])
+        known = Returns(
+            np.concatenate([one.rewards for one in told]),
+            np.concatenate([one.known for one in told]),
+            np.concatenate([one.ahead for one in told]),
+            False,
+        )
+        self._ring.append(
+            {
+                "planes": np.concatenate([seen.planes for seen, _ in looked_at]),
+                "numbers": np.concatenate([seen.numbers for seen, _ in looked_at]),
+                "move": np.concatenate([game.moves for game in games]).astype(np.int64),
+                "reward": known.rewards,
+                "value": values,
+                "known": known.known,
+                "ahead": known.ahead,
+                "left": np.concatenate([np.arange(length, 0, -1) for length in lengths]),
+                "ends": np.repeat([one.ends for one in told], lengths),
+                "full": np.concatenate([game.full for game in games]),
+                "actions": actions,
+                "policy": policy,
+                # A position ahead is one of the same game, so it lies as far ahead among all.
+                "error": np.abs(known.values(values, discount) - values) + LEAST_ERROR,
+            }
+        )
+        return len(values)
 
     def _check_turns(self, players: NDArray[np.uint8]) -> None:
         if self._spec.info.num_players == 2 and (players[1:] == players[:-1]).any():
