@@ -197,6 +197,18 @@ def test_mistakes_are_said_before_the_work(tmp_path: Path) -> None:
         modelled(tmp_path, muzero={"root": "beam"})
 
 
+def test_what_does_not_fit_is_said_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ponderosa.learn import room
+
+    monkeypatch.setattr(room, "memory_of", lambda device: 1_000_000)
+    with pytest.raises(InvalidArgumentError, match=r"need 4,000 kB, but there are 1,000 kB: lower replay\.window"):
+        train(modelled(tmp_path, steps=1, replay={"window": 200_000}))
+    with pytest.raises(
+        InvalidArgumentError, match=r"lower self_play\.games_at_once, self_play\.simulations or network"
+    ):
+        train(modelled(tmp_path, steps=1, self_play={"games_at_once": 5000}))
+
+
 def test_an_environment_that_breaks_stops_the_training(tmp_path: Path) -> None:
     pytest.importorskip("gymnasium")
     from tests.environments import Raises

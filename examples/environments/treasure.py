@@ -1,8 +1,8 @@
 """A robot in a cave, seen from above: it must find the treasure before its lamp is out, and none of the pits.
 
 An environment of Gymnasium with images and one reward, which comes at the end: what MuZero learns without being told
-any rules. Learn it with `ponderosa train gym:examples.environments.treasure:Treasure-v0 --out runs/treasure --minutes 10`,
-or look at one cave: python examples/environments/treasure.py
+any rules. Look at one cave: python examples/environments/treasure.py. Learn it:
+ponderosa train gym:examples.environments.treasure:Treasure-v0 --out runs/treasure --minutes 10
 """
 
 from __future__ import annotations

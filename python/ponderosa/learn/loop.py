@@ -20,6 +20,7 @@ from ponderosa.learn.game_spec import game_spec
 from ponderosa.learn.limits import Limits
 from ponderosa.learn.metrics import Metrics
 from ponderosa.learn.records import GameRecord
+from ponderosa.learn.room import check_room
 from ponderosa.learn.rounds import alternate, side_by_side
 from ponderosa.learn.run_folder import RunFolder
 from ponderosa.learn.session import Session
@@ -70,6 +71,7 @@ def train(
     config = config.with_values(game=spec.name, device=str(device))
     if config.self_play.workers == 0:
         config = config.with_values(self_play={"workers": cores() if device.type == "cpu" else 1})
+    check_room(spec, config, device)
     watcher = Watcher() if watcher is None else watcher
     apart = device.type == "cuda" if config.side_by_side is None else config.side_by_side
     with RunFolder(Path(config.out)) as folder:
