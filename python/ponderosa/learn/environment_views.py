@@ -67,7 +67,7 @@ def view_of(space: Any, name: str) -> View:
     if space.dtype == np.uint8 and len(shape) in (2, 3):
         if len(shape) == 2:
             return View((1, *shape), True, shape, lambda seen: _scaled(seen)[None])
-        if shape[2] <= MOST_COLOURS < shape[0]:
+        if shape[2] <= MOST_COLOURS and shape[2] < shape[0]:
             return View((shape[2], *shape[:2]), True, shape, lambda seen: _scaled(np.moveaxis(seen, 2, 0)))
         return View(shape, True, shape, _scaled)
     return View(shape or (1,), False, shape, lambda seen: _plain(seen).reshape(shape or (1,)))

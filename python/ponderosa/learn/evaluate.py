@@ -60,7 +60,7 @@ class Evaluation:
         if self.elo is not None:
             parts.append(f"Elo {self.elo:+.0f} ± {self.elo_error:.0f}")
         parts += [f"{name.replace('_', ' ')} {share:.1%}" for name, share in self.exact.items()]
-        parts += [f"{name.replace('_', ' ')} {number:.1f}" for name, number in self.returns.items()]
+        parts += [f"{name.replace('_', ' ')} {number:.3g}" for name, number in self.returns.items()]
         return f"{self.name}: {', '.join(parts)}"
 
 

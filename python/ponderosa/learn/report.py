@@ -51,6 +51,8 @@ def page(summary: Summary, drawings: list[str], complaint: str = "") -> str:
         "policy loss": _number(last.get("policy_loss")),
         "value loss": _number(last.get("value_loss")),
     }
+    if "reward_loss" in last:
+        facts["reward loss"] = _number(last["reward_loss"])
     rows = "".join(f"<tr><td>{name}</td><td>{text}</td></tr>" for name, text in facts.items())
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>A training</title>",

@@ -37,6 +37,8 @@ class Status:
             else ("Elo", "not yet" if self.elo is None else f"{self.elo:+.0f}"),
             ("time", f"{clock(counters.elapsed)}, left {clock(self.seconds_left)}"),
         ]
+        if "reward_loss" in self.losses:
+            rows.insert(5, ("reward loss", _number(self.losses["reward_loss"])))
         return rows
 
     def __str__(self) -> str:
