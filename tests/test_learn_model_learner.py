@@ -69,6 +69,17 @@ def test_what_is_behind_a_broken_off_game_teaches_nothing() -> None:
     assert {name: one.item() for name, one in before.items()} == {name: one.item() for name, one in after.items()}
 
 
+def test_the_policy_of_a_short_search_teaches_nothing() -> None:
+    spec, replay, _ = played(6, self_play={"full_share": 0.5})
+    learner = learner_of(spec)
+    batch = replay.take(np.arange(12), np.random.default_rng(0))
+    short = (batch.searched == 0.0) & (batch.actions[:, :, 0] < 9)
+    assert short.any()
+    before = losses_of(learner, batch, np.zeros(12, np.int64))[0]["policy_loss"].item()
+    batch.policy[short] *= 3.0
+    assert losses_of(learner, batch, np.zeros(12, np.int64))[0]["policy_loss"].item() == before
+
+
 def test_illegal_actions_lose_their_share() -> None:
     """Inside the tree only the model rules them out, so the policy is over all actions."""
     logits = torch.zeros(1, 3)

@@ -89,7 +89,10 @@ def test_shapes_and_scales(game: str) -> None:
     # Players take turns: a search learns that from the model.
     assert discount.tolist() == [-1.0, -1.0]
     assert value.abs().max() <= 1.0
-    assert not torch.equal(after[0], hidden[0])
+    with torch.inference_mode():
+        one, other = (network.step(hidden[:1], torch.tensor([action])) for action in (0, 1))
+    assert not torch.equal(one, other)
+    assert not torch.equal(one, hidden[:1])
 
 
 def test_actions_are_told_apart_by_what_they_do() -> None:

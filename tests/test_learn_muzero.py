@@ -91,6 +91,29 @@ def test_episodes_that_do_not_repeat_themselves_are_begun_anew(tmp_path: Path) -
     assert any("episodes do not repeat themselves" in note for note in stopper.notes)
 
 
+def test_what_was_only_too_long_is_recorded_as_that(tmp_path: Path) -> None:
+    pytest.importorskip("gymnasium")
+    from tests.environments import Corridor
+
+    config = modelled(tmp_path, steps=3, muzero={"support": 10}).with_values(self_play={"opening_plies": 0})
+    train(config, factory=Corridor)
+    games = [game for shard in list_shards(tmp_path / "games") for game in read_shard(shard)]
+    assert {game.cut for game in games} == {True, False}
+    for game in games:
+        assert game.cut == (game.rewards[-1] < 0.0)
+        assert game.cut <= (len(game.moves) == 8)
+
+
+def test_a_limit_of_moves_cuts_episodes(tmp_path: Path) -> None:
+    pytest.importorskip("gymnasium")
+    from tests.environments import Corridor
+
+    config = modelled(tmp_path, steps=2, muzero={"support": 10})
+    train(config.with_values(self_play={"opening_plies": 0, "max_moves": 3}), factory=Corridor)
+    games = [game for shard in list_shards(tmp_path / "games") for game in read_shard(shard)]
+    assert all(game.cut and len(game.moves) == 3 for game in games)
+
+
 @pytest.mark.parametrize("muzero", [{"root": "puct"}, {"consistency": 1.0}, {"support": 5}, {"discount": 0.9}])
 @pytest.mark.parametrize("game", ["connect4", "examples.games.nim:Nim"])
 def test_other_games_and_settings(game: str, muzero: dict[str, Any], tmp_path: Path) -> None:
