@@ -91,6 +91,8 @@ def _model_to_learn(config: Config, model: Any) -> Search:
             None,
             play.simulations,
             play.considered_actions,
+            value_scale=play.value_scale,
+            rescale_values=play.rescale_values,
             discount=muzero.discount,
             model=model,
             seed=config.seed,
@@ -107,11 +109,20 @@ def _model_to_learn(config: Config, model: Any) -> Search:
 
 
 def _model_to_play(config: Config, model: Any, simulations: int, solve: bool) -> Search:
-    discount = config.muzero.discount
-    if config.muzero.root == "gumbel":
-        considered = config.self_play.considered_actions
-        return Gumbel(None, simulations, considered, gumbel_scale=0.0, discount=discount, model=model, seed=config.seed)
-    return MuZero(model, simulations, discount=discount, seed=config.seed)
+    play, discount = config.self_play, config.muzero.discount
+    if config.muzero.root == "puct":
+        return MuZero(model, simulations, discount=discount, seed=config.seed)
+    return Gumbel(
+        None,
+        simulations,
+        play.considered_actions,
+        gumbel_scale=0.0,
+        # Rewards of any size have no scale that would be right for all.
+        value_scale=play.value_scale if config.muzero.support else PLAYED_SCALE,
+        discount=discount,
+        model=model,
+        seed=config.seed,
+    )
 
 
 def _improved(config: Config, forest: Forest, legal: LegalActions, policy: NDArray[np.float64]) -> NDArray[np.float32]:
