@@ -123,6 +123,9 @@ def test_views_of_every_kind_of_space() -> None:
     view = view_of(spaces.Box(0, 255, (5, 6, 3), np.uint8), "x")
     assert (view.shape, view.pixels) == ((3, 5, 6), True)
     np.testing.assert_allclose(view.read(image, "x"), np.moveaxis(image, 2, 0) / 255.0, rtol=1e-6)
+    planes = view_of(spaces.Box(-1.0, 1.0, (5, 6, 3)), "x")
+    assert (planes.shape, planes.pixels) == ((3, 5, 6), False)
+    np.testing.assert_array_equal(planes.read(image / 99.0, "x"), np.moveaxis(image / 99.0, 2, 0).astype(np.float32))
     grey = view_of(spaces.Box(0, 255, (5, 6), np.uint8), "x")
     assert grey.read(image[:, :, 0], "x").shape == (1, 5, 6)
 

@@ -64,17 +64,17 @@ def view_of(space: Any, name: str) -> View:
             "from; gymnasium.wrappers.FlattenObservation makes one vector of the others"
         )
     shape = tuple(int(length) for length in space.shape)
-    if space.dtype == np.uint8 and len(shape) in (2, 3):
-        if len(shape) == 2:
-            return View((1, *shape), True, shape, lambda seen: _scaled(seen)[None])
-        if shape[2] <= MOST_COLOURS and shape[2] < shape[0]:
-            return View((shape[2], *shape[:2]), True, shape, lambda seen: _scaled(np.moveaxis(seen, 2, 0)))
-        return View(shape, True, shape, _scaled)
-    return View(shape or (1,), False, shape, lambda seen: _plain(seen).reshape(shape or (1,)))
+    pixels = space.dtype == np.uint8 and len(shape) in (2, 3)
+    read = _scaled if pixels else _plain
+    if pixels and len(shape) == 2:
+        return View((1, *shape), True, shape, lambda seen: _scaled(seen)[None])
+    if len(shape) == 3 and shape[2] <= MOST_COLOURS and shape[2] < shape[0]:
+        return View((shape[2], *shape[:2]), pixels, shape, lambda seen: read(np.moveaxis(seen, 2, 0)))
+    return View(shape or (1,), pixels, shape, lambda seen: read(seen).reshape(shape or (1,)))
 
 
 def _plain(seen: NDArray[Any]) -> NDArray[np.float32]:
-    return np.array(seen, dtype=np.float32)  # a copy: some environments write into the same array again
+    return np.array(seen, dtype=np.float32, order="C")  # a copy: some environments write into the same array again
 
 
 def _scaled(seen: NDArray[Any]) -> NDArray[np.float32]:

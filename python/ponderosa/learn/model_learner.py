@@ -13,7 +13,8 @@ from torch.nn import functional
 from ponderosa.learn.config import Config
 from ponderosa.learn.game_spec import GameSpec
 from ponderosa.learn.learner import Turning
-from ponderosa.learn.model_networks import ModelArchitecture, ModelNetwork, fresh_model
+from ponderosa.learn.model_architecture import ModelArchitecture
+from ponderosa.learn.model_networks import ModelNetwork, fresh_model
 from ponderosa.learn.optimised import Optimised
 from ponderosa.learn.reanalysis import Reanalysis
 from ponderosa.learn.trajectories import Trajectories, Unrolled

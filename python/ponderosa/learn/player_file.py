@@ -10,7 +10,8 @@ import torch
 
 from ponderosa.errors import InvalidArgumentError, StorageError
 from ponderosa.extras import require
-from ponderosa.learn.model_networks import ModelArchitecture, ModelNetwork
+from ponderosa.learn.model_architecture import ModelArchitecture
+from ponderosa.learn.model_networks import ModelNetwork
 from ponderosa.learn.networks import Architecture, PolicyValueNetwork
 
 FORMAT = "ponderosa-player"

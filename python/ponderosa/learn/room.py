@@ -10,7 +10,7 @@ import torch
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.learn.config import Config
 from ponderosa.learn.game_spec import GameSpec
-from ponderosa.learn.model_networks import ModelArchitecture
+from ponderosa.learn.model_architecture import ModelArchitecture
 from ponderosa.learn.observations import widths
 
 #: The share of all memory that a part may want.
