@@ -91,17 +91,16 @@ def draw_returns(axes: Any, summary: Summary) -> None:
 
 def draw_model(axes: Any, summary: Summary) -> None:
     """Errors of the last model by the number of steps it imagined, on recent games; dashed, those of the first."""
-    for line, style in ((summary.models[0], "--"), (summary.models[-1], "-")):
-        for place, (name, label) in enumerate(MODEL_ERRORS.items()):
-            errors = line["by_depth"][name]
+    figure = axes.figure
+    axes.remove()  # the errors have scales of their own
+    for panel, (name, label) in zip(figure.subplots(1, len(MODEL_ERRORS)), MODEL_ERRORS.items(), strict=True):
+        for line, style, word in ((summary.models[0], "o--", "first"), (summary.models[-1], "o-", "last")):
+            errors, depths = line["by_depth"][name], len(line["by_depth"]["value"])
             # A reward comes with a step, so there is none at depth 0.
-            depths = range(len(line["by_depth"]["value"]) - len(errors), len(line["by_depth"]["value"]))
-            is_last = style == "-"
-            axes.plot(depths, errors, f"o{style}", color=f"C{place}", alpha=1.0 if is_last else 0.4, markersize=4)
-            if is_last:
-                axes.plot([], [], color=f"C{place}", label=label)
-    axes.set(xlabel="steps imagined", ylabel="error", title="The model, by depth (dashed: the first)")
-    axes.legend()
+            panel.plot(range(depths - len(errors), depths), errors, style, label=word, markersize=4)
+        panel.set(xlabel="steps imagined", title=label, ylim=(0, None))
+        panel.title.set_fontsize("medium")
+        panel.legend(fontsize="small")
 
 
 def plots_of(summary: Summary) -> dict[str, Callable[[Any, Summary], None]]:
