@@ -156,6 +156,20 @@ def test_losses_fall_and_going_on_is_exact(muzero: dict[str, float]) -> None:
         assert torch.equal(tensor, other.saved()[name]), name
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_recorded_steps_are_those_done_one_by_one() -> None:
+    from ponderosa.learn.captured import Steps
+
+    spec, replay, _ = played(20)
+    config = small(Path("unused"), algorithm="muzero", learner={"reduced_precision": False, "learning_rate": 1e-3})
+    recorded, plain = (ModelLearner(spec, config, torch.device("cuda")) for _ in range(2))
+    plain.steps = Steps(torch.device("cuda"), plain.work, captured=False)
+    for _ in range(8):
+        losses = recorded.check(recorded.learn_from(replay, 0.0)), plain.check(plain.learn_from(replay, 0.0))
+        assert losses[0] == pytest.approx(losses[1], rel=1e-2)
+
+
 def test_reanalysis_gives_the_policy_of_a_search_with_the_present_weights() -> None:
     spec, replay, _ = played(10, muzero={"reanalyse": 1.0})
     learner = learner_of(spec, muzero={"reanalyse": 1.0, "reanalyse_simulations": 32})

@@ -241,6 +241,7 @@ def test_an_environment_that_breaks_stops_the_training(tmp_path: Path) -> None:
         train(config, factory=Raises)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     """`ponderosa train` chooses MuZero for an environment by itself, and goes on with it."""
     pytest.importorskip("gymnasium")
@@ -262,3 +263,14 @@ def test_the_command(tmp_path: Path) -> None:
     done = subprocess.run([*command, "--resume", "--steps", "5"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["steps"] == 5
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("game", ["connect4", "chess", GYM])
+def test_on_a_gpu(game: str, tmp_path: Path) -> None:
+    config = modelled(tmp_path, game, steps=12, device="cuda", muzero={"consistency": 1.0, **PRIORITY})
+    config = config.with_values(self_play={"max_moves": 20}, evaluation={"games": 2, "simulations": 4})
+    result = train(config)
+    assert (result.steps, result.finished) == (12, True)
+    assert train(config.with_values(steps=16), resume=True).steps == 16
