@@ -114,6 +114,46 @@ def test_a_limit_of_moves_cuts_episodes(tmp_path: Path) -> None:
     assert all(game.cut and len(game.moves) == 3 for game in games)
 
 
+class Stairs:
+    """A game of one player who is paid for every step up, or stays where he is."""
+
+    num_actions, num_players, to_play = 2, 1, 0
+
+    def __init__(self, height: int = 0, moves: int = 0, paid: float = 0.0) -> None:
+        self.height, self.moves, self.paid = height, moves, paid
+        self.is_terminal = moves >= 6
+
+    def legal_actions(self) -> list[int]:
+        return [0, 1]
+
+    def play(self, action: int) -> Stairs:
+        return Stairs(self.height + action, self.moves + 1, float(action))
+
+    def rewards(self) -> list[float]:
+        return [self.paid]
+
+    def returns(self) -> list[float]:
+        return [0.0]
+
+    def observation(self) -> Any:
+        return np.array([self.height, self.moves], np.float32)
+
+
+def test_a_game_of_one_player_with_rewards(tmp_path: Path) -> None:
+    config = modelled(tmp_path, steps=20, muzero={"support": 5}).with_values(
+        self_play={"opening_plies": 0, "temperature_moves": 0},
+        evaluation={"games": 2, "simulations": 8},
+        learner={"learning_rate": 0.01},
+    )
+    result = train(config, factory=Stairs)
+    [line] = result.evaluations
+    assert 0.0 <= line["mean_return"] <= 6.0
+    games = [game for shard in list_shards(tmp_path / "games") for game in read_shard(shard)]
+    assert all(game.returns[0] == game.rewards.sum() == game.moves.sum() and not game.cut for game in games)
+    with pytest.raises(InvalidArgumentError, match="rewards are learned by algorithm muzero"):
+        train(config.with_values(algorithm="gumbel"), factory=Stairs)
+
+
 @pytest.mark.parametrize("muzero", [{"root": "puct"}, {"consistency": 1.0}, {"support": 5}, {"discount": 0.9}])
 @pytest.mark.parametrize("game", ["connect4", "examples.games.nim:Nim"])
 def test_other_games_and_settings(game: str, muzero: dict[str, Any], tmp_path: Path) -> None:
