@@ -30,7 +30,7 @@ from ponderosa.match.spec import read_player  # noqa: E402
 
 STEPS = 30
 GYM = "gym:CartPole-v1"
-PRIORITY = {"priority": 0.7, "reanalyse": 0.25, "reanalyse_simulations": 4}
+PRIORITY = {"priority": 0.7, "fresh_values": True, "reanalyse": 0.25, "reanalyse_simulations": 4}
 
 
 def modelled(out: Path, game: str = "tic-tac-toe", **values: Any) -> Config:

@@ -196,6 +196,8 @@ class MuZeroConfig:
     """Positions whose value was wrong are drawn more often, by this power of the error; 0 draws by age alone."""
     priority_correction: float = 1.0
     """How much of that their weight in the loss makes good again, from 0 to 1."""
+    fresh_values: bool = False
+    """Ask the present weights for the values of later positions that values lean on, at each draw (with rewards)."""
     reanalyse: float = 0.0
     """The share of each batch that is searched anew, with the present weights, for fresh policies and values."""
     reanalyse_simulations: int = 8
@@ -211,6 +213,7 @@ class MuZeroConfig:
         check.whole_number(self.support, "muzero.support", most=10_000)
         check.whole_number(self.dynamics_blocks, "muzero.dynamics_blocks", most=256)
         check.count(self.reanalyse_simulations, "muzero.reanalyse_simulations")
+        check.flag(self.fresh_values, "muzero.fresh_values")
         for name in ("reward_weight", "consistency", "priority"):
             check.number(getattr(self, name), f"muzero.{name}", least=0.0)
 

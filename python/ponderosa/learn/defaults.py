@@ -118,7 +118,7 @@ IN_ENVIRONMENTS: dict[str, Any] = {
         "value_weight": 0.5,
         "root_value_share": 0.0,
     },
-    "muzero": {"discount": 0.997, "support": 30, "td_steps": 20, "priority": 0.6},
+    "muzero": {"discount": 0.997, "support": 30, "td_steps": 20, "priority": 0.6, "fresh_values": True},
     "evaluation": {"every_minutes": 2.0, "simulations": 16},
 }
 #: Where an environment is seen as an image, its network is a board's.

@@ -36,7 +36,8 @@ class ModelLearner(Optimised):
         self._muzero = config.muzero
         self._shape = spec.shape
         self._turning = Turning(spec.symmetries, device)
-        self._reanalysis = Reanalysis(spec, config, self.network) if config.muzero.reanalyse > 0.0 else None
+        wanted = config.muzero.reanalyse > 0.0 or config.muzero.fresh_values
+        self._reanalysis = Reanalysis(spec, config, self.network) if wanted else None
 
     def learn_from(self, replay: Trajectories, progress: float) -> dict[str, torch.Tensor]:
         """One step on positions and what came after them; the losses, still on the device."""

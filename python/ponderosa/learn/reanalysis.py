@@ -25,10 +25,11 @@ SEED = 4_000_000
 
 
 class Reanalysis:
-    """Fresh targets for a share of each batch."""
+    """Fresh targets for a batch, or a share of it."""
 
     def __init__(self, spec: GameSpec, config: Config, network: Any) -> None:
         self._share = config.muzero.reanalyse
+        self._fresh_values = config.muzero.fresh_values and spec.info.has_rewards
         self._shape = spec.shape
         self._num_actions = spec.info.num_actions
         self._discount = config.muzero.discount
@@ -47,14 +48,20 @@ class Reanalysis:
         }
 
     def renew(self, batch: Unrolled, replay: Trajectories, weights: dict[str, torch.Tensor], step: int) -> None:
-        """Searches the first rows of a batch again with these weights; they were drawn by chance, as all of it."""
+        """Makes targets of these weights: values of later positions in all rows, or all targets of the first rows.
+
+        Rows were drawn by chance, so the first are as good as any.
+        """
+        self._take(weights)
+        every = batch.actions[:, :, 0] < self._num_actions
+        if self._fresh_values:
+            rows = (batch.places[:, None] + np.arange(every.shape[1]))[every]
+            batch.values[every] = replay.mixed(self._returns(replay, rows), replay.found(rows))
         count = min(round(self._share * len(batch.places)), len(batch.places))
         if count == 0:
             return
-        self._take(weights)
-        depth = np.arange(batch.actions.shape[1])
-        inside = batch.actions[:count, :, 0] < self._num_actions
-        rows = (batch.places[:count, None] + depth)[inside]
+        inside = every[:count]
+        rows = (batch.places[:count, None] + np.arange(every.shape[1]))[inside]
         listed = batch.actions[:count][inside]
         legal = [one[one < self._num_actions] for one in listed]
         seeds = [fold(fold(self._key, step), number) for number in range(len(rows))]
@@ -66,14 +73,20 @@ class Reanalysis:
         for row, (policy, one) in enumerate(zip(forest.policies(), legal, strict=True)):
             fresh[row, : len(one)] = policy[one] / policy[one].sum()
         found = np.asarray(forest.values(), dtype=np.float32)
+        batch.policy[:count][inside] = fresh
+        batch.searched[:count][inside] = 1.0
+        batch.values[:count][inside] = replay.mixed(self._returns(replay, rows), found)
+
+    def _returns(self, replay: Trajectories, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """What came of these positions, the rest being what the present weights think of later ones."""
         told = replay.returns(rows)
         later = np.zeros(len(rows), dtype=np.float32)
         some = told.ahead >= 0
         if some.any():
-            later[some] = self._values(self._seen(replay, (rows + told.ahead)[some]))
-        batch.policy[:count][inside] = fresh
-        batch.searched[:count][inside] = 1.0
-        batch.values[:count][inside] = replay.mixed(told.values_with(later, self._discount), found)
+            # Many lean on the same few positions.
+            places, where = np.unique((rows + told.ahead)[some], return_inverse=True)
+            later[some] = self._values(self._seen(replay, places))[where]
+        return told.values_with(later, self._discount)
 
     def _take(self, weights: dict[str, torch.Tensor]) -> None:
         if self._player is None:

@@ -214,6 +214,11 @@ class Trajectories:
         """What came of a position, with the share of what a search found there."""
         return (told + np.float32(self._root_share) * (found - told)).astype(np.float32)
 
+    def found(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The values that searches found in these positions when they were played."""
+        found: NDArray[np.float32] = self._ring.take("value", rows)
+        return found
+
     def returns(self, rows: NDArray[np.int64]) -> Returns:
         """What is known of these positions from the rewards after them."""
         return Returns(
