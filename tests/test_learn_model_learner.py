@@ -189,6 +189,45 @@ def test_reanalysis_gives_the_policy_of_a_search_with_the_present_weights() -> N
     np.testing.assert_array_equal(again.policy, batch.policy)
 
 
+def test_fresh_values_lean_on_what_the_present_weights_think() -> None:
+    from tests.test_learn_muzero import Stairs
+
+    from ponderosa.evaluators import Uniform
+    from ponderosa.learn.game_spec import game_spec
+    from ponderosa.learn.self_play import SelfPlay
+    from ponderosa.learn.trajectories import Trajectories
+
+    muzero = {"support": 5, "td_steps": 2, "discount": 0.5, "fresh_values": True}
+    config = small(Path("unused"), algorithm="muzero", muzero=muzero, learner={"root_value_share": 0.0})
+    config = config.with_values(self_play={"opening_plies": 0})
+    spec = game_spec("", Stairs, rewards=True)
+    self_play = SelfPlay(spec, config.with_values(algorithm="gumbel"), Uniform())
+    self_play.begin()
+    games: Any = []
+    while not games:
+        games = self_play.move(0)
+    replay = Trajectories(spec, config)
+    replay.add(games)
+    learner = ModelLearner(spec, config, CPU)
+    with torch.no_grad():
+        learner.network.predictor.value_out.bias.copy_(torch.linspace(-2.0, 2.0, 11))
+    weights = {name: tensor.clone() for name, tensor in learner.network.state_dict().items()}
+    batch = replay.take(np.arange(6), np.random.default_rng(0))
+    assert learner._reanalysis is not None
+    learner._reanalysis.renew(batch, replay, weights, 0)
+    states = [Stairs()]
+    for move in games[0].moves.tolist():
+        states.append(states[-1].play(move))
+    player = player_of(learner.network)
+    seen = torch.from_numpy(np.stack([state.observation() for state in states]))
+    values = player.initial_inference(seen)[2].numpy()
+    paid = games[0].rewards
+    for place in range(6):
+        expected = paid[place] + (0.5 * paid[place + 1] if place < 5 else 0.0)
+        expected += 0.25 * values[place + 2] if place < 4 else 0.0
+        assert batch.values[place, 0] == pytest.approx(expected, rel=1e-4)
+
+
 @pytest.mark.parametrize("kept", [0.0, 0.5])
 def test_less_of_a_gradient_is_left_at_each_step_back(kept: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """With nothing left, what is seen is understood by what it says itself; with half, by what comes of it, too."""
