@@ -15,7 +15,8 @@ import torch
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.learn.config import Config
 from ponderosa.learn.devices import choose_device
-from ponderosa.learn.evaluate import Evaluation, Examiner
+from ponderosa.learn.evaluate import Examiner
+from ponderosa.learn.examining import Examining
 from ponderosa.learn.game_spec import game_spec
 from ponderosa.learn.limits import Limits
 from ponderosa.learn.metrics import Metrics
@@ -78,7 +79,7 @@ def train(
         going_on = folder.begin(config, resume)
         session = Session(config, spec, device, folder)
         session.begin(resume=going_on, exact=not apart)
-        training = Training(session, folder, watcher, going_on, tensorboard)
+        training = Training(session, folder, watcher, going_on, tensorboard, apart)
         return training.run(side_by_side if apart else alternate)
 
 
@@ -86,7 +87,7 @@ class Training:
     """A training in its folder: what happens after each round, and at the end."""
 
     def __init__(
-        self, session: Session, folder: RunFolder, watcher: Watcher, going_on: bool, tensorboard: bool
+        self, session: Session, folder: RunFolder, watcher: Watcher, going_on: bool, tensorboard: bool, apart: bool
     ) -> None:
         self._session = session
         self._config = session.config
@@ -95,7 +96,8 @@ class Training:
         self._limits = Limits(self._config, session.counters)
         last = session.counters.round if going_on else None
         self._metrics = Metrics(folder.metrics, last, tensorboard=tensorboard)
-        self._examiner = Examiner(session.spec, self._config, folder, self._metrics.lines)
+        examiner = Examiner(session.spec, self._config, folder, self._metrics.lines)
+        self._examining = Examining(examiner, beside=apart)
         self._saved = self._examined = self._told = time.monotonic()
         self._since = (session.counters.games, session.counters.positions)
 
@@ -114,8 +116,11 @@ class Training:
                 self._session.quiet = nullcontext
                 self._save()
                 if finished:
+                    self._tell_evaluation(wait=True)
                     self._examine()
+                    self._tell_evaluation(wait=True)
         finally:
+            self._examining.close()
             self._session.self_play.close()
             self._metrics.close()
         counters = self._session.counters
@@ -138,8 +143,10 @@ class Training:
         if now - self._saved >= 60.0 * self._config.checkpoint_minutes:
             self._save()
         every = 60.0 * self._config.evaluation.every_minutes
-        if every and now - self._examined >= every and not self._limits.reached:
+        self._tell_evaluation(wait=False)
+        if every and now - self._examined >= every and not (self._limits.reached or self._examining.is_busy):
             self._examine()
+            self._tell_evaluation(wait=False)
         self._watcher.show(self._status(numbers))
 
     def _round_line(self, games: list[GameRecord], losses: dict[str, float]) -> dict[str, Any]:
@@ -174,15 +181,19 @@ class Training:
     def _examine(self) -> None:
         counters = self._session.counters
         player = self._session.averaged_player()
-        evaluation: Evaluation | None = self._examiner.examine(player, counters)
         quality = self._session.quality(player)
         if quality:
             line = {"kind": "model", "round": counters.round, "step": counters.step}
             self._metrics.add({**line, "elapsed": round(self._limits.elapsed, 3), "by_depth": quality})
-        if evaluation is not None:
-            self._metrics.add(evaluation.as_line(counters.round, counters.step, self._limits.elapsed))
-            self._watcher.note(str(evaluation))
+        self._examining.begin(player, counters, self._limits.elapsed)
         self._examined = time.monotonic()
+
+    def _tell_evaluation(self, *, wait: bool) -> None:
+        examined = self._examining.finished(wait=wait)
+        if examined is not None and examined.evaluation is not None:
+            counters = examined.counters
+            self._metrics.add(examined.evaluation.as_line(counters.round, counters.step, counters.elapsed))
+            self._watcher.note(str(examined.evaluation))
 
     def _status(self, losses: dict[str, float]) -> Status:
         line: dict[str, Any] = next((one for one in reversed(self._metrics.lines) if one["kind"] == "round"), {})
