@@ -52,9 +52,13 @@ def test_what_goes_wrong_in_an_evaluation_is_told(beside: bool) -> None:
     examiner = Slow()
     examiner.may_end.set()
     examining = Examining(examiner, beside=beside)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="cannot be examined"):
+
+    def examine() -> None:
         examining.begin("nonsense", Counters(), 0.0)
         examining.finished(wait=True)
+
+    with pytest.raises(ValueError, match="cannot be examined"):
+        examine()
     examining.close()
 
 
