@@ -31,7 +31,11 @@ REFRESH = 0.25
 #: Columns of text where there is no terminal to ask.
 PLAIN_WIDTH = 100
 EIGHTHS = " ▏▎▍▌▋▊▉█"
-ALGORITHMS = {"uct": "UCT, compiled", "reference": "UCT, the twin in plain Python"}
+ALGORITHMS = {
+    "uct": "UCT, compiled",
+    "reference": "UCT, the twin in plain Python",
+    "alphazero": "AlphaZero with a trained player",
+}
 
 
 def make_console() -> Console:

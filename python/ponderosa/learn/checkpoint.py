@@ -28,6 +28,8 @@ from ponderosa.learn.records import GameRecord, from_columns, to_columns
 
 FORMAT = "ponderosa-checkpoint"
 VERSION = 1
+#: The end of the name of a checkpoint that another one of the same round is about to replace.
+OLD = ".old"
 NAME = re.compile(r"round-(\d{8,})")
 #: The files of a checkpoint beside its state.
 PLAYER, TRAINING, GAMES, CONFIG, STATE = (
@@ -81,10 +83,13 @@ def save_checkpoint(folder: Path, number: int, checkpoint: Checkpoint, config: C
                 file.flush()
                 os.fsync(file.fileno())
         sync_folder(beside)
-        if path.exists():  # of a training that was killed and came here again
-            shutil.rmtree(path)
+        old = folder / f"{path.name}{OLD}"
+        if path.exists():  # of a training that came here again: at any instant one of the two is whole and listed
+            shutil.rmtree(old, ignore_errors=True)
+            os.replace(path, old)
         os.replace(beside, path)
         sync_folder(folder)
+        shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
         shutil.rmtree(beside, ignore_errors=True)
         raise StorageError(
@@ -95,8 +100,12 @@ def save_checkpoint(folder: Path, number: int, checkpoint: Checkpoint, config: C
 
 def list_checkpoints(folder: Path) -> list[Path]:
     """The checkpoints of a folder, oldest first."""
-    found = [path for path in folder.iterdir() if NAME.fullmatch(path.name)] if folder.is_dir() else []
-    return sorted(found, key=lambda path: int(path.name.partition("-")[2]))
+    found = {}
+    for path in folder.iterdir() if folder.is_dir() else ():
+        name = path.name.removesuffix(OLD)
+        if NAME.fullmatch(name) and (name == path.name or not path.with_name(name).exists()):
+            found[int(name.partition("-")[2])] = path
+    return [found[number] for number in sorted(found)]
 
 
 def keep_newest(folder: Path, count: int) -> None:
@@ -105,6 +114,15 @@ def keep_newest(folder: Path, count: int) -> None:
         gone = path.with_name(f"{path.name}.part")
         os.replace(path, gone)
         shutil.rmtree(gone, ignore_errors=True)
+
+
+def is_whole(path: Path, name: str) -> bool:
+    """Whether a file of a checkpoint is what its checksum says."""
+    try:
+        told = json.loads((path / STATE).read_bytes())["sha256"][name]
+        return bool(hashlib.sha256((path / name).read_bytes()).hexdigest() == told)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def load_checkpoint(path: Path) -> Checkpoint:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
-from ponderosa.errors import InvalidArgumentError
+from ponderosa.errors import InvalidArgumentError, StorageError
 from ponderosa.extras import require
 
 #: Players that come with the package, by the name of their game.
@@ -34,6 +35,8 @@ def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
 
 def find_player(path: str | os.PathLike[str]) -> Path:
     """The file of the player that `load` was asked for."""
+    if not str(path):
+        raise InvalidArgumentError("path is empty: name the folder of a training, a file, or a player of the package")
     given = Path(path)
     if given.is_file():
         return given
@@ -49,7 +52,7 @@ def find_player(path: str | os.PathLike[str]) -> Path:
 
 def newest_player(folder: Path) -> Path:
     """The player of the newest checkpoint of a training, or of a folder that is a checkpoint."""
-    from ponderosa.learn.checkpoint import PLAYER, list_checkpoints
+    from ponderosa.learn.checkpoint import PLAYER, is_whole, list_checkpoints
     from ponderosa.learn.run_folder import read_about
 
     if (folder / PLAYER).is_file():
@@ -58,4 +61,8 @@ def newest_player(folder: Path) -> Path:
     checkpoints = list_checkpoints(folder / "checkpoints")
     if not checkpoints:
         raise InvalidArgumentError(f"{str(folder)!r} has no checkpoint yet: train a little longer")
-    return checkpoints[-1] / PLAYER
+    for checkpoint in reversed(checkpoints):
+        if is_whole(checkpoint, PLAYER):
+            return checkpoint / PLAYER
+        warnings.warn(f"{str(checkpoint / PLAYER)!r} is damaged: the one before it is taken", stacklevel=4)
+    raise StorageError(f"no player in {str(folder / 'checkpoints')!r} is whole")

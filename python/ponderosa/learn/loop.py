@@ -79,6 +79,9 @@ def train(
         going_on = folder.begin(config, resume)
         session = Session(config, spec, device, folder)
         session.begin(resume=going_on, exact=not apart)
+        folder.settle(config)
+        if resume and not going_on:
+            session.notes.append(f"there is no training in {config.out!r} to go on with: this one begins anew")
         training = Training(session, folder, watcher, going_on, tensorboard, apart)
         return training.run(side_by_side if apart else alternate)
 
@@ -108,6 +111,8 @@ class Training:
             with self._watcher:
                 for note in self._session.notes:
                     self._watcher.note(note)
+                if self._limits.reached:
+                    self._watcher.note("the limit of this training is reached already: give a higher one to go on")
                 try:
                     rounds(self._session, self._limits, self._after_round)
                 except KeyboardInterrupt:

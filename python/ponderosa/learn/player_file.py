@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ def player_bytes(player: Any, about: dict[str, Any]) -> bytes:
     """The content of the file of a folded network; `about` is plain data of its making, such as game and step."""
     from safetensors.torch import save
 
-    told = {"format": FORMAT, "version": VERSION, "network": player.architecture.as_data(), **about}
     tensors = {name: tensor.detach().float().cpu().contiguous() for name, tensor in player.state_dict().items()}
+    told = {"format": FORMAT, "version": VERSION, "network": player.architecture.as_data(), **about}
+    told["sha256"] = _sum_of(tensors)
     content: bytes = save(tensors, metadata={"ponderosa": json.dumps(told)})
     return content
 
@@ -58,13 +60,25 @@ def player_of_bytes(content: bytes) -> tuple[Any, dict[str, Any]]:
     with torch.device("meta"):  # whatever the file claims, nothing is set aside but what it brings along
         network = _described(about["network"])
     try:
-        network.load_state_dict(load(content), strict=True, assign=True)
+        tensors = load(content)
+        if "sha256" in about and about.pop("sha256") != _sum_of(tensors):
+            raise StorageError("its weights are damaged: their checksum differs")
+        network.load_state_dict(tensors, strict=True, assign=True)
     except (RuntimeError, safetensors.SafetensorError) as error:
         raise StorageError(f"its weights do not fit the network it describes, or are damaged: {error}") from None
     if not all(bool(torch.isfinite(tensor).all()) for tensor in network.state_dict().values()):
         raise StorageError("its weights are not all finite")
     network.eval().requires_grad_(False)
     return network.to(memory_format=torch.channels_last), about
+
+
+def _sum_of(tensors: dict[str, torch.Tensor]) -> str:
+    """A checksum of weights, and of which is which."""
+    total = hashlib.sha256()
+    for name in sorted(tensors):
+        total.update(name.encode())
+        total.update(tensors[name].contiguous().numpy().tobytes())
+    return total.hexdigest()
 
 
 def _described(data: Any) -> Any:

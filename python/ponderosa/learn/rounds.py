@@ -36,6 +36,7 @@ def alternate(session: Session, limits: Limits, after_round: AfterRound) -> None
     counters = session.counters
     losses: dict[str, torch.Tensor] = {}
     games: list[GameRecord] = []
+    told = counters.step
     while not limits.reached:
         if session.can_learn():
             losses = session.learn_step(limits.progress)
@@ -52,6 +53,9 @@ def alternate(session: Session, limits: Limits, after_round: AfterRound) -> None
                 continue
         after_round(games, losses)
         games = []
+        told = counters.step
+    if games or counters.step > told:
+        after_round(games, losses)
 
 
 def side_by_side(session: Session, limits: Limits, after_round: AfterRound) -> None:

@@ -60,7 +60,7 @@ class RunFolder:
                 f"out: there is a training in {str(self.path)!r} already: go on with it (--resume), or name another "
                 "folder"
             )
-        if about is None and resume and self.path.exists() and any(self.path.iterdir()):
+        if about is None and resume and self.path.exists() and any(self.path.rglob("*.*")):
             raise StorageError(f"{str(self.path)!r} is no folder of a training: it has no run.json")
         if about is not None and about["game"] != config.game:
             raise InvalidArgumentError(f"out: {str(self.path)!r} is a training of {about['game']}, not {config.game}")
@@ -74,11 +74,14 @@ class RunFolder:
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
         for folder in (self.games, self.checkpoints, self.players):
             make_folder(folder, "out")
+        return about is not None
+
+    def settle(self, config: Config) -> None:
+        """Writes down whose folder it is. Not before all is well: what was refused must leave nothing behind."""
         self.write("config.toml", text_of_config(config).encode())
-        if about is None:
+        if not (self.path / "run.json").exists():
             told = {"format": FORMAT, "version": VERSION, "game": config.game}
             self.write("run.json", (json.dumps(told, indent=1) + "\n").encode())
-        return about is not None
 
     def write(self, name: str, content: bytes) -> None:
         """A file of the folder, whole or not at all."""

@@ -70,7 +70,7 @@ class SelfPlay:
 
     def begin(self, known: frozenset[int] = frozenset()) -> None:
         """Fills up with new games. Those in `known` were finished before and are not played again."""
-        self.games = [game for game in self.games if game.number not in known]
+        self.games = [game for game in self.games if game.number not in known][: self._play.games_at_once]
         self.next_number = max([self.next_number, *(number + 1 for number in known)])
         while len(self.games) < self._play.games_at_once:
             self.games.append(self._new_game())

@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
-from ponderosa.errors import EvaluationError, StorageError, TrainingError
-from ponderosa.learn.checkpoint import Checkpoint, keep_newest, newest_whole, save_checkpoint
-from ponderosa.learn.config import Config
+from ponderosa.errors import EvaluationError, InvalidArgumentError, StorageError, TrainingError
+from ponderosa.learn.checkpoint import CONFIG, Checkpoint, keep_newest, newest_whole, save_checkpoint
+from ponderosa.learn.config import Config, NetworkConfig, field_names
+from ponderosa.learn.config_file import read_config
 from ponderosa.learn.devices import memory_complaints
 from ponderosa.learn.game_spec import GameSpec
 from ponderosa.learn.networks import player_of, update_player
@@ -72,6 +73,7 @@ class Session:
         else:
             path, checkpoint, wrong = found
             self.notes += [f"{text}: left out" for text in wrong]
+            self._refuse_another_network(read_config(path / CONFIG, self.config))
             self._restore(checkpoint)
             if self.self_play.lost:
                 self.notes.append(f"{self.self_play.lost} episodes do not repeat themselves: others are begun instead")
@@ -80,6 +82,15 @@ class Session:
             self._take(self.store.count_all())
         self.self_play.begin(self.store.known if not exact else frozenset())
         self.refresh_player(self.learner.average)
+
+    def _refuse_another_network(self, before: Config) -> None:
+        """What the weights were made for cannot change."""
+        for name in field_names(NetworkConfig):
+            old, new = getattr(before.network, name), getattr(self.config.network, name)
+            if old != new:
+                raise InvalidArgumentError(
+                    f"network.{name} is {old} in this training and cannot become {new}: begin another one for that"
+                )
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         state = checkpoint.state

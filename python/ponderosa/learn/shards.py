@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ponderosa.errors import InvalidArgumentError, StorageError
+from ponderosa.errors import InvalidArgumentError, MissingExtraError, StorageError
 from ponderosa.files import replace_file
 from ponderosa.learn.records import LATER, LISTS, PLAIN, Columns, GameRecord, from_columns, to_columns
 
@@ -86,6 +86,8 @@ def read_shard(shard: Shard) -> list[GameRecord]:
         games = from_columns((_from_parquet if shard.path.suffix == ".parquet" else _from_npz)(content))
         if len(games) != shard.count:
             raise InvalidArgumentError(f"it has {len(games)} games, its name says {shard.count}")
+    except MissingExtraError:
+        raise
     except StorageError as error:
         raise StorageError(f"{str(shard.path)!r}: {error}") from None
     except Exception as error:

@@ -1,0 +1,145 @@
+"""What a training leaves behind when it is refused, killed in the middle of a checkpoint, damaged or changed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from tests.learning import digest, small
+
+import ponderosa
+from ponderosa.errors import InvalidArgumentError, MissingExtraError, StorageError
+
+pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+from ponderosa.cli import main
+from ponderosa.learn import checkpoint, train
+from ponderosa.learn.metrics import read_metrics
+from ponderosa.learn.shards import list_shards, read_shard, write_shard
+from ponderosa.learn.watch import Watcher
+
+
+class Notes(Watcher):
+    """Keeps what is noted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.told.append(text)
+
+
+@pytest.mark.parametrize("instant", [1, 2])
+def test_a_kill_while_a_checkpoint_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instant: int) -> None:
+    """A round that is saved again: before, between and after the two renames there is a whole checkpoint of it."""
+    train(small(tmp_path, steps=5, keep_checkpoints=1))
+    before, count, rename = digest(tmp_path), 0, os.replace
+
+    class KilledError(BaseException):
+        pass
+
+    def killed(one: str, other: str) -> None:
+        nonlocal count
+        if "round-" in str(other):
+            count += 1
+            if count == instant:
+                raise KilledError
+        rename(one, other)
+
+    monkeypatch.setattr(checkpoint.os, "replace", killed)
+    with pytest.raises(KilledError):
+        train(small(tmp_path, steps=5, keep_checkpoints=1), resume=True)
+    monkeypatch.undo()
+    assert ponderosa.load(tmp_path).about["step"] == 5
+    result = train(small(tmp_path, steps=6, keep_checkpoints=1), resume=True)
+    assert result.steps == 6
+    assert digest(tmp_path) != before
+    assert not list((tmp_path / "checkpoints").glob("*.old"))
+
+
+def test_a_player_that_was_changed_is_noticed(tmp_path: Path) -> None:
+    train(small(tmp_path, steps=12))
+    paths = checkpoint.list_checkpoints(tmp_path / "checkpoints")
+    whole = ponderosa.load(paths[-2]).about
+    file = paths[-1] / "player.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-40] ^= 0x20
+    file.write_bytes(content)
+    with pytest.warns(UserWarning, match="is damaged: the one before it is taken"):
+        assert ponderosa.load(tmp_path).about == whole
+    with pytest.raises(StorageError, match="checksum differs"):
+        ponderosa.load(file)
+    for path in paths[:-1]:
+        (path / "player.safetensors").write_bytes(b"cut")
+    with pytest.warns(UserWarning, match="is damaged"), pytest.raises(StorageError, match="is whole"):
+        ponderosa.load(tmp_path)
+    with pytest.raises(InvalidArgumentError, match="path is empty"):
+        ponderosa.load("")
+
+
+def test_what_is_refused_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+    train(small(tmp_path, steps=5))
+    before = (tmp_path / "config.toml").read_bytes()
+    with pytest.raises(InvalidArgumentError, match=r"network\.blocks is 1 in this training and cannot become 2"):
+        train(small(tmp_path, steps=7).with_values(network={"blocks": 2}), resume=True)
+    assert (tmp_path / "config.toml").read_bytes() == before
+    assert train(small(tmp_path, steps=7), resume=True).steps == 7
+
+
+def test_a_start_that_failed_does_not_block_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ponderosa.learn import loop
+
+    class BrokenError(Exception):
+        pass
+
+    def broken(*_: object) -> None:
+        raise BrokenError
+
+    monkeypatch.setattr(loop, "Session", broken)
+    with pytest.raises(BrokenError):
+        train(small(tmp_path / "new", steps=5))
+    monkeypatch.undo()
+    assert train(small(tmp_path / "new", steps=5)).steps == 5
+
+
+def test_notes_say_when_there_is_nothing_to_go_on_with(tmp_path: Path) -> None:
+    notes = Notes()
+    train(small(tmp_path, steps=5), resume=True, watcher=notes)
+    assert any("to go on with: this one begins anew" in text for text in notes.told)
+    notes = Notes()
+    assert train(small(tmp_path, steps=3), resume=True, watcher=notes).steps == 5
+    assert any("is reached already" in text for text in notes.told)
+
+
+def test_fewer_games_at_once_when_going_on(tmp_path: Path) -> None:
+    """What a message about memory tells to lower is lowered."""
+    train(small(tmp_path, steps=5))
+    train(small(tmp_path, steps=8).with_values(self_play={"games_at_once": 3}), resume=True)
+    newest = checkpoint.list_checkpoints(tmp_path / "checkpoints")[-1]
+    assert len(checkpoint.load_checkpoint(newest).games) == 3
+
+
+def test_metrics_tell_of_the_last_steps(tmp_path: Path) -> None:
+    result = train(small(tmp_path, steps=7))
+    last = [line for line in read_metrics(tmp_path / "metrics.jsonl") if line["kind"] == "round"][-1]
+    assert (last["step"], last["games"], last["positions"]) == (7, result.games, result.positions)
+
+
+def test_shards_that_need_pyarrow_are_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow")
+    train(small(tmp_path / "run", steps=5))
+    games = read_shard(list_shards(tmp_path / "run" / "games")[0])
+    shard = write_shard(tmp_path, 0, games, kind="parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match="pyarrow"):
+        read_shard(shard)
+
+
+def test_a_search_with_a_player_shows_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train(small(tmp_path, steps=5))
+    assert main(["search", "tic-tac-toe", "--player", str(tmp_path), "--simulations", "20", "--seed", "1"]) == 0
+    assert "AlphaZero with a trained player" in capsys.readouterr().out
