@@ -102,16 +102,20 @@ class PanelWatcher(Watcher):
         from rich.panel import Panel
         from rich.progress_bar import ProgressBar
         from rich.table import Table
+        from rich.text import Text
 
         table = Table.grid(padding=(0, 2))
         for name, text in status.rows():
-            table.add_row(f"[dim]{name}[/dim]", text)
+            table.add_row(Text(name, "dim"), Text(text))
         bar = ProgressBar(total=1.0, completed=status.progress)
         self._live.update(Panel(Group(table, bar), title=self._title, width=60))
 
     def note(self, text: str) -> None:
         """The text, above the panel."""
-        self._live.console.print(text, style="dim", markup=False)
+        from rich.text import Text
+
+        # What is printed so is printed as it is; a switch for that would hold for the panel below it, too.
+        self._live.console.print(Text(text, "dim"))
 
 
 def clock(seconds: float | None) -> str:
