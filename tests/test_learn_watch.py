@@ -1,0 +1,27 @@
+"""Watching a training on a terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+pytest.importorskip("rich")
+pytest.importorskip("torch")
+
+from rich.console import Console  # noqa: E402 (after the packages it needs)
+
+from ponderosa.learn.session import Counters  # noqa: E402
+from ponderosa.learn.watch import PanelWatcher, Status  # noqa: E402
+
+
+def test_a_note_is_printed_as_it_is_and_the_panel_is_drawn() -> None:
+    drawn = io.StringIO()
+    watcher = PanelWatcher("connect4", Console(file=drawn, force_terminal=True, width=80))
+    with watcher:
+        watcher.show(Status(Counters(games=7), {}, {}, None, 0.5, 10.0))
+        watcher.note("a [dim]note[/dim]")
+        watcher.show(Status(Counters(games=8), {}, {}, None, 0.6, 10.0))
+    assert "a [dim]note[/dim]" in drawn.getvalue()
+    assert "[dim]games" not in drawn.getvalue()
+    assert "connect4" in drawn.getvalue()
