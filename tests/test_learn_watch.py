@@ -9,10 +9,10 @@ import pytest
 pytest.importorskip("rich")
 pytest.importorskip("torch")
 
-from rich.console import Console  # noqa: E402 (after the packages it needs)
+from rich.console import Console
 
-from ponderosa.learn.session import Counters  # noqa: E402
-from ponderosa.learn.watch import PanelWatcher, Status  # noqa: E402
+from ponderosa.learn.session import Counters
+from ponderosa.learn.watch import PanelWatcher, Status
 
 
 def test_a_note_is_printed_as_it_is_and_the_panel_is_drawn() -> None:
