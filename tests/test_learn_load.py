@@ -13,9 +13,13 @@ from tests.learning import small
 
 import ponderosa
 from ponderosa import cli
-from ponderosa.errors import InvalidArgumentError, StorageError
+from ponderosa.errors import EvaluationError, InvalidArgumentError, StorageError
+from ponderosa.game import describe
 from ponderosa.games import ConnectFour, TicTacToe
+from ponderosa.learn.own_game import check_own_game
+from ponderosa.match import play_match
 from ponderosa.match.spec import read_player
+from ponderosa.uci.build import open_network
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -55,6 +59,21 @@ def test_what_cannot_be_loaded(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_bytes((trained / "run.json").read_bytes())
     with pytest.raises(InvalidArgumentError, match="has no checkpoint yet"):
         ponderosa.load(tmp_path)
+
+
+def test_a_player_of_another_game(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    player = ponderosa.load(trained)
+    with pytest.raises(EvaluationError, match=r"a player of tic-tac-toe, which sees .* \(3, 3, 3\), not \(3, 6, 7\)"):
+        ponderosa.Gumbel(player, num_simulations=4).run(ConnectFour())
+    assert cli.main(["search", "connect4", "--player", str(trained), "--simulations", "4"]) == 2
+    assert "this is a player of tic-tac-toe, not of connect4" in capsys.readouterr().err
+    named = f"alphazero:evaluator=player:{trained},num_simulations=4"
+    for given in (named, ponderosa.AlphaZero(player, num_simulations=4)):
+        with pytest.raises(InvalidArgumentError, match="player1: this is a player of tic-tac-toe, not of othello"):
+            play_match(given, "random", game="othello", num_games=2)
+    with pytest.raises(InvalidArgumentError, match="this is a player of tic-tac-toe, not of chess"):
+        open_network(str(trained), 1)
+    check_own_game(player, describe(TicTacToe()))
 
 
 def test_the_player_that_comes_with_the_package() -> None:

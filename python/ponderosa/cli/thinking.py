@@ -13,6 +13,7 @@ from typing import Any, Self
 from ponderosa.cli.position import Position
 from ponderosa.cli.report import Report, list_moves
 from ponderosa.forest import UNLIMITED
+from ponderosa.game import describe
 from ponderosa.presets import UCT, AlphaZero, MuZero
 from ponderosa.reference import uct as reference
 
@@ -69,8 +70,10 @@ class Engine(Thinker):
             self.tree = UCT(time_limit=seconds, seed=self.seed, threads=threads).tree(position.state)
         else:
             from ponderosa.learn.load import load
+            from ponderosa.learn.own_game import check_own_game
 
             network = load(player)
+            check_own_game(network, describe(position.state))
             is_model = hasattr(network, "initial_inference")
             self.algorithm = "muzero" if is_model else "alphazero"
             search: Any = MuZero if is_model else AlphaZero

@@ -17,7 +17,7 @@ from ponderosa.learn.action_planes import ActionPlanes
 from ponderosa.learn.categories import Categories
 from ponderosa.learn.config import NetworkConfig
 from ponderosa.learn.model_architecture import ModelArchitecture
-from ponderosa.learn.networks import Architecture, Block, Normed, PolicyValueNetwork
+from ponderosa.learn.networks import Architecture, Block, Normed, PolicyValueNetwork, check_seen
 from ponderosa.models.normalise import min_max
 
 #: Width of the vectors that hidden states are compared as.
@@ -52,6 +52,9 @@ def make_layer(
 
 class ModelNetwork(nn.Module):
     """A model: `initial_inference` and `recurrent_inference`, as every search of a model asks them."""
+
+    #: The game that was learned, where it is known; complaints name it.
+    game = ""
 
     def __init__(self, architecture: ModelArchitecture, *, folded: bool = False) -> None:
         super().__init__()
@@ -133,6 +136,7 @@ class ModelNetwork(nn.Module):
 
     def initial_inference(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """(hidden_state, policy_logits, value)."""
+        check_seen(self, observations)
         hidden = self.represent(observations)
         policy, value = self.heads(hidden)
         return hidden, policy, self.categories.to_numbers(value)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ponderosa.errors import InvalidArgumentError
+from ponderosa.errors import EvaluationError, InvalidArgumentError
 from ponderosa.learn.config import NetworkConfig
 from ponderosa.learn.game_spec import GameSpec
 
@@ -89,6 +89,9 @@ class Block(nn.Module):
 class PolicyValueNetwork(nn.Module):
     """Observations to (policy logits [B, num_actions], values [B] from -1 to 1), for the player to move."""
 
+    #: The game that was learned, where it is known; complaints name it.
+    game = ""
+
     def __init__(self, architecture: Architecture, *, folded: bool = False) -> None:
         super().__init__()
         self.architecture = architecture
@@ -141,9 +144,21 @@ class PolicyValueNetwork(nn.Module):
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """What an evaluator answers."""
+        check_seen(self, x)
         policy, outcomes = self.heads(x)
         shares = torch.softmax(outcomes.float(), dim=1)
         return policy, shares[:, 0] - shares[:, 2]
+
+
+def check_seen(network: Any, observations: Any) -> None:
+    """Refuses observations of another shape than the network learned to see: those of another game."""
+    # Whoever follows a network to rewrite it hands over placeholders, whose shapes tell nothing.
+    if not isinstance(observations, torch.Tensor) or torch.jit.is_tracing():
+        return
+    seen, learned = tuple(observations.shape[1:]), network.architecture.shape
+    if seen != learned:
+        name = f"of {network.game}, which" if network.game else "that"
+        raise EvaluationError(f"this is a player {name} sees observations of shape {learned}, not {seen}")
 
 
 def fresh(architecture: Architecture, seed: int) -> PolicyValueNetwork:

@@ -69,6 +69,7 @@ def player_of_bytes(content: bytes) -> tuple[Any, dict[str, Any]]:
     if not all(bool(torch.isfinite(tensor).all()) for tensor in network.state_dict().values()):
         raise StorageError("its weights are not all finite")
     network.eval().requires_grad_(False)
+    network.game = str(about.get("game", ""))
     return network.to(memory_format=torch.channels_last), about
 
 

@@ -115,6 +115,13 @@ class SearchEntrant(Entrant):
     def name(self) -> str:
         return self.label or f"{type(self.search).__name__}({self.search.limit})"
 
+    def check(self, info: GameInfo) -> None:
+        """Refuses a game that its network did not learn."""
+        from ponderosa.learn.own_game import check_own_game
+
+        for part in vars(self.search).values():
+            check_own_game(part, info)
+
     def start(self) -> Player:
         return _SearchPlayer(self.search, self.reuse, self.temperature)
 

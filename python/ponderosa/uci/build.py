@@ -7,6 +7,8 @@ from typing import Any
 from ponderosa.chess.pesto import Pesto
 from ponderosa.chess.weights import DEFAULT_SCALE
 from ponderosa.errors import InvalidArgumentError
+from ponderosa.game import describe
+from ponderosa.games import Chess
 from ponderosa.presets import AlphaZero, Hybrid
 from ponderosa.search import Search
 from ponderosa.uci.options import Options
@@ -29,8 +31,11 @@ def open_network(path: str, threads: int) -> Any:
 
         return Onnx(path, threads=threads)
     from ponderosa.learn.load import load
+    from ponderosa.learn.own_game import check_own_game
 
-    return load(path)
+    player = load(path)
+    check_own_game(player, describe(Chess()))
+    return player
 
 
 def build(options: Options) -> Search:
