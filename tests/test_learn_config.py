@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,6 +75,13 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_config(tmp_path / "none.toml", Config())
 
 
+def test_mistakes_of_names_in_python_are_named_as_in_a_file() -> None:
+    with pytest.raises(InvalidArgumentError, match="unknown key 'stepz': did you mean 'steps'"):
+        default_config("chess", stepz=3)
+    with pytest.raises(InvalidArgumentError, match=r"unknown key 'simulation' in \[self_play\]: did you mean"):
+        Config().with_values(self_play={"simulation": 3})
+
+
 def test_sections_are_of_their_kind() -> None:
     with pytest.raises(InvalidArgumentError, match="network must be a NetworkConfig"):
         Config(network=EvaluationConfig())  # type: ignore[arg-type]
@@ -101,7 +109,37 @@ class Blind:
         return [0.0, 0.0]
 
 
+class NeedsArgument(Blind):
+    """A game that does not start by itself."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+
+class OneNumber(Blind):
+    """A game that is seen as one number without an axis."""
+
+    def observation(self) -> np.ndarray[Any, Any]:
+        return np.zeros((), np.float32)
+
+
+class Unturned(Blind):
+    """A game whose symmetries fail."""
+
+    def observation(self) -> np.ndarray[Any, Any]:
+        return np.zeros(2, np.float32)
+
+    def symmetries(self) -> Any:
+        raise KeyError("board")
+
+
 def test_games_that_cannot_be_learned() -> None:
+    with pytest.raises(GameContractError, match=r"NeedsArgument' must give a starting state .* without arguments"):
+        game_spec(f"{__name__}:NeedsArgument")
+    with pytest.raises(GameContractError, match=r"OneNumber.observation\(\) has shape \(\): it must have an axis"):
+        game_spec("", OneNumber)
+    with pytest.raises(GameContractError, match=r"Unturned.symmetries\(\) failed: KeyError: 'board'"):
+        game_spec("", Unturned)
     with pytest.raises(GameContractError, match=r"Blind has no observation\(\): a network needs one"):
         game_spec("", Blind)
     with pytest.raises(InvalidArgumentError, match="unknown game 'go'"):

@@ -244,6 +244,9 @@ def test_devices() -> None:
     assert choose_device("cpu").type == "cpu"
     with pytest.raises(InvalidArgumentError, match="device 'abacus' is none that PyTorch knows"):
         choose_device("abacus")
+    if not torch.backends.mps.is_available():
+        with pytest.raises(InvalidArgumentError, match="device 'mps' was asked for, but PyTorch finds none here"):
+            choose_device("mps")
     if not torch.cuda.is_available():
         assert choose_device("auto").type == "cpu"
         with pytest.raises(InvalidArgumentError, match="PyTorch finds no GPU here: use cpu or auto"):

@@ -25,7 +25,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from ponderosa.learn import train  # noqa: E402 (after the packages it needs)
-from ponderosa.learn.metrics import read_metrics  # noqa: E402
+from ponderosa.learn.metrics import Metrics, read_metrics  # noqa: E402
 from ponderosa.learn.report import write_report  # noqa: E402
 
 
@@ -138,6 +138,26 @@ def test_metrics_survive_a_line_that_was_cut(tmp_path: Path) -> None:
     lines = [{"kind": "round", "round": number, "step": 0} for number in range(3)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"kind": "rou')
     assert read_metrics(path) == lines
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        '{"kind":"round","round":"x","step":null}',
+        '{"kind":"round","round":1,"step":null}',
+        '{"kind":"round","round":true,"step":0}',
+        '{"kind":3,"round":1,"step":0}',
+        '{"kind":"round","round":1}',
+        "[1]",
+    ],
+)
+def test_metrics_leave_out_a_damaged_line(tmp_path: Path, damaged: str) -> None:
+    path = tmp_path / "metrics.jsonl"
+    line = {"kind": "round", "round": 1, "step": 2}
+    path.write_text(f"{damaged}\n{json.dumps(line)}\n")
+    metrics = Metrics(path, 1)
+    metrics.close()
+    assert metrics.lines == read_metrics(path) == [line]
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -319,8 +321,10 @@ class Config:
 
     def with_values(self, **changes: Any) -> Config:
         """The same with other values; `self_play={"simulations": 16}` changes one field of a section."""
+        check_keys(changes, Config)
         for name in list(changes):
             if name in SECTIONS and isinstance(changes[name], dict):
+                check_keys(changes[name], SECTIONS[name], f" in [{name}]")
                 changes[name] = replace(getattr(self, name), **changes[name])
         return replace(self, **changes)
 
@@ -338,3 +342,13 @@ SECTIONS: dict[str, Any] = {
 def field_names(kind: Any) -> list[str]:
     """The names of the fields of a section, or of the whole, in their order."""
     return [one.name for one in fields(kind)]
+
+
+def check_keys(given: Iterable[Any], kind: Any, where: str = "") -> None:
+    """Refuses names that are no fields of a section, or of the whole, with the nearest that is one."""
+    known = field_names(kind)
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            raise InvalidArgumentError(f"unknown key {name!r}{where}: {hint}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import functools
 import inspect
 import textwrap
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ponderosa.errors import InvalidArgumentError
-from ponderosa.learn.config import SECTIONS, Config, field_names
+from ponderosa.learn.config import SECTIONS, Config, check_keys, field_names
 
 
 def read_config(path: Path, base: Config) -> Config:
@@ -43,20 +42,11 @@ def data_of_text(text: str) -> dict[str, Any]:
 
 def config_of_data(data: dict[str, Any], base: Config) -> Config:
     """`base` with the values of plain data."""
-    known = field_names(Config)
-    changes: dict[str, Any] = {}
+    check_keys(data, Config)
     for name, value in data.items():
-        if name not in known:
-            raise InvalidArgumentError(f"unknown key {name!r}{_nearest(name, known)}")
-        if name in SECTIONS:
-            if not isinstance(value, dict):
-                raise InvalidArgumentError(f"{name} must be a table, [{name}], not {value!r}")
-            inside = field_names(SECTIONS[name])
-            for key in value:
-                if key not in inside:
-                    raise InvalidArgumentError(f"unknown key {key!r} in [{name}]{_nearest(key, inside)}")
-        changes[name] = value
-    return base.with_values(**changes)
+        if name in SECTIONS and not isinstance(value, dict):
+            raise InvalidArgumentError(f"{name} must be a table, [{name}], not {value!r}")
+    return base.with_values(**data)
 
 
 def text_of_config(config: Config) -> str:
@@ -109,11 +99,6 @@ def toml_value(value: Any) -> str:
         return f"[{', '.join(toml_value(one) for one in value)}]"
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(sign if sign >= " " and sign != "\x7f" else f"\\u{ord(sign):04x}" for sign in escaped) + '"'
-
-
-def _nearest(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f": did you mean {near[0]!r}?" if near else f": there are {', '.join(known)}"
 
 
 # Read now, while the sources are those of what runs: they may be replaced during a long training.

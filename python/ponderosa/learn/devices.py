@@ -24,6 +24,8 @@ def choose_device(text: str) -> torch.device:
             raise InvalidArgumentError(f"device {text!r} was asked for, but PyTorch finds no GPU here: use cpu or auto")
         if device.index is not None and device.index >= torch.cuda.device_count():
             raise InvalidArgumentError(f"device {text!r} was asked for, but there are {torch.cuda.device_count()} GPUs")
+    elif device.type == "mps" and not torch.backends.mps.is_available():
+        raise InvalidArgumentError(f"device {text!r} was asked for, but PyTorch finds none here: use cpu or auto")
     elif device.type not in ("cpu", "mps"):
         raise InvalidArgumentError(f"device must be cpu, cuda or auto, not {text!r}")
     return device

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ponderosa import games
-from ponderosa.errors import GameContractError, InvalidArgumentError
+from ponderosa.errors import GameContractError, InvalidArgumentError, PonderosaError
 from ponderosa.evaluators.symmetry import Symmetry, symmetries_of
 from ponderosa.game import COMPILED, GameInfo, describe
 from ponderosa.learn.environments import PREFIX, Environments
@@ -57,7 +57,7 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
         raise InvalidArgumentError(f"factory must give a starting state when called, not {factory!r}")
     else:
         name = _name_of(factory)
-    state = factory()
+    state = _started(name, factory)
     if hasattr(state, "action_space") and hasattr(state, "step"):
         return _environment(Environments(name, factory), rewards, name)
     info = describe(state)
@@ -73,7 +73,25 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
         shape = np.asarray(state.observation(), dtype=np.float32).shape
     except Exception as error:
         raise GameContractError(f"{info.name}.observation() failed: {error}") from error
-    return GameSpec(name, factory, info, shape, _symmetries(state, shape))
+    if not shape or 0 in shape:
+        raise GameContractError(
+            f"{info.name}.observation() has shape {shape}: it must have an axis and a number at least, "
+            "such as (features,) or (planes, height, width)"
+        )
+    return GameSpec(name, factory, info, shape, _symmetries(info.name, state, shape))
+
+
+def _started(name: str, factory: Callable[[], Any]) -> Any:
+    """A starting state, or an environment."""
+    try:
+        return factory()
+    except PonderosaError:
+        raise
+    except Exception as error:
+        raise GameContractError(
+            f"game {name!r} must give a starting state when called without arguments; "
+            f"it raised {type(error).__name__}: {error}"
+        ) from error
 
 
 def _environment(environments: Environments, rewards: bool, name: str | None = None) -> GameSpec:
@@ -117,8 +135,13 @@ def _name_of(factory: Any) -> str:
     return f"{factory.__module__}:{getattr(factory, '__qualname__', type(factory).__qualname__)}"
 
 
-def _symmetries(state: Any, shape: tuple[int, ...]) -> tuple[Symmetry, ...]:
+def _symmetries(name: str, state: Any, shape: tuple[int, ...]) -> tuple[Symmetry, ...]:
     cells = int(np.prod(shape[-2:])) if len(shape) > 1 else int(np.prod(shape))
     if type(state) not in COMPILED and not hasattr(state, "symmetries"):
         return (Symmetry(np.arange(cells), np.arange(state.num_actions)),)
-    return tuple(symmetries_of(state))
+    try:
+        return tuple(symmetries_of(state))
+    except PonderosaError:
+        raise
+    except Exception as error:
+        raise GameContractError(f"{name}.symmetries() failed: {type(error).__name__}: {error}") from error

@@ -55,7 +55,7 @@ class Metrics:
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file of metrics; one that was cut off by a kill is left out."""
+    """The lines of a file of metrics; one that was cut off by a kill, or is damaged, is left out."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -68,9 +68,16 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
             line = json.loads(text)
         except ValueError:
             continue
-        if isinstance(line, dict) and {"kind", "round", "step"} <= line.keys():
+        if _is_whole(line):
             lines.append(line)
     return lines
+
+
+def _is_whole(line: Any) -> bool:
+    """Whether a line has what every line has."""
+    if not isinstance(line, dict) or not isinstance(line.get("kind"), str):
+        return False
+    return all(type(line.get(name)) is int for name in ("round", "step"))
 
 
 def _line(line: dict[str, Any]) -> bytes:
