@@ -56,8 +56,10 @@ def count(text: str) -> int:
     """A whole number of at least 1; `20k` and `1_000_000` are understood."""
     scale = {"k": 1_000, "m": 1_000_000}.get(text[-1:].lower(), 1)
     number = _whole(text[:-1] if scale > 1 else text, text) * scale
-    if not 1 <= number < 1 << 62:
+    if number < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
+    if number >= 1 << 62:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at most 2**62 - 1, not {text!r}")
     return number
 
 
@@ -71,12 +73,21 @@ def seed(text: str) -> int:
 
 def seconds(text: str) -> float:
     """A time above 0."""
+    return _time(text, "seconds")
+
+
+def minutes(text: str) -> float:
+    """A longer time above 0."""
+    return _time(text, "minutes")
+
+
+def _time(text: str, unit: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = math.nan
     if not (math.isfinite(number) and number > 0.0):
-        raise argparse.ArgumentTypeError(f"must be a number of seconds above 0, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a number of {unit} above 0, not {text!r}")
     return number
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ponderosa import games
-from ponderosa.cli.arguments import Commands, Parser, count, seconds, seed
+from ponderosa.cli.arguments import Commands, Parser, count, minutes, seed
 from ponderosa.cli.thinking import INTERRUPTED
 from ponderosa.errors import InvalidArgumentError
 
@@ -45,7 +45,7 @@ def add_arguments(commands: Commands) -> None:
         choices=("alphazero", "gumbel", "muzero"),
         help="what learns: a network by the rules, or muzero, a model of its own (default: gumbel)",
     )
-    parser.add_argument("--minutes", metavar="M", type=seconds, help="stop after so many minutes")
+    parser.add_argument("--minutes", metavar="M", type=minutes, help="stop after so many minutes")
     parser.add_argument("--games", metavar="N", type=count, help="stop after so many games")
     parser.add_argument("--steps", metavar="N", type=count, help="stop after so many steps of learning")
     parser.add_argument("--device", metavar="DEVICE", help="cpu, cuda, or auto: a GPU if there is one (default)")
