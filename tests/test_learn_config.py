@@ -82,6 +82,14 @@ def test_mistakes_of_names_in_python_are_named_as_in_a_file() -> None:
         Config().with_values(self_play={"simulation": 3})
 
 
+def test_a_folder_may_be_a_path() -> None:
+    config = default_config("tic-tac-toe", out=Path("runs") / "one")
+    assert config.out == str(Path("runs") / "one")
+    assert config_of_text(text_of_config(config), Config()) == config
+    with pytest.raises(InvalidArgumentError, match="out must be the name of a folder, not 3"):
+        Config(out=3)  # type: ignore[arg-type]
+
+
 def test_sections_are_of_their_kind() -> None:
     with pytest.raises(InvalidArgumentError, match="network must be a NetworkConfig"):
         Config(network=EvaluationConfig())  # type: ignore[arg-type]

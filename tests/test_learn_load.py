@@ -26,7 +26,8 @@ pytest.importorskip("safetensors")
 
 from ponderosa.learn import train  # noqa: E402 (after the packages it needs)
 from ponderosa.learn.metrics import Metrics, read_metrics  # noqa: E402
-from ponderosa.learn.report import write_report  # noqa: E402
+from ponderosa.learn.report import page, write_report  # noqa: E402
+from ponderosa.learn.summary import Summary  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +121,10 @@ def test_the_report_is_one_page(trained: Path) -> None:
     assert not complaint
     assert text.count("<svg") == 4
     assert "score against UCT 5" in text
+    assert "<title>A training of tic-tac-toe</title>" in text
+    assert "<h1>A training of tic-tac-toe</h1>" in text
+    for config, title in (("game = 'a<b'", "A training of a&lt;b"), ("game = ", "A training"), ("", "A training")):
+        assert f"<title>{title}</title>" in page(Summary([], [], [], [], config), [])
     assert "http://" not in text.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
         "http://creativecommons.org", ""
     )
@@ -186,6 +191,16 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert says in capsys.readouterr().err
     assert cli.main(["search", "tic-tac-toe", "--player", str(out), "--simulations", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["algorithm"] == "alphazero"
+
+
+def test_a_config_of_another_game_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("game = 'chess'\n")
+    assert cli.main(["train", "tic-tac-toe", "--config", str(config), "--print-config"]) == 2
+    assert f"config '{config}' is for chess, not for tic-tac-toe" in capsys.readouterr().err
+    config.write_text("game = 'tic-tac-toe'\nsteps = 7\n")
+    assert cli.main(["train", "tictactoe", "--config", str(config), "--print-config"]) == 0
+    assert "steps = 7" in capsys.readouterr().out
 
 
 def test_the_package_needs_no_torch_to_be_imported() -> None:

@@ -101,6 +101,10 @@ def make_config(arguments: argparse.Namespace) -> Config:
     from ponderosa.learn.defaults import usual_algorithm, with_defaults
     from ponderosa.learn.game_spec import game_spec
 
+    if arguments.config is not None:
+        told = read_config(Path(arguments.config), Config(game=arguments.game)).game
+        if _game_called(told) != _game_called(arguments.game):
+            raise InvalidArgumentError(f"config {arguments.config!r} is for {told}, not for {arguments.game}")
     stored = Path(arguments.out) / "config.toml" if arguments.out else None
     going_on = arguments.resume and stored is not None and stored.exists()
     base = Config(game=arguments.game, algorithm=arguments.algorithm or usual_algorithm(arguments.game))
@@ -119,6 +123,14 @@ def make_config(arguments: argparse.Namespace) -> Config:
         name: getattr(arguments, name) for name in ("out", "algorithm", "minutes", "games", "steps", "device", "seed")
     }
     return config.with_values(**{name: value for name, value in given.items() if value is not None}, game=spec.name)
+
+
+def _game_called(name: str) -> Any:
+    """The class of a compiled game, which may have several names; other names as they are."""
+    try:
+        return games.by_name(name)
+    except InvalidArgumentError:
+        return name
 
 
 def on_gpu(device: str | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -297,6 +298,8 @@ class Config:
             raise InvalidArgumentError(
                 f"game must be the name of a game, or module:Class of one written in Python, not {self.game!r}"
             )
+        if isinstance(self.out, os.PathLike):
+            object.__setattr__(self, "out", os.fspath(self.out))
         if not isinstance(self.out, str):
             raise InvalidArgumentError(f"out must be the name of a folder, not {self.out!r}")
         if self.algorithm not in ALGORITHMS:

@@ -6,8 +6,9 @@ import html
 from pathlib import Path
 from typing import Any
 
-from ponderosa.errors import MissingExtraError
+from ponderosa.errors import InvalidArgumentError, MissingExtraError
 from ponderosa.files import make_folder, write_bytes
+from ponderosa.learn.config_file import data_of_text
 from ponderosa.learn.plots import MODEL_ERRORS, draw_plots
 from ponderosa.learn.summary import Summary, read_summary
 from ponderosa.learn.watch import clock
@@ -54,9 +55,10 @@ def page(summary: Summary, drawings: list[str], complaint: str = "") -> str:
     if "reward_loss" in last:
         facts["reward loss"] = _number(last["reward_loss"])
     rows = "".join(f"<tr><td>{name}</td><td>{text}</td></tr>" for name, text in facts.items())
+    title = html.escape(_title(summary.config))
     parts = [
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>A training</title>",
-        f"<style>{STYLE}</style></head><body><h1>A training</h1><table>{rows}</table>",
+        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>",
+        f"<style>{STYLE}</style></head><body><h1>{title}</h1><table>{rows}</table>",
         f"<h2>Evaluations</h2>{_evaluations(summary.evaluations)}",
         f"<h2>The model, by the steps it imagines</h2>{_model(summary.models[-1])}" if summary.models else "",
         # A drawing begins with a declaration that has no place inside a page.
@@ -65,6 +67,15 @@ def page(summary: Summary, drawings: list[str], complaint: str = "") -> str:
         f"<h2>Configuration</h2><pre>{html.escape(summary.config)}</pre></body></html>",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _title(config: str) -> str:
+    """With the game, where the configuration can be read: a report is made of what is there."""
+    try:
+        game = data_of_text(config).get("game")
+    except InvalidArgumentError:
+        game = None
+    return f"A training of {game}" if game else "A training"
 
 
 def _evaluations(lines: list[dict[str, Any]]) -> str:
