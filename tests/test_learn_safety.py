@@ -143,3 +143,12 @@ def test_a_search_with_a_player_shows_its_table(tmp_path: Path, capsys: pytest.C
     train(small(tmp_path, steps=5))
     assert main(["search", "tic-tac-toe", "--player", str(tmp_path), "--simulations", "20", "--seed", "1"]) == 0
     assert "AlphaZero with a trained player" in capsys.readouterr().out
+
+
+def test_a_lost_configuration_is_that_of_the_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train(small(tmp_path, steps=5))
+    before = (tmp_path / "config.toml").read_text(encoding="utf-8")
+    (tmp_path / "config.toml").unlink()
+    assert main(["train", "tic-tac-toe", "--out", str(tmp_path), "--steps", "6", "--resume", "--json"]) == 0
+    capsys.readouterr()
+    assert (tmp_path / "config.toml").read_text(encoding="utf-8") == before.replace("steps = 5", "steps = 6")

@@ -100,23 +100,19 @@ def make_config(arguments: argparse.Namespace) -> Config:
     from ponderosa.learn import Config, read_config
     from ponderosa.learn.defaults import usual_algorithm, with_defaults
     from ponderosa.learn.game_spec import game_spec
+    from ponderosa.learn.run_folder import stored_config
 
     if arguments.config is not None:
         told = read_config(Path(arguments.config), Config(game=arguments.game)).game
         if _game_called(told) != _game_called(arguments.game):
             raise InvalidArgumentError(f"config {arguments.config!r} is for {told}, not for {arguments.game}")
-    stored = Path(arguments.out) / "config.toml" if arguments.out else None
-    going_on = arguments.resume and stored is not None and stored.exists()
+    stored = stored_config(Path(arguments.out)) if arguments.resume and arguments.out else None
     base = Config(game=arguments.game, algorithm=arguments.algorithm or usual_algorithm(arguments.game))
-    for file in (stored if going_on else None, arguments.config):
+    for file in (stored, arguments.config):
         if file is not None and arguments.algorithm is None:
             base = base.with_values(algorithm=read_config(Path(file), base).algorithm)
     spec = game_spec(arguments.game, rewards=base.algorithm == "muzero")
-    if going_on:
-        assert stored is not None
-        config = read_config(stored, base)
-    else:
-        config = with_defaults(base, spec, on_gpu(arguments.device))
+    config = with_defaults(base, spec, on_gpu(arguments.device)) if stored is None else read_config(stored, base)
     if arguments.config is not None:
         config = read_config(Path(arguments.config), config)
     given: dict[str, Any] = {

@@ -23,6 +23,7 @@ from ponderosa.learn.config_file import text_of_config
 
 FORMAT = "ponderosa-training"
 VERSION = 1
+CONFIG = "config.toml"
 
 
 class RunFolder:
@@ -78,7 +79,7 @@ class RunFolder:
 
     def settle(self, config: Config) -> None:
         """Writes down whose folder it is. Not before all is well: what was refused must leave nothing behind."""
-        self.write("config.toml", text_of_config(config).encode())
+        self.write(CONFIG, text_of_config(config).encode())
         if not (self.path / "run.json").exists():
             told = {"format": FORMAT, "version": VERSION, "game": config.game}
             self.write("run.json", (json.dumps(told, indent=1) + "\n").encode())
@@ -97,6 +98,14 @@ class RunFolder:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+def stored_config(path: Path) -> Path | None:
+    """The configuration of the training in a folder: its own, or that of the newest checkpoint; None if it has none."""
+    from ponderosa.learn.checkpoint import list_checkpoints  # needs PyTorch, as going on does
+
+    beside = [checkpoint / CONFIG for checkpoint in reversed(list_checkpoints(path / "checkpoints"))]
+    return next((file for file in (path / CONFIG, *beside) if file.is_file()), None)
 
 
 def read_about(path: Path) -> dict[str, Any]:
