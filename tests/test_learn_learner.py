@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from ponderosa.learn.captured import Steps  # noqa: E402 (after the packages it needs)
-from ponderosa.learn.config import NetworkConfig  # noqa: E402
+from ponderosa.learn.config_sections import NetworkConfig  # noqa: E402
 from ponderosa.learn.devices import choose_device, memory_complaints  # noqa: E402
 from ponderosa.learn.game_spec import game_spec  # noqa: E402
 from ponderosa.learn.learner import Learner, Turning, outcome_shares, policy_loss, value_loss  # noqa: E402

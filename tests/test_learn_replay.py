@@ -10,7 +10,7 @@ from tests.test_learn_records import make_game
 
 from ponderosa import games
 from ponderosa.errors import InvalidActionError
-from ponderosa.learn.config import ReplayConfig
+from ponderosa.learn.config_sections import ReplayConfig
 from ponderosa.learn.game_spec import game_spec
 from ponderosa.learn.observations import seen_in
 from ponderosa.learn.records import GameRecord

@@ -11,8 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ponderosa.learn.config import (
-        Config,
+    from ponderosa.learn.config import Config
+    from ponderosa.learn.config_file import read_config, text_of_config
+    from ponderosa.learn.config_sections import (
         EvaluationConfig,
         LearnerConfig,
         MuZeroConfig,
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
         ReplayConfig,
         SelfPlayConfig,
     )
-    from ponderosa.learn.config_file import read_config, text_of_config
     from ponderosa.learn.defaults import default_config
     from ponderosa.learn.loop import TrainingResult, train
 
@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 _WHERE = {
+    "Config": "config",
     "default_config": "defaults",
     "read_config": "config_file",
     "text_of_config": "config_file",
@@ -51,7 +52,7 @@ _WHERE = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'ponderosa.learn' has no attribute {name!r}")
-    where = _WHERE.get(name, "config")
+    where = _WHERE.get(name, "config_sections")
     if where == "loop":
         from ponderosa.extras import require
 

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ponderosa.errors import InvalidArgumentError
-from ponderosa.learn.config import Config, NetworkConfig
+from ponderosa.learn.config import Config
+from ponderosa.learn.config_sections import NetworkConfig
 from ponderosa.learn.game_spec import GameSpec
 from ponderosa.learn.networks import CHESS_PLANES
 

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from ponderosa.learn.action_planes import ActionPlanes
 from ponderosa.learn.categories import Categories
-from ponderosa.learn.config import NetworkConfig
+from ponderosa.learn.config_sections import NetworkConfig
 from ponderosa.learn.model_architecture import ModelArchitecture
 from ponderosa.learn.networks import Architecture, Block, Normed, PolicyValueNetwork, check_seen
 from ponderosa.models.normalise import min_max

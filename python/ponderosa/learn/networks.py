@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from ponderosa.errors import EvaluationError, InvalidArgumentError
-from ponderosa.learn.config import NetworkConfig
+from ponderosa.learn.config_sections import NetworkConfig
 from ponderosa.learn.game_spec import GameSpec
 
 #: Results a value is made of: won, drawn, lost for the player to move.

@@ -17,7 +17,8 @@ from torch import nn
 
 from ponderosa.errors import StorageError, TrainingError
 from ponderosa.learn.captured import Steps
-from ponderosa.learn.config import Config, LearnerConfig
+from ponderosa.learn.config import Config
+from ponderosa.learn.config_sections import LearnerConfig
 
 #: Momentum of SGD.
 MOMENTUM = 0.9

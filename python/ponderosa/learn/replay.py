@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ponderosa.learn.config import ReplayConfig
+from ponderosa.learn.config_sections import ReplayConfig
 from ponderosa.learn.game_spec import GameSpec
 from ponderosa.learn.observations import Seen, seen_in, widths
 from ponderosa.learn.records import GameRecord

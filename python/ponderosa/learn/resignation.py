@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from ponderosa.learn.config import SelfPlayConfig
+from ponderosa.learn.config_sections import SelfPlayConfig
 
 #: Checked resignations that are remembered, and how many there must be before they can pause resigning.
 REMEMBERED = 200

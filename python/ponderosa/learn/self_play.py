@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa.errors import GameContractError, UsageError
-from ponderosa.learn.config import Config, SelfPlayConfig
+from ponderosa.learn.config import Config
+from ponderosa.learn.config_sections import SelfPlayConfig
 from ponderosa.learn.game_spec import GameSpec
 from ponderosa.learn.game_under_way import GameUnderWay
 from ponderosa.learn.legal import LegalActions

@@ -11,8 +11,9 @@ import torch
 
 from ponderosa.errors import EvaluationError, InvalidArgumentError, StorageError, TrainingError
 from ponderosa.learn.checkpoint import CONFIG, Checkpoint, keep_newest, newest_whole, save_checkpoint
-from ponderosa.learn.config import Config, NetworkConfig, field_names
+from ponderosa.learn.config import Config, field_names
 from ponderosa.learn.config_file import read_config
+from ponderosa.learn.config_sections import NetworkConfig
 from ponderosa.learn.devices import memory_complaints
 from ponderosa.learn.game_spec import GameSpec
 from ponderosa.learn.networks import player_of, update_player
