@@ -34,7 +34,7 @@ pub type NodeIndex = u32;
 pub const ROOT: NodeIndex = 0;
 
 /// Small blocks: with many small trees, large ones lie so far apart that they fight for the same places in the cache.
-const BLOCK_BITS: u32 = 8;
+const BLOCK_BITS: u32 = 6;
 const NODE_BLOCK: usize = 1 << BLOCK_BITS;
 
 impl Stored for Node {
