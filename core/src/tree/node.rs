@@ -79,7 +79,7 @@ impl Link {
 ///
 /// Its 28 bytes would be 32 if `raw` had to begin at a multiple of 8, and there are as many nodes as simulations.
 #[derive(Clone, Copy, Debug)]
-#[repr(packed(4))]
+#[repr(Rust, packed(4))]
 pub struct Node {
     /// The value it was given when it was evaluated (an end: its exact value), for the player to move here.
     pub raw: f64,
