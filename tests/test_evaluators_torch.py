@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
+import types
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
 
 torch = pytest.importorskip("torch")
 
-from ponderosa.evaluators.torch_graph import padded  # noqa: E402 (after the package it needs)
+from ponderosa.evaluators.torch_graph import own_stream, padded  # noqa: E402 (after the package it needs)
 
 torch.set_num_threads(1)  # the networks are tiny, and other work on the machine is not
 
@@ -389,3 +391,19 @@ def test_few_sizes_are_recorded() -> None:
     assert all(size <= rows * 1.5 for rows, size in enumerate(sizes, 1) if rows > 2)
     assert len(set(sizes)) < 50
     assert all(padded(size) == size for size in sizes)
+
+
+def test_streams_are_not_shared_while_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch hands its streams out in turn; one that is being recorded must not be somebody else's."""
+    turns = itertools.count()
+
+    class Owner:
+        pass
+
+    monkeypatch.setattr(torch.cuda, "Stream", lambda _: types.SimpleNamespace(cuda_stream=next(turns) % 32))
+    owners = [Owner() for _ in range(20)]
+    taken = {own_stream(owner, None).cuda_stream for owner in owners}
+    assert len(taken) == 20
+    del owners[:10]
+    owners += [Owner() for _ in range(22)]
+    assert len({own_stream(owner, None).cuda_stream for owner in owners[10:]}) == 22

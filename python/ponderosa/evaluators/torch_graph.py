@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import threading
+import weakref
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +18,11 @@ import torch
 from numpy.typing import NDArray
 
 _RECORDING = threading.Lock()
+#: How many streams PyTorch has; it hands them out in turn, over and over.
+STREAMS = 32
+_CHOOSING = threading.Lock()
+_OWNERS: Counter[int] = Counter()
+_LEFT: deque[int] = deque()
 #: Batches of more rows than this fill a device, so that each row too many takes its time.
 FINE_FROM = 512
 
@@ -49,7 +56,7 @@ class Graphs:
         self._captures = device.type == "cuda"
         if self._captures:
             # One stream of its own for each: what two of them do may overlap.
-            self._stream = torch.cuda.Stream(device)
+            self._stream = own_stream(self, device)
             self._done = torch.cuda.Event()
 
     def launch(self, rows: int) -> None:
@@ -101,6 +108,22 @@ class Graphs:
         self._pool = graph.pool()
         self._graphs[rows] = graph
         return graph
+
+
+def own_stream(owner: object, device: Any) -> Any:
+    """A stream that nobody else has while `owner` lives, as long as there are enough of them.
+
+    What another thread does on a stream that is being recorded would become part of the recording.
+    """
+    with _CHOOSING:
+        while _LEFT:
+            _OWNERS[_LEFT.popleft()] -= 1
+        streams = [torch.cuda.Stream(device) for _ in range(STREAMS)]
+        stream = min(streams, key=lambda stream: _OWNERS[stream.cuda_stream])
+        _OWNERS[stream.cuda_stream] += 1
+    # It may be called at any moment, by the collector of garbage too, so it waits for no lock.
+    weakref.finalize(owner, _LEFT.append, stream.cuda_stream)
+    return stream
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
-from ponderosa.evaluators.torch_graph import fast_kernels, recording
+from ponderosa.evaluators.torch_graph import fast_kernels, own_stream, recording
 
 #: What a step does with its inputs: named numbers, still on the device.
 Work = Callable[[Sequence[torch.Tensor]], dict[str, torch.Tensor]]
@@ -30,7 +30,7 @@ class Steps:
         self._captured = captured and device.type == "cuda"
         self._shapes: dict[tuple[Any, ...], _Recorded] = {}
         if self._captured:
-            self._stream = torch.cuda.Stream(device)
+            self._stream = own_stream(self, device)
 
     def __call__(self, arrays: Sequence[NDArray[Any]]) -> dict[str, torch.Tensor]:
         """Does it with these inputs. What it gives is overwritten by the next step of the same shapes."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from ponderosa.evaluators.torch_graph import own_stream
 from ponderosa.learn.limits import Limits
 from ponderosa.learn.records import GameRecord
 from ponderosa.learn.session import Session
@@ -168,7 +169,7 @@ class Playing:
 
     def _run(self) -> None:
         device = self._session.device
-        stream = torch.cuda.stream(torch.cuda.Stream(device)) if device.type == "cuda" else nullcontext()
+        stream = torch.cuda.stream(own_stream(self, device)) if device.type == "cuda" else nullcontext()
         try:
             with stream:
                 while not self._stopped.is_set():
