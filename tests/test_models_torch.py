@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ponderosa
 from ponderosa.errors import EvaluationError, InvalidArgumentError
 from ponderosa.models import HiddenPool, Inference, Parts, SeedForm, Support, TorchModel, as_model, min_max
 from ponderosa.models.answers import check_step
@@ -408,3 +409,23 @@ def test_the_scale_on_tensors(device: str) -> None:
     scaled = min_max(rows)
     assert np.allclose(scaled.detach().cpu().numpy(), min_max(rows.detach().cpu().numpy()), atol=1e-6)
     scaled.sum().backward()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_lanes_come_after_what_was_asked_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hidden states of roots may still be on their way when a search begins on a stream of its own."""
+    search = ponderosa.MuZero(model=TorchModel(Net(), "cuda"), num_simulations=30, seed=1)
+
+    def visits(observations: Any) -> Any:
+        return search.forest(observation=list(observations)).simulate().visits()
+
+    expected, _ = visits(-OBSERVATIONS), visits(OBSERVATIONS)
+    at_once = HiddenPool.scatter
+
+    def late(*arguments: Any, **options: Any) -> None:
+        torch.cuda._sleep(200_000_000)
+        at_once(*arguments, **options)
+
+    monkeypatch.setattr(HiddenPool, "scatter", late)
+    assert (visits(-OBSERVATIONS) == expected).all()

@@ -78,6 +78,11 @@ class Graphs:
                 self._seen.add(rows)
             self._done.record(self._stream)
 
+    def follow(self) -> None:
+        """Whatever this thread has asked of the device so far comes before all further work: new weights, say."""
+        if self._device.type == "cuda":
+            self._stream.wait_stream(torch.cuda.current_stream(self._device))
+
     def wait(self) -> None:
         """Comes back when the work is done."""
         if self._device.type == "cuda":

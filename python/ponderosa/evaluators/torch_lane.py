@@ -55,7 +55,8 @@ class TorchLane:
         self._graphs.wait()
 
     def renew(self, weights: object) -> None:
-        """Forgets what was recorded of other weights."""
+        """Forgets what was recorded of other weights, and comes after whatever has written them."""
+        self._graphs.follow()
         if weights != self.weights:
             self._graphs.forget()
             self.weights = weights

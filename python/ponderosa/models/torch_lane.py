@@ -42,6 +42,8 @@ class TorchStudio:
                 TorchModelLane(capacity, likeliest, self.pool, self._device, self._step, self._prepare)
                 for capacity in capacities
             ]
+        for lane in self._lanes:
+            lane.follow()
         return self._lanes
 
     def renew(self, weights: object) -> None:
@@ -82,6 +84,7 @@ class TorchModelLane:
         """Begins to answer the first `rows` questions."""
         if self._pool.version != self._pool_version:
             self._graphs.forget()
+            self._graphs.follow()
             self._pool_version = self._pool.version
         size = rows
         if not self._on_device:
@@ -93,6 +96,10 @@ class TorchModelLane:
     def wait(self) -> None:
         """Comes back when they are answered."""
         self._graphs.wait()
+
+    def follow(self) -> None:
+        """Comes after what this thread has asked of the device so far: the hidden states of roots, new weights."""
+        self._graphs.follow()
 
     def forget(self) -> None:
         """Drops what was recorded."""
