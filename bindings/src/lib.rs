@@ -7,6 +7,7 @@ mod connect_four;
 mod errors;
 mod forest;
 mod forest_answers;
+mod forest_elsewhere;
 mod forest_groups;
 mod forest_latent;
 mod latent;

@@ -95,6 +95,12 @@ impl Schedule {
         schedule
     }
 
+    /// What a search elsewhere has to know: draws by action, and the visits wanted in each of `simulations`.
+    pub fn tell(&self, num_actions: usize, simulations: usize, draws: &mut Vec<f64>, considered: &mut Vec<i32>) {
+        draws.extend((0..num_actions).map(|action| self.drawn(action as u16).draw));
+        considered.extend((0..simulations).map(|at| self.considered.get(at).map_or(i32::MAX, |&visits| visits as i32)));
+    }
+
     fn drawn(&self, action: u16) -> Drawn {
         let known = self.ranks.get(usize::from(action)).and_then(|&rank| self.moves.get(usize::from(rank)));
         known.copied().unwrap_or(Drawn { action, base: 0, draw: LEAST_SCORE })

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ponderosa._core import Forest as Engine
 from ponderosa._core import TreeView
 from ponderosa.check import optional_flag, optional_temperature, per_row, positive_number, whole_number
 from ponderosa.door import check_action, enter
@@ -42,7 +43,6 @@ class Forest:
         given = None if seeds is None else per_row(seeds, len(states), "seeds", whole_number)
         self._settings = search.settings(info)
         self._world = search.world(info, self._settings, states)
-        self._core = self._world.core
         self._info = self._world.info
         self._elapsed = [0.0] * len(states)
         self._states = list(states)
@@ -59,6 +59,12 @@ class Forest:
 
     def __len__(self) -> int:
         return len(self._states)
+
+    @property
+    def _core(self) -> Engine:
+        """The engine's forest, with all trees in it."""
+        self._world.settle()
+        return self._world.core
 
     def state(self, index: int) -> Any:
         """The state at the root of tree `index`."""
@@ -94,15 +100,15 @@ class Forest:
         self._busy = True
         begun = time.perf_counter()
         try:
-            self._core.resume()
-            trees = len(self)
+            core, trees = self._core, len(self)
+            core.resume()
             for index, wanted in enumerate(noise):
                 if wanted is not None:
-                    self._settings.set_noise(self._core, index, wanted, trees)
-            self._core.allow(counts)
+                    self._settings.set_noise(core, index, wanted, trees)
+            core.allow(counts)
             self._world.expect(counts, at_once=seconds is None)
             if self._world.runs_inside:
-                self._core.run(seconds, progress)
+                core.run(seconds, progress)
             else:
                 self._drive(None if seconds is None else begun + seconds, progress)
         finally:
@@ -157,23 +163,23 @@ class Forest:
         if self._settings.minimax_depth:
             return np.array([result.action for result in self.results(temperature=temperature)], dtype=np.int64)
         temperatures = per_row(temperature, len(self), "temperature", optional_temperature)
-        return self._core.actions([tau or 0.0 for tau in temperatures])
+        return self._world.core.actions([tau or 0.0 for tau in temperatures])
 
     def policies(self) -> NDArray[np.float64]:
         """The policy of every tree, [trees, num_actions]: what self-play learns from."""
-        return self._core.policies()
+        return self._world.core.policies()
 
     def root_policies(self) -> tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.float64]]:
         """The same, for the actions at the roots alone: (how many each tree has, those in any order, their shares)."""
-        return self._core.root_policies()
+        return self._world.core.root_policies()
 
     def visits(self) -> NDArray[np.int64]:
         """Visits of every action in every tree, [trees, num_actions]."""
-        return self._core.visits()
+        return self._world.core.visits()
 
     def values(self) -> NDArray[np.float64]:
         """The value of every root, for the player to move there."""
-        return self._core.values()
+        return self._world.core.values()
 
     def _verdicts(self, index: int) -> list[tuple[int, int]]:
         """The minimax guard's word on root actions: plies of a proven win, -1 for a proven loss. Asked once a root."""
@@ -273,7 +279,7 @@ class Forest:
 
     def stop(self) -> None:
         """Asks a running `simulate` to come back soon; from any thread. What was searched stays."""
-        self._core.stop()
+        self._world.core.stop()
 
     def trace(self, index: int = 0) -> list[dict[str, Any]]:
         """Every simulation of tree `index`, in the twin's format; needs `trace=True`."""

@@ -34,6 +34,9 @@ class ModelTurns(Turns):
 
     def _exchange(self, group: int, answers: Any, questions: Any) -> tuple[int, bool] | None:
         lane = self._lanes[group]
+        actions = None if answers is None or lane.likeliest else answers.shape[1] - 2 - lane.has_discount
+        if actions not in (None, self._core.num_actions):
+            raise NotForLanes("asked again batch by batch, it is told in words that logits are missing")
         asked = self._core.exchange_latent(group, answers, questions, lane.has_discount, lane.likeliest)
         slots = self._core.most_slots()
         if slots > self._pool.capacity:

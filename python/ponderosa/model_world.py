@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from ponderosa import _core
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.evaluators.lane import NotForLanes
+from ponderosa.evaluators.protocol import call
 from ponderosa.game import GameInfo
 from ponderosa.model_turns import ModelTurns
 from ponderosa.models.answers import RootAnswer, StepAnswer, is_plain
 from ponderosa.models.hidden import flatten
 from ponderosa.models.inference import Inference
-from ponderosa.models.lane import has_studios
+from ponderosa.models.lane import Studio, TreesBeside, has_studios
 from ponderosa.models.pool import HiddenPool
 from ponderosa.observed import Observed, follow, root_of, roots_of, stack
 from ponderosa.settings import Settings, threads_beside
@@ -67,6 +68,8 @@ class ModelWorld(World):
             weakref.finalize(self, model.return_studio, self._studio)
         self._most_visits = 0
         """How often the search so far may visit one node, at most."""
+        self._beside: TreesBeside | None = None
+        """Trees that were searched where the model computes, and have not come back whole."""
         super().__init__(_core.Forest("latent", parts), info, settings)
 
     def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
@@ -95,6 +98,7 @@ class ModelWorld(World):
 
     def reset(self, index: int, state: Any, key: Key) -> None:
         """Another root in the place of tree `index`."""
+        self.settle()
         root = root_of(state)
         answer = self._inference.initial(stack([root]))
         slot, _ = self.core.reset_latent(
@@ -104,6 +108,7 @@ class ModelWorld(World):
 
     def advance(self, index: int, before: Any, action: int) -> Any:
         """Plays a legal action at the root of tree `index`; the new root is seen through the observation after it."""
+        self.settle()
         state = self.after(before, action)
         root = root_of(state)
         answer = self._inference.initial(stack([root]))
@@ -118,6 +123,7 @@ class ModelWorld(World):
         Without an observation, the model's own idea of the position stays. Whose turn it is the model may have said;
         otherwise two players alternate.
         """
+        self.settle()
         other, answer = self.info.num_players - 1 - before.to_play, None
         step: RootAnswer | StepAnswer
         if observation is None:
@@ -152,8 +158,10 @@ class ModelWorld(World):
     def run(self, over: Over | None) -> None:
         """Batch after batch; with each answer the engine gathers the next rows at once.
 
-        A model that has lanes computes for some trees while others are searched.
+        A model that has lanes computes for some trees while others are searched, or has the trees beside it.
         """
+        if self._studio is not None and over is None and self._search_beside(self._studio):
+            return
         if self._studio is not None:
             model: Any = self._inference.model
             try:
@@ -169,6 +177,38 @@ class ModelWorld(World):
         rows = self.core.gather_latent() if wanted else None
         while rows is not None:
             rows = self._ask(rows, self.core.step_latent)
+
+    def _search_beside(self, studio: Studio) -> bool:
+        """Searches new trees where the model computes, if it can; nothing has changed if it cannot."""
+        settings = self.settings
+        if settings.in_flight > 1 or settings.trace or settings.early_stop or settings.max_nodes is not None:
+            return False
+        open_trees, players = studio.open_trees, self.info.num_players
+        beside = open_trees(
+            len(self.core), self._most_visits, self.info.num_actions, settings.score, players, settings.discount
+        )
+        roots = None if beside is None or self.core.stopped else self.core.leave()
+        if beside is None or roots is None:
+            return False
+        found = False
+        try:
+            self._pool.reserve(self.core.most_slots())
+            found = call(beside.search, roots, lambda: self.core.stopped)
+        except NotForLanes:
+            pass
+        finally:
+            if not found:
+                self.core.stay(roots["slots"])
+        if found:
+            self.core.come_back(beside.searched, 1, beside.roots())
+            self._beside = beside
+        return found
+
+    def settle(self) -> None:
+        """Brings trees home that were searched beside the model."""
+        beside, self._beside = self._beside, None
+        if beside is not None:
+            self.core.come_back(beside.searched, beside.simulations + 1, beside.nodes())
 
     def _ask(self, rows: Rows, tell: Callable[..., Rows | None]) -> Rows | None:
         """Asks the model about the rows gathered, keeps the hidden states, and tells the engine the rest."""

@@ -54,6 +54,9 @@ class World(ABC):
             if over is not None and over():
                 return
 
+    def settle(self) -> None:  # noqa: B027 (only a model's trees may be elsewhere)
+        """Brings trees home that were searched elsewhere, and of which the engine knows the roots alone."""
+
     def legal_actions(self, state: Any) -> Sequence[int]:
         """Legal actions at a root."""
         legal: Sequence[int] = state.legal_actions()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 mod apply;
 mod compiled;
+pub mod elsewhere;
 pub mod exchange;
 pub mod exchange_latent;
 mod external;

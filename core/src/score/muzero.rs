@@ -43,7 +43,7 @@ impl Growing {
     }
 
     /// c * sqrt(N), c growing with the logarithm of N.
-    fn weight(&self, visits: u32) -> f64 {
+    pub(crate) fn weight(&self, visits: u32) -> f64 {
         let visits = f64::from(visits);
         (((visits + self.pb_c_base + 1.0) / self.pb_c_base).ln() + self.pb_c_init) * visits.sqrt()
     }

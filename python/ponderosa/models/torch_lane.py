@@ -10,8 +10,10 @@ import torch
 
 from ponderosa.evaluators.lane import NotForLanes
 from ponderosa.evaluators.torch_graph import Graphs, host_buffer, padded
+from ponderosa.models.device_trees import DeviceTrees, may_grow
 from ponderosa.models.hidden import flatten
 from ponderosa.models.pool import HiddenPool
+from ponderosa.rules import Rule
 
 #: In action spaces above this size only the likeliest actions come down from an accelerator.
 WIDE = 256
@@ -31,6 +33,7 @@ class TorchStudio:
         self._step = step
         self._prepare = prepare
         self._lanes: list[TorchModelLane] = []
+        self._trees: dict[object, DeviceTrees | None] = {}
         self._weights: object = None
 
     def open_lanes(self, capacities: Sequence[int], most_visits: int) -> list[TorchModelLane]:
@@ -46,12 +49,35 @@ class TorchStudio:
             lane.follow()
         return self._lanes
 
+    def open_trees(
+        self, trees: int, simulations: int, actions: int, rule: Rule, players: int, discount: float
+    ) -> DeviceTrees | None:
+        """Trees that grow on the device itself; None where they cannot, or need not."""
+        if not may_grow(self._device, trees, simulations, actions, rule):
+            return None
+        key = (trees, simulations, actions, rule, players, discount)
+        if key not in self._trees:
+            # Of one kind at a time: they are large.
+            self._trees = {}
+            try:
+                opened = DeviceTrees(
+                    trees, simulations, actions, rule, players, discount,
+                    self.pool, self._device, self._step, self._prepare,
+                )  # fmt: skip
+            except NotForLanes:
+                opened = None
+            self._trees = {key: opened}
+        return self._trees[key]
+
     def renew(self, weights: object) -> None:
         """Forgets what was recorded of other weights."""
         if weights != self._weights:
             self._weights = weights
             for lane in self._lanes:
                 lane.forget()
+            for trees in self._trees.values():
+                if trees is not None:
+                    trees.forget()
 
 
 class TorchModelLane:

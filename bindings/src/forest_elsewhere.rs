@@ -1,0 +1,80 @@
+//! Trees that are searched elsewhere, as Python hands them over and takes them back.
+
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
+use ponderosa_core::error::Error;
+use ponderosa_core::forest::elsewhere::Found;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::any::latent;
+use crate::errors::OrPython;
+use crate::forest::Forest;
+
+#[pymethods]
+impl Forest {
+    /// What a search elsewhere has to know of the roots, by name; None unless all trees are new and want the same number of
+    /// simulations.
+    fn leave<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let mut inner = self.lock()?;
+        let forest = latent(&mut inner)?;
+        let Some(roots) = py.detach(|| forest.leave()) else { return Ok(None) };
+        let told = PyDict::new(py);
+        told.set_item("simulations", roots.simulations)?;
+        told.set_item("counts", roots.counts.into_pyarray(py))?;
+        told.set_item("to_play", roots.to_play.into_pyarray(py))?;
+        told.set_item("actions", roots.actions.into_pyarray(py))?;
+        told.set_item("priors", roots.priors.into_pyarray(py))?;
+        told.set_item("raw", roots.raw.into_pyarray(py))?;
+        told.set_item("keys", roots.keys.into_pyarray(py))?;
+        told.set_item("begun", roots.begun.into_pyarray(py))?;
+        told.set_item("slots", roots.slots.into_pyarray(py))?;
+        told.set_item("draws", roots.draws.into_pyarray(py))?;
+        told.set_item("considered", roots.considered.into_pyarray(py))?;
+        told.set_item("weights", roots.weights.into_pyarray(py))?;
+        Ok(Some(told))
+    }
+
+    /// Gives slots back that `leave` has handed out and nothing was found for.
+    fn stay(&self, slots: PyReadonlyArray1<'_, i64>) -> PyResult<()> {
+        latent(&mut *self.lock()?)?.stay(slots.as_slice()?);
+        Ok(())
+    }
+
+    /// Takes what was found elsewhere: `simulations` in each tree, of which `nodes` nodes are told, by columns.
+    fn come_back(&self, py: Python<'_>, simulations: usize, nodes: usize, columns: &Bound<'_, PyDict>) -> PyResult<()> {
+        let (headers, visits) = (column::<i32>(columns, "headers")?, column::<i32>(columns, "visits")?);
+        let (raw, rewards) = (column::<f64>(columns, "raw")?, column::<f64>(columns, "rewards")?);
+        let (discounts, sums) = (column::<f64>(columns, "discounts")?, column::<f64>(columns, "sums")?);
+        let (priors, bounds) = (column::<f32>(columns, "priors")?, column::<f64>(columns, "bounds")?);
+        let (actions, children) = (column::<i16>(columns, "actions")?, column::<i16>(columns, "children")?);
+        let slots = column::<i64>(columns, "slots")?;
+        let found = Found {
+            simulations,
+            nodes,
+            headers: headers.as_slice()?,
+            raw: raw.as_slice()?,
+            rewards: rewards.as_slice()?,
+            discounts: discounts.as_slice()?,
+            sums: sums.as_slice()?,
+            visits: visits.as_slice()?,
+            priors: priors.as_slice()?,
+            actions: actions.as_slice()?,
+            children: children.as_slice()?,
+            bounds: bounds.as_slice()?,
+            slots: slots.as_slice()?,
+        };
+        let mut inner = self.lock()?;
+        let forest = latent(&mut inner)?;
+        if py.detach(|| forest.come_back(&found)) {
+            return Ok(());
+        }
+        Err(Error::Usage("the columns of come_back do not fit the forest".into())).or_python()
+    }
+}
+
+fn column<'py, T: numpy::Element>(columns: &Bound<'py, PyDict>, name: &str) -> PyResult<PyReadonlyArray1<'py, T>> {
+    let Some(given) = columns.get_item(name)? else {
+        return Err(Error::Usage(format!("come_back needs the column {name}"))).or_python();
+    };
+    Ok(given.cast_into::<PyArray1<T>>()?.readonly())
+}

@@ -1,0 +1,558 @@
+// Trees of a learned model that grow where the model computes: one simulation of every tree in one launch.
+//
+// This is the hot part of the engine for such trees, and nothing else: the backup of the last answer (`backup.rs`, `latent.rs`) and
+// the way down to the next leaf (`select.rs`, `score/muzero.rs`, `score/gumbel.rs`, `halving.rs`). Numbers are added in the engine's
+// order and in its precision, and ties fall as there, so that both grow the same trees. What the roots are, the engine says; what
+// was found, it is told.
+//
+// A warp has a tree. Lane l of it has the places l, l + LANES, ... of a node: its edges in the order in which they were opened,
+// those never tried behind. Compiled for a processor (tests do), a "warp" is one lane that has all places.
+//
+// Defined by who compiles it: GROUPS, how many places a lane has; GUMBEL, 1 or 0.
+
+#ifdef __CUDACC_RTC__
+#define LANES 32
+#define ENTRY extern "C" __global__ void
+#define HERE static __device__ __forceinline__
+#define SHUFFLE(x, lane) __shfl_sync(0xffffffffu, (x), (lane))
+#define SWAP(x, step) __shfl_xor_sync(0xffffffffu, (x), (step))
+#define BALLOT(bit) __ballot_sync(0xffffffffu, (bit))
+#define COUNT_BITS(bits) __popc(bits)
+#define MEET() __syncwarp()
+#define UNROLLED _Pragma("unroll")
+typedef long long word;
+typedef unsigned long long bits64;
+#define INFINITE __longlong_as_double(0x7ff0000000000000LL)
+#else
+#include <math.h>
+#define LANES 1
+#define ENTRY void
+#define HERE static
+#define SHUFFLE(x, lane) (x)
+#define SWAP(x, step) (x)
+#define BALLOT(bit) ((bit) ? 1u : 0u)
+#define COUNT_BITS(bits) __builtin_popcount(bits)
+#define MEET()
+#define UNROLLED
+typedef long long word;
+typedef unsigned long long bits64;
+#define INFINITE HUGE_VAL
+#endif
+
+// Unrolled, so that what a lane has of each group stays in registers.
+#define EACH(g) UNROLLED for (int g = 0; g < GROUPS; ++g)
+#define LEAST_SPAN 1e-8
+#define LEAST_PRIOR 1.17549435082228750797e-38
+#define LEAST_SCORE -1e9
+#define LARGEST 1e12
+#define BY_NODE 0
+#define BY_TREE 1
+
+// What all trees share.
+typedef struct {
+    int trees, nodes, actions, players;
+    int normalize, rescale, mixed, has_discount;
+    double discount, value_scale, maxvisit_init;
+} Rules;
+
+// A node's whole numbers.
+typedef struct {
+    int to_play, count, opened, unused;
+} Header;
+
+// All arrays; those of edges are [trees, nodes, actions], those of nodes [trees, nodes].
+typedef struct {
+    Rules rules;
+    // Roots, as the engine gave them: [trees, ...].
+    const int *root_count;
+    const int *root_to_play;
+    const short *root_actions;
+    const float *root_priors;
+    const double *root_raw;
+    const bits64 *keys;
+    const bits64 *begun;
+    const word *slots;
+    const double *draws;
+    const int *considered;
+    const double *weights;
+    // What the model says, a row for each tree.
+    const float *reward;
+    const float *value;
+    const float *own_discount;
+    const float *logits;
+    // The trees.
+    Header *headers;
+    double *raw;
+    double *rewards;
+    double *discounts;
+    double *sums;
+    int *visits;
+    float *priors;
+    short *actions;
+    short *children;
+    double *bounds;
+    int *path;
+    int *depth;
+    int *done;
+    int *unsound;
+    // What the model is asked next, a row for each tree.
+    word *parents;
+    word *chosen;
+    word *targets;
+} Trees;
+
+// Reductions over the lanes of a warp; every lane has the result.
+#define REDUCE(name, type, better)                                                                                             \
+    HERE type name(type x) {                                                                                                   \
+        for (int step = LANES / 2; step > 0; step /= 2) {                                                                      \
+            type other = SWAP(x, step);                                                                                        \
+            x = (better) ? other : x;                                                                                          \
+        }                                                                                                                      \
+        return x;                                                                                                              \
+    }
+REDUCE(lowest_of, double, other < x)
+REDUCE(highest_of, double, other > x)
+REDUCE(least_of, int, other < x)
+REDUCE(most_of, int, other > x)
+
+HERE int sum_of(int x) {
+    for (int step = LANES / 2; step > 0; step /= 2) x += SWAP(x, step);
+    return x;
+}
+
+// The sum of the numbers of places `from` to `to`, in their order: f64 sums depend on it.
+HERE double ordered_sum(const double *x, int from, int to) {
+    double sum = 0.0;
+    EACH(g) {
+        int last = to - g * LANES < LANES ? to - g * LANES : LANES;
+        for (int l = from > g * LANES ? from - g * LANES : 0; l < last; ++l) sum += SHUFFLE(x[g], l);
+    }
+    return sum;
+}
+
+// `random.rs`.
+HERE bits64 mix(bits64 z) {
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+    return z ^ (z >> 31);
+}
+HERE bits64 fold(bits64 key, bits64 word_) { return mix(key ^ mix(word_ + 0x9E3779B97F4A7C15ULL)); }
+HERE int below(bits64 *state, int n) {
+    *state += 0x9E3779B97F4A7C15ULL;
+    return (int)(((mix(*state) >> 32) * (bits64)n) >> 32);
+}
+
+// A node as its warp has it in hand.
+typedef struct {
+    Header header;
+    double raw;
+    double sum[GROUPS];
+    int n[GROUPS];
+    float prior[GROUPS];
+    int action[GROUPS];
+} Node;
+
+HERE Node load(const Trees *t, word node, int lane) {
+    Node it;
+    word first = node * t->rules.actions;
+    it.header = t->headers[node];
+    it.raw = t->raw[node];
+    EACH(g) {
+        int place = g * LANES + lane, there = place < it.header.count, tried = place < it.header.opened;
+        it.sum[g] = tried ? t->sums[first + place] : 0.0;
+        it.n[g] = tried ? t->visits[first + place] : 0;
+        it.prior[g] = there ? t->priors[first + place] : 0.0f;
+        it.action[g] = there ? t->actions[first + place] : 32767;
+    }
+    return it;
+}
+
+// The place of bit number `skip` among those of all groups, in the order of places.
+HERE int nth_place(const unsigned *bits, int skip) {
+    int found = 0;
+    EACH(g) {
+        int here = COUNT_BITS(bits[g]);
+        if (skip >= 0 && skip < here) {
+            unsigned left = bits[g];
+            for (int i = 0; i < skip; ++i) left &= left - 1;
+            found = g * LANES + COUNT_BITS((left & (0u - left)) - 1u);
+        }
+        skip -= here;
+    }
+    return found;
+}
+
+#if !GUMBEL
+// `score/muzero.rs` on `score/lanes.rs`: the highest score, and among equals one by chance.
+HERE int choose(const Trees *t, word tree, const Node *it, int visits, int lane, bits64 *random) {
+    const Rules *rules = &t->rules;
+    int opened = it->header.opened, count = it->header.count;
+    double mean[GROUPS], low = 0.0, scale = 1.0, exploration = t->weights[visits];
+    EACH(g) mean[g] = g * LANES + lane < opened ? it->sum[g] / (double)it->n[g] : 0.0;
+    if (rules->normalize == BY_NODE) {
+        int total = 0;
+        EACH(g) total += it->n[g];
+        double own = (it->raw + ordered_sum(it->sum, 0, opened)) / (1.0 + (double)sum_of(total));
+        double high = own;
+        low = own;
+        EACH(g) if (g * LANES + lane < opened) {
+            low = mean[g] < low ? mean[g] : low;
+            high = mean[g] > high ? mean[g] : high;
+        }
+        low = lowest_of(low);
+        double span = highest_of(high) - low;
+        scale = 1.0 / (span > LEAST_SPAN ? span : LEAST_SPAN);
+    } else if (rules->normalize == BY_TREE) {
+        double least = t->bounds[2 * tree], most = t->bounds[2 * tree + 1];
+        if (most > least) {
+            low = least;
+            scale = 1.0 / (most - least);
+        }
+    }
+    double score[GROUPS], best = -INFINITE;
+    EACH(g) {
+        int place = g * LANES + lane;
+        double exploit = place < opened ? (mean[g] - low) * scale : 0.0;
+        score[g] = place < count ? exploit + exploration * (double)it->prior[g] / (1.0 + (double)it->n[g]) : -INFINITE;
+        best = score[g] > best ? score[g] : best;
+    }
+    best = highest_of(best);
+    unsigned bits[GROUPS];
+    int ties = 0;
+    EACH(g) {
+        bits[g] = BALLOT(score[g] == best);
+        ties += COUNT_BITS(bits[g]);
+    }
+    return nth_place(bits, ties > 1 ? below(random, ties) : 0);
+}
+#else
+typedef struct {
+    double weight, low, span, untried;
+} Bonus;
+
+HERE double bonus_of(const Bonus *bonus, double q) { return bonus->weight * ((q - bonus->low) / bonus->span); }
+HERE double at_least(float prior) { return (double)prior > LEAST_PRIOR ? (double)prior : LEAST_PRIOR; }
+
+// `Completed::at` of `score/gumbel.rs`; `q` receives the values of opened places.
+HERE Bonus complete(const Trees *t, const Node *it, int lane, double *q) {
+    const Rules *rules = &t->rules;
+    int opened = it->header.opened, total = 0, most = 0;
+    double prior[GROUPS], low = INFINITE, high = -INFINITE;
+    EACH(g) {
+        int tried = g * LANES + lane < opened;
+        q[g] = tried ? it->sum[g] / (double)it->n[g] : 0.0;
+        prior[g] = tried ? at_least(it->prior[g]) : 0.0;
+        total += it->n[g];
+        most = it->n[g] > most ? it->n[g] : most;
+        if (tried) {
+            low = q[g] < low ? q[g] : low;
+            high = q[g] > high ? q[g] : high;
+        }
+    }
+    total = sum_of(total);
+    most = most_of(most);
+    low = lowest_of(low);
+    high = highest_of(high);
+    double completing = it->raw;
+    if (rules->mixed && total > 0) {
+        double priors = ordered_sum(prior, 0, opened), share[GROUPS];
+        EACH(g) share[g] = prior[g] * q[g] / priors;
+        double weighted = ordered_sum(share, 0, opened);
+        completing = (it->raw + (double)total * weighted) / ((double)total + 1.0);
+    }
+    if (opened < rules->actions) {
+        low = completing < low ? completing : low;
+        high = completing > high ? completing : high;
+    }
+    Bonus bonus = {(rules->maxvisit_init + (double)most) * rules->value_scale, 0.0, 1.0, 0.0};
+    if (rules->rescale) {
+        bonus.low = low;
+        bonus.span = high - low > LEAST_SPAN ? high - low : LEAST_SPAN;
+    }
+    bonus.untried = bonus_of(&bonus, completing);
+    return bonus;
+}
+
+// Of the places marked, the one with the highest score, the lowest action among equals. `best` and `action` receive its own.
+HERE int best_of(const int *marked, const double *score, const Node *it, int lane, double *best, int *action) {
+    double highest = -INFINITE;
+    EACH(g) if (marked[g] && score[g] > highest) highest = score[g];
+    highest = highest_of(highest);
+    int first = 0x7fffffff;
+    EACH(g) if (marked[g] && score[g] == highest) {
+        int named = it->action[g] * 512 + g * LANES + lane;
+        first = named < first ? named : first;
+    }
+    first = least_of(first);
+    *best = highest;
+    *action = first / 512;
+    return first == 0x7fffffff ? -1 : first % 512;
+}
+
+// Inside the tree: where visits lag most behind the improved policy.
+HERE int choose(const Trees *t, word tree, const Node *it, int visits, int lane, bits64 *random) {
+    int opened = it->header.opened, count = it->header.count, total_visits = 0, marked[GROUPS];
+    double q[GROUPS], prior[GROUPS], score[GROUPS];
+    Bonus bonus = complete(t, it, lane, q);
+    EACH(g) {
+        prior[g] = (double)it->prior[g];
+        total_visits += it->n[g];
+    }
+    double rest = ordered_sum(prior, opened, count);
+    double most = rest > 0.0 ? bonus.untried : -INFINITE, own = -INFINITE;
+    EACH(g) if (g * LANES + lane < opened) {
+        score[g] = bonus_of(&bonus, q[g]);
+        own = prior[g] > 0.0 && score[g] > own ? score[g] : own;
+    }
+    own = highest_of(own);
+    most = own > most ? own : most;
+    EACH(g) score[g] = g * LANES + lane < opened && prior[g] > 0.0 ? prior[g] * exp(score[g] - most) : 0.0;
+    double untried = rest > 0.0 ? exp(bonus.untried - most) : 0.0;
+    double total = ordered_sum(score, 0, opened) + rest * untried;
+    double all = 1.0 + (double)sum_of(total_visits), best, other;
+    EACH(g) {
+        marked[g] = g * LANES + lane < opened;
+        score[g] = score[g] / total - (double)it->n[g] / all;
+    }
+    int action, second;
+    int place = best_of(marked, score, it, lane, &best, &action);
+    if (opened < count) {
+        EACH(g) {
+            int at = g * LANES + lane;
+            marked[g] = at >= opened && at < count;
+        }
+        int fresh = best_of(marked, prior, it, lane, &other, &second);
+        other = other * untried / total;
+        if (place < 0 || other > best || (other == best && second < action)) place = fresh;
+    }
+    // None is best where some are no numbers, of which the engine will hear.
+    return place < 0 ? 0 : place;
+}
+
+// How near visits are to what is wanted, greater where nearer: `halving.rs`.
+HERE int nearness(int visits, int wanted) {
+    if (visits == wanted) return 0x7fffffff;
+    return visits < wanted ? visits - wanted + (1 << 30) : wanted - visits;
+}
+
+// At the root: sequential halving.
+HERE int choose_first(const Trees *t, word tree, const Node *it, int done, int lane) {
+    int opened = it->header.opened, count = it->header.count;
+    int wanted = t->considered[tree * (t->rules.nodes - 1) + done];
+    int nearest = opened < count ? nearness(0, wanted) : -0x7fffffff, marked[GROUPS];
+    double q[GROUPS], score[GROUPS], draw[GROUPS];
+    EACH(g) {
+        int place = g * LANES + lane;
+        draw[g] = place < count ? t->draws[tree * t->rules.actions + it->action[g]] : 0.0;
+        if (place < opened && nearness(it->n[g], wanted) > nearest) nearest = nearness(it->n[g], wanted);
+    }
+    nearest = most_of(nearest);
+    Bonus bonus = complete(t, it, lane, q);
+    EACH(g) {
+        double sum = draw[g] + bonus_of(&bonus, q[g]);
+        score[g] = sum > LEAST_SCORE ? sum : LEAST_SCORE;
+        marked[g] = g * LANES + lane < opened && nearness(it->n[g], wanted) == nearest;
+    }
+    double best, other;
+    int action, second;
+    int place = best_of(marked, score, it, lane, &best, &action);
+    if (opened < count && nearness(0, wanted) == nearest) {
+        // Moves never tried differ by their draws alone.
+        EACH(g) {
+            int at = g * LANES + lane;
+            marked[g] = at >= opened && at < count;
+        }
+        int fresh = best_of(marked, draw, it, lane, &other, &second);
+        other = other + bonus.untried > LEAST_SCORE ? other + bonus.untried : LEAST_SCORE;
+        if (place < 0 || other > best || (other == best && second < action)) place = fresh;
+    }
+    // None is best where some are no numbers, of which the engine will hear.
+    return place < 0 ? 0 : place;
+}
+#endif
+
+// Gives `node` its moves from logits: `latent.rs` and `policy.rs`. Whether they are what logits may be.
+HERE int expand(const Trees *t, word node, const float *logits, int lane) {
+    int actions = t->rules.actions, sound = 1, kept = 0;
+    double weight[GROUPS], least = INFINITE, most = -INFINITE;
+    EACH(g) {
+        int action = g * LANES + lane;
+        if (action < actions) {
+            double logit = (double)logits[action];
+            if (!(logit < INFINITE)) sound = 0;
+            weight[g] = logit;
+            least = logit < least ? logit : least;
+            most = logit > most ? logit : most;
+        } else {
+            weight[g] = -INFINITE;
+        }
+    }
+    least = lowest_of(least);
+    most = highest_of(most);
+    sound = least_of(sound) && most > -INFINITE;
+    EACH(g) weight[g] = exp(weight[g] - most);
+    double total = ordered_sum(weight, 0, actions);
+    word first = node * actions;
+    EACH(g) {
+        int action = g * LANES + lane;
+        // Alike, and so are the priors.
+        float prior = (float)(least == most ? 1.0 / (double)actions : weight[g] / total);
+        int stays = action < actions && prior > 0.0f;
+        unsigned bits = BALLOT(stays);
+        int place = kept + COUNT_BITS(bits & ((1u << lane) - 1u));
+        if (stays) {
+            t->actions[first + place] = (short)action;
+            t->priors[first + place] = prior;
+            t->sums[first + place] = 0.0;
+            t->visits[first + place] = 0;
+            t->children[first + place] = -1;
+        }
+        kept += COUNT_BITS(bits);
+    }
+    sound = sound && kept > 0;
+    MEET();
+    if (lane == 0) {
+        if (!sound) t->actions[first] = 0;
+        t->headers[node].count = kept > 0 ? kept : 1;
+        t->headers[node].opened = 0;
+    }
+    return sound;
+}
+
+// The model's answer to the last question: a node for its leaf, and the value on the way back up (`backup.rs`).
+HERE void apply(const Trees *t, word tree, int leaf, int lane) {
+    const Rules *rules = &t->rules;
+    word root = tree * rules->nodes, node = root + leaf;
+    int sound = expand(t, node, t->logits + tree * rules->actions, lane);
+    double reward = (double)t->reward[tree], value = (double)t->value[tree], discount = rules->discount;
+    const int *path = t->path + root;
+    int depth = t->depth[tree], chooser = t->headers[root + path[depth - 1] / 512].to_play;
+    int turn = rules->players == 2 ? 1 - chooser : chooser;
+    if (rules->has_discount) {
+        discount = (double)t->own_discount[tree];
+        if (!(discount >= -1.0 && discount <= 1.0) || (discount < 0.0 && rules->players == 1)) sound = 0;
+        if (discount < 0.0) discount = -discount;
+        else turn = chooser;
+    }
+    if (!(reward >= -LARGEST && reward <= LARGEST) || !(value >= -LARGEST && value <= LARGEST)) sound = 0;
+    if (lane == 0) {
+        t->headers[node].to_play = turn;
+        t->raw[node] = value;
+        t->rewards[node] = reward;
+        t->discounts[node] = discount;
+        if (!sound) *t->unsound = 1;
+    }
+    double gain = value, low = INFINITE, high = -INFINITE;
+    for (int end = depth; end > 0; end -= LANES) {
+        int step = end - 1 - lane, here = step >= 0;
+        int at = here ? path[step] : 0, under = here && step + 1 < depth ? path[step + 1] / 512 : leaf;
+        word above = root + at / 512, edge = above * rules->actions + at % 512;
+        double own_reward = under == leaf ? reward : t->rewards[root + under];
+        double own_discount = under == leaf ? discount : t->discounts[root + under];
+        int turned = t->headers[above].to_play != (under == leaf ? turn : t->headers[root + under].to_play);
+        double mine = 0.0;
+        int steps = end < LANES ? end : LANES;
+        for (int l = 0; l < steps; ++l) {
+            double kept = SHUFFLE(turned, l) ? -gain : gain;
+            gain = SHUFFLE(own_reward, l) + SHUFFLE(own_discount, l) * kept;
+            if (l == lane) mine = gain;
+        }
+        if (here) {
+            double sum = t->sums[edge] + mine;
+            int visits = t->visits[edge] + 1;
+            t->sums[edge] = sum;
+            t->visits[edge] = visits;
+            double mean = sum / (double)visits;
+            low = mean < low ? mean : low;
+            high = mean > high ? mean : high;
+        }
+    }
+    low = lowest_of(low);
+    high = highest_of(high);
+    if (lane == 0 && rules->normalize == BY_TREE) {
+        if (low < t->bounds[2 * tree]) t->bounds[2 * tree] = low;
+        if (high > t->bounds[2 * tree + 1]) t->bounds[2 * tree + 1] = high;
+    }
+}
+
+// The root as the engine gave it.
+HERE void plant(const Trees *t, word tree, int lane) {
+    int actions = t->rules.actions;
+    word root = tree * t->rules.nodes, first = root * actions;
+    for (int place = lane; place < actions; place += LANES) {
+        t->actions[first + place] = t->root_actions[tree * actions + place];
+        t->priors[first + place] = t->root_priors[tree * actions + place];
+        t->sums[first + place] = 0.0;
+        t->visits[first + place] = 0;
+        t->children[first + place] = -1;
+    }
+    if (lane == 0) {
+        Header header = {t->root_to_play[tree], t->root_count[tree], 0, 0};
+        t->headers[root] = header;
+        t->raw[root] = t->root_raw[tree];
+        t->rewards[root] = 0.0;
+        t->discounts[root] = 1.0;
+        t->bounds[2 * tree] = INFINITE;
+        t->bounds[2 * tree + 1] = -INFINITE;
+    }
+}
+
+// The way down to a move never tried, which is opened; the question to the model.
+HERE void descend(const Trees *t, word tree, int done, int lane) {
+    word root = tree * t->rules.nodes;
+    // Purpose 1: ties of a selection.
+    bits64 random = fold(fold(t->keys[tree], t->begun[tree] + (bits64)done), 1);
+    int node = 0, visits = 1 + done;
+    for (int depth = 0;; ++depth) {
+        Node it = load(t, root + node, lane);
+#if GUMBEL
+        int place = depth == 0 ? choose_first(t, tree, &it, done, lane) : choose(t, tree, &it, visits, lane, &random);
+#else
+        int place = choose(t, tree, &it, visits, lane, &random);
+#endif
+        word first = (root + node) * t->rules.actions;
+        int opened = it.header.opened, fresh = place >= opened;
+        if (lane == 0) t->path[root + depth] = node * 512 + (fresh ? opened : place);
+        if (fresh) {
+            if (lane == 0) {
+                short action = t->actions[first + place];
+                float prior = t->priors[first + place];
+                t->actions[first + place] = t->actions[first + opened];
+                t->priors[first + place] = t->priors[first + opened];
+                t->actions[first + opened] = action;
+                t->priors[first + opened] = prior;
+                t->children[first + opened] = (short)(done + 1);
+                t->headers[root + node].opened = opened + 1;
+                t->depth[tree] = depth + 1;
+                t->parents[tree] = t->slots[root + node];
+                t->chosen[tree] = action;
+                t->targets[tree] = t->slots[root + done + 1];
+            }
+            return;
+        }
+        visits = t->visits[first + place];
+        node = t->children[first + place];
+    }
+}
+
+// One simulation of one tree: the answer to the last question, then the next question, if one is to be asked.
+HERE void step_tree(const Trees *t, word tree, int lane, int asks) {
+    int done = t->done[tree];
+    if (done < 0) plant(t, tree, lane);
+    else apply(t, tree, done + 1, lane);
+    MEET();
+    if (asks) descend(t, tree, done + 1, lane);
+    MEET();
+    if (lane == 0) t->done[tree] = done + 1;
+}
+
+#ifdef __CUDACC_RTC__
+ENTRY step(const __grid_constant__ Trees t, int asks) {
+    word tree = (word)(blockIdx.x * (blockDim.x / LANES) + threadIdx.x / LANES);
+    if (tree < t.rules.trees) step_tree(&t, tree, threadIdx.x % LANES, asks);
+}
+#else
+ENTRY step(const Trees *t, int asks) {
+    for (word tree = 0; tree < t->rules.trees; ++tree) step_tree(t, tree, 0, asks);
+}
+#endif

@@ -1,0 +1,92 @@
+"""Kernels of CUDA, compiled when they are needed by the compiler that PyTorch has with it (NVRTC), and launched."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+class NotCompiled(Exception):  # noqa: N818 (a signal inside, which nobody outside sees)
+    """There is no compiler, or it refused; the message is its own."""
+
+
+class Kernel:
+    """A compiled kernel."""
+
+    def __init__(self, driver: Any, function: ctypes.c_void_p) -> None:
+        self._driver, self._function = driver, function
+
+    def launch(self, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
+        """Begins it on the current stream. Arguments are `ctypes` values, handed over as they are now."""
+        places = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(argument) for argument in arguments))
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        size = (blocks, 1, 1, threads, 1, 1, 0)
+        _check(self._driver.cuLaunchKernel(self._function, *map(ctypes.c_uint, size), stream, places, None), "launch")
+
+
+@functools.cache
+def kernel(source: Path, name: str, options: tuple[str, ...], device: int) -> Kernel:
+    """The kernel `name` of a file, compiled for a device with these options."""
+    with torch.cuda.device(device):
+        # Makes sure that the device has its context, which a module is loaded into.
+        torch.cuda.current_stream().synchronize()
+        major, minor = torch.cuda.get_device_capability(device)
+        image = compile_source(source, (*options, f"--gpu-architecture=sm_{major}{minor}"))
+        try:
+            driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        except OSError as error:
+            raise NotCompiled(str(error)) from error
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        _check(driver.cuModuleLoadData(ctypes.byref(module), image), "load")
+        _check(driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()), "find")
+        return Kernel(driver, function)
+
+
+def compile_source(source: Path, options: Sequence[str]) -> bytes:
+    """The machine code of a file; this needs the compiler alone, and no device."""
+    compiler = _compiler()
+    program = ctypes.c_void_p()
+    text = source.read_bytes()
+    _check(compiler.nvrtcCreateProgram(ctypes.byref(program), text, source.name.encode(), 0, None, None), "read")
+    try:
+        given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        if compiler.nvrtcCompileProgram(program, len(options), given) != 0:
+            raise NotCompiled(_text(compiler.nvrtcGetProgramLogSize, compiler.nvrtcGetProgramLog, program).decode())
+        return _text(compiler.nvrtcGetCUBINSize, compiler.nvrtcGetCUBIN, program)
+    finally:
+        compiler.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+@functools.cache
+def _compiler() -> Any:
+    """NVRTC of PyTorch's version of CUDA: loaded already, on the system, or where pip has put it."""
+    version = (torch.version.cuda or "").split(".")[0]
+    if not version:
+        raise NotCompiled("PyTorch was built without CUDA")
+    name = f"nvrtc64_{version}0_0.dll" if sys.platform == "win32" else f"libnvrtc.so.{version}"
+    packages = Path(torch.__file__).parent.parent / "nvidia"
+    for candidate in (name, *map(str, sorted(packages.glob(f"*/*/{name}")))):
+        try:
+            return ctypes.CDLL(candidate)
+        except OSError:
+            continue
+    raise NotCompiled(f"{name} was not found")
+
+
+def _text(size_of: Any, get: Any, program: ctypes.c_void_p) -> bytes:
+    size = ctypes.c_size_t()
+    size_of(program, ctypes.byref(size))
+    room = ctypes.create_string_buffer(size.value)
+    get(program, room)
+    return room.raw
+
+
+def _check(status: int, what: str) -> None:
+    if status != 0:
+        raise NotCompiled(f"could not {what} a kernel: error {status} of CUDA")
