@@ -130,14 +130,19 @@ def game_case(case: GameCase) -> dict[str, Any]:
         searched = time.perf_counter()
         forest.actions()
         answered = time.perf_counter()
-        checking, growing, writing = forest._core.exchange_seconds()
+        checking, growing, writing = forest._world.core.exchange_seconds()
+        # Where trees grow on the device, lanes are asked about the roots alone.
+        rows = forest._world._beside.rows
+        evaluator.spent["rows"] += rows
+        evaluator.spent["batches"] += 2 * case.simulations if rows else 0
         del forest
         walls.append(time.perf_counter() - begun)
         steps = searched - planted - evaluator.spent["submit"] - evaluator.spent["wait"]
         spents.append(
             evaluator.spent
             | {"plant": planted - begun, "answer": answered - searched, "drop": walls[-1] - answered + begun}
-            | {"check": checking, "grow": growing, "write": writing, "python": steps - checking - growing - writing}
+            | {"check": checking, "grow": growing, "write": writing}
+            | {"on the device" if rows else "python": steps - checking - growing - writing}
         )
     # The first two see the libraries choose their kernels, and the graphs recorded.
     wall, spent = sorted(zip(walls[2:], spents[2:], strict=True), key=lambda pair: pair[0])[ROUNDS // 2]
@@ -169,21 +174,28 @@ def latent_case(case: LatentCase) -> dict[str, Any]:
     seen = list(np.random.default_rng(0).normal(size=(case.batch, case.width)).astype(np.float32))
     walls, phases = [], []
     for _ in range(2 + ROUNDS):
-        begun = time.perf_counter()
+        times = [time.perf_counter()]
         forest = search.forest(observation=seen)
+        times.append(time.perf_counter())
         forest.simulate()
+        times.append(time.perf_counter())
         forest.actions()
-        phases.append(forest._core.exchange_seconds())
+        times.append(time.perf_counter())
+        engine = forest._world.core.exchange_seconds()
+        on_device = forest._world._beside.rows > 0
         del forest
-        walls.append(time.perf_counter() - begun)
+        times.append(time.perf_counter())
+        phases.append((*engine, *np.diff(times)))
+        walls.append(times[-1] - times[0])
     wall = statistics.median(walls[2:])
-    check, grow, write = (1e6 * statistics.median(spent) / case.simulations for spent in zip(*phases[2:], strict=True))
+    names = ("check", "grow", "write", "plant", "on the device" if on_device else "search", "answer", "drop")
+    medians = (1e6 * statistics.median(spent) / case.simulations for spent in zip(*phases[2:], strict=True))
     return {
         "trees": case.batch,
         "milliseconds": 1e3 * wall,
         "spread": [1e3 * min(walls[2:]), 1e3 * max(walls[2:])],
         "rate": case.batch * case.simulations / wall,
-        "microseconds_per_step": {"all": 1e6 * wall / case.simulations, "check": check, "grow": grow, "write": write},
+        "microseconds_per_step": {"all": 1e6 * wall / case.simulations, **dict(zip(names, medians, strict=True))},
     }
 
 

@@ -1,5 +1,5 @@
-"""Trees that grow beside their model are the engine's own, edge for edge. The kernel runs here as it is, compiled for a
-processor; with a GPU, there too.
+"""Trees that grow beside their network or model are the engine's own, edge for edge. The kernel runs here as it is,
+compiled for a processor; with a GPU, there too.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ import numpy as np
 import pytest
 
 import ponderosa
+from ponderosa.evaluators import Torch
+from ponderosa.games import ConnectFour
 from ponderosa.models import TorchModel
 
 torch = pytest.importorskip("torch")
 
-from ponderosa.models import device_trees, torch_lane  # noqa: E402 (after the package they need)
-from ponderosa.models.device_trees import SOURCE, DeviceTrees, Trees, options_of  # noqa: E402
-from ponderosa.models.nvrtc import NotCompiled, compile_source  # noqa: E402
+from ponderosa.device import kind as kinds  # noqa: E402 (after the package they need)
+from ponderosa.device import trees as device_trees  # noqa: E402
+from ponderosa.device.nvrtc import NotCompiled, compile_source  # noqa: E402
+from ponderosa.device.trees import SOURCE, DeviceTrees, Trees, options_of  # noqa: E402
 
 TREES = 5
 COMPILER = shutil.which("cc")
@@ -73,24 +76,25 @@ def for_a_processor(options: tuple[str, ...]) -> Any:
 
 
 def beside(monkeypatch: pytest.MonkeyPatch) -> list[DeviceTrees]:
-    """Lets trees grow beside a model on a CPU; those that did."""
+    """Lets trees grow beside a network on a CPU; those that did."""
     opened: list[DeviceTrees] = []
+    made = DeviceTrees.__init__
 
-    def open_trees(
-        studio: Any, trees: int, simulations: int, actions: int, rule: Any, players: int, discount: float
-    ) -> Any:
-        library = for_a_processor(options_of(rule, 1, actions))
+    def note(trees: DeviceTrees, *arguments: Any, **options: Any) -> None:
+        made(trees, *arguments, **options)
+        opened.append(trees)
 
-        def launch(struct: Trees, asks: bool) -> None:
-            library.step(ctypes.byref(struct), ctypes.c_int(int(asks)))
+    def compiled(device: Any, kind: Any) -> Any:
+        library = for_a_processor(options_of(kind, 1))
 
-        shape = (trees, simulations, actions, rule, players, discount)
-        opened.append(
-            DeviceTrees(*shape, studio.pool, torch.device("cpu"), studio._step, studio._prepare, launch=launch)
-        )
-        return opened[-1]
+        def launch(struct: Trees, goes_on: bool) -> None:
+            library.step(ctypes.byref(struct), ctypes.c_int(int(goes_on)))
 
-    monkeypatch.setattr(torch_lane.TorchStudio, "open_trees", open_trees)
+        return launch
+
+    monkeypatch.setattr(DeviceTrees, "__init__", note)
+    monkeypatch.setattr(device_trees, "compiled", compiled)
+    monkeypatch.setattr(kinds.Kind, "may_grow", lambda kind, device: kind.actions <= kinds.MOST_ACTIONS)
     return opened
 
 
@@ -162,7 +166,7 @@ def test_they_are_the_engine_s_own(monkeypatch: pytest.MonkeyPatch, name: str, m
             noisy = None if kind is ponderosa.Gumbel else True
             first = told(forest.simulate(add_noise=noisy))
             assert len(opened) == int(grows)
-            assert not grows or opened[0].searched == 60
+            assert not grows or opened[0].rows == 60 * TREES
             # What came home goes on like any other.
             forest.simulate(10)
             for tree, action in enumerate(forest.actions()):
@@ -202,35 +206,129 @@ def test_what_no_model_may_say_is_told_in_words(monkeypatch: pytest.MonkeyPatch,
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 def test_a_search_that_is_stopped_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = beside(monkeypatch)
-    monkeypatch.setattr(device_trees, "LOOK_EVERY", 4)
+    beside(monkeypatch)
+    monkeypatch.setattr(device_trees, "STEPS_AT_ONCE", 4)
     search = ponderosa.MuZero(model=TorchModel(Dice(6), "cpu"), num_simulations=40, seed=1)
     forest = planted(search, 6, two=False, some=False)
-    asked = device_trees.DeviceTrees._ask
+    steps, asked = DeviceTrees.steps, []
 
-    def ask(trees: DeviceTrees) -> None:
-        asked(trees)
-        if trees.searched == 10:
+    def take(trees: DeviceTrees, count: int) -> None:
+        steps(trees, count)
+        asked.append(count)
+        if len(asked) == 3:
             forest.stop()
 
-    monkeypatch.setattr(device_trees.DeviceTrees, "_ask", ask)
+    monkeypatch.setattr(DeviceTrees, "steps", take)
     forest.simulate()
-    assert opened[0].searched == 12
+    assert asked == [4, 4, 4]
     assert (forest.visits().sum(axis=1) == 12).all()
     assert [result.simulations for result in forest.results()] == [12] * TREES
-    monkeypatch.setattr(device_trees.DeviceTrees, "_ask", asked)
-    same = planted(
-        search.__class__(model=TorchModel(Dice(6), "cpu"), num_simulations=12, seed=1), 6, two=False, some=False
-    )
-    assert (same.simulate().visits() == forest.visits()).all()
+    monkeypatch.setattr(DeviceTrees, "steps", steps)
+    again = ponderosa.MuZero(model=TorchModel(Dice(6), "cpu"), num_simulations=12, seed=1)
+    assert (planted(again, 6, two=False, some=False).simulate().visits() == forest.visits()).all()
+
+
+class Stones(torch.nn.Module):  # type: ignore[misc]
+    """Says something of a board of Connect 4: few different numbers, so that many are level."""
+
+    def __init__(self, spoiled: str = "") -> None:
+        super().__init__()
+        self.spoiled = spoiled
+        weights = torch.arange(3 * 42).reshape(3, 6, 7) * 48271 % 97
+        self.register_buffer("weights", weights.float())
+
+    def forward(self, boards: Any) -> tuple[Any, Any]:
+        sums = (boards.float() * self.weights).sum(dim=(1, 2, 3)).long()
+        logits = ((sums[:, None] * 31 + torch.arange(7, device=sums.device) * 17) % 5).float() * 0.5
+        values = ((sums * 7) % 9 - 4).float() / 4.0
+        if self.spoiled:
+            wrong = sums % 11 == 3
+            values = torch.where(wrong, 7.0, values) if self.spoiled == "value" else values
+            logits = torch.where(wrong[:, None], torch.nan, logits) if self.spoiled == "logits" else logits
+        return logits, values
+
+
+def boards(count: int) -> list[Any]:
+    """Positions of Connect 4, some of them a move from their end."""
+    numbers, found = np.random.default_rng(5), []
+    while len(found) < count:
+        state = ConnectFour()
+        for _ in range(int(numbers.integers(0, 36))):
+            after = state.play(int(numbers.choice(state.legal_actions())))
+            if after.is_terminal:
+                break
+            state = after
+        found.append(state)
+    return found
+
+
+GAMES: dict[str, Any] = {
+    "puct": (ponderosa.AlphaZero, {}),
+    "parent": (ponderosa.AlphaZero, {"fpu": ("parent", 0.2), "parent_visits": "edges"}),
+    "gumbel": (ponderosa.Gumbel, {}),
+    "few": (ponderosa.Gumbel, {"max_num_considered_actions": 2, "rescale_values": False, "value_scale": 1.0}),
+}
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+@pytest.mark.parametrize("batch", [None, 16])
+@pytest.mark.parametrize("name", GAMES)
+def test_games_are_the_engine_s_own(monkeypatch: pytest.MonkeyPatch, name: str, batch: int | None) -> None:
+    kind, options = GAMES[name]
+    found = []
+    for grows in (False, True):
+        with monkeypatch.context() as patch:
+            opened = beside(patch) if grows else []
+            evaluator = Torch(Stones(), "cpu", batch_size=batch)
+            search = kind(evaluator, num_simulations=90, seed=3, solve=False, **options)
+            forest = search.forest(boards(40))
+            noisy = None if kind is ponderosa.Gumbel else True
+            first = told(forest.simulate(add_noise=noisy))
+            assert bool(opened) == grows
+            assert sum(trees.kind.trees for trees in opened) == (40 if grows else 0)
+            # Ends need no network.
+            assert not grows or 0 < sum(trees.rows for trees in opened) < 40 * 90
+            forest.simulate(10)
+            for tree, action in enumerate(forest.actions()):
+                if not forest.state(tree).play(int(action)).is_terminal:
+                    forest.advance(tree, int(action))
+            found.append([first, told(forest.simulate(25))])
+    assert found[0] == found[1]
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+@pytest.mark.parametrize("spoiled", ["value", "logits"])
+def test_what_no_network_may_say_is_told_in_words(monkeypatch: pytest.MonkeyPatch, spoiled: str) -> None:
+    said = []
+    for grows in (False, True):
+        with monkeypatch.context() as patch:
+            if grows:
+                beside(patch)
+            search = ponderosa.AlphaZero(Torch(Stones(spoiled), "cpu"), 90, seed=3, solve=False)
+            with pytest.raises(ponderosa.EvaluationError) as caught:
+                search.forest(boards(3)).simulate()
+            said.append(str(caught.value))
+    assert said[0] == said[1]
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+def test_lanes_are_not_lent_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trees that are not home yet must not be overwritten by the next search."""
+    beside(monkeypatch)
+    search = ponderosa.AlphaZero(Torch(Stones(), "cpu"), 40, seed=3, solve=False)
+    first, second = search.forest(boards(5), seeds=1), search.forest(boards(9)[4:], seeds=1)
+    alone = told(search.forest(boards(5), seeds=1).simulate())
+    first.simulate()
+    second.simulate()
+    assert told(first) == alone
 
 
 def test_it_compiles_for_a_gpu() -> None:
     """No GPU is needed for that, only the compiler that comes with PyTorch for CUDA."""
-    for gumbel in (0, 1):
+    for gumbel, game in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        defined = ("-DGROUPS=2", f"-DGUMBEL={gumbel}", f"-DCONNECT_FOUR={game}")
         try:
-            options = ("--gpu-architecture=sm_80", "--fmad=false", "-DGROUPS=2", f"-DGUMBEL={gumbel}")
-            assert compile_source(SOURCE, options)
+            assert compile_source(SOURCE, ("--gpu-architecture=sm_80", "--fmad=false", *defined))
         except NotCompiled as error:
             if "not found" in str(error) or "without CUDA" in str(error):
                 pytest.skip(str(error))
@@ -243,7 +341,7 @@ def test_it_compiles_for_a_gpu() -> None:
 @pytest.mark.parametrize("name", SEARCHES)
 def test_on_a_gpu(monkeypatch: pytest.MonkeyPatch, name: str, model: str) -> None:
     kind, options = SEARCHES[name]
-    monkeypatch.setattr(device_trees, "FEWEST_TREES", 1)
+    monkeypatch.setattr(kinds, "FEWEST_TREES", 1)
     for actions in (1, 2, 7, 40, 200):
         found = []
         for device in ("cpu", "cuda"):
@@ -259,6 +357,19 @@ def test_on_a_gpu(monkeypatch: pytest.MonkeyPatch, name: str, model: str) -> Non
             forest = planted(search, actions, two=two, some=actions > 2)
             found.append(told(forest.simulate(add_noise=None if kind is ponderosa.Gumbel else True)))
             if device == "cuda":
-                (grown,) = forest._world._studio._trees.values()
-                assert grown.searched == 60
+                assert forest._world._beside.rows == 60 * TREES
         assert found[0] == found[1], actions
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("name", GAMES)
+def test_games_on_a_gpu(name: str) -> None:
+    kind, options = GAMES[name]
+    found = []
+    for device in ("cpu", "cuda"):
+        search = kind(Torch(Stones(), device), num_simulations=90, seed=3, solve=False, **options)
+        forest = search.forest(boards(500))
+        found.append(told(forest.simulate(add_noise=None if kind is ponderosa.Gumbel else True)))
+        assert (forest._world._beside.rows > 0) == (device == "cuda")
+    assert found[0] == found[1]

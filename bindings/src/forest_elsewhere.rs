@@ -6,7 +6,7 @@ use ponderosa_core::forest::elsewhere::Found;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::any::latent;
+use crate::any::{each, Any};
 use crate::errors::OrPython;
 use crate::forest::Forest;
 
@@ -16,8 +16,8 @@ impl Forest {
     /// simulations.
     fn leave<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let mut inner = self.lock()?;
-        let forest = latent(&mut inner)?;
-        let Some(roots) = py.detach(|| forest.leave()) else { return Ok(None) };
+        let any = &mut *inner;
+        let Some(roots) = py.detach(|| each!(any, forest => forest.leave())) else { return Ok(None) };
         let told = PyDict::new(py);
         told.set_item("simulations", roots.simulations)?;
         told.set_item("counts", roots.counts.into_pyarray(py))?;
@@ -27,6 +27,10 @@ impl Forest {
         told.set_item("raw", roots.raw.into_pyarray(py))?;
         told.set_item("keys", roots.keys.into_pyarray(py))?;
         told.set_item("begun", roots.begun.into_pyarray(py))?;
+        if let Any::ConnectFour(forest) = &*inner {
+            let boards: Vec<u64> = forest.trees().flat_map(|search| search.walker.root.own_and_other()).collect();
+            told.set_item("boards", boards.into_pyarray(py))?;
+        }
         told.set_item("slots", roots.slots.into_pyarray(py))?;
         told.set_item("draws", roots.draws.into_pyarray(py))?;
         told.set_item("considered", roots.considered.into_pyarray(py))?;
@@ -36,12 +40,14 @@ impl Forest {
 
     /// Gives slots back that `leave` has handed out and nothing was found for.
     fn stay(&self, slots: PyReadonlyArray1<'_, i64>) -> PyResult<()> {
-        latent(&mut *self.lock()?)?.stay(slots.as_slice()?);
+        let slots = slots.as_slice()?;
+        each!(&mut *self.lock()?, forest => forest.stay(slots));
         Ok(())
     }
 
-    /// Takes what was found elsewhere: `simulations` in each tree, of which `nodes` nodes are told, by columns.
-    fn come_back(&self, py: Python<'_>, simulations: usize, nodes: usize, columns: &Bound<'_, PyDict>) -> PyResult<()> {
+    /// Takes what was found elsewhere, by columns that have room for `nodes` nodes of each tree.
+    fn come_back(&self, py: Python<'_>, nodes: usize, columns: &Bound<'_, PyDict>) -> PyResult<()> {
+        let (done, made) = (column::<i32>(columns, "done")?, column::<i32>(columns, "made")?);
         let (headers, visits) = (column::<i32>(columns, "headers")?, column::<i32>(columns, "visits")?);
         let (raw, rewards) = (column::<f64>(columns, "raw")?, column::<f64>(columns, "rewards")?);
         let (discounts, sums) = (column::<f64>(columns, "discounts")?, column::<f64>(columns, "sums")?);
@@ -49,7 +55,8 @@ impl Forest {
         let (actions, children) = (column::<i16>(columns, "actions")?, column::<i16>(columns, "children")?);
         let slots = column::<i64>(columns, "slots")?;
         let found = Found {
-            simulations,
+            done: done.as_slice()?,
+            made: made.as_slice()?,
             nodes,
             headers: headers.as_slice()?,
             raw: raw.as_slice()?,
@@ -64,8 +71,8 @@ impl Forest {
             slots: slots.as_slice()?,
         };
         let mut inner = self.lock()?;
-        let forest = latent(&mut inner)?;
-        if py.detach(|| forest.come_back(&found)) {
+        let any = &mut *inner;
+        if py.detach(|| each!(any, forest => forest.come_back(&found))) {
             return Ok(());
         }
         Err(Error::Usage("the columns of come_back do not fit the forest".into())).or_python()

@@ -6,10 +6,13 @@ action)` happens once per simulation, at the leaf; only numbers cross to the eng
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ponderosa import _core
+from ponderosa.beside import Beside
+from ponderosa.device.kind import GAMES, suits
 from ponderosa.evaluators.lane import NotForLanes, answers_in_lanes
 from ponderosa.game import GameInfo, Position, game_mistakes, play, read_position
 from ponderosa.leaves import Leaves
@@ -26,6 +29,10 @@ class CompiledWorld(World):
         super().__init__(_core.Forest(info.name, settings.engine(info, trees)), info, settings)
         self._leaves = Leaves(self.core, info, settings, None)
         self._in_turns = asks_of_leaves(settings)
+        self._simulations = 0
+        self._beside = Beside(self.core)
+        self._lent: Callable[[], object] | None = None
+        """Gives lanes back in which trees have grown that are not home yet."""
 
     @property
     def runs_inside(self) -> bool:
@@ -38,25 +45,61 @@ class CompiledWorld(World):
 
     def reset(self, index: int, state: Any, key: Key) -> None:
         """Another state in the place of tree `index`."""
+        self.settle()
         self.core.reset(index, state, *key)
 
     def advance(self, index: int, before: Any, action: int) -> Any:
         """Plays a legal action at the root of tree `index`."""
         state = self.after(before, action)
+        self.settle()
         self.core.advance(index, action)
         return state
+
+    def expect(self, simulations: Sequence[int], at_once: bool) -> None:
+        """So many more simulations in each tree; 0 where they may end earlier, or differ."""
+        self._simulations = simulations[0] if at_once and len(set(simulations)) == 1 else 0
 
     def run(self, over: Over | None) -> None:
         """Batch after batch; an evaluator that has lanes computes for some trees while others are searched."""
         evaluator = self.settings.evaluator
         if self._in_turns and answers_in_lanes(evaluator):
             try:
+                if over is None and self._search_beside(evaluator):
+                    return
                 GameTurns(self.core, evaluator, self.info, self.settings.in_flight, over).run()
                 return
             except NotForLanes:
                 self.roll_back()
                 self._in_turns = False
         super().run(over)
+
+    def _search_beside(self, evaluator: Any) -> bool:
+        """Searches new trees where the network computes, if it can."""
+        settings = self.settings
+        if self.info.name not in GAMES or settings.solve or not self._simulations or not suits(settings):
+            return False
+        if not hasattr(evaluator, "open_trees") or evaluator.policy != "logits":
+            return False
+        turns = GameTurns(self.core, evaluator, self.info, 1, None)
+        trees = evaluator.open_trees(turns.lanes, turns.sizes, self._simulations, settings.score)
+        found = False
+        try:
+            if trees is not None:
+                turns.answer_roots()
+                found = self._beside.search(trees)
+        finally:
+            if found:
+                self._lent = weakref.finalize(self, evaluator.close_lanes, turns.lanes)
+            else:
+                evaluator.close_lanes(turns.lanes)
+        return found
+
+    def settle(self) -> None:
+        """Brings trees home that were searched beside the network."""
+        self._beside.settle()
+        if self._lent is not None:
+            self._lent()
+            self._lent = None
 
     def batch(self) -> None:
         """Leaves are stepped inside; the evaluator says what they are worth."""

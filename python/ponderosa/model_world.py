@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa import _core
+from ponderosa.beside import Beside
+from ponderosa.device.kind import Kind, suits
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.evaluators.lane import NotForLanes
-from ponderosa.evaluators.protocol import call
 from ponderosa.game import GameInfo
 from ponderosa.model_turns import ModelTurns
 from ponderosa.models.answers import RootAnswer, StepAnswer, is_plain
 from ponderosa.models.hidden import flatten
 from ponderosa.models.inference import Inference
-from ponderosa.models.lane import Studio, TreesBeside, has_studios
+from ponderosa.models.lane import Studio, has_studios
 from ponderosa.models.pool import HiddenPool
 from ponderosa.observed import Observed, follow, root_of, roots_of, stack
 from ponderosa.settings import Settings, threads_beside
@@ -68,9 +69,8 @@ class ModelWorld(World):
             weakref.finalize(self, model.return_studio, self._studio)
         self._most_visits = 0
         """How often the search so far may visit one node, at most."""
-        self._beside: TreesBeside | None = None
-        """Trees that were searched where the model computes, and have not come back whole."""
         super().__init__(_core.Forest("latent", parts), info, settings)
+        self._beside = Beside(self.core)
 
     def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
         """A tree for each root; the model was asked about all of them at once."""
@@ -180,35 +180,17 @@ class ModelWorld(World):
 
     def _search_beside(self, studio: Studio) -> bool:
         """Searches new trees where the model computes, if it can; nothing has changed if it cannot."""
-        settings = self.settings
-        if settings.in_flight > 1 or settings.trace or settings.early_stop or settings.max_nodes is not None:
+        settings, info = self.settings, self.info
+        if not suits(settings):
             return False
-        open_trees, players = studio.open_trees, self.info.num_players
-        beside = open_trees(
-            len(self.core), self._most_visits, self.info.num_actions, settings.score, players, settings.discount
-        )
-        roots = None if beside is None or self.core.stopped else self.core.leave()
-        if beside is None or roots is None:
-            return False
-        found = False
-        try:
-            self._pool.reserve(self.core.most_slots())
-            found = call(beside.search, roots, lambda: self.core.stopped)
-        except NotForLanes:
-            pass
-        finally:
-            if not found:
-                self.core.stay(roots["slots"])
-        if found:
-            self.core.come_back(beside.searched, 1, beside.roots())
-            self._beside = beside
-        return found
+        players, discount = info.num_players, settings.discount
+        kind = Kind(len(self.core), self._most_visits, info.num_actions, settings.score, players, discount)
+        trees = studio.open_trees(kind)
+        return trees is not None and self._beside.search(trees, lambda: self._pool.reserve(self.core.most_slots()))
 
     def settle(self) -> None:
         """Brings trees home that were searched beside the model."""
-        beside, self._beside = self._beside, None
-        if beside is not None:
-            self.core.come_back(beside.searched, beside.simulations + 1, beside.nodes())
+        self._beside.settle()
 
     def _ask(self, rows: Rows, tell: Callable[..., Rows | None]) -> Rows | None:
         """Asks the model about the rows gathered, keeps the hidden states, and tells the engine the rest."""

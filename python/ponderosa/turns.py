@@ -83,9 +83,29 @@ class GameTurns(Turns):
         self._info = info
         self._probabilities = evaluator.policy == "probabilities"
         rows = evaluator.rows_per_call(len(core) * in_flight)
-        sizes = core.form_groups(max(rows // in_flight, 1))
+        self.sizes = sizes = core.form_groups(max(rows // in_flight, 1))
+        """How many trees each group has."""
         self._line = Line(*core.question_line(), *info.plane_shape, info.num_actions)
         super().__init__(core, evaluator.open_lanes(self._line, [size * in_flight for size in sizes]), over)
+
+    @property
+    def lanes(self) -> Sequence[Lane]:
+        """The lane of each group."""
+        return self._lanes
+
+    def answer_roots(self) -> None:
+        """One batch alone: of new trees, the roots."""
+        for group, lane in enumerate(self._lanes):
+            asked = self._exchange(group, None, lane.questions)
+            if asked is not None and asked[0]:
+                call(lane.submit, asked[0])
+                self._under_way.append(group)
+        while self._under_way:
+            group = self._under_way[0]
+            call(self._lanes[group].wait)
+            self._under_way.popleft()
+            if self._exchange(group, self._lanes[group].answers, None) is None:
+                self._apply_with_care(group, self._lanes[group])
 
     def run(self) -> None:
         """Until no tree wants more, or it is time to come back."""

@@ -1,11 +1,10 @@
-//! Trees of a learned model that are searched elsewhere: beside the model, where that computes. The engine says what the roots are,
-//! and is told what was found; the trees are then as if it had searched them itself.
+//! Trees that are searched elsewhere: beside their network or model, where that computes. The engine says what the roots are, and is
+//! told what was found; the trees are then as if it had searched them itself.
 
 use super::{piece_size, Forest};
 use crate::crew;
-use crate::score::Score;
 use crate::tree::{Link, Tree, ROOT};
-use crate::world::Latent;
+use crate::world::World;
 
 /// More simulations do not fit into the numbers of children elsewhere.
 const MOST_SIMULATIONS: u64 = 32_000;
@@ -29,13 +28,13 @@ pub struct Roots {
     pub keys: Vec<u64>,
     /// Simulations that each tree had in its life.
     pub begun: Vec<u64>,
-    /// The slot of the root, and those for the position of each simulation.
+    /// The slot of the root, and those for the position of each simulation, where positions have slots.
     pub slots: Vec<i64>,
     /// Of Gumbel search: what each action has beside its value.
     pub draws: Vec<f64>,
     /// Of Gumbel search: the visits that the move chosen in each simulation must have had.
     pub considered: Vec<i32>,
-    /// Of MuZero's rule: the weight of exploration by N.
+    /// Of rules with PUCT: the weight of exploration by N.
     pub weights: Vec<f64>,
 }
 
@@ -43,16 +42,18 @@ pub struct Roots {
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
     /// Simulations that were done in each tree.
-    pub simulations: usize,
-    /// Nodes of each tree that are told of: all, or the root alone.
+    pub done: &'a [i32],
+    /// Nodes that were made in each tree, beside its root.
+    pub made: &'a [i32],
+    /// Nodes of each tree that there is room for: all, or the root alone.
     pub nodes: usize,
-    /// To play, moves, moves tried, nothing: four numbers a node.
+    /// To play, moves (none at an end), moves tried, nothing: four numbers a node.
     pub headers: &'a [i32],
     /// Their own values.
     pub raw: &'a [f64],
-    /// The reward of the move to each.
+    /// The reward of the move to each (learned models).
     pub rewards: &'a [f64],
-    /// The discount of the move to each.
+    /// The discount of the move to each (learned models).
     pub discounts: &'a [f64],
     /// W of each edge.
     pub sums: &'a [f64],
@@ -75,13 +76,14 @@ impl Found<'_> {
     fn is_whole(&self, trees: usize, actions: usize) -> bool {
         let nodes = trees * self.nodes;
         let edges = nodes * actions;
-        let per_node = [self.headers.len() / 4, self.raw.len(), self.rewards.len(), self.discounts.len()];
+        let per_node = [self.headers.len() / 4, self.raw.len()];
         let per_edge = [self.sums.len(), self.visits.len(), self.priors.len(), self.actions.len(), self.children.len()];
-        per_node == [nodes; 4] && per_edge == [edges; 5] && self.bounds.len() == 2 * trees
+        let per_tree = [self.bounds.len() / 2, self.done.len(), self.made.len()];
+        per_node == [nodes; 2] && per_edge == [edges; 5] && per_tree == [trees; 3]
     }
 }
 
-impl Forest<Latent> {
+impl<W: World> Forest<W> {
     /// What a search elsewhere has to know of the roots. None unless all trees are new and want the same number of simulations.
     pub fn leave(&mut self) -> Option<Roots> {
         let wanted = self.trees.first().map(|tree| tree.walker.target - tree.walker.simulations)?;
@@ -120,15 +122,15 @@ impl Forest<Latent> {
             for (place, (&action, &prior)) in edges.actions.iter().zip(edges.priors).enumerate() {
                 (roots.actions[index * width + place], roots.priors[index * width + place]) = (action as i16, prior);
             }
-            roots.slots.push(i64::from(tree.slot(ROOT).unwrap_or(u32::MAX)));
-            roots.slots.extend((0..simulations).map(|_| i64::from(self.slots.take())));
+            if let Some(slot) = tree.slot(ROOT) {
+                roots.slots.push(i64::from(slot));
+                roots.slots.extend((0..simulations).map(|_| i64::from(self.slots.take())));
+            }
             if let Some(schedule) = &walker.schedule {
                 schedule.tell(width, simulations, &mut roots.draws, &mut roots.considered);
             }
         }
-        if let Score::MuZero(rule) = &self.parts.score {
-            roots.weights = (0..simulations as u32 + 2).map(|visits| rule.weight(visits)).collect();
-        }
+        roots.weights = (0..simulations as u32 + 2).filter_map(|visits| self.parts.score.exploration(visits)).collect();
         Some(roots)
     }
 
@@ -144,17 +146,20 @@ impl Forest<Latent> {
     /// Takes what was found elsewhere, of the roots alone or of all nodes, as often as one likes; whether it can be.
     pub fn come_back(&mut self, found: &Found<'_>) -> bool {
         let (trees, width) = (self.trees.len(), self.parts.num_actions);
-        if !found.is_whole(trees, width) || trees == 0 || found.slots.len() / trees < found.nodes {
+        let shape = self.parts.shape();
+        let has_slots = !shape.slots || found.slots.len() / trees.max(1) >= found.nodes;
+        let has_gains = !shape.discounts || [found.rewards.len(), found.discounts.len()] == [trees * found.nodes; 2];
+        if !found.is_whole(trees, width) || trees == 0 || !has_slots || !has_gains {
             return false;
         }
         let size = piece_size(trees, self.threads);
-        let shape = self.parts.shape();
         crew::together(self.threads, self.trees.chunks_mut(size).enumerate(), |(piece, searches)| {
             for (place, search) in searches.iter_mut().enumerate() {
-                let mut tree = grown(found, piece * size + place, width, Tree::new(shape));
+                let index = piece * size + place;
+                let mut tree = grown(found, index, width, Tree::new(shape));
                 tree.clean_priors.clone_from(&search.tree().clean_priors);
                 search.replant(tree);
-                search.walker.simulations = search.walker.begun + found.simulations as u64;
+                search.walker.simulations = search.walker.begun + found.done[index] as u64;
             }
         });
         true
@@ -163,9 +168,9 @@ impl Forest<Latent> {
 
 /// Tree `index` of those found, in an empty `tree`.
 fn grown(found: &Found<'_>, index: usize, width: usize, mut tree: Tree) -> Tree {
-    let slots = &found.slots[index * (found.slots.len() / (found.raw.len() / found.nodes))..];
-    // Of a search that was stopped there are fewer nodes than there is room for.
-    for (number, &slot) in slots.iter().enumerate().take(found.nodes.min(found.simulations + 1)) {
+    let slots = found.slots.chunks((found.slots.len() / found.done.len()).max(1)).nth(index).unwrap_or_default();
+    // Of a search that was stopped, or met ends, there are fewer nodes than there is room for.
+    for number in 0..found.nodes.min(found.made[index] as usize + 1) {
         let at = index * found.nodes + number;
         let [to_play, count, opened] = [0, 1, 2].map(|field| found.headers[4 * at + field]);
         let (count, opened) = ((count.max(0) as usize).min(width), opened.max(0) as usize);
@@ -174,10 +179,14 @@ fn grown(found: &Found<'_>, index: usize, width: usize, mut tree: Tree) -> Tree 
         let node = tree.add_node(to_play as u8, 0);
         tree.add_edges(node, &actions);
         tree.priors_mut(node).copy_from_slice(&found.priors[edges.clone()]);
-        tree.set_slot(node, slot as u32);
-        tree.set_gain(node, found.rewards[at], found.discounts[at], 0.0);
+        if let Some(&slot) = slots.get(number) {
+            tree.set_slot(node, slot as u32);
+        }
+        if tree.shape().discounts {
+            tree.set_gain(node, found.rewards[at], found.discounts[at], 0.0);
+        }
         let header = tree.node_mut(node);
-        (header.raw, header.opened) = (found.raw[at], opened.min(count) as u16);
+        (header.raw, header.opened, header.end) = (found.raw[at], opened.min(count) as u16, count == 0);
         let header = *header;
         for place in 0..opened.min(count) {
             let (edge, here) = (header.edge(place), edges.start + place);
@@ -188,8 +197,8 @@ fn grown(found: &Found<'_>, index: usize, width: usize, mut tree: Tree) -> Tree 
             }
         }
     }
-    tree.root_visits = 1 + found.simulations as u32;
-    tree.positions = 1 + found.simulations as u32;
+    tree.root_visits = 1 + found.done[index] as u32;
+    tree.positions = 1 + found.made[index] as u32;
     tree.bounds = (found.bounds[2 * index], found.bounds[2 * index + 1]);
     tree
 }

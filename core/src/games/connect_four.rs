@@ -50,7 +50,8 @@ impl ConnectFour {
 
     /// The stones of the player to move and those of the other, who has moved last.
     #[inline]
-    pub(crate) fn own_and_other(&self) -> [u64; 2] {
+    #[must_use]
+    pub fn own_and_other(&self) -> [u64; 2] {
         let own = usize::from(self.turn & 1);
         [self.stones[own], self.stones[own ^ 1]]
     }

@@ -140,6 +140,16 @@ impl Score {
         }
     }
 
+    /// The weight of exploration at a node with so many visits, by rules that have one.
+    #[must_use]
+    pub fn exploration(&self, visits: u32) -> Option<f64> {
+        match self {
+            Self::MuZero(rule) => Some(rule.weight(visits)),
+            Self::Puct { c_puct, parent_visits, .. } => Some(puct::weight(*c_puct, *parent_visits, visits)),
+            _ => None,
+        }
+    }
+
     /// Whether moves have priors, so that a leaf gets its edges when it is evaluated, and the root is evaluated first.
     #[inline]
     #[must_use]

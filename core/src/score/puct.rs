@@ -33,16 +33,22 @@ impl Puct {
     /// The rule at `node`, which has `visits`, leaves in flight counted.
     #[inline(always)]
     pub fn at(c_puct: f64, fpu: Fpu, parent_visits: ParentVisits, tree: &Tree, node: &Node, visits: u32) -> Self {
-        let counted = match parent_visits {
-            ParentVisits::Node => visits,
-            ParentVisits::Edges => visits.saturating_sub(1).max(1),
-        };
         let untried = match fpu {
             Fpu::Constant(value) => value,
             Fpu::Parent(reduction) => node_value(node.raw, tree.statistics(node), node.opened as usize) - reduction,
         };
-        Self { exploration: c_puct * f64::from(counted).sqrt(), untried }
+        Self { exploration: weight(c_puct, parent_visits, visits), untried }
     }
+}
+
+/// The weight of exploration at a node with `visits`: c_puct * sqrt(N).
+#[inline(always)]
+pub fn weight(c_puct: f64, parent_visits: ParentVisits, visits: u32) -> f64 {
+    let counted = match parent_visits {
+        ParentVisits::Node => visits,
+        ParentVisits::Edges => visits.saturating_sub(1).max(1),
+    };
+    c_puct * f64::from(counted).sqrt()
 }
 
 /// Forced playouts (Wu 2019, section 3.2): of the tried moves with fewer than `sqrt(k * P * N)` visits, N those of all moves, the one

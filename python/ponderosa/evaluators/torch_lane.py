@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from ponderosa.device.kind import Kind
 from ponderosa.errors import EvaluationError
 from ponderosa.evaluators.lane import Line, NotForLanes
 from ponderosa.evaluators.torch_graph import Graphs, host_buffer, padded
+from ponderosa.evaluators.torch_trees import GameTrees
+from ponderosa.rules import Rule
 
 Forward = Callable[[Any], tuple[Any, Any]]
 
@@ -41,7 +44,9 @@ class TorchLane:
         self._masks = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=device)
         self._shifts = torch.arange(line.height * line.width, device=device)
         self._channels_last = device.type == "cuda" and dtype in (torch.bfloat16, torch.float16)
+        self._device, self._prepare = device, prepare
         self._graphs = Graphs(device, self._work, prepare)
+        self._trees: dict[Kind, GameTrees | None] = {}
         self._captured = device.type == "cuda"
         self.weights: object = None
         """What tells the weights apart that the graphs have recorded."""
@@ -60,6 +65,28 @@ class TorchLane:
         if weights != self.weights:
             self._graphs.forget()
             self.weights = weights
+            for trees in self._trees.values():
+                if trees is not None:
+                    trees.forget()
+
+    def open_trees(self, trees: int, simulations: int, rule: Rule) -> GameTrees | None:
+        """So many trees that grow on the device itself; None where they cannot, or need not."""
+        kind = Kind(trees, simulations, self.line.num_actions, rule, words=self.line.words, legal=self.line.legal)
+        if not kind.may_grow(self._device):
+            return None
+        if kind not in self._trees:
+            self._trees = {}
+            try:
+                self._trees[kind] = GameTrees(kind, self._device, self._replies, self._prepare)
+            except NotForLanes:
+                self._trees[kind] = None
+        return self._trees[kind]
+
+    def _replies(self, questions: Any) -> Any:
+        """Answers [rows, legal + 1] to questions on the device."""
+        lots = range(0, len(questions), self._most_at_once)
+        replies = [self._reply(questions[first : first + self._most_at_once]) for first in lots]
+        return replies[0] if len(replies) == 1 else torch.cat(replies)
 
     def _work(self, rows: int) -> None:
         for first in range(0, rows, self._most_at_once):
@@ -69,6 +96,9 @@ class TorchLane:
         questions = self._questions[which]
         if not self._on_device:
             questions.copy_(self._asked[which], non_blocking=True)
+        self._answered[which].copy_(self._reply(questions), non_blocking=True)
+
+    def _reply(self, questions: Any) -> Any:
         logits, values = self._forward(self._observations(questions))
         rows = len(questions)
         shape = (rows, self.line.num_actions)
@@ -77,8 +107,7 @@ class TorchLane:
         if values.numel() != rows or torch.float64 in (values.dtype, logits.dtype):
             raise NotForLanes("values for each player, and numbers of 64 bits, do not fit")
         legal = logits.gather(1, self._actions(questions))
-        answers = torch.cat([legal.float(), values.float().reshape(rows, 1)], dim=1)
-        self._answered[which].copy_(answers, non_blocking=True)
+        return torch.cat([legal.float(), values.float().reshape(rows, 1)], dim=1)
 
     def _observations(self, questions: Any) -> Any:
         """[rows, planes + scalars, height, width]; bit row * width + column of a plane is its cell."""

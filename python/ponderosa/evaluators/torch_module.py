@@ -180,6 +180,15 @@ class Torch:
             example = self._torch.rand(shape, device=self.device).to(self._input_dtype)
             return fused(self.module, example.contiguous(memory_format=self._torch.channels_last))
 
+    def open_trees(self, lanes: Sequence[Any], sizes: Sequence[int], simulations: int, rule: Any) -> Any:
+        """Trees that grow on the device, of so many roots to each of these lanes; None where they cannot."""
+        opened = [lane.open_trees(size, simulations, rule) for lane, size in zip(lanes, sizes, strict=True)]
+        if any(trees is None for trees in opened):
+            return None
+        from ponderosa.device.trees import Grove
+
+        return Grove(opened)
+
     def close_lanes(self, lanes: Sequence[Any]) -> None:
         """Keeps lanes for the next search."""
         with _LANES:

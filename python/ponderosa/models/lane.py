@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ponderosa.beside import Trees
+from ponderosa.device.kind import Kind
 from ponderosa.models.pool import HiddenPool
-from ponderosa.rules import Rule
 
 
 class ModelLane(Protocol):
@@ -45,30 +46,8 @@ class Studio(Protocol):
         """A lane for each capacity; no node of the search is visited more often than `most_visits`."""
         ...
 
-    def open_trees(
-        self, trees: int, simulations: int, actions: int, rule: Rule, players: int, discount: float
-    ) -> TreesBeside | None:
+    def open_trees(self, kind: Kind) -> Trees | None:
         """Trees that are searched where the model computes; None where they cannot be, or need not."""
-        ...
-
-
-class TreesBeside(Protocol):
-    """The trees of one forest, searched where the model computes."""
-
-    simulations: int
-    searched: int
-    """Simulations done of those wanted."""
-
-    def search(self, roots: dict[str, Any], stopped: Callable[[], bool]) -> bool:
-        """Searches from the roots that the engine gives; False if the model has said what no model may say."""
-        ...
-
-    def roots(self) -> dict[str, NDArray[Any]]:
-        """What the engine is told of the roots."""
-        ...
-
-    def nodes(self) -> dict[str, NDArray[Any]]:
-        """What it is told of all nodes."""
         ...
 
 

@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 import torch
 
+from ponderosa.device.kind import Kind
+from ponderosa.device.trees import Grove
 from ponderosa.evaluators.lane import NotForLanes
 from ponderosa.evaluators.torch_graph import Graphs, host_buffer, padded
-from ponderosa.models.device_trees import DeviceTrees, may_grow
 from ponderosa.models.hidden import flatten
 from ponderosa.models.pool import HiddenPool
-from ponderosa.rules import Rule
+from ponderosa.models.torch_trees import ModelTrees, Step
 
 #: In action spaces above this size only the likeliest actions come down from an accelerator.
 WIDE = 256
 #: So many of them in any case: trees that are kept from move to move still have a choice.
 LEAST_LIKELIEST = 64
-
-Step = Callable[[Any, Any], tuple[Any, ...]]
 
 
 class TorchStudio:
@@ -33,7 +32,7 @@ class TorchStudio:
         self._step = step
         self._prepare = prepare
         self._lanes: list[TorchModelLane] = []
-        self._trees: dict[object, DeviceTrees | None] = {}
+        self._trees: dict[Kind, ModelTrees | None] = {}
         self._weights: object = None
 
     def open_lanes(self, capacities: Sequence[int], most_visits: int) -> list[TorchModelLane]:
@@ -49,25 +48,19 @@ class TorchStudio:
             lane.follow()
         return self._lanes
 
-    def open_trees(
-        self, trees: int, simulations: int, actions: int, rule: Rule, players: int, discount: float
-    ) -> DeviceTrees | None:
+    def open_trees(self, kind: Kind) -> Grove | None:
         """Trees that grow on the device itself; None where they cannot, or need not."""
-        if not may_grow(self._device, trees, simulations, actions, rule):
+        if not kind.may_grow(self._device):
             return None
-        key = (trees, simulations, actions, rule, players, discount)
-        if key not in self._trees:
+        if kind not in self._trees:
             # Of one kind at a time: they are large.
             self._trees = {}
             try:
-                opened = DeviceTrees(
-                    trees, simulations, actions, rule, players, discount,
-                    self.pool, self._device, self._step, self._prepare,
-                )  # fmt: skip
+                self._trees[kind] = ModelTrees(kind, self.pool, self._device, self._step, self._prepare)
             except NotForLanes:
-                opened = None
-            self._trees = {key: opened}
-        return self._trees[key]
+                self._trees[kind] = None
+        trees = self._trees[kind]
+        return None if trees is None else Grove([trees])
 
     def renew(self, weights: object) -> None:
         """Forgets what was recorded of other weights."""

@@ -1,14 +1,14 @@
-// Trees of a learned model that grow where the model computes: one simulation of every tree in one launch.
+// Trees that grow where their network or learned model computes: the next question of every tree in one launch.
 //
 // This is the hot part of the engine for such trees, and nothing else: the backup of the last answer (`backup.rs`, `latent.rs`) and
-// the way down to the next leaf (`select.rs`, `score/muzero.rs`, `score/gumbel.rs`, `halving.rs`). Numbers are added in the engine's
-// order and in its precision, and ties fall as there, so that both grow the same trees. What the roots are, the engine says; what
-// was found, it is told.
+// the way down to the next leaf (`select.rs`, `score/`, `halving.rs`), with the rules of Connect 4 where that is the game
+// (`games/connect_four.rs`). Numbers are added in the engine's order and in its precision, and ties fall as there, so that both grow
+// the same trees. What the roots are, the engine says; what was found, it is told.
 //
 // A warp has a tree. Lane l of it has the places l, l + LANES, ... of a node: its edges in the order in which they were opened,
 // those never tried behind. Compiled for a processor (tests do), a "warp" is one lane that has all places.
 //
-// Defined by who compiles it: GROUPS, how many places a lane has; GUMBEL, 1 or 0.
+// Defined by who compiles it: GROUPS, how many places a lane has; GUMBEL, 1 or 0; CONNECT_FOUR, 1, or 0 for a learned model.
 
 #ifdef __CUDACC_RTC__
 #define LANES 32
@@ -52,7 +52,8 @@ typedef unsigned long long bits64;
 typedef struct {
     int trees, nodes, actions, players;
     int normalize, rescale, mixed, has_discount;
-    double discount, value_scale, maxvisit_init;
+    int fpu_parent, words, legal, unused;
+    double discount, value_scale, maxvisit_init, fpu;
 } Rules;
 
 // A node's whole numbers.
@@ -71,15 +72,18 @@ typedef struct {
     const double *root_raw;
     const bits64 *keys;
     const bits64 *begun;
+    const bits64 *root_boards;
     const word *slots;
     const double *draws;
     const int *considered;
     const double *weights;
-    // What the model says, a row for each tree.
+    // What a model says, a row for each tree.
     const float *reward;
     const float *value;
     const float *own_discount;
     const float *logits;
+    // What a network says: of the legal moves, then the value.
+    const float *answers;
     // The trees.
     Header *headers;
     double *raw;
@@ -93,12 +97,20 @@ typedef struct {
     double *bounds;
     int *path;
     int *depth;
+    // Simulations done, -1 before the root is planted; nodes made beside the root; whether a question was asked, and how many were.
     int *done;
+    int *made;
+    int *asked;
+    int *rows;
     int *unsound;
-    // What the model is asked next, a row for each tree.
+    // The stones of the player to move and of the other, of each node.
+    bits64 *boards;
+    // What a model is asked next, a row for each tree.
     word *parents;
     word *chosen;
     word *targets;
+    // What a network is asked next: lines as in `exchange.rs`.
+    bits64 *questions;
 } Trees;
 
 // Reductions over the lanes of a warp; every lane has the result.
@@ -183,16 +195,19 @@ HERE int nth_place(const unsigned *bits, int skip) {
 }
 
 #if !GUMBEL
-// `score/muzero.rs` on `score/lanes.rs`: the highest score, and among equals one by chance.
+// `score/muzero.rs` and `score/puct.rs` on `score/lanes.rs`: the highest score, and among equals one by chance.
 HERE int choose(const Trees *t, word tree, const Node *it, int visits, int lane, bits64 *random) {
     const Rules *rules = &t->rules;
     int opened = it->header.opened, count = it->header.count;
-    double mean[GROUPS], low = 0.0, scale = 1.0, exploration = t->weights[visits];
+    double mean[GROUPS], low = 0.0, scale = 1.0, exploration = t->weights[visits], untried = rules->fpu, own = 0.0;
     EACH(g) mean[g] = g * LANES + lane < opened ? it->sum[g] / (double)it->n[g] : 0.0;
-    if (rules->normalize == BY_NODE) {
+    if (rules->normalize == BY_NODE || rules->fpu_parent) {
         int total = 0;
         EACH(g) total += it->n[g];
-        double own = (it->raw + ordered_sum(it->sum, 0, opened)) / (1.0 + (double)sum_of(total));
+        own = (it->raw + ordered_sum(it->sum, 0, opened)) / (1.0 + (double)sum_of(total));
+        if (rules->fpu_parent) untried = own - rules->fpu;
+    }
+    if (rules->normalize == BY_NODE) {
         double high = own;
         low = own;
         EACH(g) if (g * LANES + lane < opened) {
@@ -212,7 +227,7 @@ HERE int choose(const Trees *t, word tree, const Node *it, int visits, int lane,
     double score[GROUPS], best = -INFINITE;
     EACH(g) {
         int place = g * LANES + lane;
-        double exploit = place < opened ? (mean[g] - low) * scale : 0.0;
+        double exploit = place < opened ? (mean[g] - low) * scale : untried;
         score[g] = place < count ? exploit + exploration * (double)it->prior[g] / (1.0 + (double)it->n[g]) : -INFINITE;
         best = score[g] > best ? score[g] : best;
     }
@@ -371,42 +386,180 @@ HERE int choose_first(const Trees *t, word tree, const Node *it, int done, int l
 }
 #endif
 
-// Gives `node` its moves from logits: `latent.rs` and `policy.rs`. Whether they are what logits may be.
-HERE int expand(const Trees *t, word node, const float *logits, int lane) {
-    int actions = t->rules.actions, sound = 1, kept = 0;
-    double weight[GROUPS], least = INFINITE, most = -INFINITE;
+// Logits become exp(logit - greatest) over their sum, as in `policy.rs`. Whether they are what logits may be.
+HERE int softmax(double *logits, int count, int lane, float *priors) {
+    int sound = 1;
+    double least = INFINITE, most = -INFINITE;
     EACH(g) {
-        int action = g * LANES + lane;
-        if (action < actions) {
-            double logit = (double)logits[action];
-            if (!(logit < INFINITE)) sound = 0;
-            weight[g] = logit;
-            least = logit < least ? logit : least;
-            most = logit > most ? logit : most;
+        if (g * LANES + lane < count) {
+            if (!(logits[g] < INFINITE)) sound = 0;
+            least = logits[g] < least ? logits[g] : least;
+            most = logits[g] > most ? logits[g] : most;
         } else {
-            weight[g] = -INFINITE;
+            logits[g] = -INFINITE;
         }
     }
     least = lowest_of(least);
     most = highest_of(most);
-    sound = least_of(sound) && most > -INFINITE;
-    EACH(g) weight[g] = exp(weight[g] - most);
-    double total = ordered_sum(weight, 0, actions);
+    EACH(g) logits[g] = exp(logits[g] - most);
+    double total = ordered_sum(logits, 0, count);
+    // Where all are alike, so are the priors.
+    EACH(g) priors[g] = (float)(least == most ? 1.0 / (double)count : logits[g] / total);
+    return least_of(sound) && most > -INFINITE;
+}
+
+// An edge that was never tried.
+HERE void write_edge(const Trees *t, word edge, int action, float prior) {
+    t->actions[edge] = (short)action;
+    t->priors[edge] = prior;
+    t->sums[edge] = 0.0;
+    t->visits[edge] = 0;
+    t->children[edge] = -1;
+}
+
+// The value of a leaf on the way back up (`backup.rs`): `gain` is for the player whose `turn` it is there.
+HERE void back_up(const Trees *t, word tree, int depth, int leaf, int turn, double reward, double discount, double gain, int lane) {
+    const Rules *rules = &t->rules;
+    word root = tree * rules->nodes;
+    const int *path = t->path + root;
+    double low = INFINITE, high = -INFINITE;
+    for (int end = depth; end > 0; end -= LANES) {
+        int step = end - 1 - lane, here = step >= 0;
+        int at = here ? path[step] : 0, is_last = !here || step + 1 == depth, under = is_last ? leaf : path[step + 1] / 512;
+        word above = root + at / 512, edge = above * rules->actions + at % 512;
+        int turned = t->headers[above].to_play != (is_last ? turn : t->headers[root + under].to_play);
+        double mine = 0.0;
+        int steps = end < LANES ? end : LANES;
+#if CONNECT_FOUR
+        for (int l = 0; l < steps; ++l) {
+            gain = SHUFFLE(turned, l) ? -gain : gain;
+            if (l == lane) mine = gain;
+        }
+#else
+        double own_reward = is_last ? reward : t->rewards[root + under];
+        double own_discount = is_last ? discount : t->discounts[root + under];
+        for (int l = 0; l < steps; ++l) {
+            double kept = SHUFFLE(turned, l) ? -gain : gain;
+            gain = SHUFFLE(own_reward, l) + SHUFFLE(own_discount, l) * kept;
+            if (l == lane) mine = gain;
+        }
+#endif
+        if (here) {
+            double sum = t->sums[edge] + mine;
+            int visits = t->visits[edge] + 1;
+            t->sums[edge] = sum;
+            t->visits[edge] = visits;
+            double mean = sum / (double)visits;
+            low = mean < low ? mean : low;
+            high = mean > high ? mean : high;
+        }
+    }
+    if (rules->normalize == BY_TREE) {
+        low = lowest_of(low);
+        high = highest_of(high);
+        if (lane == 0 && low < t->bounds[2 * tree]) t->bounds[2 * tree] = low;
+        if (lane == 0 && high > t->bounds[2 * tree + 1]) t->bounds[2 * tree + 1] = high;
+    }
+}
+
+#if CONNECT_FOUR
+// A column takes seven bits, lowest cell first; the seventh stays empty.
+#define BOTTOM 0x0000040810204081ULL
+#define TOP (BOTTOM << 5)
+#define BOARD ((TOP << 1) - BOTTOM)
+#define CELLS 42
+
+HERE int has_line(bits64 stones) {
+    bits64 lines = 0;
+    const int steps[4] = {1, 6, 7, 8};
+    UNROLLED for (int i = 0; i < 4; ++i) {
+        bits64 pairs = stones & (stones >> steps[i]);
+        lines |= pairs & (pairs >> (2 * steps[i]));
+    }
+    return lines != 0;
+}
+
+// Stones as a plane of an observation: row by row, from the top.
+HERE bits64 plane_of(bits64 stones, int lane) {
+    bits64 plane = 0;
+    for (int cell = lane; cell < CELLS; cell += LANES) plane |= (stones >> (cell % 7 * 7 + 5 - cell / 7) & 1) << cell;
+    for (int step = LANES / 2; step > 0; step /= 2) plane |= SWAP(plane, step);
+    return plane;
+}
+
+// The network's answer to the last question.
+HERE void apply(const Trees *t, word tree, int leaf, int lane) {
+    const Rules *rules = &t->rules;
+    word node = tree * rules->nodes + leaf, first = node * rules->actions;
+    const float *answer = t->answers + tree * (rules->legal + 1);
+    Header header = t->headers[node];
+    double logits[GROUPS], value = (double)answer[rules->legal];
+    float priors[GROUPS];
+    EACH(g) logits[g] = g * LANES + lane < header.count ? (double)answer[g * LANES + lane] : 0.0;
+    int sound = softmax(logits, header.count, lane, priors);
+    EACH(g) if (g * LANES + lane < header.count) t->priors[first + g * LANES + lane] = priors[g];
+    // Networks round: a value may lie a little outside.
+    if (!(value >= -1.001f && value <= 1.001f)) sound = 0;
+    value = value > 1.0 ? 1.0 : value < -1.0 ? -1.0 : value;
+    if (lane == 0) {
+        t->raw[node] = value;
+        if (!sound) *t->unsound = 1;
+    }
+    back_up(t, tree, t->depth[tree], leaf, header.to_play, 0.0, 1.0, value, lane);
+}
+
+// Plays `action` at node `parent`, to node `child`: 1 if the game goes on, and the network is asked about the position.
+HERE int arrive(const Trees *t, word tree, int parent, int child, int action, int turn, int lane) {
+    const Rules *rules = &t->rules;
+    word root = tree * rules->nodes, node = root + child, first = node * rules->actions;
+    bits64 own = t->boards[2 * (root + parent)], other = t->boards[2 * (root + parent) + 1];
+    bits64 cell = (((own | other) + BOTTOM) & BOARD) & (0x7FULL << (7 * action));
+    bits64 moved = own | cell, filled = moved | other;
+    int won = has_line(moved), over = won || filled == BOARD, count = 0;
+    bits64 *line = t->questions + tree * rules->words;
+    for (int column = lane; !over && column - lane < 7; column += LANES) {
+        int open = column < 7 && !(filled >> (7 * column + 5) & 1);
+        unsigned bits = BALLOT(open);
+        int place = count + COUNT_BITS(bits & ((1u << lane) - 1u));
+        if (open) write_edge(t, first + place, column, 0.0f);
+        count += COUNT_BITS(bits);
+    }
+    if (lane == 0) {
+        Header header = {1 - turn, count, 0, 0};
+        t->headers[node] = header;
+        t->raw[node] = won ? -1.0 : 0.0;
+        t->boards[2 * node] = other;
+        t->boards[2 * node + 1] = moved;
+    }
+    if (over) return 0;
+    bits64 mine = plane_of(other, lane), theirs = plane_of(moved, lane);
+    MEET();
+    if (lane == 0) {
+        line[0] = mine;
+        line[1] = theirs;
+        // The float32 1 where player 0 is to move.
+        line[2] = turn == 1 ? 0x3F800000ULL : 0;
+        bits64 legal[2] = {0, 0};
+        for (int place = 0; place < count; ++place) legal[place / 4] |= (bits64)t->actions[first + place] << (16 * (place % 4));
+        line[3] = legal[0];
+        line[4] = legal[1];
+    }
+    return 1;
+}
+#else
+// Gives `node` its moves: `latent.rs`. Whether the logits are what they may be.
+HERE int expand(const Trees *t, word node, const float *said, int lane) {
+    int actions = t->rules.actions, kept = 0;
+    double logits[GROUPS];
+    float priors[GROUPS];
+    EACH(g) logits[g] = g * LANES + lane < actions ? (double)said[g * LANES + lane] : 0.0;
+    int sound = softmax(logits, actions, lane, priors);
     word first = node * actions;
     EACH(g) {
-        int action = g * LANES + lane;
-        // Alike, and so are the priors.
-        float prior = (float)(least == most ? 1.0 / (double)actions : weight[g] / total);
-        int stays = action < actions && prior > 0.0f;
+        int action = g * LANES + lane, stays = action < actions && priors[g] > 0.0f;
         unsigned bits = BALLOT(stays);
         int place = kept + COUNT_BITS(bits & ((1u << lane) - 1u));
-        if (stays) {
-            t->actions[first + place] = (short)action;
-            t->priors[first + place] = prior;
-            t->sums[first + place] = 0.0;
-            t->visits[first + place] = 0;
-            t->children[first + place] = -1;
-        }
+        if (stays) write_edge(t, first + place, action, priors[g]);
         kept += COUNT_BITS(bits);
     }
     sound = sound && kept > 0;
@@ -419,14 +572,13 @@ HERE int expand(const Trees *t, word node, const float *logits, int lane) {
     return sound;
 }
 
-// The model's answer to the last question: a node for its leaf, and the value on the way back up (`backup.rs`).
+// The model's answer to the last question: a node for its leaf, and its value on the way back up.
 HERE void apply(const Trees *t, word tree, int leaf, int lane) {
     const Rules *rules = &t->rules;
     word root = tree * rules->nodes, node = root + leaf;
     int sound = expand(t, node, t->logits + tree * rules->actions, lane);
     double reward = (double)t->reward[tree], value = (double)t->value[tree], discount = rules->discount;
-    const int *path = t->path + root;
-    int depth = t->depth[tree], chooser = t->headers[root + path[depth - 1] / 512].to_play;
+    int depth = t->depth[tree], chooser = t->headers[root + t->path[root + depth - 1] / 512].to_play;
     int turn = rules->players == 2 ? 1 - chooser : chooser;
     if (rules->has_discount) {
         discount = (double)t->own_discount[tree];
@@ -442,117 +594,128 @@ HERE void apply(const Trees *t, word tree, int leaf, int lane) {
         t->discounts[node] = discount;
         if (!sound) *t->unsound = 1;
     }
-    double gain = value, low = INFINITE, high = -INFINITE;
-    for (int end = depth; end > 0; end -= LANES) {
-        int step = end - 1 - lane, here = step >= 0;
-        int at = here ? path[step] : 0, under = here && step + 1 < depth ? path[step + 1] / 512 : leaf;
-        word above = root + at / 512, edge = above * rules->actions + at % 512;
-        double own_reward = under == leaf ? reward : t->rewards[root + under];
-        double own_discount = under == leaf ? discount : t->discounts[root + under];
-        int turned = t->headers[above].to_play != (under == leaf ? turn : t->headers[root + under].to_play);
-        double mine = 0.0;
-        int steps = end < LANES ? end : LANES;
-        for (int l = 0; l < steps; ++l) {
-            double kept = SHUFFLE(turned, l) ? -gain : gain;
-            gain = SHUFFLE(own_reward, l) + SHUFFLE(own_discount, l) * kept;
-            if (l == lane) mine = gain;
-        }
-        if (here) {
-            double sum = t->sums[edge] + mine;
-            int visits = t->visits[edge] + 1;
-            t->sums[edge] = sum;
-            t->visits[edge] = visits;
-            double mean = sum / (double)visits;
-            low = mean < low ? mean : low;
-            high = mean > high ? mean : high;
-        }
-    }
-    low = lowest_of(low);
-    high = highest_of(high);
-    if (lane == 0 && rules->normalize == BY_TREE) {
-        if (low < t->bounds[2 * tree]) t->bounds[2 * tree] = low;
-        if (high > t->bounds[2 * tree + 1]) t->bounds[2 * tree + 1] = high;
-    }
+    back_up(t, tree, depth, leaf, turn, reward, discount, value, lane);
 }
+
+// Asks the model for the step from node `parent`.
+HERE int arrive(const Trees *t, word tree, int parent, int child, int action, int turn, int lane) {
+    word root = tree * t->rules.nodes;
+    if (lane == 0) {
+        t->parents[tree] = t->slots[root + parent];
+        t->chosen[tree] = action;
+        t->targets[tree] = t->slots[root + child];
+    }
+    return 1;
+}
+#endif
 
 // The root as the engine gave it.
 HERE void plant(const Trees *t, word tree, int lane) {
     int actions = t->rules.actions;
     word root = tree * t->rules.nodes, first = root * actions;
     for (int place = lane; place < actions; place += LANES) {
-        t->actions[first + place] = t->root_actions[tree * actions + place];
-        t->priors[first + place] = t->root_priors[tree * actions + place];
-        t->sums[first + place] = 0.0;
-        t->visits[first + place] = 0;
-        t->children[first + place] = -1;
+        write_edge(t, first + place, t->root_actions[tree * actions + place], t->root_priors[tree * actions + place]);
     }
     if (lane == 0) {
         Header header = {t->root_to_play[tree], t->root_count[tree], 0, 0};
         t->headers[root] = header;
         t->raw[root] = t->root_raw[tree];
-        t->rewards[root] = 0.0;
-        t->discounts[root] = 1.0;
         t->bounds[2 * tree] = INFINITE;
         t->bounds[2 * tree + 1] = -INFINITE;
+#if CONNECT_FOUR
+        t->boards[2 * root] = t->root_boards[2 * tree];
+        t->boards[2 * root + 1] = t->root_boards[2 * tree + 1];
+#else
+        t->rewards[root] = 0.0;
+        t->discounts[root] = 1.0;
+#endif
     }
 }
 
-// The way down to a move never tried, which is opened; the question to the model.
-HERE void descend(const Trees *t, word tree, int done, int lane) {
+// Simulations until one asks a question: down to a move never tried, which is opened. An end of the game needs no answer.
+HERE int search(const Trees *t, word tree, int *simulations, int *nodes, int lane) {
     word root = tree * t->rules.nodes;
-    // Purpose 1: ties of a selection.
-    bits64 random = fold(fold(t->keys[tree], t->begun[tree] + (bits64)done), 1);
-    int node = 0, visits = 1 + done;
-    for (int depth = 0;; ++depth) {
-        Node it = load(t, root + node, lane);
+    int done = *simulations, made = *nodes, asks = 0;
+    while (!asks && done < t->rules.nodes - 1) {
+        // Purpose 1: ties of a selection.
+        bits64 random = fold(fold(t->keys[tree], t->begun[tree] + (bits64)done), 1);
+        int node = 0, visits = 1 + done, goes_on = 1;
+        for (int depth = 0; goes_on; ++depth) {
+            Node it = load(t, root + node, lane);
+            if (it.header.count == 0) {
+                back_up(t, tree, depth, node, it.header.to_play, 0.0, 1.0, it.raw, lane);
+                goes_on = 0;
+                continue;
+            }
 #if GUMBEL
-        int place = depth == 0 ? choose_first(t, tree, &it, done, lane) : choose(t, tree, &it, visits, lane, &random);
+            int place = depth == 0 ? choose_first(t, tree, &it, done, lane) : choose(t, tree, &it, visits, lane, &random);
 #else
-        int place = choose(t, tree, &it, visits, lane, &random);
+            int place = choose(t, tree, &it, visits, lane, &random);
 #endif
-        word first = (root + node) * t->rules.actions;
-        int opened = it.header.opened, fresh = place >= opened;
-        if (lane == 0) t->path[root + depth] = node * 512 + (fresh ? opened : place);
-        if (fresh) {
+            word first = (root + node) * t->rules.actions;
+            int opened = it.header.opened;
+            if (place < opened) {
+                if (lane == 0) t->path[root + depth] = node * 512 + place;
+                visits = t->visits[first + place];
+                node = t->children[first + place];
+                MEET();
+                continue;
+            }
+            int action = t->actions[first + place];
+            float prior = t->priors[first + place];
+            MEET();
+            made += 1;
             if (lane == 0) {
-                short action = t->actions[first + place];
-                float prior = t->priors[first + place];
+                t->path[root + depth] = node * 512 + opened;
                 t->actions[first + place] = t->actions[first + opened];
                 t->priors[first + place] = t->priors[first + opened];
-                t->actions[first + opened] = action;
+                t->actions[first + opened] = (short)action;
                 t->priors[first + opened] = prior;
-                t->children[first + opened] = (short)(done + 1);
+                t->children[first + opened] = (short)made;
                 t->headers[root + node].opened = opened + 1;
                 t->depth[tree] = depth + 1;
-                t->parents[tree] = t->slots[root + node];
-                t->chosen[tree] = action;
-                t->targets[tree] = t->slots[root + done + 1];
             }
-            return;
+            asks = arrive(t, tree, node, made, action, it.header.to_play, lane);
+            MEET();
+            if (!asks) back_up(t, tree, depth + 1, made, 1 - it.header.to_play, 0.0, 1.0, t->raw[root + made], lane);
+            goes_on = 0;
         }
-        visits = t->visits[first + place];
-        node = t->children[first + place];
+        MEET();
+        done += !asks;
     }
+    *simulations = done;
+    *nodes = made;
+    return asks;
 }
 
-// One simulation of one tree: the answer to the last question, then the next question, if one is to be asked.
-HERE void step_tree(const Trees *t, word tree, int lane, int asks) {
-    int done = t->done[tree];
-    if (done < 0) plant(t, tree, lane);
-    else apply(t, tree, done + 1, lane);
+// One step of one tree: the answer to the last question, then the next question, if one is to be asked.
+HERE void step_tree(const Trees *t, word tree, int lane, int goes_on) {
+    int done = t->done[tree], made = t->made[tree], asked = t->asked[tree];
+    if (done < 0) {
+        plant(t, tree, lane);
+        done = made = 0;
+    } else if (asked) {
+        apply(t, tree, made, lane);
+        done += 1;
+    }
     MEET();
-    if (asks) descend(t, tree, done + 1, lane);
+    asked = goes_on ? search(t, tree, &done, &made, lane) : 0;
     MEET();
-    if (lane == 0) t->done[tree] = done + 1;
+    if (lane == 0) {
+        t->done[tree] = done;
+        t->made[tree] = made;
+        t->asked[tree] = asked;
+        t->rows[tree] += asked;
+    }
 }
 
 #ifdef __CUDACC_RTC__
-ENTRY step(const __grid_constant__ Trees t, int asks) {
+ENTRY step(const __grid_constant__ Trees t, int goes_on) {
     word tree = (word)(blockIdx.x * (blockDim.x / LANES) + threadIdx.x / LANES);
-    if (tree < t.rules.trees) step_tree(&t, tree, threadIdx.x % LANES, asks);
+    if (tree < t.rules.trees) step_tree(&t, tree, threadIdx.x % LANES, goes_on);
 }
 #else
-ENTRY step(const Trees *t, int asks) {
-    for (word tree = 0; tree < t->rules.trees; ++tree) step_tree(t, tree, 0, asks);
+ENTRY step(const Trees *t, int goes_on) {
+    for (word tree = 0; tree < t->rules.trees; ++tree) step_tree(t, tree, 0, goes_on);
 }
 #endif

@@ -1,0 +1,320 @@
+"""Trees that grow where their network or model computes: on a GPU, whole searches run without the processor.
+
+`trees.cu` is the way from one question of every tree to the next; here is the memory it works on, and the loop. The
+engine gives the roots and takes what was found, of the roots at once, of all nodes when somebody looks at them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ponderosa.device.kind import Kind
+from ponderosa.device.nvrtc import NotCompiled, kernel
+from ponderosa.evaluators.lane import NotForLanes
+from ponderosa.evaluators.torch_graph import Graphs
+from ponderosa.rules import Halving, LogPuct, Puct
+
+SOURCE = Path(__file__).with_suffix(".cu")
+#: So many steps are recorded as one; then the processor looks whether it is to stop.
+STEPS_AT_ONCE = 64
+#: Warps of one block.
+WARPS = 4
+#: The work of taking the last answer, beside those of so many steps.
+LAST = 0
+
+Columns = dict[str, NDArray[Any]]
+#: Begins one step of every tree: all arrays, and whether a next question is wanted.
+Launch = Callable[["Trees", bool], None]
+_TREE = ("bounds", "done", "made")
+_NODE = ("headers", "raw", "rewards", "discounts")
+_EDGE = ("sums", "visits", "priors", "actions", "children")
+_NORMALIZE = {"node": 0, "tree": 1, None: 2}
+
+
+class Rules(ctypes.Structure):
+    """`Rules` of the kernel."""
+
+    _fields_ = (
+        *((name, ctypes.c_int) for name in ("trees", "nodes", "actions", "players")),
+        *((name, ctypes.c_int) for name in ("normalize", "rescale", "mixed", "has_discount")),
+        *((name, ctypes.c_int) for name in ("fpu_parent", "words", "legal", "unused")),
+        *((name, ctypes.c_double) for name in ("discount", "value_scale", "maxvisit_init", "fpu")),
+    )
+
+
+#: Arrays of the kernel in its order: name, type, and what their rows are.
+ARRAYS: tuple[tuple[str, torch.dtype, str], ...] = (
+    ("root_count", torch.int32, "tree"),
+    ("root_to_play", torch.int32, "tree"),
+    ("root_actions", torch.int16, "action"),
+    ("root_priors", torch.float32, "action"),
+    ("root_raw", torch.float64, "tree"),
+    ("keys", torch.int64, "tree"),
+    ("begun", torch.int64, "tree"),
+    ("root_boards", torch.int64, "board"),
+    ("slots", torch.int64, "slot"),
+    ("draws", torch.float64, "action"),
+    ("considered", torch.int32, "simulation"),
+    ("weights", torch.float64, "visits"),
+    ("reward", torch.float32, "model"),
+    ("value", torch.float32, "model"),
+    ("own_discount", torch.float32, "model"),
+    ("logits", torch.float32, "logit"),
+    ("answers", torch.float32, "answer"),
+    ("headers", torch.int32, "header"),
+    ("raw", torch.float64, "node"),
+    ("rewards", torch.float64, "gain"),
+    ("discounts", torch.float64, "gain"),
+    ("sums", torch.float64, "edge"),
+    ("visits", torch.int32, "edge"),
+    ("priors", torch.float32, "edge"),
+    ("actions", torch.int16, "edge"),
+    ("children", torch.int16, "edge"),
+    ("bounds", torch.float64, "pair"),
+    ("path", torch.int32, "node"),
+    ("depth", torch.int32, "tree"),
+    ("done", torch.int32, "tree"),
+    ("made", torch.int32, "tree"),
+    ("asked", torch.int32, "tree"),
+    ("rows", torch.int32, "tree"),
+    ("unsound", torch.int32, "one"),
+    ("boards", torch.int64, "position"),
+    ("parents", torch.int64, "model"),
+    ("chosen", torch.int64, "model"),
+    ("targets", torch.int64, "model"),
+    ("questions", torch.int64, "question"),
+)
+#: What the engine calls the arrays that begin a search.
+_GIVEN = {
+    "counts": "root_count",
+    "to_play": "root_to_play",
+    "actions": "root_actions",
+    "priors": "root_priors",
+    "raw": "root_raw",
+    "keys": "keys",
+    "begun": "begun",
+    "boards": "root_boards",
+    "slots": "slots",
+    "draws": "draws",
+    "considered": "considered",
+    "weights": "weights",
+}
+
+
+class Trees(ctypes.Structure):
+    """`Trees` of the kernel."""
+
+    _fields_ = (("rules", Rules), *((name, ctypes.c_void_p) for name, _, _ in ARRAYS))
+    rules: Rules
+
+
+class DeviceTrees(ABC):
+    """Trees that are searched side by side, and memory for the next ones."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        device: Any,
+        prepare: Callable[[], AbstractContextManager[Any]],
+        launch: Launch | None = None,
+    ) -> None:
+        self.kind = kind
+        shapes = kind.shapes()
+        self._arrays = {name: torch.zeros(shapes[rows], dtype=dtype, device=device) for name, dtype, rows in ARRAYS}
+        # What comes down after a search: all about the roots.
+        self._shown = {name: self._arrays[name][:, 0] for name in (*_NODE, *_EDGE) if len(self._arrays[name])}
+        self._shown |= {name: self._arrays[name] for name in (*_TREE, "rows", "unsound")}
+        self._told = {
+            name: torch.zeros(array.shape, dtype=array.dtype, pin_memory=device.type == "cuda")
+            for name, array in self._shown.items()
+        }
+        self._slots: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._struct = Trees(**{name: array.data_ptr() for name, array in self._arrays.items()})
+        self._struct.rules = rules_of(kind)
+        self._launch = launch or compiled(device, kind)
+        self._graphs = Graphs(device, self._work, prepare)
+
+    def begin(self, roots: dict[str, Any]) -> None:
+        """Takes roots as the engine gives them."""
+        self._slots = roots["slots"]
+        for name, place in _GIVEN.items():
+            given = roots.get(name, ())
+            if len(given):
+                array = self._arrays[place]
+                plain = given.view(np.int64) if given.dtype == np.uint64 else given
+                array.copy_(torch.from_numpy(plain).view(array.shape))
+        self._arrays["done"].fill_(-1)
+        for name in ("asked", "rows", "unsound"):
+            self._arrays[name].zero_()
+        self._graphs.follow()
+
+    def steps(self, count: int) -> None:
+        """Begins so many steps; each asks one question of every tree that wants more simulations."""
+        self._graphs.launch(count)
+
+    def finish(self) -> None:
+        """Begins to take the last answers."""
+        self._graphs.launch(LAST)
+
+    def wait(self) -> None:
+        """Comes back when all that was begun is done."""
+        self._graphs.wait()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether everything that was answered may be."""
+        return not bool(self._told["unsound"][0])
+
+    @property
+    def rows(self) -> int:
+        """How many questions were asked."""
+        return int(self._told["rows"].sum())
+
+    def roots(self) -> Columns:
+        """What the engine is told of the roots."""
+        return self._columns(self._told)
+
+    def nodes(self) -> Columns:
+        """What it is told of all nodes."""
+        return self._columns({name: self._arrays[name].cpu() for name in (*_NODE, *_EDGE)})
+
+    def forget(self) -> None:
+        """Drops what was recorded: the weights are elsewhere."""
+        self._graphs.forget()
+
+    def _columns(self, tensors: dict[str, Any]) -> Columns:
+        nothing = np.zeros(0)
+        told = {name: tensors[name].numpy().reshape(-1) if name in tensors else nothing for name in (*_NODE, *_EDGE)}
+        return told | {name: self._told[name].numpy().reshape(-1) for name in _TREE} | {"slots": self._slots}
+
+    def _work(self, steps: int) -> None:
+        for _ in range(steps):
+            self._launch(self._struct, True)
+            self._ask()
+        if steps == LAST:
+            self._launch(self._struct, False)
+            for name, place in self._told.items():
+                place.copy_(self._shown[name], non_blocking=True)
+
+    @abstractmethod
+    def _ask(self) -> None:
+        """Has the questions of all trees answered; the answers lie where the kernel reads them."""
+
+
+class Grove:
+    """All trees of a forest, in groups that take turns on the device."""
+
+    def __init__(self, groups: Sequence[DeviceTrees]) -> None:
+        self._groups = groups
+        self.simulations = groups[0].kind.simulations
+
+    def search(self, roots: dict[str, Any], stopped: Callable[[], bool]) -> bool:
+        """Searches from roots as the engine gives them, until all simulations are done or it is to stop.
+
+        False if something was answered that may not be; the engine then asks again, and tells.
+        """
+        for group, own in zip(self._groups, self._parted(roots), strict=True):
+            group.begin(own)
+        left = self.simulations
+        while left and not stopped():
+            count = min(left, STEPS_AT_ONCE)
+            left -= count
+            for group in self._groups:
+                group.steps(count)
+            if left:
+                self._wait()
+        for group in self._groups:
+            group.finish()
+        self._wait()
+        return all(group.is_sound for group in self._groups)
+
+    @property
+    def rows(self) -> int:
+        """How many questions were asked."""
+        return sum(group.rows for group in self._groups)
+
+    def roots(self) -> Columns:
+        """What the engine is told of the roots."""
+        return _joined([group.roots() for group in self._groups])
+
+    def nodes(self) -> Columns:
+        """What it is told of all nodes."""
+        return _joined([group.nodes() for group in self._groups])
+
+    def _wait(self) -> None:
+        for group in self._groups:
+            group.wait()
+
+    def _parted(self, roots: dict[str, Any]) -> list[dict[str, Any]]:
+        """The roots of each group."""
+        parts, first, trees = [], 0, sum(group.kind.trees for group in self._groups)
+        for group in self._groups:
+            rows = slice(first, first + group.kind.trees)
+            first += group.kind.trees
+            parts.append(
+                {
+                    name: given if name in ("simulations", "weights") else given.reshape(trees, -1)[rows].reshape(-1)
+                    for name, given in roots.items()
+                }
+            )
+        return parts
+
+
+def _joined(columns: list[Columns]) -> Columns:
+    return (
+        columns[0]
+        if len(columns) == 1
+        else {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
+    )
+
+
+def rules_of(kind: Kind) -> Rules:
+    """A rule as the kernel reads it."""
+    rule = kind.rule
+    rules = Rules(trees=kind.trees, nodes=kind.simulations + 1, actions=kind.actions, players=kind.players)
+    rules.discount, rules.words, rules.legal = kind.discount, kind.words, kind.legal
+    rules.normalize = _NORMALIZE[rule.normalize if isinstance(rule, LogPuct) else None]
+    if isinstance(rule, Puct):
+        rules.fpu, rules.fpu_parent = rule.fpu, int(rule.fpu_parent)
+    elif isinstance(rule, Halving):
+        rules.rescale, rules.mixed = int(rule.rescale_values), int(rule.use_mixed_value)
+        rules.value_scale, rules.maxvisit_init = rule.value_scale, rule.maxvisit_init
+    return rules
+
+
+def options_of(kind: Kind, lanes: int) -> tuple[str, ...]:
+    """What the kernel is compiled with, for warps of so many lanes."""
+    groups = 1
+    while groups * lanes < kind.actions:
+        groups *= 2
+    return (
+        f"-DGROUPS={groups}",
+        f"-DGUMBEL={int(isinstance(kind.rule, Halving))}",
+        f"-DCONNECT_FOUR={int(kind.is_game)}",
+    )
+
+
+def compiled(device: Any, kind: Kind) -> Launch:
+    """The kernel for a device. `NotForLanes` where there is no compiler."""
+    if device.type != "cuda":
+        raise NotForLanes("only GPUs of CUDA are programmed")
+    index = torch.cuda.current_device() if device.index is None else device.index
+    try:
+        # Products are not added without rounding, as the engine does not, either.
+        step = kernel(SOURCE, "step", (*options_of(kind, 32), "--fmad=false"), index)
+    except NotCompiled as error:
+        raise NotForLanes(f"no kernel: {error}") from error
+
+    def launch(struct: Trees, goes_on: bool) -> None:
+        step.launch(-(-kind.trees // WARPS), 32 * WARPS, (struct, ctypes.c_int(int(goes_on))))
+
+    return launch

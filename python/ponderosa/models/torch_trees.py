@@ -1,0 +1,53 @@
+"""Trees that grow beside a learned model of PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+
+from ponderosa.device.kind import Kind
+from ponderosa.device.trees import DeviceTrees, Launch
+from ponderosa.evaluators.lane import NotForLanes
+from ponderosa.models.hidden import flatten
+from ponderosa.models.pool import HiddenPool
+
+Step = Callable[[Any, Any], tuple[Any, ...]]
+
+
+class ModelTrees(DeviceTrees):
+    """Their positions are hidden states in a table on the device."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        pool: HiddenPool,
+        device: Any,
+        step: Step,
+        prepare: Callable[[], AbstractContextManager[Any]],
+        launch: Launch | None = None,
+    ) -> None:
+        super().__init__(kind, device, prepare, launch)
+        self._pool, self._pool_version, self._step = pool, pool.version, step
+
+    def begin(self, roots: dict[str, Any]) -> None:
+        """Takes roots as the engine gives them."""
+        super().begin(roots)
+        if self._pool.version != self._pool_version:
+            self._pool_version = self._pool.version
+            self.forget()
+
+    def _ask(self) -> None:
+        """The model's step from the positions before the new leaves."""
+        arrays = self._arrays
+        hidden, *said = self._step(self._pool.read(arrays["parents"]), arrays["chosen"])
+        for name, column in zip(("reward", "logits", "value", "own_discount"), said, strict=False):
+            if not isinstance(column, torch.Tensor) or column.dtype == torch.float64 or column.is_complex():
+                raise NotForLanes("only tensors of at most 32 bits fit")
+            if column.numel() != arrays[name].numel() or len(column) != self.kind.trees:
+                raise NotForLanes("shapes that may be wrong are told in words")
+            arrays[name].copy_(column.reshape(arrays[name].shape))
+        self._struct.rules.has_discount = int(len(said) > 3)
+        self._pool.write(arrays["targets"], *flatten(hidden))
