@@ -115,6 +115,9 @@ class TableStudio:
         """New ones."""
         return [TableModelLane(self._model, self.pool, capacity, self._likeliest) for capacity in capacities]
 
+    def open_trees(self, kind: Any) -> None:
+        """None: tables are not where kernels run."""
+
 
 class StudioModel:
     """A model that answers in lanes."""

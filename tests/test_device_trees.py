@@ -34,9 +34,18 @@ COMPILER = shutil.which("cc")
 class Dice(torch.nn.Module):  # type: ignore[misc]
     """A model that answers by chance, always the same to the same; few different numbers, so that many are level."""
 
-    def __init__(self, actions: int, *, discounts: bool = False, ruled_out: bool = False, even: bool = False) -> None:
+    def __init__(
+        self,
+        actions: int,
+        *,
+        discounts: bool = False,
+        ruled_out: bool = False,
+        even: bool = False,
+        dtype: str = "float32",
+    ) -> None:
         super().__init__()
         self.actions, self.discounts, self.ruled_out, self.even = actions, discounts, ruled_out, even
+        self.dtype = getattr(torch, dtype)
 
     def draw(self, hidden: Any, salt: int, count: int) -> Any:
         """Whole numbers from 0 to 8, [rows, count]."""
@@ -50,7 +59,7 @@ class Dice(torch.nn.Module):  # type: ignore[misc]
             keep = self.draw(hidden, 2, self.actions) > 3
             keep[:, 0] = True
             logits = logits.masked_fill(~keep, -torch.inf)
-        return logits, (self.draw(hidden, 3, 1)[:, 0].float() - 4.0) / 4.0
+        return logits.to(self.dtype), (self.draw(hidden, 3, 1).to(self.dtype) - 4.0) / 4.0
 
     def initial_inference(self, observations: Any) -> tuple[Any, ...]:
         hidden = observations.reshape(len(observations), -1)[:, 0].long() + 7
@@ -140,6 +149,8 @@ MODELS: dict[str, dict[str, Any]] = {
     "discounts": {"discounts": True},
     "ruled out": {"ruled_out": True},
     "even": {"even": True},
+    "bfloat16": {"dtype": "bfloat16", "discounts": True},
+    "float16": {"dtype": "float16"},
 }
 
 
@@ -234,18 +245,17 @@ class Stones(torch.nn.Module):  # type: ignore[misc]
     def __init__(self, spoiled: str = "") -> None:
         super().__init__()
         self.spoiled = spoiled
-        weights = torch.arange(3 * 42).reshape(3, 6, 7) * 48271 % 97
-        self.register_buffer("weights", weights.float())
+        self.weights = torch.nn.Parameter((torch.arange(3 * 42).reshape(3, 6, 7) * 48271 % 97).float())
 
     def forward(self, boards: Any) -> tuple[Any, Any]:
-        sums = (boards.float() * self.weights).sum(dim=(1, 2, 3)).long()
+        sums = (boards.float() * self.weights.float()).sum(dim=(1, 2, 3)).long()
         logits = ((sums[:, None] * 31 + torch.arange(7, device=sums.device) * 17) % 5).float() * 0.5
         values = ((sums * 7) % 9 - 4).float() / 4.0
         if self.spoiled:
             wrong = sums % 11 == 3
             values = torch.where(wrong, 7.0, values) if self.spoiled == "value" else values
             logits = torch.where(wrong[:, None], torch.nan, logits) if self.spoiled == "logits" else logits
-        return logits, values
+        return logits.to(self.weights.dtype), values.to(self.weights.dtype)
 
 
 def boards(count: int) -> list[Any]:
@@ -271,15 +281,15 @@ GAMES: dict[str, Any] = {
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
-@pytest.mark.parametrize("batch", [None, 16])
+@pytest.mark.parametrize(("batch", "dtype"), [(None, "float32"), (16, "bfloat16"), (None, "float16")])
 @pytest.mark.parametrize("name", GAMES)
-def test_games_are_the_engine_s_own(monkeypatch: pytest.MonkeyPatch, name: str, batch: int | None) -> None:
+def test_games_are_the_engine_s_own(monkeypatch: pytest.MonkeyPatch, name: str, batch: int | None, dtype: str) -> None:
     kind, options = GAMES[name]
     found = []
     for grows in (False, True):
         with monkeypatch.context() as patch:
             opened = beside(patch) if grows else []
-            evaluator = Torch(Stones(), "cpu", batch_size=batch)
+            evaluator = Torch(Stones().to(getattr(torch, dtype)), "cpu", batch_size=batch)
             search = kind(evaluator, num_simulations=90, seed=3, solve=False, **options)
             forest = search.forest(boards(40))
             noisy = None if kind is ponderosa.Gumbel else True
@@ -364,11 +374,13 @@ def test_on_a_gpu(monkeypatch: pytest.MonkeyPatch, name: str, model: str) -> Non
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("name", GAMES)
-def test_games_on_a_gpu(name: str) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_games_on_a_gpu(name: str, dtype: str) -> None:
     kind, options = GAMES[name]
     found = []
     for device in ("cpu", "cuda"):
-        search = kind(Torch(Stones(), device), num_simulations=90, seed=3, solve=False, **options)
+        evaluator = Torch(Stones().to(getattr(torch, dtype)), device)
+        search = kind(evaluator, num_simulations=90, seed=3, solve=False, **options)
         forest = search.forest(boards(500))
         found.append(told(forest.simulate(add_noise=None if kind is ponderosa.Gumbel else True)))
         assert (forest._world._beside.rows > 0) == (device == "cuda")

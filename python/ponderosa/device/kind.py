@@ -28,15 +28,8 @@ class Kind:
     rule: Rule
     players: int = 2
     discount: float = 1.0
-    words: int = 0
-    """Words of a question to a network; 0 in learned models."""
-    legal: int = 0
-    """Legal moves that a network answers about."""
-
-    @property
-    def is_game(self) -> bool:
-        """Whether the kernel knows the rules, and a network says what positions are worth."""
-        return self.words > 0
+    is_game: bool = False
+    """Whether the kernel knows the rules, and a network says what positions are worth."""
 
     def may_grow(self, device: Any) -> bool:
         """Whether such trees can be searched on a device, and are worth it."""
@@ -61,13 +54,10 @@ class Kind:
             "pair": (self.trees, 2),
             "one": (1,),
             "model": (model,),
-            "logit": (model, self.actions),
             "slot": (model, nodes),
             "gain": (model, nodes),
-            "answer": (game, self.legal + 1),
             "board": (game, 2),
             "position": (game, nodes, 2),
-            "question": (game, self.words),
         }
 
 

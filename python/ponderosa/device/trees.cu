@@ -47,12 +47,16 @@ typedef unsigned long long bits64;
 #define LARGEST 1e12
 #define BY_NODE 0
 #define BY_TREE 1
+#define BFLOAT16 1
 
 // What all trees share.
 typedef struct {
     int trees, nodes, actions, players;
     int normalize, rescale, mixed, has_discount;
-    int fpu_parent, words, legal, unused;
+    int fpu_parent, reward_type, value_type, logits_type;
+    // Of what a network sees: the pattern of a 1, how many bits a number has, and how far apart planes, rows and columns are.
+    int discount_type, one, bits, plane_step;
+    int row_step, column_step, unused_1, unused_2;
     double discount, value_scale, maxvisit_init, fpu;
 } Rules;
 
@@ -77,13 +81,11 @@ typedef struct {
     const double *draws;
     const int *considered;
     const double *weights;
-    // What a model says, a row for each tree.
-    const float *reward;
-    const float *value;
-    const float *own_discount;
-    const float *logits;
-    // What a network says: of the legal moves, then the value.
-    const float *answers;
+    // What a network or a model says, a row for each tree; numbers of the types above.
+    const void *reward;
+    const void *value;
+    const void *own_discount;
+    const void *logits;
     // The trees.
     Header *headers;
     double *raw;
@@ -109,9 +111,20 @@ typedef struct {
     word *parents;
     word *chosen;
     word *targets;
-    // What a network is asked next: lines as in `exchange.rs`.
-    bits64 *questions;
+    // What a network sees next, a row for each tree.
+    void *observations;
 } Trees;
+
+// A number of a network, which may have computed in bfloat16: the upper half of a float32.
+HERE double number(const void *numbers, word at, int type) {
+    union {
+        unsigned bits;
+        float number;
+    } read;
+    if (type != BFLOAT16) return (double)((const float *)numbers)[at];
+    read.bits = (unsigned)((const unsigned short *)numbers)[at] << 16;
+    return (double)read.number;
+}
 
 // Reductions over the lanes of a warp; every lane has the result.
 #define REDUCE(name, type, better)                                                                                             \
@@ -479,23 +492,26 @@ HERE int has_line(bits64 stones) {
     return lines != 0;
 }
 
-// Stones as a plane of an observation: row by row, from the top.
-HERE bits64 plane_of(bits64 stones, int lane) {
-    bits64 plane = 0;
-    for (int cell = lane; cell < CELLS; cell += LANES) plane |= (stones >> (cell % 7 * 7 + 5 - cell / 7) & 1) << cell;
-    for (int step = LANES / 2; step > 0; step /= 2) plane |= SWAP(plane, step);
-    return plane;
+// Writes a cell of what the network sees.
+HERE void show(const Trees *t, word tree, int plane, int cell, int is_set) {
+    const Rules *rules = &t->rules;
+    word at = tree * 3 * CELLS + plane * rules->plane_step + cell / 7 * rules->row_step + cell % 7 * rules->column_step;
+    unsigned shown = is_set ? (unsigned)rules->one : 0u;
+    if (rules->bits == 16) ((unsigned short *)t->observations)[at] = (unsigned short)shown;
+    else ((unsigned *)t->observations)[at] = shown;
 }
 
 // The network's answer to the last question.
 HERE void apply(const Trees *t, word tree, int leaf, int lane) {
     const Rules *rules = &t->rules;
     word node = tree * rules->nodes + leaf, first = node * rules->actions;
-    const float *answer = t->answers + tree * (rules->legal + 1);
     Header header = t->headers[node];
-    double logits[GROUPS], value = (double)answer[rules->legal];
+    double logits[GROUPS], value = number(t->value, tree, rules->value_type);
     float priors[GROUPS];
-    EACH(g) logits[g] = g * LANES + lane < header.count ? (double)answer[g * LANES + lane] : 0.0;
+    EACH(g) {
+        int place = g * LANES + lane, there = place < header.count;
+        logits[g] = there ? number(t->logits, tree * rules->actions + t->actions[first + place], rules->logits_type) : 0.0;
+    }
     int sound = softmax(logits, header.count, lane, priors);
     EACH(g) if (g * LANES + lane < header.count) t->priors[first + g * LANES + lane] = priors[g];
     // Networks round: a value may lie a little outside.
@@ -516,7 +532,6 @@ HERE int arrive(const Trees *t, word tree, int parent, int child, int action, in
     bits64 cell = (((own | other) + BOTTOM) & BOARD) & (0x7FULL << (7 * action));
     bits64 moved = own | cell, filled = moved | other;
     int won = has_line(moved), over = won || filled == BOARD, count = 0;
-    bits64 *line = t->questions + tree * rules->words;
     for (int column = lane; !over && column - lane < 7; column += LANES) {
         int open = column < 7 && !(filled >> (7 * column + 5) & 1);
         unsigned bits = BALLOT(open);
@@ -532,27 +547,25 @@ HERE int arrive(const Trees *t, word tree, int parent, int child, int action, in
         t->boards[2 * node + 1] = moved;
     }
     if (over) return 0;
-    bits64 mine = plane_of(other, lane), theirs = plane_of(moved, lane);
-    MEET();
-    if (lane == 0) {
-        line[0] = mine;
-        line[1] = theirs;
-        // The float32 1 where player 0 is to move.
-        line[2] = turn == 1 ? 0x3F800000ULL : 0;
-        bits64 legal[2] = {0, 0};
-        for (int place = 0; place < count; ++place) legal[place / 4] |= (bits64)t->actions[first + place] << (16 * (place % 4));
-        line[3] = legal[0];
-        line[4] = legal[1];
+    // Rows from the top: stones of the player to move, of the other, and whether it is player 0's turn.
+    for (int cell = lane; cell < CELLS; cell += LANES) {
+        int bit = cell % 7 * 7 + 5 - cell / 7;
+        show(t, tree, 0, cell, (int)(other >> bit & 1));
+        show(t, tree, 1, cell, (int)(moved >> bit & 1));
+        show(t, tree, 2, cell, turn == 1);
     }
     return 1;
 }
 #else
 // Gives `node` its moves: `latent.rs`. Whether the logits are what they may be.
-HERE int expand(const Trees *t, word node, const float *said, int lane) {
+HERE int expand(const Trees *t, word tree, word node, int lane) {
     int actions = t->rules.actions, kept = 0;
     double logits[GROUPS];
     float priors[GROUPS];
-    EACH(g) logits[g] = g * LANES + lane < actions ? (double)said[g * LANES + lane] : 0.0;
+    EACH(g) {
+        int action = g * LANES + lane;
+        logits[g] = action < actions ? number(t->logits, tree * actions + action, t->rules.logits_type) : 0.0;
+    }
     int sound = softmax(logits, actions, lane, priors);
     word first = node * actions;
     EACH(g) {
@@ -576,12 +589,13 @@ HERE int expand(const Trees *t, word node, const float *said, int lane) {
 HERE void apply(const Trees *t, word tree, int leaf, int lane) {
     const Rules *rules = &t->rules;
     word root = tree * rules->nodes, node = root + leaf;
-    int sound = expand(t, node, t->logits + tree * rules->actions, lane);
-    double reward = (double)t->reward[tree], value = (double)t->value[tree], discount = rules->discount;
+    int sound = expand(t, tree, node, lane);
+    double reward = number(t->reward, tree, rules->reward_type), value = number(t->value, tree, rules->value_type);
+    double discount = rules->discount;
     int depth = t->depth[tree], chooser = t->headers[root + t->path[root + depth - 1] / 512].to_play;
     int turn = rules->players == 2 ? 1 - chooser : chooser;
     if (rules->has_discount) {
-        discount = (double)t->own_discount[tree];
+        discount = number(t->own_discount, tree, rules->discount_type);
         if (!(discount >= -1.0 && discount <= 1.0) || (discount < 0.0 && rules->players == 1)) sound = 0;
         if (discount < 0.0) discount = -discount;
         else turn = chooser;

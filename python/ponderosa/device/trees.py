@@ -38,6 +38,10 @@ _TREE = ("bounds", "done", "made")
 _NODE = ("headers", "raw", "rewards", "discounts")
 _EDGE = ("sums", "visits", "priors", "actions", "children")
 _NORMALIZE = {"node": 0, "tree": 1, None: 2}
+#: What is said of leaves, and the kernel's name for its type.
+_SAID = {"reward": "reward_type", "value": "value_type", "logits": "logits_type", "own_discount": "discount_type"}
+#: Types that the kernel reads as they are.
+_TYPES = {torch.float32: 0, torch.bfloat16: 1}
 
 
 class Rules(ctypes.Structure):
@@ -46,7 +50,9 @@ class Rules(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_int) for name in ("trees", "nodes", "actions", "players")),
         *((name, ctypes.c_int) for name in ("normalize", "rescale", "mixed", "has_discount")),
-        *((name, ctypes.c_int) for name in ("fpu_parent", "words", "legal", "unused")),
+        *((name, ctypes.c_int) for name in ("fpu_parent", "reward_type", "value_type", "logits_type")),
+        *((name, ctypes.c_int) for name in ("discount_type", "one", "bits", "plane_step")),
+        *((name, ctypes.c_int) for name in ("row_step", "column_step", "unused_1", "unused_2")),
         *((name, ctypes.c_double) for name in ("discount", "value_scale", "maxvisit_init", "fpu")),
     )
 
@@ -65,11 +71,10 @@ ARRAYS: tuple[tuple[str, torch.dtype, str], ...] = (
     ("draws", torch.float64, "action"),
     ("considered", torch.int32, "simulation"),
     ("weights", torch.float64, "visits"),
-    ("reward", torch.float32, "model"),
-    ("value", torch.float32, "model"),
-    ("own_discount", torch.float32, "model"),
-    ("logits", torch.float32, "logit"),
-    ("answers", torch.float32, "answer"),
+    ("reward", torch.float32, "tree"),
+    ("value", torch.float32, "tree"),
+    ("own_discount", torch.float32, "tree"),
+    ("logits", torch.float32, "action"),
     ("headers", torch.int32, "header"),
     ("raw", torch.float64, "node"),
     ("rewards", torch.float64, "gain"),
@@ -91,7 +96,6 @@ ARRAYS: tuple[tuple[str, torch.dtype, str], ...] = (
     ("parents", torch.int64, "model"),
     ("chosen", torch.int64, "model"),
     ("targets", torch.int64, "model"),
-    ("questions", torch.int64, "question"),
 )
 #: What the engine calls the arrays that begin a search.
 _GIVEN = {
@@ -113,7 +117,10 @@ _GIVEN = {
 class Trees(ctypes.Structure):
     """`Trees` of the kernel."""
 
-    _fields_ = (("rules", Rules), *((name, ctypes.c_void_p) for name, _, _ in ARRAYS))
+    _fields_ = (
+        ("rules", Rules),
+        *((name, ctypes.c_void_p) for name in (*(each for each, _, _ in ARRAYS), "observations")),
+    )
     rules: Rules
 
 
@@ -140,6 +147,8 @@ class DeviceTrees(ABC):
         self._slots: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._struct = Trees(**{name: array.data_ptr() for name, array in self._arrays.items()})
         self._struct.rules = rules_of(kind)
+        self._said: dict[str, Any] = {}
+        """What was said last, where it lies."""
         self._launch = launch or compiled(device, kind)
         self._graphs = Graphs(device, self._work, prepare)
 
@@ -199,15 +208,39 @@ class DeviceTrees(ABC):
     def _work(self, steps: int) -> None:
         for _ in range(steps):
             self._launch(self._struct, True)
-            self._ask()
+            self._said = self._ask()
+            for name, column in self._said.items():
+                self._hear(name, column)
         if steps == LAST:
             self._launch(self._struct, False)
             for name, place in self._told.items():
                 place.copy_(self._shown[name], non_blocking=True)
+        else:
+            # Work that is recorded apart finds it where it always is.
+            for name, column in self._said.items():
+                self._arrays[name].copy_(column.reshape(self._arrays[name].shape))
+                self._point(name, self._arrays[name])
+            self._said = {}
+
+    def _hear(self, name: str, column: Any) -> None:
+        """Lets the kernel read what was said."""
+        place = self._arrays[name]
+        if not isinstance(column, torch.Tensor) or column.dtype == torch.float64 or column.is_complex():
+            raise NotForLanes("only tensors of at most 32 bits fit")
+        if column.numel() != place.numel() or len(column) != self.kind.trees:
+            raise NotForLanes("shapes that may be wrong are told in words")
+        if column.dtype not in _TYPES or not column.is_contiguous():
+            place.copy_(column.reshape(place.shape))
+            column = self._said[name] = place
+        self._point(name, column)
+
+    def _point(self, name: str, column: Any) -> None:
+        setattr(self._struct, name, column.data_ptr())
+        setattr(self._struct.rules, _SAID[name], _TYPES[column.dtype])
 
     @abstractmethod
-    def _ask(self) -> None:
-        """Has the questions of all trees answered; the answers lie where the kernel reads them."""
+    def _ask(self) -> dict[str, Any]:
+        """Asks about the new leaf of every tree: what was said, by the kernel's names."""
 
 
 class Grove:
@@ -281,7 +314,7 @@ def rules_of(kind: Kind) -> Rules:
     """A rule as the kernel reads it."""
     rule = kind.rule
     rules = Rules(trees=kind.trees, nodes=kind.simulations + 1, actions=kind.actions, players=kind.players)
-    rules.discount, rules.words, rules.legal = kind.discount, kind.words, kind.legal
+    rules.discount = kind.discount
     rules.normalize = _NORMALIZE[rule.normalize if isinstance(rule, LogPuct) else None]
     if isinstance(rule, Puct):
         rules.fpu, rules.fpu_parent = rule.fpu, int(rule.fpu_parent)

@@ -12,7 +12,7 @@ from ponderosa.device.kind import Kind
 from ponderosa.errors import EvaluationError
 from ponderosa.evaluators.lane import Line, NotForLanes
 from ponderosa.evaluators.torch_graph import Graphs, host_buffer, padded
-from ponderosa.evaluators.torch_trees import GameTrees
+from ponderosa.evaluators.torch_trees import ONES, GameTrees
 from ponderosa.rules import Rule
 
 Forward = Callable[[Any], tuple[Any, Any]]
@@ -71,22 +71,40 @@ class TorchLane:
 
     def open_trees(self, trees: int, simulations: int, rule: Rule) -> GameTrees | None:
         """So many trees that grow on the device itself; None where they cannot, or need not."""
-        kind = Kind(trees, simulations, self.line.num_actions, rule, words=self.line.words, legal=self.line.legal)
-        if not kind.may_grow(self._device):
+        kind = Kind(trees, simulations, self.line.num_actions, rule, is_game=True)
+        if not kind.may_grow(self._device) or self._dtype not in ONES:
             return None
         if kind not in self._trees:
             self._trees = {}
+            line = self.line
+            shape = (trees, line.planes + line.scalars, line.height, line.width)
+            seen = torch.zeros(shape, dtype=self._dtype, device=self._device)
+            if self._channels_last:
+                seen = seen.contiguous(memory_format=torch.channels_last)
             try:
-                self._trees[kind] = GameTrees(kind, self._device, self._replies, self._prepare)
+                self._trees[kind] = GameTrees(kind, self._device, self._look, self._prepare, seen)
             except NotForLanes:
                 self._trees[kind] = None
         return self._trees[kind]
 
-    def _replies(self, questions: Any) -> Any:
-        """Answers [rows, legal + 1] to questions on the device."""
-        lots = range(0, len(questions), self._most_at_once)
-        replies = [self._reply(questions[first : first + self._most_at_once]) for first in lots]
-        return replies[0] if len(replies) == 1 else torch.cat(replies)
+    def _look(self, observations: Any) -> tuple[Any, Any]:
+        """Logits and values of positions, as many at once as one likes."""
+        lots = range(0, len(observations), self._most_at_once)
+        said = [self._checked(observations[first : first + self._most_at_once]) for first in lots]
+        if len(said) == 1:
+            return said[0]
+        logits, values = zip(*said, strict=True)
+        return torch.cat(logits), torch.cat(values)
+
+    def _checked(self, observations: Any) -> tuple[Any, Any]:
+        """What the network says, of the right shapes."""
+        logits, values = self._forward(observations)
+        shape = (len(observations), self.line.num_actions)
+        if logits.shape != shape:
+            raise EvaluationError(f"policy_logits has shape {tuple(logits.shape)}: it must be {shape}")
+        if values.numel() != len(observations) or torch.float64 in (values.dtype, logits.dtype):
+            raise NotForLanes("values for each player, and numbers of 64 bits, do not fit")
+        return logits, values
 
     def _work(self, rows: int) -> None:
         for first in range(0, rows, self._most_at_once):
@@ -96,18 +114,11 @@ class TorchLane:
         questions = self._questions[which]
         if not self._on_device:
             questions.copy_(self._asked[which], non_blocking=True)
-        self._answered[which].copy_(self._reply(questions), non_blocking=True)
-
-    def _reply(self, questions: Any) -> Any:
-        logits, values = self._forward(self._observations(questions))
+        logits, values = self._checked(self._observations(questions))
         rows = len(questions)
-        shape = (rows, self.line.num_actions)
-        if logits.shape != shape:
-            raise EvaluationError(f"policy_logits has shape {tuple(logits.shape)}: it must be {shape}")
-        if values.numel() != rows or torch.float64 in (values.dtype, logits.dtype):
-            raise NotForLanes("values for each player, and numbers of 64 bits, do not fit")
         legal = logits.gather(1, self._actions(questions))
-        return torch.cat([legal.float(), values.float().reshape(rows, 1)], dim=1)
+        answers = torch.cat([legal.float(), values.float().reshape(rows, 1)], dim=1)
+        self._answered[which].copy_(answers, non_blocking=True)
 
     def _observations(self, questions: Any) -> Any:
         """[rows, planes + scalars, height, width]; bit row * width + column of a plane is its cell."""

@@ -6,11 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-import torch
-
 from ponderosa.device.kind import Kind
 from ponderosa.device.trees import DeviceTrees, Launch
-from ponderosa.evaluators.lane import NotForLanes
 from ponderosa.models.hidden import flatten
 from ponderosa.models.pool import HiddenPool
 
@@ -39,15 +36,10 @@ class ModelTrees(DeviceTrees):
             self._pool_version = self._pool.version
             self.forget()
 
-    def _ask(self) -> None:
+    def _ask(self) -> dict[str, Any]:
         """The model's step from the positions before the new leaves."""
         arrays = self._arrays
         hidden, *said = self._step(self._pool.read(arrays["parents"]), arrays["chosen"])
-        for name, column in zip(("reward", "logits", "value", "own_discount"), said, strict=False):
-            if not isinstance(column, torch.Tensor) or column.dtype == torch.float64 or column.is_complex():
-                raise NotForLanes("only tensors of at most 32 bits fit")
-            if column.numel() != arrays[name].numel() or len(column) != self.kind.trees:
-                raise NotForLanes("shapes that may be wrong are told in words")
-            arrays[name].copy_(column.reshape(arrays[name].shape))
-        self._struct.rules.has_discount = int(len(said) > 3)
         self._pool.write(arrays["targets"], *flatten(hidden))
+        self._struct.rules.has_discount = int(len(said) > 3)
+        return dict(zip(("reward", "logits", "value", "own_discount"), said, strict=False))
