@@ -3,19 +3,23 @@
 
 use bytemuck::{cast_slice, cast_slice_mut};
 
-use super::block::{Block, Spare, Stored};
+use super::block::{Block, Stored};
 use super::node::{Link, Node};
+use super::slab::Pool;
 
 /// A block has at least this many words of 8 bytes.
 const BLOCK_BITS: u32 = 10;
 
 impl Stored for u64 {
-    fn spare(capacity: usize) -> Option<&'static Spare<Self>> {
-        static SMALL: Spare<u64> = Spare::new();
-        static LARGE: Spare<u64> = Spare::new();
-        match capacity >> BLOCK_BITS {
-            1 => Some(&SMALL),
-            2 => Some(&LARGE),
+    #[inline]
+    fn pool(capacity: usize) -> Option<&'static Pool<Self>> {
+        const SMALLEST: usize = 1 << BLOCK_BITS;
+        const SECOND: usize = 2 * SMALLEST;
+        static SMALL: Pool<u64> = Pool::new(SMALLEST);
+        static LARGE: Pool<u64> = Pool::new(SECOND);
+        match capacity {
+            SMALLEST => Some(&SMALL),
+            SECOND => Some(&LARGE),
             _ => None,
         }
     }
@@ -97,7 +101,7 @@ pub struct Mark {
 /// W at w, N at 2w + 2n, P at 2w + 3n, links at 2w + 4n, actions at 4w + 10n, leaves in flight at 4w + 11n.
 #[derive(Clone, Debug)]
 pub(super) struct EdgeArena {
-    /// Each has room for a whole block from the start, and is filled as runs are added: what is not used is never touched.
+    /// They are filled as runs are added: what is not used is never touched.
     pub(super) blocks: Vec<Block<u64>>,
     pub(super) block_bits: u32,
     /// Words in use, unused tails of blocks included.
@@ -168,15 +172,11 @@ impl EdgeArena {
             self.used = ((self.used >> self.block_bits) + 1) << self.block_bits;
         }
         while (self.blocks.len() << self.block_bits) < self.used as usize + words {
-            self.blocks.push(Block::with_capacity(block_words));
+            self.blocks.push(Block::new(block_words));
         }
         let first = self.used;
         self.used += words as u32;
         self.stored += count as u32;
-        if count > 0 {
-            // Beyond may be what a batch that was taken back has left.
-            self.blocks[(first >> self.block_bits) as usize].truncate(first as usize & (block_words - 1));
-        }
         first
     }
 
@@ -185,11 +185,13 @@ impl EdgeArena {
         let count = actions.len();
         let first = self.reserve(count);
         if count > 0 {
-            let at = first as usize & ((1 << self.block_bits) - 1);
-            let block = &mut self.blocks[(first >> self.block_bits) as usize];
-            block.resize(at + words(count, self.counts_in_flight), 0);
-            cast_slice_mut::<u64, Link>(block)[2 * at + 4 * count..2 * at + 5 * count].fill(Link::NONE);
-            cast_slice_mut::<u64, u16>(block)[4 * at + 10 * count..4 * at + 11 * count].copy_from_slice(actions);
+            let words = words(count, self.counts_in_flight);
+            let (block, at) = self.block_mut(first);
+            // A block begins with anything in it, and there may be what a batch that was taken back has left.
+            let run = &mut block[at..at + words];
+            run.fill(0);
+            cast_slice_mut::<u64, Link>(run)[4 * count..5 * count].fill(Link::NONE);
+            cast_slice_mut::<u64, u16>(run)[10 * count..11 * count].copy_from_slice(actions);
         }
         first
     }
@@ -200,8 +202,10 @@ impl EdgeArena {
         let first = self.reserve(count);
         if count > 0 {
             let (other, at) = from.block(node.first_edge);
-            let run = &other[at..at + words(count, self.counts_in_flight)];
-            self.blocks[(first >> self.block_bits) as usize].extend_from_slice(run);
+            let words = words(count, self.counts_in_flight);
+            let run = &other[at..at + words];
+            let (block, at) = self.block_mut(first);
+            block[at..at + words].copy_from_slice(run);
         }
         first
     }

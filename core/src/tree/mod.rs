@@ -1,7 +1,7 @@
 //! The arena of one tree. It knows no game and no search: nodes, edges, and the few numbers on them.
 //!
 //! ```text
-//! node (32 bytes)                 its edges: one run in a block, field after field, 22 bytes an edge
+//! node (28 bytes)                 its edges: one run in a block, field after field, 22 bytes an edge
 //! +-------------------------+    +------------------+--------------+--------------+--------------+-------------+
 //! | raw value, first_edge --+--> | W  f64 x n       | N  u32 x n   | P  f32 x n   | links u32 x n| actions u16 |
 //! | num_edges n, opened     |    | for the chooser  |              |              | child, proof |             |
@@ -16,13 +16,16 @@ mod block;
 mod columns;
 mod edges;
 mod node;
+mod pages;
+mod slab;
 mod transplant;
 mod untried;
 
-use block::{Block, Spare, Stored};
+use block::{Block, Stored};
 use columns::Columns;
 use edges::EdgeArena;
 pub use edges::{Arranged, Edge, Edges, Statistics};
+use slab::Pool;
 
 pub use node::{Link, Node, UNPROVEN};
 use node::{EMPTY_NODE, UNKNOWN};
@@ -38,9 +41,10 @@ const BLOCK_BITS: u32 = 6;
 const NODE_BLOCK: usize = 1 << BLOCK_BITS;
 
 impl Stored for Node {
-    fn spare(capacity: usize) -> Option<&'static Spare<Self>> {
-        static SPARE: Spare<Node> = Spare::new();
-        (capacity == NODE_BLOCK).then_some(&SPARE)
+    #[inline]
+    fn pool(capacity: usize) -> Option<&'static Pool<Self>> {
+        static POOL: Pool<Node> = Pool::new(NODE_BLOCK);
+        (capacity == NODE_BLOCK).then_some(&POOL)
     }
 }
 
@@ -181,13 +185,10 @@ impl Tree {
     pub fn add_node(&mut self, to_play: u8, forced_depth_left: u8) -> NodeIndex {
         let index = self.num_nodes;
         if index as usize == self.nodes.len() * NODE_BLOCK {
-            self.nodes.push(Block::with_capacity(NODE_BLOCK));
+            self.nodes.push(Block::new(NODE_BLOCK));
         }
         self.num_nodes += 1;
-        let block = &mut self.nodes[(index >> BLOCK_BITS) as usize];
-        // Beyond may be what a batch that was taken back has left.
-        block.truncate(index as usize & (NODE_BLOCK - 1));
-        block.push(Node { to_play, forced_depth_left, ..EMPTY_NODE });
+        *self.node_mut(index) = Node { to_play, forced_depth_left, ..EMPTY_NODE };
         self.columns.fit(self.shape, self.num_nodes());
         index
     }

@@ -78,8 +78,8 @@ impl Link {
 /// A position that has been looked at.
 ///
 /// Its 28 bytes would be 32 if `raw` had to begin at a multiple of 8, and there are as many nodes as simulations.
-#[derive(Clone, Copy, Debug)]
-#[repr(Rust, packed(4))]
+#[derive(Clone, Copy, Debug, Zeroable)]
+#[repr(packed(4))]
 pub struct Node {
     /// The value it was given when it was evaluated (an end: its exact value), for the player to move here.
     pub raw: f64,

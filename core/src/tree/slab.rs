@@ -1,0 +1,208 @@
+//! Blocks are cut from slabs and go from tree to tree. A batch of trees is planted and dropped for every move; the allocator would
+//! give its memory back to the system each time, and fetching it again, page by page, costs as much as searching.
+//!
+//! A slab is given back to the system when none of its blocks is in use, unless few such are kept; so a process that has once had
+//! a very large tree does not keep its memory.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::pages::Pages;
+
+/// Slabs without a block in use are kept up to so many bytes.
+const MOST_KEPT: usize = 256 << 20;
+/// A pool's first slabs are small: a single search of a small tree shall not fill a huge page.
+const SMALL_SLAB: usize = 64 << 10;
+/// So much of a pool is in small slabs.
+const MOST_SMALL: usize = 2 << 20;
+/// Slabs stand on so many shelves, so that threads do not wait for each other.
+const SHELVES: usize = 16;
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Bytes of slabs without a block in use, in all pools.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// The shelf of this thread: the next one, for each thread that comes.
+    static OWN_SHELF: usize = {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed) % SHELVES
+    };
+}
+
+/// Memory for one block, and where it came from. It is there, and nobody else's, until it is given back.
+#[derive(Debug)]
+pub(super) struct Lot<T> {
+    pub(super) start: NonNull<T>,
+    slab: u32,
+    place: u16,
+    shelf: u8,
+}
+
+impl<T> Lot<T> {
+    /// Memory that is part of no slab. Who drops it makes a box of it again.
+    pub(super) fn alone(list: Box<[T]>) -> Self {
+        Self { start: NonNull::from(Box::leak(list)).cast(), slab: u32::MAX, place: 0, shelf: 0 }
+    }
+}
+
+/// Slabs for blocks of `capacity` elements. All of a slab is zeros at first, and later holds what blocks of the same kind have left.
+#[derive(Debug)]
+pub(super) struct Pool<T> {
+    shelves: [Mutex<Shelf>; SHELVES],
+    capacity: usize,
+    /// Bytes in small slabs.
+    small: AtomicUsize,
+    kind: PhantomData<fn() -> T>,
+}
+
+#[derive(Debug)]
+struct Slab {
+    pages: Pages,
+    blocks: u16,
+    /// Places of blocks that nobody has.
+    free: Vec<u16>,
+}
+
+#[derive(Debug)]
+struct Shelf {
+    slabs: Vec<Option<Slab>>,
+    /// Slabs that have a free block; the last is used first.
+    open: Vec<u32>,
+    /// Places in `slabs` where there is none.
+    vacant: Vec<u32>,
+}
+
+impl<T> Pool<T> {
+    pub(super) const fn new(capacity: usize) -> Self {
+        let shelves = [const { Mutex::new(Shelf { slabs: Vec::new(), open: Vec::new(), vacant: Vec::new() }) }; SHELVES];
+        Self { shelves, capacity, small: AtomicUsize::new(0), kind: PhantomData }
+    }
+
+    /// From one block to the next: an odd number of cache lines, or the beginnings of all blocks would fight for few places in the
+    /// cache.
+    const fn stride(&self) -> usize {
+        ((self.capacity * size_of::<T>()).div_ceil(LINE) | 1) * LINE
+    }
+
+    fn shelf(&self, index: usize) -> MutexGuard<'_, Shelf> {
+        // Nothing that is done while the lock is held can panic but for want of memory.
+        self.shelves[index].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A block that nobody has: of this thread's shelf, of another, or of a new slab.
+    pub(super) fn take(&self) -> Lot<T> {
+        let own = OWN_SHELF.with(|&own| own);
+        let known = self.shelf(own).take().map(|found| (found, own));
+        let elsewhere = || {
+            let found = |(index, shelf): (usize, &Mutex<Shelf>)| Some((shelf.try_lock().ok()?.take()?, index));
+            self.shelves.iter().enumerate().find_map(found)
+        };
+        let ((slab, place, start), shelf) = known.or_else(elsewhere).unwrap_or_else(|| (self.shelf(own).add(self.new_slab()), own));
+        // Within the slab: `add` has counted how many blocks there is room for.
+        let start = NonNull::new(start.as_ptr().wrapping_add(usize::from(place) * self.stride())).unwrap_or(start);
+        Lot { start: start.cast(), slab, place, shelf: shelf as u8 }
+    }
+
+    /// Takes back what `take` gave.
+    pub(super) fn give_back(&self, lot: &Lot<T>) {
+        let unneeded = self.shelf(usize::from(lot.shelf)).give_back(lot.slab, lot.place);
+        // The system is asked when nobody waits for the lock.
+        if let Some(slab) = unneeded {
+            if slab.pages.bytes() == SMALL_SLAB {
+                self.small.fetch_sub(SMALL_SLAB, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn new_slab(&self) -> Slab {
+        let stride = self.stride();
+        let is_small = stride <= SMALL_SLAB && self.small.load(Ordering::Relaxed) < MOST_SMALL;
+        let pages = if is_small {
+            self.small.fetch_add(SMALL_SLAB, Ordering::Relaxed);
+            Pages::plain(SMALL_SLAB)
+        } else {
+            Pages::huge()
+        };
+        let blocks = u16::try_from(pages.bytes() / stride).unwrap_or(u16::MAX);
+        KEPT.fetch_add(pages.bytes(), Ordering::Relaxed);
+        Slab { pages, blocks, free: (0..blocks).rev().collect() }
+    }
+}
+
+impl Shelf {
+    /// A free block: its slab, its place there, and where the slab begins.
+    fn take(&mut self) -> Option<(u32, u16, NonNull<u8>)> {
+        let id = *self.open.last()?;
+        let slab = self.slabs[id as usize].as_mut()?;
+        if slab.free.len() == usize::from(slab.blocks) {
+            KEPT.fetch_sub(slab.pages.bytes(), Ordering::Relaxed);
+        }
+        let place = slab.free.pop()?;
+        let start = slab.pages.start();
+        if slab.free.is_empty() {
+            self.open.pop();
+        }
+        Some((id, place, start))
+    }
+
+    /// Puts a slab here, and takes its first block.
+    fn add(&mut self, slab: Slab) -> (u32, u16, NonNull<u8>) {
+        let start = slab.pages.start();
+        let id = self.vacant.pop().unwrap_or_else(|| {
+            self.slabs.push(None);
+            (self.slabs.len() - 1) as u32
+        });
+        self.slabs[id as usize] = Some(slab);
+        self.open.push(id);
+        self.take().unwrap_or((id, 0, start))
+    }
+
+    /// Puts a block back; its slab, where that is not needed any more.
+    fn give_back(&mut self, id: u32, place: u16) -> Option<Slab> {
+        let entry = &mut self.slabs[id as usize];
+        let slab = entry.as_mut()?;
+        slab.free.push(place);
+        if slab.free.len() == 1 {
+            self.open.push(id);
+        }
+        if slab.free.len() < usize::from(slab.blocks) {
+            return None;
+        }
+        let bytes = slab.pages.bytes();
+        if KEPT.fetch_add(bytes, Ordering::Relaxed) + bytes <= MOST_KEPT {
+            return None;
+        }
+        KEPT.fetch_sub(bytes, Ordering::Relaxed);
+        self.vacant.push(id);
+        // It was used last, most likely.
+        if let Some(at) = self.open.iter().rposition(|&open| open == id) {
+            self.open.remove(at);
+        }
+        entry.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slabs_that_nobody_needs_go_back_to_the_system() {
+        static POOL: Pool<u64> = Pool::new(1024);
+        let wanted = 2 * MOST_KEPT / 8192;
+        let lots: Vec<Lot<u64>> = (0..wanted).map(|_| POOL.take()).collect();
+        let slabs = || POOL.shelves.iter().map(|shelf| shelf.lock().expect("no panic").slabs.iter().flatten().count()).sum::<usize>();
+        let most = slabs();
+        assert!(most > MOST_KEPT / (2 << 20), "there are more than would be kept");
+        lots.iter().for_each(|lot| POOL.give_back(lot));
+        assert!(KEPT.load(Ordering::Relaxed) <= MOST_KEPT);
+        assert!(slabs() < most);
+        let again = POOL.take();
+        assert!(lots.iter().any(|lot| lot.start == again.start), "what was kept is used again");
+        POOL.give_back(&again);
+    }
+}
