@@ -1,16 +1,16 @@
 //! Batches: leaves are gathered one after another, evaluated together, and applied in the order they were gathered.
 //! Everything a batch changes before `apply` is in the journal, so a batch that is dropped is taken back whole.
 
-use std::sync::Arc;
-
 use crate::backup;
 use crate::error::Error;
 use crate::expand;
+use crate::leaves::Pending;
 use crate::look;
 use crate::parts::{Parts, MAX_ENDS_PER_GATHER};
 use crate::random::fold;
-use crate::search::{Pending, Stop, Walker, ROOT_EVALUATION};
-use crate::select::{descend, Reached, Start};
+use crate::scratch;
+use crate::search::{Stop, Walker, ROOT_EVALUATION};
+use crate::select::{descend, Descent, Reached, Start};
 use crate::trace::TraceRow;
 use crate::tree::{NodeIndex, Tree, ROOT};
 use crate::world::World;
@@ -32,65 +32,67 @@ impl<W: World> Walker<W> {
     /// Gathers until the batch is full: `in_flight` leaves, no more simulations wanted, or a leaf met that is under way already.
     /// External worlds gather one leaf at a time, because only `step` can say whether the game is over there.
     pub fn gather(&mut self, tree: &mut Tree, parts: &Parts) {
-        self.open_batch(tree, parts);
-        self.gather_on(tree, parts);
+        let mut descents = scratch::descents::<W>(&self.root);
+        self.open_batch(tree, parts, &mut descents[0]);
+        self.gather_on(tree, parts, &mut descents[0]);
+        scratch::keep::<W>(descents);
     }
 
     /// Begins a batch, if none has begun.
-    pub(crate) fn open_batch(&mut self, tree: &mut Tree, parts: &Parts) {
-        self.settle_root(tree, parts);
+    pub(crate) fn open_batch(&mut self, tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>) {
+        self.settle_root_with(tree, parts, descent);
         self.journal.begin(tree, self.simulations);
         if parts.evaluates_root() && tree.root_visits == 0 && !backup::root_is_proven(tree) {
             if self.pending.is_empty() {
-                self.wait_for_root(tree);
+                self.wait_for_root(tree, descent);
             }
             self.full_batch = true;
         }
     }
 
     /// Gathers the rest of a batch that has begun.
-    pub(crate) fn gather_on(&mut self, tree: &mut Tree, parts: &Parts) {
-        while self.sets_out(tree, parts) {
-            let reached = descend::<W>(tree, parts, &mut self.descent, &mut self.journal);
-            if !self.arrive(tree, parts, reached) {
+    pub(crate) fn gather_on(&mut self, tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>) {
+        while self.sets_out(tree, parts, descent) {
+            let reached = descend::<W>(tree, parts, descent, &mut self.journal);
+            if !self.arrive(tree, parts, reached, descent) {
                 return;
             }
         }
     }
 
     /// Begins the next descent of the batch; false if it has all the leaves it will get.
-    pub(crate) fn sets_out(&mut self, tree: &Tree, parts: &Parts) -> bool {
+    pub(crate) fn sets_out(&mut self, tree: &Tree, parts: &Parts, descent: &mut Descent<W::State>) -> bool {
         let flying = self.pending.len();
         self.full_batch |= flying >= parts.in_flight as usize || self.ends >= MAX_ENDS_PER_GATHER || !self.wants_more(tree, parts);
         if self.full_batch {
             return false;
         }
         let key = fold(self.key, self.simulations + flying as u64);
-        let start = Start { first: self.first_place(tree, parts), flying: flying as u32, key };
-        self.descent.begin(tree, &self.root, start);
+        let start = Start { first: self.first_place(tree, parts, descent), flying: flying as u32, key };
+        descent.begin(tree, &self.root, start);
         true
     }
 
     /// Deals with where the descent has ended; false if the batch has to wait for the outside before it can go on.
-    pub(crate) fn arrive(&mut self, tree: &mut Tree, parts: &Parts, reached: Reached) -> bool {
+    pub(crate) fn arrive(&mut self, tree: &mut Tree, parts: &Parts, reached: Reached, descent: &mut Descent<W::State>) -> bool {
         match reached {
             Reached::InFlight => self.full_batch = true,
             Reached::Exact(node) => {
                 self.ends += 1;
-                self.back_up_exact(tree, parts, node);
+                self.back_up_exact(tree, parts, node, descent);
             }
             Reached::New => {
                 let key = fold(self.key, self.simulations + self.pending.len() as u64);
                 if W::EXTERNAL {
-                    self.wait(tree, key, None);
+                    self.wait(tree, key, None, descent);
                     return !W::STEPPED;
                 }
-                if let Some(node) = self.land(tree, parts) {
+                if let Some(node) = self.land(tree, parts, descent) {
                     self.ends += 1;
-                    self.back_up_exact(tree, parts, node);
+                    self.back_up_exact(tree, parts, node, descent);
                 } else {
-                    let node = self.expand_leaf(tree, parts);
-                    self.wait(tree, key, node);
+                    let node = self.expand_leaf(tree, parts, descent);
+                    self.wait(tree, key, node, descent);
                 }
             }
         }
@@ -98,23 +100,24 @@ impl<W: World> Walker<W> {
     }
 
     /// The root waits to be evaluated: a leaf at the end of an empty path.
-    fn wait_for_root(&mut self, tree: &mut Tree) {
-        self.descent.path.clear();
-        self.descent.state.clone_from(&self.root);
-        self.wait(tree, fold(self.key, ROOT_EVALUATION), Some(ROOT));
+    fn wait_for_root(&mut self, tree: &mut Tree, descent: &mut Descent<W::State>) {
+        descent.path.clear();
+        descent.state.clone_from(&self.root);
+        self.wait(tree, fold(self.key, ROOT_EVALUATION), Some(ROOT), descent);
         if let Some(leaf) = self.pending.last_mut() {
             leaf.slot = tree.slot(ROOT).unwrap_or(u32::MAX);
         }
     }
 
-    fn wait(&mut self, tree: &mut Tree, key: u64, node: Option<NodeIndex>) {
-        for step in &self.descent.path {
+    fn wait(&mut self, tree: &mut Tree, key: u64, node: Option<NodeIndex>, descent: &mut Descent<W::State>) {
+        for step in &descent.path {
             tree.fly(step.edge, 1);
         }
         let simulation = self.simulations + self.pending.len() as u64;
-        let mut leaf = self.spare.pop().unwrap_or_else(|| Pending {
+        let root = &self.root;
+        let leaf = self.pending.add(|| Pending {
             path: Vec::new(),
-            state: self.root.clone(),
+            state: root.clone(),
             simulation,
             key,
             node,
@@ -124,12 +127,12 @@ impl<W: World> Walker<W> {
             kinds: Vec::new(),
             trace: Vec::new(),
         });
-        std::mem::swap(&mut leaf.path, &mut self.descent.path);
-        std::mem::swap(&mut leaf.state, &mut self.descent.state);
-        std::mem::swap(&mut leaf.trace, &mut self.descent.trace);
+        // Copied, so that what the thread works with stays in its cache.
+        leaf.path.clone_from(&descent.path);
+        std::mem::swap(&mut leaf.state, &mut descent.state);
+        std::mem::swap(&mut leaf.trace, &mut descent.trace);
         (leaf.simulation, leaf.key, leaf.node, leaf.slot) = (simulation, key, node, u32::MAX);
         (leaf.value, leaf.mate) = (None, None);
-        self.pending.push(leaf);
     }
 
     /// The nodes whose moves wait for priors, with the values of their positions.
@@ -139,7 +142,7 @@ impl<W: World> Walker<W> {
 
     /// Takes the outside's word on the leaf gathered last. An end is backed up at once and leaves the batch.
     pub fn step(&mut self, tree: &mut Tree, parts: &Parts, answer: Answer<'_>) {
-        let Some(mut leaf) = self.pending.pop() else { return };
+        let Some(leaf) = self.pending.last_mut() else { return };
         let Some(last) = leaf.path.last().copied() else { return };
         self.journal.edge(tree, last.edge);
         let node = if let Some(returns) = answer.returns {
@@ -159,13 +162,15 @@ impl<W: World> Walker<W> {
             for step in &leaf.path {
                 tree.fly(step.edge, -1);
             }
-            self.descent.path = leaf.path;
-            self.descent.trace = leaf.trace;
+            let mut descents = scratch::descents::<W>(&self.root);
+            std::mem::swap(&mut descents[0].path, &mut leaf.path);
+            std::mem::swap(&mut descents[0].trace, &mut leaf.trace);
+            self.pending.drop_last();
             self.ends += 1;
-            self.back_up_exact(tree, parts, node);
+            self.back_up_exact(tree, parts, node, &mut descents[0]);
+            scratch::keep::<W>(descents);
         } else {
             leaf.node = Some(node);
-            self.pending.push(leaf);
         }
     }
 
@@ -175,7 +180,7 @@ impl<W: World> Walker<W> {
     pub fn apply(&mut self, tree: &mut Tree, parts: &Parts, values: &[f64], mut priors: &[f32]) {
         let mut rows = values.chunks_exact(parts.players);
         let mut leaves = std::mem::take(&mut self.pending);
-        for mut leaf in leaves.drain(..) {
+        for leaf in &mut leaves {
             for step in &leaf.path {
                 tree.fly(step.edge, -1);
             }
@@ -223,11 +228,11 @@ impl<W: World> Walker<W> {
                 backup::hand_up(tree, &leaf.path, |_, _| {});
             }
             if let Some(knowledge) = parts.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
-                Arc::make_mut(&mut self.learned).learn(tree, knowledge, parts.num_actions, &leaf.path, row[0]);
+                self.learned.learn(tree, knowledge, parts.num_actions, &leaf.path, row[0]);
             }
             self.simulations += u64::from(!is_root);
-            self.spare.push(leaf);
         }
+        leaves.clear();
         self.pending = leaves;
         self.close();
     }
@@ -247,7 +252,7 @@ impl<W: World> Walker<W> {
     /// Takes back the batch under way; the slots its leaves had.
     pub fn roll_back(&mut self, tree: &mut Tree) -> Vec<u32> {
         let mut released: Vec<u32> = Vec::new();
-        for leaf in self.pending.drain(..) {
+        for leaf in self.pending.iter() {
             for step in &leaf.path {
                 tree.fly(step.edge, -1);
             }
@@ -255,6 +260,7 @@ impl<W: World> Walker<W> {
                 released.push(leaf.slot);
             }
         }
+        self.pending.clear();
         let slots: Vec<Option<u32>> = tree.indices().map(|node| tree.slot(node)).collect();
         if let Some(simulations) = self.journal.roll_back(tree) {
             self.simulations = simulations;

@@ -1,6 +1,8 @@
 //! The leaves of a learned model: the model says at once what a position is and what it is worth, so a leaf gets its node when
 //! the answer comes.
 
+use std::cell::RefCell;
+
 use crate::backup;
 use crate::parts::Parts;
 use crate::policy::softmax;
@@ -81,9 +83,14 @@ pub enum Logits<'a> {
     },
 }
 
+thread_local! {
+    /// One for all trees of a thread: it stays in the cache.
+    static MOVES: RefCell<Moves> = RefCell::default();
+}
+
 /// Buffers for the moves of a new node.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Moves {
+#[derive(Debug, Default)]
+struct Moves {
     /// Of all actions.
     priors: Vec<f32>,
     /// All actions, in their order.
@@ -154,9 +161,9 @@ impl Walker<Latent> {
     /// outside is checked before.
     pub fn apply_model<'a>(&mut self, tree: &mut Tree, parts: &Parts, answer: impl Fn(usize) -> LeafAnswer<'a>) {
         let keep_bounds = matches!(&parts.score, Score::MuZero(rule) if rule.normalize == Normalize::Tree);
-        let mut moves = std::mem::take(&mut self.moves);
+        let mut moves = MOVES.take();
         let mut leaves = std::mem::take(&mut self.pending);
-        for (row, mut leaf) in leaves.drain(..).enumerate() {
+        for (row, leaf) in leaves.iter_mut().enumerate() {
             let Some(last) = leaf.path.last().copied() else { continue };
             for step in &leaf.path {
                 tree.fly(step.edge, -1);
@@ -184,10 +191,10 @@ impl Walker<Latent> {
                 self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: vec![answer.value] });
             }
             self.simulations += 1;
-            self.spare.push(leaf);
         }
+        leaves.clear();
         self.pending = leaves;
-        self.moves = moves;
+        MOVES.set(moves);
         self.close();
     }
 }

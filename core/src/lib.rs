@@ -27,11 +27,13 @@ pub mod backup;
 pub mod expand;
 pub mod experience;
 pub mod journal;
+pub mod leaves;
 pub mod look;
 pub mod select;
 
 pub mod depths;
 pub mod root;
+pub mod scratch;
 pub mod search;
 
 pub mod abreast;

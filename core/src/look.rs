@@ -6,7 +6,7 @@ use crate::expand;
 use crate::experience::Learned;
 use crate::knowledge::{Exact, Kind, Knowledge, Priority, RootMate, FORCED_MATE, LAST_TACTICAL};
 use crate::parts::Parts;
-use crate::search::Pending;
+use crate::leaves::Pending;
 use crate::tree::{Arranged, NodeIndex, Tree, ROOT, UNPROVEN};
 use crate::world::World;
 

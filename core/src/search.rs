@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::backup::{self, Step};
+use crate::backup;
 use crate::eval::Leaf;
 use crate::expand;
 use crate::experience::Learned;
 use crate::halving::Schedule;
 use crate::journal::Journal;
-use crate::knowledge::{Exact, Kind};
-use crate::latent::Moves;
+use crate::knowledge::Exact;
+use crate::leaves::Leaves;
 use crate::look;
 use crate::noise::Noise;
 use crate::parts::Parts;
@@ -17,8 +17,9 @@ use crate::prefetch;
 use crate::random::fold;
 use crate::root::Plan;
 use crate::score::Score;
+use crate::scratch;
 use crate::select::{descend, Descent, Reached, Start};
-use crate::trace::{TraceRow, TraceStep};
+use crate::trace::TraceRow;
 use crate::tree::{NodeIndex, Tree, ROOT, UNPROVEN};
 use crate::world::World;
 
@@ -43,31 +44,6 @@ pub struct TreeSearch<W: World> {
     pub walker: Walker<W>,
 }
 
-/// A leaf on its way to being evaluated.
-#[derive(Clone, Debug)]
-pub struct Pending<S> {
-    /// How it was reached.
-    pub path: Vec<Step>,
-    /// The position to evaluate (compiled worlds; where a playout was cut, the position of the cut).
-    pub state: S,
-    /// The number of its simulation.
-    pub simulation: u64,
-    /// The key of its simulation's random numbers.
-    pub key: u64,
-    /// Its node, if it has one already: once the outside has stepped it, or where its moves wait for priors.
-    pub node: Option<NodeIndex>,
-    /// Its slot (external worlds).
-    pub slot: u32,
-    /// Its value for player 0, where a playout reached an end before the evaluator was asked.
-    pub value: Option<f64>,
-    /// The mate for or against the player to move, where one was found: its value is then known.
-    pub mate: Option<Exact>,
-    /// What is told of its legal moves, in searches that ask for them.
-    pub kinds: Vec<Kind>,
-    /// What was seen on the way, if recorded.
-    pub trace: Vec<TraceStep>,
-}
-
 /// What a search keeps beside its tree.
 #[derive(Clone, Debug)]
 pub struct Walker<W: World> {
@@ -82,9 +58,7 @@ pub struct Walker<W: World> {
     /// Simulations at which the present limit was set.
     pub begun: u64,
     /// Leaves under way.
-    pub pending: Vec<Pending<W::State>>,
-    /// Leaves that have been evaluated, whose buffers the next ones take over.
-    pub(crate) spare: Vec<Pending<W::State>>,
+    pub pending: Leaves<W::State>,
     /// Every simulation, if recorded.
     pub trace: Vec<TraceRow>,
     /// This batch has all the leaves it will get.
@@ -100,11 +74,9 @@ pub struct Walker<W: World> {
     /// Gumbel numbers by action, where they are given and not drawn.
     pub gumbel: Option<Vec<f64>>,
     /// What was learned of quiet moves.
-    pub learned: Arc<Learned>,
+    pub learned: Learned,
     /// The root was searched for mates.
     pub(crate) root_searched: bool,
-    pub(crate) descent: Descent<W::State>,
-    pub(crate) moves: Moves,
     pub(crate) journal: Journal,
 }
 
@@ -113,14 +85,12 @@ impl<W: World> TreeSearch<W> {
     #[must_use]
     pub fn new(tree: Tree, root: W::State, key: u64) -> Self {
         let walker = Walker {
-            descent: Descent::new(root.clone()),
             root,
             key,
             simulations: 0,
             target: 0,
             begun: 0,
-            pending: Vec::new(),
-            spare: Vec::new(),
+            pending: Leaves::default(),
             trace: Vec::new(),
             full_batch: false,
             ends: 0,
@@ -128,9 +98,8 @@ impl<W: World> TreeSearch<W> {
             schedule: None,
             answered: None,
             gumbel: None,
-            learned: Arc::default(),
+            learned: Learned::default(),
             root_searched: false,
-            moves: Moves::default(),
             journal: Journal::default(),
         };
         Self { tree: Arc::new(tree), walker }
@@ -248,7 +217,7 @@ impl<W: World> TreeSearch<W> {
     /// Then for their paths, and for where the tree's blocks are.
     #[inline]
     pub fn prefetch_second(&self) {
-        for leaf in &self.walker.pending {
+        for leaf in self.walker.pending.iter() {
             prefetch::slice(&leaf.path);
         }
         self.tree.prefetch_blocks();
@@ -257,7 +226,7 @@ impl<W: World> TreeSearch<W> {
     /// Then for the nodes and edges of the paths, and for where the next will be made.
     #[inline]
     pub fn prefetch_third(&self) {
-        for leaf in &self.walker.pending {
+        for leaf in self.walker.pending.iter() {
             for step in &leaf.path {
                 self.tree.prefetch_choice(step.node, step.edge);
             }
@@ -294,10 +263,16 @@ impl<W: World> Walker<W> {
     }
 
     fn run_one_by_one(&mut self, tree: &mut Tree, parts: &Parts, pause: u64, stop: Stop<'_>) {
-        self.settle_root(tree, parts);
+        let mut descents = scratch::descents::<W>(&self.root);
+        self.run_with(tree, parts, pause, stop, &mut descents[0]);
+        scratch::keep::<W>(descents);
+    }
+
+    fn run_with(&mut self, tree: &mut Tree, parts: &Parts, pause: u64, stop: Stop<'_>, descent: &mut Descent<W::State>) {
+        self.settle_root_with(tree, parts, descent);
         let mut left = SIMULATIONS_PER_CHECK;
         while self.simulations < pause && self.wants_more(tree, parts) {
-            self.simulate(tree, parts);
+            self.simulate(tree, parts, descent);
             left -= 1;
             if left == 0 {
                 if stop() {
@@ -309,64 +284,70 @@ impl<W: World> Walker<W> {
     }
 
     #[inline]
-    fn simulate(&mut self, tree: &mut Tree, parts: &Parts) {
+    fn simulate(&mut self, tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>) {
         let key = fold(self.key, self.simulations);
-        let start = Start { first: self.first_place(tree, parts), flying: 0, key };
-        self.descent.begin(tree, &self.root, start);
-        let reached = descend::<W>(tree, parts, &mut self.descent, &mut self.journal);
+        let start = Start { first: self.first_place(tree, parts, descent), flying: 0, key };
+        descent.begin(tree, &self.root, start);
+        let reached = descend::<W>(tree, parts, descent, &mut self.journal);
         let exact = match reached {
-            Reached::New => self.land(tree, parts),
+            Reached::New => self.land(tree, parts, descent),
             Reached::Exact(node) => Some(node),
             Reached::InFlight => None,
         };
         if let Some(node) = exact {
-            self.back_up_exact(tree, parts, node);
-        } else if let Some(mate) = self.look(parts) {
-            self.back_up_mate(tree, parts, mate);
+            self.back_up_exact(tree, parts, node, descent);
+        } else if let Some(mate) = self.look(parts, descent) {
+            self.back_up_mate(tree, parts, mate, descent);
         } else {
-            let node = self.expand_leaf(tree, parts);
-            let value = parts.leaf.value::<W>(&mut self.descent.state, key, parts.knowledge.as_deref()).unwrap_or(0.0);
+            let node = self.expand_leaf(tree, parts, descent);
+            let value = parts.leaf.value::<W>(&mut descent.state, key, parts.knowledge.as_deref()).unwrap_or(0.0);
             if let Some(node) = node {
                 expand::even_priors(tree, node);
                 set_raw(tree, node, value);
                 if let Some(knowledge) = &parts.knowledge {
-                    look::arrange(tree, knowledge, node, &self.descent.kinds);
+                    look::arrange(tree, knowledge, node, &descent.kinds);
                 }
             }
-            backup::zero_sum(tree, &self.descent.path, value);
+            backup::zero_sum(tree, &descent.path, value);
             if parts.trace {
-                let steps = std::mem::take(&mut self.descent.trace);
+                let steps = std::mem::take(&mut descent.trace);
                 self.trace.push(TraceRow { simulation: self.simulations, steps, values: vec![value, -value] });
             }
             self.simulations += 1;
             if let Some(knowledge) = parts.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
-                Arc::make_mut(&mut self.learned).learn(tree, knowledge, parts.num_actions, &self.descent.path, value);
+                self.learned.learn(tree, knowledge, parts.num_actions, &descent.path, value);
             }
         }
     }
 
     /// Looks at the new position at the end of the path: the mate there, if one is found.
     #[inline]
-    fn look(&mut self, parts: &Parts) -> Option<Exact> {
+    fn look(&mut self, parts: &Parts, descent: &mut Descent<W::State>) -> Option<Exact> {
         parts.knowledge.as_ref()?;
-        let descent = &mut self.descent;
         look::at_position::<W>(parts, &self.learned, &descent.state, descent.path.len(), &mut descent.kinds)
     }
 
     /// Finishes the simulation whose path has just reached a position where the player to move mates or is mated.
-    fn back_up_mate(&mut self, tree: &mut Tree, parts: &Parts, mate: Exact) {
-        let Some(last) = self.descent.path.last() else { return };
-        let to_play = W::to_play(&self.descent.state);
+    fn back_up_mate(&mut self, tree: &mut Tree, parts: &Parts, mate: Exact, descent: &mut Descent<W::State>) {
+        let Some(last) = descent.path.last() else { return };
+        let to_play = W::to_play(&descent.state);
         let node = expand::mate(tree, last.edge, to_play, mate);
-        self.back_up_exact(tree, parts, node);
+        self.back_up_exact(tree, parts, node, descent);
         if let Some(knowledge) = parts.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
             let value = f64::from(if to_play == 0 { mate.value } else { -mate.value });
-            Arc::make_mut(&mut self.learned).learn(tree, knowledge, parts.num_actions, &self.descent.path, value);
+            self.learned.learn(tree, knowledge, parts.num_actions, &descent.path, value);
         }
     }
 
     /// Evaluates the root inside the engine, where the search wants it evaluated and it is not; then mixes in the noise asked for.
     pub(crate) fn settle_root(&mut self, tree: &mut Tree, parts: &Parts) {
+        let mut descents = scratch::descents::<W>(&self.root);
+        self.settle_root_with(tree, parts, &mut descents[0]);
+        scratch::keep::<W>(descents);
+    }
+
+    /// The same for who has a descent at hand.
+    pub(crate) fn settle_root_with(&mut self, tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>) {
         if parts.knowledge.is_some() && !self.root_searched {
             self.root_searched = true;
             look::at_root::<W>(tree, parts, &self.root);
@@ -375,15 +356,15 @@ impl<W: World> Walker<W> {
             return;
         }
         if parts.evaluates_root() && tree.root_visits == 0 && !matches!(parts.leaf, Leaf::Outside { .. }) {
-            self.descent.state.clone_from(&self.root);
-            self.descent.path.clear();
-            let _ = self.look(parts);
+            descent.state.clone_from(&self.root);
+            descent.path.clear();
+            let _ = self.look(parts, descent);
             let key = fold(self.key, ROOT_EVALUATION);
-            let value = parts.leaf.value::<W>(&mut self.descent.state, key, parts.knowledge.as_deref()).unwrap_or(0.0);
+            let value = parts.leaf.value::<W>(&mut descent.state, key, parts.knowledge.as_deref()).unwrap_or(0.0);
             expand::even_priors(tree, ROOT);
             set_raw(tree, ROOT, value);
             if let Some(knowledge) = &parts.knowledge {
-                look::arrange(tree, knowledge, ROOT, &self.descent.kinds);
+                look::arrange(tree, knowledge, ROOT, &descent.kinds);
             }
             tree.root_visits = 1;
         }
@@ -407,48 +388,48 @@ impl<W: World> Walker<W> {
 
     /// The place to follow at the root, if the search has a rule of its own there.
     #[inline]
-    pub(crate) fn first_place(&mut self, tree: &Tree, parts: &Parts) -> Option<usize> {
+    pub(crate) fn first_place(&mut self, tree: &Tree, parts: &Parts, descent: &mut Descent<W::State>) -> Option<usize> {
         let (Some(schedule), Score::Gumbel { completed, .. }) = (&self.schedule, &parts.score) else { return None };
         let started = self.simulations + self.pending.len() as u64;
-        Some(schedule.choose(completed, tree, started, parts.trace, &mut self.descent.scores))
+        Some(schedule.choose(completed, tree, started, parts.trace, &mut descent.scores))
     }
 
     /// At a new position of a compiled world whose moves have priors: makes its node and edges.
-    pub(crate) fn expand_leaf(&mut self, tree: &mut Tree, parts: &Parts) -> Option<NodeIndex> {
+    pub(crate) fn expand_leaf(&mut self, tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>) -> Option<NodeIndex> {
         if !parts.score.uses_priors() {
             return None;
         }
-        let last = *self.descent.path.last()?;
+        let last = *descent.path.last()?;
         self.journal.edge(tree, last.edge);
-        Some(expand::leaf::<W>(tree, &self.descent.state, last.edge, last.node, &mut self.descent.legal))
+        Some(expand::leaf::<W>(tree, &descent.state, last.edge, last.node, &mut descent.legal))
     }
 
     /// At a new position of a compiled world: makes its node if the game is over there.
-    pub(crate) fn land(&mut self, tree: &mut Tree, parts: &Parts) -> Option<NodeIndex> {
-        let result = f64::from(W::outcome(&self.descent.state)?);
-        let edge = self.descent.path.last()?.edge;
+    pub(crate) fn land(&mut self, tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>) -> Option<NodeIndex> {
+        let result = f64::from(W::outcome(&descent.state)?);
+        let edge = descent.path.last()?.edge;
         self.journal.edge(tree, edge);
-        Some(expand::end(tree, parts, edge, W::to_play(&self.descent.state), &[result, -result]))
+        Some(expand::end(tree, parts, edge, W::to_play(&descent.state), &[result, -result]))
     }
 
     /// Finishes the simulation whose path has just reached `node`, whose exact value is known.
-    pub(crate) fn back_up_exact(&mut self, tree: &mut Tree, parts: &Parts, node: NodeIndex) {
+    pub(crate) fn back_up_exact(&mut self, tree: &mut Tree, parts: &Parts, node: NodeIndex, descent: &mut Descent<W::State>) {
         let header = *tree.node(node);
-        self.journal.path(tree, &self.descent.path);
+        self.journal.path(tree, &descent.path);
         if parts.trace {
             let values = exact_values(tree, parts, node);
-            let steps = std::mem::take(&mut self.descent.trace);
+            let steps = std::mem::take(&mut descent.trace);
             self.trace.push(TraceRow { simulation: self.simulations + self.pending.len() as u64, steps, values });
         }
         if parts.is_plain() {
             let value = header.exact();
-            backup::zero_sum(tree, &self.descent.path, if header.to_play == 0 { value } else { -value });
+            backup::zero_sum(tree, &descent.path, if header.to_play == 0 { value } else { -value });
         } else {
-            backup::per_player(tree, &self.descent.path, &mut exact_values(tree, parts, node));
+            backup::per_player(tree, &descent.path, &mut exact_values(tree, parts, node));
         }
         if header.proven != UNPROVEN && parts.solves() {
             let journal = &mut self.journal;
-            backup::hand_up(tree, &self.descent.path, |tree, step| {
+            backup::hand_up(tree, &descent.path, |tree, step| {
                 journal.edge(tree, step.edge);
                 journal.node(tree, step.node);
             });

@@ -8,7 +8,7 @@ use crate::random::Random;
 /// A kind of position the engine can walk through.
 pub trait World: Send + Sync + 'static {
     /// What the engine keeps of a position while it descends.
-    type State: Clone + std::fmt::Debug + Send + Sync;
+    type State: Clone + std::fmt::Debug + Send + Sync + 'static;
     /// Whether positions live outside, under slots.
     const EXTERNAL: bool;
     /// Whether the outside must be asked what a position is before it can be evaluated; a learned model says both at once.

@@ -1,7 +1,6 @@
 //! Many trees searched together. Each is exactly as if it were alone; they share threads, slots and batches.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 mod apply;
 mod compiled;
@@ -405,7 +404,7 @@ impl<W: World> Forest<W> {
             old.indices().filter_map(|node| old.slot(node)).collect()
         };
         search.walker.target = search.walker.simulations;
-        Arc::make_mut(&mut search.walker.learned).advance();
+        search.walker.learned.advance();
         search.walker.root_searched = false;
         search.walker.forget_schedules();
         slots.give_back(&released);
