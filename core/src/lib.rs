@@ -2,6 +2,7 @@
 //! The modules, in the order in which they lean on each other:
 
 pub mod crew;
+pub mod lists;
 pub mod error;
 pub mod prefetch;
 pub mod random;

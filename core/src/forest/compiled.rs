@@ -1,14 +1,27 @@
 //! Forests of compiled games: the engine holds the states.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::{piece_size, Forest};
 use crate::crew;
 use crate::error::Error;
 use crate::expand;
-use crate::game::Game;
+use crate::game::{Action, Game};
 use crate::knowledge::Classical;
+use crate::lists::extend_together;
+use crate::parts::Parts;
 use crate::search::TreeSearch;
 use crate::tree::{Tree, ROOT};
 use crate::world::Compiled;
+
+const OVER: &str = "the game is over in this state: there is nothing to search";
+
+/// A tree of `state` alone, where the game goes on.
+fn fresh<G: Game + Classical>(parts: &Parts, state: &G, legal: &mut Vec<Action>) -> Tree {
+    let mut tree = Tree::new(parts.shape());
+    expand::root::<Compiled<G>>(&mut tree, parts, state, legal);
+    tree
+}
 
 impl<G: Game + Classical> Forest<Compiled<G>> {
     /// Plants a tree for `state`.
@@ -24,26 +37,30 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
     /// # Errors
     /// `Error::GameOver` if the game is over in one.
     pub fn plant_all(&mut self, states: Vec<(G, u64)>) -> Result<(), Error> {
-        let mut planted: Vec<Option<Result<TreeSearch<_>, Error>>> = states.iter().map(|_| None).collect();
         let size = piece_size(states.len(), self.threads);
-        crew::together(self.threads, planted.chunks_mut(size).zip(states.chunks(size)), |(places, states)| {
-            for (place, (state, key)) in places.iter_mut().zip(states) {
-                *place = Some(self.fresh(state).map(|tree| TreeSearch::new(tree, state.clone(), *key)));
+        let first_refused = AtomicUsize::new(states.len());
+        crew::together(self.threads, states.chunks(size).enumerate(), |(piece, states)| {
+            if let Some(place) = states.iter().position(|(state, _)| state.outcome().is_some()) {
+                first_refused.fetch_min(piece * size + place, Ordering::Relaxed);
             }
         });
-        for tree in planted.into_iter().flatten() {
-            self.trees.push(tree?);
+        let count = first_refused.into_inner();
+        let Self { trees, parts, threads, .. } = self;
+        extend_together(trees, count, (size, *threads), |index, legal| {
+            let (state, key) = &states[index];
+            TreeSearch::new(fresh(parts, state, legal), state.clone(), *key)
+        });
+        if count < states.len() {
+            return Err(Error::GameOver(OVER.into()));
         }
         Ok(())
     }
 
     fn fresh(&self, state: &G) -> Result<Tree, Error> {
         if state.outcome().is_some() {
-            return Err(Error::GameOver("the game is over in this state: there is nothing to search".into()));
+            return Err(Error::GameOver(OVER.into()));
         }
-        let mut tree = Tree::new(self.parts.shape());
-        expand::root::<Compiled<G>>(&mut tree, &self.parts, state, &mut Vec::new());
-        Ok(tree)
+        Ok(fresh(&self.parts, state, &mut Vec::new()))
     }
 
     /// Puts `state` in the place of tree `index`, with a new key.

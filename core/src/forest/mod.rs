@@ -12,6 +12,7 @@ pub mod latent;
 
 use crate::crew;
 use crate::error::Error;
+use crate::lists::drop_together;
 use crate::look;
 use crate::noise::{self, Noise};
 use crate::parts::Parts;
@@ -66,11 +67,7 @@ impl<W: World> Drop for Forest<W> {
     /// Thousands of trees are dropped as they were planted: together.
     fn drop(&mut self) {
         let size = piece_size(self.trees.len(), self.threads);
-        let mut pieces: Vec<Vec<TreeSearch<W>>> = Vec::new();
-        while self.trees.len() > size {
-            pieces.push(self.trees.split_off(self.trees.len() - size));
-        }
-        crew::together(self.threads, pieces.into_iter(), drop);
+        drop_together(std::mem::take(&mut self.trees), (size, self.threads));
     }
 }
 

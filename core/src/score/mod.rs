@@ -126,7 +126,7 @@ impl Score {
                 let highest = tree.highest_untried(index, node);
                 gumbel::choose(completed, &tree.edges(node), node, tree.tail(index), highest, context.all_scores, scores)
             }
-            Self::Puct { .. } | Self::MuZero(_) => opened,
+            Self::Puct { .. } | Self::MuZero(_) => unreachable!("`choose` knows these, and `KIND` is that of the rule or any"),
         }
     }
 
