@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+pub use super::lines::Line;
+use super::lines::{close_gaps, split_lines, Beyond, Writer};
 use super::{piece_size, Forest};
 use crate::abreast::each_abreast;
 use crate::crew;
@@ -19,32 +21,6 @@ use crate::world::{Compiled, World};
 
 /// How far a value may lie outside -1 to 1, because networks round; it is clipped.
 const TOLERANCE: f32 = 1e-3;
-
-/// Where the parts of a question lie in its line of 64-bit words: bit planes, then scalars (two to a word, float32), then legal
-/// actions (four to a word, 16 bits), the low bits first; what is beyond the last of them is 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// Bit planes, one to a word.
-    pub planes: usize,
-    /// Scalars.
-    pub scalars: usize,
-    /// Places for legal actions.
-    pub legal: usize,
-}
-
-impl Line {
-    /// The line of a game.
-    #[must_use]
-    pub const fn of<G: Game>() -> Self {
-        Self { planes: G::PLANES, scalars: G::SCALARS, legal: G::MAX_LEGAL }
-    }
-
-    /// Words in a line.
-    #[must_use]
-    pub const fn words(self) -> usize {
-        self.planes + self.scalars.div_ceil(2) + self.legal.div_ceil(4)
-    }
-}
 
 /// What a network answered: for each row a number for every place of a legal action, then the value for the player to move.
 #[derive(Clone, Copy, Debug)]
@@ -129,14 +105,16 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
         // Before the first batch every tree has one row: its root.
         group.rows.resize(trees.len(), 1);
         let expected: Vec<Range<usize>> = pieces_of(&group.rows, size);
-        let (gathers, open, as_expected) = (questions.is_some(), AtomicBool::new(false), AtomicBool::new(true));
+        let (gathers, open) = (questions.is_some(), AtomicBool::new(false));
         let mut questions = questions;
         group.next_legal.resize(room.max(trees.len()), 0);
+        let mut beyond: Vec<Beyond> = expected.iter().map(|_| Beyond::default()).collect();
         {
             let lines = split_lines(questions.as_deref_mut().unwrap_or_default(), &mut group.next_legal, &expected, line.words());
-            let pieces: Vec<_> = trees.chunks_mut(size).zip(group.rows.chunks_mut(size)).zip(expected).zip(lines).collect();
+            let pieces = trees.chunks_mut(size).zip(group.rows.chunks_mut(size)).zip(expected.iter().cloned());
+            let pieces: Vec<_> = pieces.zip(lines).zip(&mut beyond).collect();
             let legal = &group.legal;
-            crew::together(threads, pieces.into_iter(), |(((trees, counts), rows), (lines, next_legal))| {
+            crew::together(threads, pieces.into_iter(), |((((trees, counts), rows), (lines, next_legal)), beyond)| {
                 let mut reader = answers.map(|answers| Reader {
                     numbers: &answers.numbers[rows.start * columns..rows.end * columns],
                     legal: &legal[rows],
@@ -145,9 +123,9 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
                     values: Vec::new(),
                     priors: Vec::new(),
                 });
-                let mut writer = Writer::new(line, lines, next_legal);
+                let mut writer = Writer::new(line, lines, next_legal, beyond);
                 let told = counts.to_vec();
-                let (mut usual, mut under_way) = (true, false);
+                let mut under_way = false;
                 let tell = |place: usize, tree: &mut Tree, walker: &mut Walker<Compiled<G>>| {
                     let rows = told[place] as usize;
                     if let Some(reader) = &mut reader {
@@ -155,35 +133,20 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
                     }
                 };
                 each_abreast(trees, parts, gathers, tell, |place, tree, walker| {
-                    let waiting = walker.pending.iter().filter(|leaf| leaf.value.is_none());
-                    let rows = if gathers { waiting.count() as u32 } else { 0 };
                     under_way |= walker.has_batch();
-                    // Nearly always as many as the last time, so that they can be written while they are at hand.
-                    let count = &mut counts[place];
-                    usual &= rows == *count;
-                    *count = rows;
-                    if gathers && usual {
-                        writer.write(tree, walker);
-                    }
+                    // Written while they are at hand.
+                    counts[place] = if gathers { writer.write(tree, walker) } else { 0 };
                 });
                 if under_way {
                     open.store(true, Ordering::Relaxed);
                 }
-                if !usual {
-                    as_expected.store(false, Ordering::Relaxed);
-                }
             });
         }
         let gathered = Instant::now();
-        let rows = group.rows.iter().sum::<u32>() as usize;
-        if let Some(questions) = questions.filter(|_| !as_expected.into_inner()) {
-            let places = pieces_of(&group.rows, size);
-            let lines = split_lines(questions, &mut group.next_legal, &places, line.words());
-            let pieces: Vec<_> = trees.chunks(size).zip(lines).collect();
-            crew::together(threads, pieces.into_iter(), |(trees, (lines, legal))| {
-                let mut writer = Writer::new(line, lines, legal);
-                trees.iter().for_each(|search| writer.write(search.tree(), &search.walker));
-            });
+        let places = pieces_of(&group.rows, size);
+        let rows = places.last().map_or(0, |last| last.end);
+        if let Some(questions) = questions {
+            close_gaps(questions, &mut group.next_legal, line.words(), &expected, &places, &beyond);
         }
         std::mem::swap(&mut group.legal, &mut group.next_legal);
         group.legal.truncate(if gathers { rows } else { 0 });
@@ -273,60 +236,4 @@ pub(super) fn pieces_of(rows: &[u32], size: usize) -> Vec<Range<usize>> {
         from..at
     };
     rows.chunks(size).map(range).collect()
-}
-
-/// The lines, and the counts of legal actions, that belong to each of `places`; none where there are no lines.
-fn split_lines<'a>(
-    mut lines: &'a mut [u64],
-    mut legal: &'a mut [u16],
-    places: &[Range<usize>],
-    words: usize,
-) -> Vec<(&'a mut [u64], &'a mut [u16])> {
-    let there = !lines.is_empty();
-    let split = |rows: &Range<usize>| {
-        let count = if there { rows.len() } else { 0 };
-        let (own_lines, other_lines) = std::mem::take(&mut lines).split_at_mut(count * words);
-        let (own_legal, other_legal) = std::mem::take(&mut legal).split_at_mut(count);
-        (lines, legal) = (other_lines, other_legal);
-        (own_lines, own_legal)
-    };
-    places.iter().map(split).collect()
-}
-
-/// Writes questions, one line after another.
-struct Writer<'a> {
-    line: Line,
-    lines: std::slice::ChunksExactMut<'a, u64>,
-    legal: std::slice::IterMut<'a, u16>,
-    scalars: Vec<f32>,
-}
-
-impl<'a> Writer<'a> {
-    fn new(line: Line, lines: &'a mut [u64], legal: &'a mut [u16]) -> Self {
-        Self { line, lines: lines.chunks_exact_mut(line.words()), legal: legal.iter_mut(), scalars: vec![0.0; line.scalars] }
-    }
-
-    /// Writes a line for every waiting leaf of a tree, and how many legal actions it has.
-    fn write<G: Game + Classical>(&mut self, tree: &Tree, walker: &Walker<Compiled<G>>) {
-        for leaf in walker.pending.iter().filter(|leaf| leaf.value.is_none()) {
-            let (Some(words), Some(count), Some(node)) = (self.lines.next(), self.legal.next(), leaf.node) else { continue };
-            let (planes, rest) = words.split_at_mut(self.line.planes);
-            leaf.state.pack_observation(planes, &mut self.scalars);
-            let (scalar_words, legal_words) = rest.split_at_mut(self.line.scalars.div_ceil(2));
-            for (word, pair) in scalar_words.iter_mut().zip(self.scalars.chunks(2)) {
-                *word = pair.iter().rev().fold(0, |word, scalar| word << 32 | u64::from(scalar.to_bits()));
-            }
-            let actions = tree.edges(tree.node(node)).actions;
-            *count = actions.len() as u16;
-            // Devices look at all places.
-            legal_words.fill(0);
-            if cfg!(target_endian = "little") {
-                bytemuck::cast_slice_mut::<u64, u16>(legal_words)[..actions.len()].copy_from_slice(actions);
-            } else {
-                for (word, four) in legal_words.iter_mut().zip(actions.chunks(4)) {
-                    *word = four.iter().rev().fold(0, |word, &action| word << 16 | u64::from(action));
-                }
-            }
-        }
-    }
 }

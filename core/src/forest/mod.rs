@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod exchange_latent;
 mod external;
 pub mod latent;
+mod lines;
 
 use crate::crew;
 use crate::error::Error;
