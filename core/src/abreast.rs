@@ -44,6 +44,7 @@ fn each_with<W: World>(
         for (slot, search) in open.iter_mut().zip(these) {
             *slot = Some(search.parts_mut());
         }
+        soon(later.get(ABREAST..).unwrap_or_default(), TreeSearch::prefetch_itself);
         soon(later, TreeSearch::prefetch_first);
         let (mut gathering, mut set_out) = ([false; ABREAST], [false; ABREAST]);
         for (place, ((tree, walker), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {

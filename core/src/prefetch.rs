@@ -16,8 +16,13 @@ pub fn value<T>(value: &T) {
 /// Asks for the cache lines of a slice, and goes on.
 #[inline]
 pub fn slice<T>(slice: &[T]) {
-    let first = slice.as_ptr().cast::<u8>();
-    let bytes = std::mem::size_of_val(slice);
+    bytes(slice.as_ptr(), std::mem::size_of_val(slice));
+}
+
+/// Asks for the cache lines of so many bytes, and goes on.
+#[inline]
+pub fn bytes<T>(first: *const T, bytes: usize) {
+    let first = first.cast::<u8>();
     let mut at = 0;
     while at < bytes {
         address(first.wrapping_add(at));

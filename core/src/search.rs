@@ -207,11 +207,17 @@ impl<W: World> TreeSearch<W> {
 impl<W: World> TreeSearch<W> {
     // Each of these finds in the cache what the one before has asked for, so they are called some trees apart.
 
-    /// Asks memory for the leaves that wait, and for the tree's header.
+    /// Asks memory for what a search keeps beside its tree.
+    #[inline]
+    pub fn prefetch_itself(&self) {
+        prefetch::slice(std::slice::from_ref(self));
+    }
+
+    /// Then for the leaves that wait, and for the tree's header.
     #[inline]
     pub fn prefetch_first(&self) {
         prefetch::slice(&self.walker.pending);
-        prefetch::slice::<Tree>(std::slice::from_ref(&self.tree));
+        self.tree.prefetch_header(W::EXTERNAL);
     }
 
     /// Then for their paths, and for where the tree's blocks are.
@@ -229,6 +235,9 @@ impl<W: World> TreeSearch<W> {
         for leaf in self.walker.pending.iter() {
             for step in &leaf.path {
                 self.tree.prefetch_choice(step.node, step.edge);
+            }
+            if let Some(node) = leaf.node {
+                self.tree.prefetch_growth(node);
             }
         }
     }

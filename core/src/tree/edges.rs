@@ -126,6 +126,10 @@ impl EdgeArena {
         }
     }
 
+    pub(super) fn used(&self) -> u32 {
+        self.used
+    }
+
     pub(super) fn stored(&self) -> usize {
         self.stored as usize
     }

@@ -67,20 +67,21 @@ pub struct Shape {
     pub returns: bool,
 }
 
-/// One tree.
+/// One tree. What every simulation looks at comes first, so that it lies in few cache lines.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Tree {
-    shape: Shape,
     nodes: Vec<Block<Node>>,
-    num_nodes: u32,
     edges: EdgeArena,
-    columns: Columns,
+    num_nodes: u32,
     /// N of the root: visits of its edges, and one for its own evaluation if it had one.
     pub root_visits: u32,
     /// Positions in the tree: the root and every opened edge.
     pub positions: u32,
     /// The lowest and highest Q that was backed up, where the search asks for it; without any, the first is above the second.
     pub bounds: (f64, f64),
+    shape: Shape,
+    columns: Columns,
     /// The moves to the mate that decided the root, with the best play of both sides; empty where none did.
     pub mating_line: Vec<u16>,
     /// The priors of the root without noise, by action; empty where there is no noise.
@@ -92,7 +93,9 @@ pub struct Tree {
 pub struct Mark {
     num_nodes: u32,
     edges: edges::Mark,
-    root_visits: u32,
+    /// Wider than in the tree, so that it is read by itself: it has just been written there, and a processor that reads two fields
+    /// at once, of which one is on its way to memory, waits until it has arrived.
+    root_visits: u64,
     positions: u32,
     bounds: (f64, f64),
 }
@@ -317,7 +320,7 @@ impl Tree {
         Mark {
             num_nodes: self.num_nodes,
             edges: self.edges.mark(),
-            root_visits: self.root_visits,
+            root_visits: u64::from(self.root_visits),
             positions: self.positions,
             bounds: self.bounds,
         }
@@ -327,7 +330,7 @@ impl Tree {
     pub fn cut_back(&mut self, mark: Mark) {
         self.num_nodes = mark.num_nodes;
         self.edges.cut_back(mark.edges);
-        self.root_visits = mark.root_visits;
+        self.root_visits = mark.root_visits as u32;
         self.positions = mark.positions;
         self.bounds = mark.bounds;
         self.columns.fit(self.shape, self.num_nodes());
