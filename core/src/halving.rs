@@ -1,6 +1,10 @@
 //! The root of Gumbel search (Danihelka et al. 2022, sections 2 to 4): moves are drawn without replacement by Gumbel numbers,
 //! and sequential halving spends the simulations on the best of them.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::prefetch;
 use crate::random::{fold, Purpose, Random};
 use crate::score::gumbel::counted;
 use crate::score::Completed;
@@ -8,6 +12,18 @@ use crate::tree::{Edges, Node, Tree, ROOT};
 
 /// The score of a move that its prior and its Gumbel number all but rule out: still a number, so that it can be compared.
 const LEAST_SCORE: f64 = -1e9;
+
+/// So many moves are asked of memory ahead of a choice: the likeliest draws stand first.
+const FEW: usize = 16;
+/// Longer lists of visits are not kept for other trees.
+const LONGEST_SHARED: u64 = 1 << 12;
+
+/// Moves and simulations, and what `considered_visits` says for them.
+type Visits = ((u32, u64), Arc<[u32]>);
+
+thread_local! {
+    static LAST_VISITS: RefCell<Option<Visits>> = const { RefCell::new(None) };
+}
 
 /// One move of the root in a schedule.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +41,7 @@ pub struct Schedule {
     /// Simulations the tree had when it began.
     begun: u64,
     /// The visits that the move chosen in each simulation must have had.
-    considered: Vec<u32>,
+    considered: Arc<[u32]>,
     /// The moves, the likeliest draw first.
     moves: Vec<Drawn>,
     /// Where each action stands among them.
@@ -56,7 +72,29 @@ fn considered_visits(moves: u32, simulations: u64) -> Vec<u32> {
     sequence
 }
 
+/// The same, one list for all trees of a thread that have as many moves and simulations, which most have.
+fn shared_visits(moves: u32, simulations: u64) -> Arc<[u32]> {
+    if simulations > LONGEST_SHARED {
+        return considered_visits(moves, simulations).into();
+    }
+    LAST_VISITS.with_borrow_mut(|last| match last {
+        Some((known, visits)) if *known == (moves, simulations) => Arc::clone(visits),
+        _ => {
+            let visits: Arc<[u32]> = considered_visits(moves, simulations).into();
+            *last = Some(((moves, simulations), Arc::clone(&visits)));
+            visits
+        }
+    })
+}
+
 impl Schedule {
+    /// Asks memory for what a choice looks at, when the schedule itself is at hand.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch::slice(&self.moves[..self.moves.len().min(FEW)]);
+        prefetch::slice(&self.ranks[..self.ranks.len().min(4 * FEW)]);
+    }
+
     /// A schedule for the next `simulations` of a tree whose root has its priors. `given` are Gumbel numbers by action;
     /// without them, fresh ones are drawn. Both are multiplied by `scale`.
     #[must_use]
@@ -75,7 +113,7 @@ impl Schedule {
             Drawn { action, base: edges.visits[place], draw: scale * number + (f64::from(edges.priors[place]).ln() - most) }
         };
         let mut moves: Vec<Drawn> = places.iter().map(draw).collect();
-        let considered = considered_visits(most_moves.min(moves.len() as u32), simulations);
+        let considered = shared_visits(most_moves.min(moves.len() as u32), simulations);
         // Stable: the lowest action first among equals.
         moves.sort_by(|a, b| b.draw.total_cmp(&a.draw));
         let mut ranks = vec![u16::MAX; moves.iter().map(|drawn| usize::from(drawn.action) + 1).max().unwrap_or(0)];

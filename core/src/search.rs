@@ -218,6 +218,9 @@ impl<W: World> TreeSearch<W> {
     pub fn prefetch_first(&self) {
         prefetch::slice(&self.walker.pending);
         self.tree.prefetch_header(W::EXTERNAL);
+        if let Some(schedule) = &self.walker.schedule {
+            prefetch::slice::<Schedule>(std::slice::from_ref(schedule));
+        }
     }
 
     /// Then for their paths, and for where the tree's blocks are.
@@ -227,6 +230,9 @@ impl<W: World> TreeSearch<W> {
             prefetch::slice(&leaf.path);
         }
         self.tree.prefetch_blocks();
+        if let Some(schedule) = &self.walker.schedule {
+            schedule.prefetch();
+        }
     }
 
     /// Then for the nodes and edges of the paths, and for where the next will be made.
