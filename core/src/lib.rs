@@ -2,8 +2,8 @@
 //! The modules, in the order in which they lean on each other:
 
 pub mod crew;
-pub mod lists;
 pub mod error;
+pub mod lists;
 pub mod prefetch;
 pub mod random;
 

@@ -5,8 +5,8 @@ use crate::crew;
 use crate::expand;
 use crate::experience::Learned;
 use crate::knowledge::{Exact, Kind, Knowledge, Priority, RootMate, FORCED_MATE, LAST_TACTICAL};
-use crate::parts::Parts;
 use crate::leaves::Pending;
+use crate::parts::Parts;
 use crate::tree::{Arranged, NodeIndex, Tree, ROOT, UNPROVEN};
 use crate::world::World;
 

@@ -79,7 +79,7 @@ impl Link {
 ///
 /// Its 28 bytes would be 32 if `raw` had to begin at a multiple of 8, and there are as many nodes as simulations.
 #[derive(Clone, Copy, Debug, Zeroable)]
-#[repr(packed(4))]
+#[repr(C, packed(4))]
 pub struct Node {
     /// The value it was given when it was evaluated (an end: its exact value), for the player to move here.
     pub raw: f64,
@@ -101,10 +101,10 @@ pub struct Node {
     pub tagged: bool,
     /// For how many more plies forced moves are looked for (seed 3).
     pub forced_depth_left: u8,
-    /// The highest prior of an edge never tried; below 0 where it has to be looked for again.
-    pub(super) highest_untried: f32,
     /// So many edges are opened in their order before any score is asked (seed 4: moves by category).
     pub eager: u8,
+    /// The highest prior of an edge never tried; below 0 where it has to be looked for again.
+    pub(super) highest_untried: f32,
 }
 
 const _: () = assert!(size_of::<Node>() == 28);
