@@ -246,10 +246,14 @@ impl Forest {
         each_compiled!(&*self.lock()?, forest, _Class => compiled_packed(py, forest))
     }
 
-    /// Mixes Dirichlet noise into the root's priors of tree `index` before its next descent; epsilon 0 takes it out.
-    fn set_noise(&self, index: usize, alpha: f64, spread: bool, epsilon: f64) -> PyResult<()> {
+    /// Mixes Dirichlet noise into the root's priors of tree `index`, or of all where it is None, before its next descent; epsilon 0
+    /// takes it out.
+    fn set_noise(&self, index: Option<usize>, alpha: f64, spread: bool, epsilon: f64) -> PyResult<()> {
         let wanted = (epsilon > 0.0).then_some(Noise { alpha, spread, epsilon });
-        each!(&mut *self.lock()?, forest => forest.set_noise(index, wanted).or_python())
+        each!(&mut *self.lock()?, forest => {
+            let mut indices = index.map_or(0..forest.len(), |index| index..index + 1);
+            indices.try_for_each(|index| forest.set_noise(index, wanted)).or_python()
+        })
     }
 
     /// Backs up the values of the waiting rows, gives their moves priors, and closes the batch. `policy` has a number for

@@ -6,7 +6,7 @@ history. They are known by the names of their classes: python-chess is not impor
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,11 @@ def enter(state: Any) -> Any:
     """The state to search."""
     # The usual case comes first: batches have thousands of states.
     return state if type(state) in _STATES else open_door(state)[0]
+
+
+def enter_all(states: Sequence[Any]) -> list[Any]:
+    """The states to search."""
+    return list(states) if set(map(type, states)) <= _STATES else [enter(state) for state in states]
 
 
 def check_action(state: Any, action: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from ponderosa._core import Forest as Engine
 from ponderosa._core import TreeView
-from ponderosa.check import optional_flag, optional_temperature, per_row, positive_number, whole_number
+from ponderosa.check import is_listed, optional_flag, optional_temperature, per_row, positive_number, whole_number
 from ponderosa.door import check_action, enter
 from ponderosa.errors import InvalidActionError, InvalidArgumentError, UsageError
 from ponderosa.game import GameInfo, game_mistakes, is_over, move_text, refuse_finished
@@ -51,7 +52,8 @@ class Forest:
         self._begun = [0] * len(states)
         self._guards: list[list[tuple[int, int]] | None] = [None] * len(states)
         call = search.next_call()
-        self._keys = [(search.seed, call, row) if given is None else (given[row], 0, 0) for row in range(len(states))]
+        seeds_and_calls = (itertools.repeat(search.seed), itertools.repeat(call), range(len(states)))
+        self._keys = list(zip(*seeds_and_calls, strict=False)) if given is None else [(seed, 0, 0) for seed in given]
         self._world.plant(states, self._keys)
         if self._settings.gumbel is not None:
             for index in range(len(states)):
@@ -94,15 +96,21 @@ class Forest:
             raise InvalidArgumentError(f"progress must be a function of (done, wanted), not {progress!r}")
         if self._busy:
             raise UsageError("this search is already running: an evaluator or another thread must not enter it again")
-        noise = per_row(add_noise, len(self), "add_noise", optional_flag)
-        if True in noise:
+        trees = len(self)
+        # Nearly always the same for all, and trees may be thousands.
+        noise: dict[int | None, bool | None] = {
+            None: None if is_listed(add_noise) else optional_flag(add_noise, "add_noise")
+        }
+        if is_listed(add_noise):
+            noise = dict(enumerate(per_row(add_noise, trees, "add_noise", optional_flag)))
+        if True in noise.values():
             self._settings.check_noise()
         self._busy = True
         begun = time.perf_counter()
         try:
-            core, trees = self._core, len(self)
+            core = self._core
             core.resume()
-            for index, wanted in enumerate(noise):
+            for index, wanted in noise.items():
                 if wanted is not None:
                     self._settings.set_noise(core, index, wanted, trees)
             core.allow(counts)
@@ -317,9 +325,9 @@ def _common(search: Search, states: Sequence[Any]) -> GameInfo:
                     f"all states of a forest must be of one game ({_difference(info, other)})"
                 )
     over = operator.attrgetter("is_terminal") if info.compiled else is_over
-    for row, state in enumerate(states):
-        if over(state):
-            refuse_finished(state, f"states[{row}]" if len(states) > 1 else "this state")
+    if any(map(over, states)):
+        row = next(row for row, state in enumerate(states) if over(state))
+        refuse_finished(states[row], f"states[{row}]" if len(states) > 1 else "this state")
     return info
 
 

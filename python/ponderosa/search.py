@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa import check
-from ponderosa.door import enter, open_door
+from ponderosa.door import enter, enter_all, open_door
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.forest import UNLIMITED, Forest, Progress, Tree
 from ponderosa.game import GameInfo, describe
@@ -154,7 +154,7 @@ class Search(ABC):
         place in the batch. `progress(done, wanted)` is called now and then.
         """
         many = isinstance(state, (list, tuple))
-        states = [enter(given) for given in state] if many else [enter(state)]
+        states = enter_all(state) if many else [enter(state)]
         if many and not states:
             return []
         # What is wrong is said before anything is searched; one number for all rows is then handed on as one.
@@ -193,7 +193,7 @@ class Search(ABC):
             raise InvalidArgumentError(
                 f"states must be a list of states, not a {type(states).__name__}; for one state use tree()"
             )
-        return Forest(self, [enter(state) for state in states], seeds)
+        return Forest(self, enter_all(states), seeds)
 
 
 def per_row_temperature(value: Any, rows: int) -> list[float | None]:

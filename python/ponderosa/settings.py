@@ -69,12 +69,13 @@ class Settings:
         if not self.score.has_priors:
             raise InvalidArgumentError("add_noise=True: this search has no priors that noise could be added to")
 
-    def set_noise(self, core: _core.Forest, index: int, wanted: bool, trees: int) -> None:
-        """Asks for fresh noise at the root of tree `index` of `trees`, or for none."""
+    def set_noise(self, core: _core.Forest, index: int | None, wanted: bool, trees: int) -> None:
+        """Asks for fresh noise at the root of tree `index` of `trees`, or of all, or for none."""
         if self.score.takes_noise:
             core.set_noise(index, self.noise_alpha, self.noise_spread, self.noise_epsilon if wanted else 0.0)
         elif self.score.has_priors:
-            self.set_gumbel(core, index, trees, wanted)
+            for each in range(trees) if index is None else (index,):
+                self.set_gumbel(core, each, trees, wanted)
 
     def set_gumbel(self, core: _core.Forest, index: int, trees: int, wanted: bool = True) -> None:
         """Gives tree `index` of `trees` its Gumbel numbers, if there are given ones; unwanted, they are all 0."""
