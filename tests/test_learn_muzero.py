@@ -204,6 +204,27 @@ def test_a_model_for_every_search(whole: dict[str, Path], capsys: pytest.Capture
     assert "plays" in capsys.readouterr().out
 
 
+def test_lines_of_a_model_stop_where_the_rules_do(whole: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """A model goes on behind the end of a game, and through squares that are taken."""
+    command = ["tic-tac-toe", "--player", str(whole["tic-tac-toe"]), "--simulations", "120", "--seed", "1"]
+    for moves in ("a1 b2 a2 b1", "a1 b1 c1 b2 a2 c2 b3"):
+        assert cli.main(["search", *command, "--moves", moves, "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        lines = [told["pv"], *(move["pv"] for move in told["moves"])]
+        assert cli.main(["play", *command, "--moves", moves, "--side", "none"]) == 0
+        printed = capsys.readouterr().out
+        lines += [line.split("expects ")[1].split() for line in printed.splitlines() if "expects " in line]
+        for line in lines:
+            assert "".join(line).isalnum()
+            assert not any(text.isdigit() for text in line)
+        for line in lines[: 1 + len(told["moves"])]:
+            state = TicTacToe()
+            for text in (*moves.split(), *line):
+                state = state.play(state.parse_action(text))
+    assert cli.main(["search", *command]) == 0
+    assert "MuZero with a trained model" in capsys.readouterr().out
+
+
 def test_players_that_are_no_models(whole: dict[str, Path], tmp_path: Path) -> None:
     out = whole["tic-tac-toe"]
     with pytest.raises(InvalidArgumentError, match="this player is a model, which muzero:model=player:DIR plans in"):

@@ -227,6 +227,11 @@ def tried_text(state: Any, action: int, info: GameInfo) -> str:
     return move_text(state, action) if _is_allowed(state, action, info) else str(action)
 
 
+def leaves_rules(state: Any, action: int, info: GameInfo) -> bool:
+    """Whether an imagined line goes on where the rules of a game do not: past its end, or by a move not allowed."""
+    return info.imagined and hasattr(state, "legal_actions") and not _is_allowed(state, action, info)
+
+
 def _is_allowed(state: Any, action: int, info: GameInfo) -> bool:
     """Only what a model imagines need not be allowed."""
     if not info.imagined:

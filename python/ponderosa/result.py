@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa import _core, check
-from ponderosa.game import GameInfo, move_text, play_on, tried_text
+from ponderosa.game import GameInfo, leaves_rules, move_text, play_on, tried_text
 from ponderosa.lazy import lazy
 from ponderosa.node import Node, ReadOnly
 
@@ -138,7 +138,7 @@ class SearchResult(ReadOnly):
 
     @property
     def pv(self) -> list[str]:
-        """The line expected, beginning with `move`, as people write it."""
+        """The line expected, beginning with `move`, as people write it; no further than the rules of a game lead."""
         return list(self._pv)
 
     @lazy
@@ -149,6 +149,8 @@ class SearchResult(ReadOnly):
         texts = []
         state = self._state
         for action in self._view.principal_variation(place):
+            if leaves_rules(state, action, self._info):
+                break  # a model goes on imagining: what is expected is what can be played
             texts.append(tried_text(state, action, self._info))
             state = play_on(state, action, self._info)
         return texts

@@ -35,6 +35,7 @@ ALGORITHMS = {
     "uct": "UCT, compiled",
     "reference": "UCT, the twin in plain Python",
     "alphazero": "AlphaZero with a trained player",
+    "muzero": "MuZero with a trained model",
 }
 
 

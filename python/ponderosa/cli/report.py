@@ -164,6 +164,8 @@ def line_below(state: Any, node: TreeNode | None) -> list[str]:
             return (exact, plies, child.visit_count) if proven == -1 else (exact, child.visit_count, 0)
 
         action = max(node.children, key=rank)
+        if state.is_terminal or action not in state.legal_actions():
+            break  # a learned model imagines what the rules do not allow
         line.append(move_text(state, action))
         state, node = state.play(action), node.children[action]
     return line
