@@ -57,6 +57,22 @@ def test_what_cannot_be_loaded(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "net.safetensors").write_bytes(b"PK\x03\x04 a pickle, perhaps")
     with pytest.raises(StorageError, match="no file of a player"):
         ponderosa.load(tmp_path / "net.safetensors")
+    newest = sorted((trained / "checkpoints").glob("round-*"))[-1]
+    (tmp_path / "noise").write_bytes(np.random.default_rng(0).bytes(100_000))
+    (tmp_path / "net.onnx").write_bytes(b"\x08\x08\x12\x07pytorch" * 1000)
+    (tmp_path / "other.safetensors").write_bytes(b'\x22' + bytes(7) + b'{"__metadata__":{"ponderosa":"3"}}')
+    for name, message in (
+        (tmp_path / "noise", "no file of a player"),
+        (newest / "games.npz", "looks like a pickle, or an archive of them, which is never opened"),
+        (newest / "training.safetensors", "weights of a checkpoint, whose player.safetensors is beside it"),
+        (newest / "state.json", "no file of a player"),
+        (tmp_path / "other.safetensors", "no file of a player"),
+        (tmp_path / "net.onnx", r"is an ONNX file, no player: ponderosa\.evaluators\.Onnx reads it"),
+    ):
+        with pytest.raises(StorageError, match=message) as told:
+            ponderosa.load(name)
+        assert len(str(told.value)) < 300 + len(str(name))
+        assert str(told.value).isprintable()
     (tmp_path / "run.json").write_bytes((trained / "run.json").read_bytes())
     with pytest.raises(InvalidArgumentError, match="has no checkpoint yet"):
         ponderosa.load(tmp_path)

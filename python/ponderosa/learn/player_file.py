@@ -32,6 +32,10 @@ def player_bytes(player: Any, about: dict[str, Any]) -> bytes:
 
 def read_player(path: Path) -> tuple[Any, dict[str, Any]]:
     """(the network, plain data of its making) of a file that `player_bytes` made."""
+    if path.suffix.lower() == ".onnx":
+        raise StorageError(
+            f"{str(path)!r} is an ONNX file, no player: ponderosa.evaluators.Onnx reads it (onnx:FILE in a match)"
+        )
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -51,14 +55,16 @@ def player_of_bytes(content: bytes) -> tuple[Any, dict[str, Any]]:
         length = int.from_bytes(content[:8], "little")
         metadata = json.loads(content[8 : 8 + length])["__metadata__"]
         about: dict[str, Any] = json.loads(metadata["ponderosa"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise StorageError(f"this is no file of a player, or it is damaged: {error!r}") from None
+        if not isinstance(about, dict):
+            raise TypeError
+    except (ValueError, KeyError, TypeError, RecursionError):  # what they say may quote the whole file
+        raise StorageError(f"this is no file of a player, or it is damaged{_instead(content)}") from None
     if about.get("format") != FORMAT or about.get("version") != VERSION:
         raise StorageError(
             f"it is a {about.get('format')} of version {about.get('version')}; this version reads {FORMAT} {VERSION}"
         )
     with torch.device("meta"):  # whatever the file claims, nothing is set aside but what it brings along
-        network = _described(about["network"])
+        network = _described(about.get("network"))
     try:
         tensors = load(content)
         if "sha256" in about and about.pop("sha256") != _sum_of(tensors):
@@ -71,6 +77,15 @@ def player_of_bytes(content: bytes) -> tuple[Any, dict[str, Any]]:
     network.eval().requires_grad_(False)
     network.game = str(about.get("game", ""))
     return network.to(memory_format=torch.channels_last), about
+
+
+def _instead(content: bytes) -> str:
+    """What a file that is no player seems to be, where that helps."""
+    if b"ponderosa-checkpoint" in content[:4096]:
+        return ": it has the weights of a checkpoint, whose player.safetensors is beside it"
+    if content.startswith((b"PK", b"\x80")):
+        return ": it looks like a pickle, or an archive of them, which is never opened"
+    return ": players are player.safetensors in checkpoints/, and in players/"
 
 
 def _sum_of(tensors: dict[str, torch.Tensor]) -> str:
