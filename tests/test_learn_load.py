@@ -60,7 +60,7 @@ def test_what_cannot_be_loaded(trained: Path, tmp_path: Path) -> None:
     newest = sorted((trained / "checkpoints").glob("round-*"))[-1]
     (tmp_path / "noise").write_bytes(np.random.default_rng(0).bytes(100_000))
     (tmp_path / "net.onnx").write_bytes(b"\x08\x08\x12\x07pytorch" * 1000)
-    (tmp_path / "other.safetensors").write_bytes(b'\x22' + bytes(7) + b'{"__metadata__":{"ponderosa":"3"}}')
+    (tmp_path / "other.safetensors").write_bytes(b"\x22" + bytes(7) + b'{"__metadata__":{"ponderosa":"3"}}')
     for name, message in (
         (tmp_path / "noise", "no file of a player"),
         (newest / "games.npz", "looks like a pickle, or an archive of them, which is never opened"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,15 +17,27 @@ MOST_COLOURS = 4
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How observations of one space are read."""
+    """How observations of one space are read, in plain data: it is kept with a player."""
 
     shape: tuple[int, ...]
     """The shape a network sees."""
     pixels: bool
     """Whether they are bytes, seen as numbers from 0 to 1."""
-    _given: tuple[int, ...]
-    """The shape the environment gives."""
-    _turn: Callable[[NDArray[Any]], NDArray[np.float32]]
+    given: tuple[int, ...]
+    """The shape the environment gives; that of a network has the colours of an image first."""
+    firsts: tuple[int, ...] = ()
+    """The least of each number, where numbers are seen as one place among as many as there could be."""
+    counts: tuple[int, ...] = ()
+    """How many values each of them may have."""
+
+    def turn(self, array: NDArray[Any]) -> NDArray[np.float32]:
+        """What a network sees of an observation; a `ValueError` if there is no such observation."""
+        if self.counts:
+            return _one_of(array, np.array(self.firsts), np.array(self.counts))
+        if len(self.given) == 3 and self.shape != self.given:
+            array = np.moveaxis(array, 2, 0)
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as that
+            return (_scaled(array) if self.pixels else _plain(array)).reshape(self.shape)
 
     def read(self, seen: Any, name: str) -> NDArray[np.float32]:
         """What was seen, checked; `name` is the environment's."""
@@ -34,16 +45,34 @@ class View:
             array = np.asarray(seen)
         except ValueError as error:
             raise GameContractError(f"{name} gave an observation that is no array: {error}") from None
-        if array.shape != self._given:
+        if array.shape != self.given:
             raise GameContractError(
-                f"{name} gave an observation of shape {array.shape}: its observation_space says {self._given}"
+                f"{name} gave an observation of shape {array.shape}: its observation_space says {self.given}"
             )
         try:
-            view = self._turn(array)
+            view = self.turn(array)
         except (TypeError, ValueError, IndexError) as error:
             raise GameContractError(f"{name} gave an observation outside its observation_space: {error}") from None
         if not np.isfinite(view).all():
             raise GameContractError(f"{name} gave an observation with a number that is not finite")
+        return view
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    @classmethod
+    def of_data(cls, data: Any) -> View:
+        """From plain data that `as_data` gave."""
+        try:
+            numbers = {
+                name: tuple(int(number) for number in data[name]) for name in ("shape", "given", "firsts", "counts")
+            }
+            view = cls(pixels=bool(data["pixels"]), **numbers)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"this describes no observations: {error!r}") from None
+        if len(view.firsts) != len(view.counts):
+            raise InvalidArgumentError("this describes no observations: firsts and counts must be as many")
         return view
 
 
@@ -51,13 +80,13 @@ def view_of(space: Any, name: str) -> View:
     """How observations of a space are read; spaces that no network takes are refused."""
     spaces = require("gymnasium", "envs", "an environment").spaces
     if isinstance(space, spaces.Discrete):
-        first, count = int(space.start), int(space.n)
-        return View((count,), False, (), lambda seen: _one_of(seen, np.array([first]), np.array([count])))
+        count = int(space.n)
+        return View((count,), False, (), (int(space.start),), (count,))
     if isinstance(space, spaces.MultiDiscrete):
-        counts, firsts = space.nvec.reshape(-1), space.start.reshape(-1)
-        return View((int(counts.sum()),), False, space.shape, lambda seen: _one_of(seen, firsts, counts))
+        firsts, counts = (tuple(array.reshape(-1).tolist()) for array in (space.start, space.nvec))
+        return View((sum(counts),), False, tuple(space.shape), firsts, counts)
     if isinstance(space, spaces.MultiBinary):
-        return View(tuple(space.shape), False, tuple(space.shape), _plain)
+        return View(tuple(space.shape), False, tuple(space.shape))
     if not isinstance(space, spaces.Box):
         raise InvalidArgumentError(
             f"environment {name!r} is seen as {space}: Box, Discrete, MultiDiscrete and MultiBinary can be learned "
@@ -65,12 +94,11 @@ def view_of(space: Any, name: str) -> View:
         )
     shape = tuple(int(length) for length in space.shape)
     pixels = space.dtype == np.uint8 and len(shape) in (2, 3)
-    read = _scaled if pixels else _plain
     if pixels and len(shape) == 2:
-        return View((1, *shape), True, shape, lambda seen: _scaled(seen)[None])
+        return View((1, *shape), True, shape)
     if len(shape) == 3 and shape[2] <= MOST_COLOURS and shape[2] < shape[0]:
-        return View((shape[2], *shape[:2]), pixels, shape, lambda seen: read(np.moveaxis(seen, 2, 0)))
-    return View(shape or (1,), pixels, shape, lambda seen: read(seen).reshape(shape or (1,)))
+        return View((shape[2], *shape[:2]), pixels, shape)
+    return View(shape or (1,), pixels, shape)
 
 
 def _plain(seen: NDArray[Any]) -> NDArray[np.float32]:

@@ -114,7 +114,7 @@ class Examiner:
         returns = self._returns(search)
         if not matches and not exact and not returns:
             return None
-        about = {"game": self._spec.name, "step": counters.step, "games": counters.games}
+        about = self._spec.about(counters.step, counters.games)
         self._folder.write(f"players/step-{counters.step:09d}.safetensors", player_bytes(player, about))
         elo, error = self._rated(name, matches)
         return Evaluation(name, matches, elo, error, exact, returns)

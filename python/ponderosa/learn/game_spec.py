@@ -35,6 +35,13 @@ class GameSpec:
     """Gives the starting state of an episode by its seed, where there is an environment instead of a game."""
     pixels: bool = False
     """Whether observations are bytes, seen as numbers from 0 to 1."""
+    environment: dict[str, Any] | None = None
+    """What must be known to play in the environment itself: how it is seen, and its first action. Plain data."""
+
+    def about(self, step: int, games: int) -> dict[str, Any]:
+        """What is told in the file of a player, in plain data."""
+        told = {"game": self.name, "step": step, "games": games}
+        return told if self.environment is None else {**told, "environment": self.environment}
 
     @property
     def is_environment(self) -> bool:
@@ -109,6 +116,7 @@ def _environment(environments: Environments, rewards: bool, name: str | None = N
         (alike,),
         environments.start,
         view.pixels,
+        {"view": view.as_data(), "first_action": environments.first_action},
     )
 
 

@@ -17,7 +17,8 @@ SHIPPED = Path(__file__).parent.parent / "players"
 def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
     """An evaluator: the newest player of a training's folder, of a file, or one that comes with the package.
 
-    Of a training by MuZero it is a model, for `MuZero`, `Gumbel` and `select_action`.
+    Of a training by MuZero it is a model, for `MuZero`, `Gumbel` and `select_action`; one of an environment takes
+    observations as the environment gives them, and `about["environment"]["first_action"]` counts from there.
     `load("connect4")` is a player of Connect 4 that was trained before. A folder of that name, if there is one, comes
     first. What is loaded is numbers: nothing in a file is executed. Needs PyTorch (`ponderosa[torch]`).
     """
@@ -25,10 +26,12 @@ def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
     require("safetensors", "torch", "a player that was trained")
     from ponderosa.evaluators.torch_module import Torch
     from ponderosa.learn.player_file import read_player
-    from ponderosa.models.torch_model import TorchModel
+    from ponderosa.learn.player_model import PlayerModel
 
     network, about = read_player(find_player(path))
-    evaluator: Any = TorchModel(network, device) if hasattr(network, "initial_inference") else Torch(network, device)
+    if hasattr(network, "initial_inference"):
+        return PlayerModel(network, device, about)
+    evaluator: Any = Torch(network, device)
     evaluator.about = about
     return evaluator
 

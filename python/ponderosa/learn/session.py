@@ -113,7 +113,7 @@ class Session:
             games, self_play = self.self_play.saved()
             state = {"counters": asdict(self.counters), "self_play": self_play}
         current = self.averaged_player()
-        about = {"game": self.spec.name, "step": self.counters.step, "games": self.counters.games}
+        about = self.spec.about(self.counters.step, self.counters.games)
         tensors = self.learner.saved()
         tensors |= {f"replay.{name}": torch.from_numpy(array.copy()) for name, array in self.replay.saved().items()}
         checkpoint = Checkpoint(player_bytes(current, about), tensors, games, state)
