@@ -261,3 +261,23 @@ def test_the_quality_of_a_model_by_depth() -> None:
     assert after["legal"][1] > before["legal"][1] + 0.05
     assert after["reward"][0] < before["reward"][0] + 0.1
     assert min(after["policy"]) >= 0.0
+
+
+def test_the_quality_is_of_what_happened_in_games(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that always says 0 is wrong by what was told, on average over positions of games; never behind them."""
+    spec, replay, _ = played(30, muzero={"unroll": 10})
+    player = player_of(learner_of(spec, muzero={"unroll": 10}).network)
+    monkeypatch.setattr(type(player.categories), "to_numbers", lambda _, logits: torch.zeros(len(logits)))
+    found = errors_by_depth(player, replay)
+    first = int(0.9 * len(replay))
+    batch = replay.take(np.arange(first, len(replay)), np.random.default_rng(0))
+    inside = batch.actions[:, :, 0] < 9
+    for depth in range(11):
+        rows = inside[:, depth]
+        expected = float(np.abs(batch.values[rows, depth]).mean()) if rows.any() else None
+        assert found["value"][depth] == (expected and pytest.approx(expected, abs=1e-4))
+        rows = inside[:, depth - 1]
+        expected = float(np.abs(batch.rewards[rows, depth - 1]).mean()) if depth and rows.any() else None
+        assert depth == 0 or found["reward"][depth - 1] == (expected and pytest.approx(expected, abs=1e-4))
+    assert found["value"][0] and found["value"][-1] is None
+    assert found["policy"][-1] is found["legal"][-1] is found["reward"][-1] is None

@@ -247,6 +247,7 @@ def test_the_quality_of_the_model_is_shown(whole: dict[str, Path]) -> None:
         assert complaint == ""
         text = page.read_text(encoding="utf-8")
         assert "by the steps it imagines" in text
+        assert text.count("share of the policy on legal moves") >= 2, "in the table and in the plot"
         assert ("mean return" in text) == (game == GYM)
         assert (out / "plots" / "model.svg").exists()
         assert (out / "plots" / "returns.svg").exists() == (game == GYM)

@@ -10,8 +10,7 @@ import pytest
 from tests.learning import SMALL
 
 import ponderosa
-from ponderosa.errors import EvaluationError, InvalidArgumentError, StorageError
-from ponderosa.games import TicTacToe
+from ponderosa.errors import InvalidArgumentError, StorageError
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")

@@ -39,7 +39,8 @@ class PlayerModel(TorchModel):
 
     def see(self, observation: Any) -> NDArray[np.float32]:
         """One observation as the network sees it: float32, colours first, from 0 to 1, numbers as places."""
-        return self._rows(_array(observation)[None])[0]
+        seen: NDArray[np.float32] = self._rows(_array(observation)[None])[0]
+        return seen
 
     def initial_inference(self, observations: Any) -> Any:
         """As every model's; the rows are observations of the environment, or what `see` makes of them."""

@@ -3,6 +3,7 @@ learned model is."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,15 +91,17 @@ def draw_returns(axes: Any, summary: Summary) -> None:
 
 
 def draw_model(axes: Any, summary: Summary) -> None:
-    """Errors of the last model by the number of steps it imagined, on recent games; dashed, those of the first."""
+    """The last model by the number of steps it imagined, on recent games; dashed, the first one."""
     figure = axes.figure
-    axes.remove()  # the errors have scales of their own
-    for panel, (name, label) in zip(figure.subplots(1, len(MODEL_ERRORS)), MODEL_ERRORS.items(), strict=True):
+    axes.remove()  # they have scales of their own
+    for panel, (name, label) in zip(figure.subplots(2, 2).flat, MODEL_QUALITY.items(), strict=True):
         for line, style, word in ((summary.models[0], "o--", "first"), (summary.models[-1], "o-", "last")):
-            errors, depths = line["by_depth"][name], len(line["by_depth"]["value"])
+            depths = len(line["by_depth"]["value"])
+            # A gap where nothing was measured.
+            errors = [math.nan if number is None else number for number in line["by_depth"][name]]
             # A reward comes with a step, so there is none at depth 0.
             panel.plot(range(depths - len(errors), depths), errors, style, label=word, markersize=4)
-        panel.set(xlabel="steps imagined", title=label, ylim=(0, None))
+        panel.set(xlabel="steps imagined", title=label, ylim=(0, 1.05 if name == "legal" else None))
         panel.title.set_fontsize("medium")
         panel.legend(fontsize="small")
 
@@ -121,11 +124,12 @@ LOSSES = (
     ("reward_loss", "reward"),
     ("consistency_loss", "consistency"),
 )
-#: What is measured of a model by depth, but for its share of legal moves.
-MODEL_ERRORS = {
+#: What is measured of a model by depth.
+MODEL_QUALITY = {
     "value": "value (absolute error)",
     "reward": "reward (absolute error)",
     "policy": "policy (Kullback-Leibler)",
+    "legal": "share of the policy on legal moves",
 }
 #: What each file shows, of any training.
 PLOTS: dict[str, Callable[[Any, Summary], None]] = {

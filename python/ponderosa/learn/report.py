@@ -9,7 +9,7 @@ from typing import Any
 from ponderosa.errors import InvalidArgumentError, MissingExtraError
 from ponderosa.files import make_folder, write_bytes
 from ponderosa.learn.config_file import data_of_text
-from ponderosa.learn.plots import MODEL_ERRORS, draw_plots
+from ponderosa.learn.plots import MODEL_QUALITY, draw_plots
 from ponderosa.learn.summary import Summary, read_summary
 from ponderosa.learn.watch import clock
 
@@ -103,9 +103,9 @@ def _model(line: dict[str, Any]) -> str:
     depths = len(by_depth["value"])
     head = "".join(f"<th>{text}</th>" for text in ("", *range(depths)))
     rows = []
-    for name, label in {**MODEL_ERRORS, "legal": "policy on legal moves"}.items():
+    for name, label in MODEL_QUALITY.items():
         numbers = by_depth[name]
-        cells = [""] * (depths - len(numbers)) + [f"{number:.3f}" for number in numbers]
+        cells = [""] * (depths - len(numbers)) + ["" if number is None else f"{number:.3f}" for number in numbers]
         rows.append(f"<tr><td>{label}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
 

@@ -126,7 +126,7 @@ class Session:
         update_player(player, self.learner.average)
         return player
 
-    def quality(self, player: Any) -> dict[str, list[float]]:
+    def quality(self, player: Any) -> dict[str, list[float | None]]:
         """How good the model of a player is, by the steps it imagines; nothing where it imagines none."""
         measure = variant_of(self.config).quality
         with self.quiet():

@@ -33,7 +33,7 @@ class Variant:
     """What searches ask: an evaluator, or a model, around a network that plays."""
     bare_policy: Callable[[Any], BatchPlayer]
     """What is asked as a player without a search."""
-    quality: Callable[[Any, Any], dict[str, list[float]]] | None = None
+    quality: Callable[[Any, Any], dict[str, list[float | None]]] | None = None
     """(player, replay): errors by the number of steps that a model imagined."""
 
 
