@@ -279,5 +279,6 @@ def test_the_quality_is_of_what_happened_in_games(monkeypatch: pytest.MonkeyPatc
         rows = inside[:, depth - 1]
         expected = float(np.abs(batch.rewards[rows, depth - 1]).mean()) if depth and rows.any() else None
         assert depth == 0 or found["reward"][depth - 1] == (expected and pytest.approx(expected, abs=1e-4))
-    assert found["value"][0] and found["value"][-1] is None
+    assert found["value"][0]
+    assert found["value"][-1] is None
     assert found["policy"][-1] is found["legal"][-1] is found["reward"][-1] is None

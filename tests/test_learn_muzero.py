@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -152,6 +153,25 @@ def test_a_game_of_one_player_with_rewards(tmp_path: Path) -> None:
     assert all(game.returns[0] == game.rewards.sum() == game.moves.sum() and not game.cut for game in games)
     with pytest.raises(InvalidArgumentError, match="rewards are learned by algorithm muzero"):
         train(config.with_values(algorithm="gumbel"), factory=Stairs)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("algorithm is muzero in this training and cannot become gumbel", {"algorithm": "gumbel"}),
+        ("muzero.support is 0 in this training and cannot become 7", {"muzero": {"support": 7}}),
+        ("muzero.dynamics_blocks is 1 in this training and cannot become 2", {"muzero": {"dynamics_blocks": 2}}),
+        ("muzero.consistency is 0.0 in this training and cannot become 1.0", {"muzero": {"consistency": 1.0}}),
+        ("network.channels is 8 in this training and cannot become 9", {"network": {"channels": 9}}),
+    ],
+)
+def test_the_network_of_a_training_stays(name: str, change: dict[str, Any], whole: dict[str, Path]) -> None:
+    out = whole["tic-tac-toe"]
+    config = modelled(out, steps=STEPS + 1, muzero=PRIORITY).with_values(**change)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with pytest.raises(InvalidArgumentError, match=f"{re.escape(name)}: begin another one for that"):
+        train(config, resume=True)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("muzero", [{"root": "puct"}, {"consistency": 1.0}, {"support": 5}, {"discount": 0.9}])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -86,11 +86,10 @@ class Session:
 
     def _refuse_another_network(self, before: Config) -> None:
         """What the weights were made for cannot change."""
-        for name in field_names(NetworkConfig):
-            old, new = getattr(before.network, name), getattr(self.config.network, name)
+        for name, old, new in made_for(before, self.config):
             if old != new:
                 raise InvalidArgumentError(
-                    f"network.{name} is {old} in this training and cannot become {new}: begin another one for that"
+                    f"{name} is {old} in this training and cannot become {new}: begin another one for that"
                 )
 
     def _restore(self, checkpoint: Checkpoint) -> None:
@@ -175,3 +174,17 @@ class Session:
         self.counters.step = self.learner.step
         self.counters.owed -= 1.0
         return losses
+
+
+def made_for(before: Config, now: Config) -> Iterator[tuple[str, Any, Any]]:
+    """(setting, what it was, what it is) of all that weights are made for."""
+    if "muzero" in (before.algorithm, now.algorithm):  # the other two have the same network
+        yield "algorithm", before.algorithm, now.algorithm
+    for name in field_names(NetworkConfig):
+        yield f"network.{name}", getattr(before.network, name), getattr(now.network, name)
+    if now.algorithm == "muzero":
+        for name in ("support", "dynamics_blocks"):
+            yield f"muzero.{name}", getattr(before.muzero, name), getattr(now.muzero, name)
+        old, new = before.muzero.consistency, now.muzero.consistency
+        if (old > 0.0) != (new > 0.0):  # without it there are no layers to compare by
+            yield "muzero.consistency", old, new
