@@ -11,6 +11,7 @@ from tests.learning import SMALL
 
 import ponderosa
 from ponderosa.errors import InvalidArgumentError, StorageError
+from ponderosa.games import TicTacToe
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -102,3 +103,18 @@ def test_files_without_a_view_are_loaded(tmp_path: Path) -> None:
         path = written(tmp_path / "wrong", spec, {"game": "other", "environment": wrong})
         with pytest.raises(StorageError, match="this player is damaged"):
             ponderosa.load(path)
+
+
+def test_the_model_says_how_many_players_there_are(tmp_path: Path) -> None:
+    state = TicTacToe()
+    model = ponderosa.load(written(tmp_path / "two", game_spec("tic-tac-toe", rewards=True)))
+    assert model.num_players == 2
+    for preset in (ponderosa.MuZero, ponderosa.Gumbel):
+        told = preset(model, 20, seed=1).run(state)
+        bare = preset(model, 20, seed=1).run(observation=state.observation(), legal_actions=state.legal_actions())
+        assert (told.action, told.value) == (bare.action, bare.value)
+        with pytest.raises(InvalidArgumentError, match=r"num_players is 1, but .* game of 2: give num_players=2"):
+            preset(model, 20, num_players=1).run(observation=state.observation())
+    with pytest.raises(InvalidArgumentError, match="give num_players=2, or leave it out"):
+        ponderosa.select_action(model, ponderosa.MCTSConfig(), state.observation(), state.legal_actions())
+    assert ponderosa.load(written(tmp_path / "one", environment(spaces.Discrete(4)))).num_players == 1

@@ -26,7 +26,7 @@ by_preset = pytest.mark.parametrize("preset", PRESETS, ids=["muzero", "gumbel"])
 OF_BOTH = [
     *wrong("num_simulations", [0, -1, 2**32, 1.5, "12", True, [5, 0]]),
     *wrong("discount", [-0.1, 1.0001, -1, 2, *NOT_A_NUMBER]),
-    *wrong("num_players", [0, 3, -1, *NOT_WHOLE]),
+    *wrong("num_players", [0, 3, -1, *(each for each in NOT_WHOLE if each is not None)]),
     *wrong("time_limit", [0.0, -1.0, math.nan]),
     *wrong("max_nodes", [0, 1.5]),
     *wrong("in_flight", [0, 65536]),

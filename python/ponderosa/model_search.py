@@ -33,12 +33,17 @@ class ModelSearch(Search):
         *,
         model: Any,
         discount: float,
-        num_players: int,
+        num_players: int | None,
         **shared: Unpack[Shared],
     ) -> None:
         super().__init__(num_simulations, **shared)
         self.model = None if model is None else as_model(model)
         self.discount = check.number(discount, "discount", least=0.0, most=1.0)
+        # A player that was trained knows how many its game has.
+        told = getattr(model, "num_players", None)
+        self._told_players: int | None = told if told in (1, 2) else None
+        if num_players is None:
+            num_players = self._told_players or 1
         self.num_players = check.whole_number(num_players, "num_players", least=1, most=2)
 
     def describe(self, state: Any) -> GameInfo:
@@ -46,6 +51,11 @@ class ModelSearch(Search):
         if isinstance(state, Observed):
             if self.model is None:
                 raise InvalidArgumentError("observation= needs a model: an evaluator wants the state of a game")
+            if self._told_players not in (None, self.num_players):
+                raise InvalidArgumentError(
+                    f"num_players is {self.num_players}, but the model is of a game of {self._told_players}: "
+                    f"give num_players={self._told_players}, or leave it out"
+                )
             return _OBSERVED[self.num_players - 1]
         info = describe(state)
         if self.model is None:

@@ -29,7 +29,7 @@ class Gumbel(ModelSearch):
     completed by a mixture (`use_mixed_value`), brought to [0, 1] (`rescale_values`) and weighted by `(maxvisit_init +
     most visits) * value_scale`. `gumbel_scale=0`, or `add_noise=False`, leaves the Gumbel numbers out; `gumbel` gives
     them, an array over all actions or one for each row. A limit of time cuts the schedule of `num_simulations` short.
-    `discount` and `num_players` are of searches in a model; a game has its own.
+    `discount` and `num_players` (see `MuZero`) are of searches in a model; a game has its own.
     """
 
     default_simulations = 32
@@ -48,7 +48,7 @@ class Gumbel(ModelSearch):
         rescale_values: bool = True,
         use_mixed_value: bool = True,
         discount: float = 0.997,
-        num_players: int = 1,
+        num_players: int | None = None,
         gumbel: Any = None,
         *,
         model: Any = None,

@@ -21,7 +21,8 @@ class MuZero(ModelSearch):
     reward + discount * value of the position behind it, for the player who chooses, brought to [0, 1] by `normalize`:
     "node" by the values of the position and of its moves, "tree" by all values met in the tree, None not at all. A
     move never tried is worth 0 there. Only the root knows which actions are legal. `num_players` is 1, or 2 for
-    players who alternate and whose gains cancel out; a state says itself how many it has.
+    players who alternate and whose gains cancel out; a state says itself how many it has. None asks a model that knows
+    (its own `num_players`, as players of `ponderosa.load` have), and is 1 with others.
     """
 
     default_simulations = 50
@@ -36,7 +37,7 @@ class MuZero(ModelSearch):
         discount: float = 0.997,
         root_dirichlet_alpha: float = 0.3,
         root_exploration_fraction: float = 0.25,
-        num_players: int = 1,
+        num_players: int | None = None,
         normalize: str | None = "node",
         **shared: Unpack[Shared],
     ) -> None:
