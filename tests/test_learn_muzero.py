@@ -155,6 +155,22 @@ def test_a_game_of_one_player_with_rewards(tmp_path: Path) -> None:
         train(config.with_values(algorithm="gumbel"), factory=Stairs)
 
 
+def test_rewards_that_the_support_does_not_reach_are_told_once(tmp_path: Path) -> None:
+    values = {"self_play": {"opening_plies": 0, "temperature_moves": 0}}
+    stopper = Stopper(10**9)
+    config = modelled(tmp_path / "one", steps=3, muzero={"support": 1, "unroll": 1}).with_values(**values)
+    train(config, factory=Stairs, watcher=stopper)
+    [note] = [note for note in stopper.notes if "support" in note]
+    assert re.fullmatch(r"muzero\.support = 1 reaches to 2\.9\d*, .* muzero\.support = 2 or more, .*", note)
+    # Nobody watches here.
+    with pytest.warns(UserWarning, match=r"muzero\.support = 2 or more"):
+        train(config.with_values(out=str(tmp_path / "two")), factory=Stairs)
+    stopper = Stopper(10**9)
+    config = modelled(tmp_path / "enough", steps=3, muzero={"support": 2, "unroll": 1}).with_values(**values)
+    train(config, factory=Stairs, watcher=stopper)
+    assert not any("support" in note for note in stopper.notes)
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -43,3 +44,8 @@ class Categories:
         else:
             target = outcome_shares(numbers.clamp(-1.0, 1.0))
         return -(target * functional.log_softmax(logits.float(), dim=-1)).sum(dim=-1)
+
+
+def support_for(number: float) -> int:
+    """The least support that reaches to a number."""
+    return math.ceil(float(Support(1).transform(abs(number))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -111,6 +112,7 @@ class Training:
             with self._watcher:
                 for note in self._session.notes:
                     self._watcher.note(note)
+                self._session.tell = _warn if type(self._watcher) is Watcher else self._watcher.note
                 if self._limits.reached:
                     self._watcher.note("the limit of this training is reached already: give a higher one to go on")
                 try:
@@ -204,3 +206,8 @@ class Training:
         line: dict[str, Any] = next((one for one in reversed(self._metrics.lines) if one["kind"] == "round"), {})
         elo = next((one.get("elo") for one in reversed(self._metrics.lines) if one["kind"] == "evaluation"), None)
         return Status(self._session.counters, line, losses, elo, self._limits.progress, self._limits.seconds_left)
+
+
+def _warn(text: str) -> None:
+    """Where nobody watches, Python's way to say what should be read."""
+    warnings.warn(text, stacklevel=2)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ponderosa.errors import EvaluationError, InvalidArgumentError, StorageError, TrainingError
+from ponderosa.learn.categories import support_for
 from ponderosa.learn.checkpoint import CONFIG, Checkpoint, keep_newest, newest_whole, save_checkpoint
 from ponderosa.learn.config import Config, field_names
 from ponderosa.learn.config_file import read_config
@@ -53,7 +54,10 @@ class Session:
         self.folder = folder
         self.counters = Counters()
         self.notes: list[str] = []
-        """What should be told to whoever watches."""
+        """What should be told to whoever watches, when it begins."""
+        self.tell: Callable[[str], None] = self.notes.append
+        """Tells it at once, when it has begun."""
+        self._is_told: set[str] = set()
         variant = variant_of(config)
         self.learner = variant.learner(spec, config, device)
         self.player = player_of(self.learner.network)
@@ -159,9 +163,24 @@ class Session:
 
     def _take(self, games: list[GameRecord]) -> None:
         added = self.replay.add(games)
+        self._tell_support()
         self.counters.games = self.store.counted
         self.counters.positions += added
         self.counters.owed += added * self.config.learner.passes / self.config.learner.batch_size
+
+    def _tell_support(self) -> None:
+        """Tells, once, of numbers that the network cannot say."""
+        support, largest = self.config.muzero.support, getattr(self.replay, "largest", 0.0)
+        if not support or "support" in self._is_told:
+            return
+        reach = self.learner.network.categories.largest
+        if largest > reach * (1.0 + 1e-6):
+            self._is_told.add("support")
+            self.tell(
+                f"muzero.support = {support} reaches to {reach:,.5g}, and there are rewards or values of "
+                f"{largest:,.5g}, which are learned as {reach:,.5g}: begin another training with "
+                f"muzero.support = {support_for(largest)} or more, or make rewards smaller"
+            )
 
     def can_learn(self) -> bool:
         """Whether a step of learning is due."""

@@ -88,6 +88,8 @@ class Trajectories:
         )
         self.seen = 0
         """Positions that ever came in."""
+        self.largest = 0.0
+        """The largest reward or value that was to be learned, on either side of 0."""
 
     def __len__(self) -> int:
         return len(self._ring)
@@ -123,6 +125,8 @@ class Trajectories:
             np.concatenate([one.ahead for one in told]),
             False,
         )
+        worth = known.values(values, discount)
+        self.largest = max(self.largest, float(np.abs(worth).max()), float(np.abs(known.rewards).max()))
         self._ring.append(
             {
                 "planes": np.concatenate([seen.planes for seen, _ in looked_at]),
@@ -138,7 +142,7 @@ class Trajectories:
                 "actions": actions,
                 "policy": policy,
                 # A position ahead is one of the same game, so it lies as far ahead among all.
-                "error": np.abs(known.values(values, discount) - values) + LEAST_ERROR,
+                "error": np.abs(worth - values) + LEAST_ERROR,
             }
         )
         return len(values)
