@@ -155,6 +155,38 @@ def test_a_game_of_one_player_with_rewards(tmp_path: Path) -> None:
         train(config.with_values(algorithm="gumbel"), factory=Stairs)
 
 
+class Rotten(Stairs):
+    """One step is broken."""
+
+    def play(self, action: int) -> Stairs:
+        if self.moves == 3:
+            raise RuntimeError("the stairs are rotten")
+        return Rotten(self.height + action, self.moves + 1, float(action))
+
+
+class Unpaid(Stairs):
+    """One reward is no number."""
+
+    def play(self, action: int) -> Stairs:
+        return Unpaid(self.height + action, self.moves + 1, float(action))
+
+    def rewards(self) -> list[Any]:
+        return [None] if self.moves == 3 else [0.0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Rotten, r"^Rotten\.play\(\d\) raised RuntimeError although the action is in legal_actions\(\): the stairs are"),
+        (Unpaid, "^Unpaid raised TypeError when asked about a state"),
+    ],
+)
+def test_a_game_that_breaks_is_named(kind: Any, message: str, tmp_path: Path) -> None:
+    config = modelled(tmp_path, steps=1, muzero={"support": 5}).with_values(self_play={"opening_plies": 0})
+    with pytest.raises(GameContractError, match=message):
+        train(config, factory=kind)
+
+
 def test_rewards_that_the_support_does_not_reach_are_told_once(tmp_path: Path) -> None:
     values = {"self_play": {"opening_plies": 0, "temperature_moves": 0}}
     stopper = Stopper(10**9)

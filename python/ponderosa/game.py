@@ -164,17 +164,17 @@ def read_position(state: Any, info: GameInfo) -> Position:
     return Position(to_play, False, (0.0,) * info.num_players, rewards, legal)
 
 
-def play(state: Any, action: int, info: GameInfo) -> Any:
-    """`state.play(action)`, with the game's own mistakes reported as such."""
+def play(state: Any, action: int, name: str) -> Any:
+    """`state.play(action)`, with the mistakes of the game of this name reported as such."""
     try:
         after = state.play(action)
     except Exception as error:
         raise GameContractError(
-            f"{info.name}.play({action}) raised {type(error).__name__} "
+            f"{name}.play({action}) raised {type(error).__name__} "
             f"although the action is in legal_actions(): {error}"
         ) from error
     if not _has(after, "is_terminal"):
-        raise GameContractError(f"{info.name}.play({action}) returned {after!r}: it must return the new state")
+        raise GameContractError(f"{name}.play({action}) returned {after!r}: it must return the new state")
     return after
 
 

@@ -185,7 +185,7 @@ class PythonWorld(World):
         offsets = [0]
         legal: list[int] = []
         for slot, parent, action in self.core.stepping():
-            state = play(self._states[parent], action, self.info)
+            state = play(self._states[parent], action, self.info.name)
             position = read_position(state, self.info)
             self._states[slot] = state
             if self._forced_depth:

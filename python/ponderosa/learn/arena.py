@@ -9,6 +9,7 @@ import numpy as np
 
 from ponderosa.evaluators.batch import Batch
 from ponderosa.evaluators.protocol import ask
+from ponderosa.learn.game_spec import play_in
 from ponderosa.match.openings import DEFAULT_PLIES, OTHER_PLIES, RandomOpenings
 from ponderosa.reference.random import fold
 from ponderosa.search import Search
@@ -71,7 +72,7 @@ def play_episodes(player: BatchPlayer, start: Callable[[int], Any], count: int, 
         seeds = [fold(fold(seed, number), step) for number in running]
         actions = player([states[number] for number in running], seeds)
         for number, action in zip(running, actions, strict=True):
-            states[number] = states[number].play(action)
+            states[number] = play_in(states[number], action)
             returns[number] += float(states[number].rewards()[0])
         step += 1
         if step >= MOST_STEPS:
@@ -100,7 +101,7 @@ def play_pairs(
             if mine:
                 seeds = [fold(fold(seed, number), ply) for number in mine]
                 for number, action in zip(mine, player([states[number] for number in mine], seeds), strict=True):
-                    states[number] = states[number].play(action)
+                    states[number] = play_in(states[number], action)
     counts = [0] * 5
     for pair in range(pairs):
         points = 0.0

@@ -12,8 +12,8 @@ import numpy as np
 from ponderosa import games
 from ponderosa.errors import GameContractError, InvalidArgumentError, PonderosaError
 from ponderosa.evaluators.symmetry import Symmetry, symmetries_of
-from ponderosa.game import COMPILED, GameInfo, describe
-from ponderosa.learn.environments import PREFIX, Environments
+from ponderosa.game import COMPILED, GameInfo, describe, play
+from ponderosa.learn.environments import PREFIX, Environments, EnvironmentState
 
 _ONLY_MUZERO = "rewards are learned by algorithm muzero, in games of one player and environments"
 
@@ -86,6 +86,13 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
             "such as (features,) or (planes, height, width)"
         )
     return GameSpec(name, factory, info, shape, _symmetries(info.name, state, shape))
+
+
+def play_in(state: Any, action: int) -> Any:
+    """The state after an action that is allowed; mistakes of a game written in Python are told in words."""
+    if type(state) in COMPILED or isinstance(state, EnvironmentState):
+        return state.play(action)
+    return play(state, action, type(state).__name__)
 
 
 def _started(name: str, factory: Callable[[], Any]) -> Any:

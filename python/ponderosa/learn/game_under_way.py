@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa.errors import GameContractError
-from ponderosa.learn.game_spec import GameSpec
+from ponderosa.learn.game_spec import GameSpec, play_in
 from ponderosa.learn.observations import kept_bytes
 from ponderosa.learn.records import GameRecord
 
@@ -65,12 +65,12 @@ class GameUnderWay:
         """The game under way that a record was made of; an episode is played again from its seed, `key`."""
         state = spec.start(key)
         for move in record.opening.tolist():
-            state = state.play(move)
+            state = play_in(state, move)
         seen = list(record.seen.reshape(len(record.moves), -1)) if len(record.seen) else []
         for place, move in enumerate(record.moves.tolist()):
             if seen and not np.array_equal(kept_bytes(state.observation(), spec), seen[place]):
                 raise GameContractError(f"episode {record.number} does not repeat itself from its seed and its actions")
-            state = state.play(move)
+            state = play_in(state, move)
         ends = np.cumsum(record.counts, dtype=np.int64)[:-1]
         return cls(
             number=record.number,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ponderosa.learn.game_spec import GameSpec
+from ponderosa.learn.game_spec import GameSpec, play_in
 from ponderosa.learn.records import GameRecord
 
 
@@ -53,12 +53,12 @@ def seen_in(game: GameRecord, spec: GameSpec) -> tuple[Seen, NDArray[np.uint8]]:
         planes, numbers, players = state._line(np.concatenate([game.opening, game.moves]))
         return Seen(planes[opening:], numbers[opening:]), players[opening:]
     for move in game.opening.tolist():
-        state = state.play(move)
+        state = play_in(state, move)
     observations, to_play = [], []
     for move in game.moves.tolist():
         observations.append(np.asarray(state.observation(), dtype=np.float32).ravel())
         to_play.append(state.to_play)
-        state = state.play(move)
+        state = play_in(state, move)
     rows = len(observations)
     flat = np.array(observations, dtype=np.float32).reshape(rows, int(np.prod(spec.shape)))
     return Seen(np.zeros((rows, 0), np.uint64), flat), np.array(to_play, dtype=np.uint8)

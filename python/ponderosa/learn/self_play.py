@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ponderosa.errors import GameContractError, UsageError
+from ponderosa.game import game_mistakes
 from ponderosa.learn.config import Config
 from ponderosa.learn.config_sections import SelfPlayConfig
-from ponderosa.learn.game_spec import GameSpec
+from ponderosa.learn.game_spec import GameSpec, play_in
 from ponderosa.learn.game_under_way import GameUnderWay
 from ponderosa.learn.legal import LegalActions
 from ponderosa.learn.observations import kept_bytes
@@ -157,11 +158,16 @@ class SelfPlay:
         if self._spec.is_environment:
             # What is seen of an environment is kept: its positions cannot be reached again by rules.
             game.seen.append(kept_bytes(game.state.observation(), self._spec))
-        state = game.state = game.state.play(action)
+        state = game.state = play_in(game.state, action)
+        with game_mistakes(self._spec.info, "when asked about a state"):
+            is_over = bool(state.is_terminal)
+            if self._spec.info.has_rewards:
+                game.rewards.append(float(state.rewards()[0]))
+            elif is_over:
+                returns = [float(number) for number in state.returns()]
         if self._spec.info.has_rewards:
-            return self._rewarded(game)
-        if state.is_terminal:
-            returns = [float(number) for number in state.returns()]
+            return self._rewarded(game, is_over)
+        if is_over:
             if game.given_up >= 0:
                 self.resignation.learn(returns[game.given_up] > -1.0)
             return game.record(returns)
@@ -169,10 +175,8 @@ class SelfPlay:
             return game.record([0.0] * self._spec.info.num_players, cut=True)
         return self._resigned(game, player, value) if self.resignation.is_wanted else None
 
-    def _rewarded(self, game: GameUnderWay) -> GameRecord | None:
-        """Notes the reward of a move; the record, if the game is over. One that is too long would have had more."""
-        game.rewards.append(float(game.state.rewards()[0]))
-        is_over = game.state.is_terminal
+    def _rewarded(self, game: GameUnderWay, is_over: bool) -> GameRecord | None:
+        """The record of a game of rewards, if it is over. One that is too long would have had more."""
         if not is_over and game.plies < self._play.max_moves:
             return None
         if not is_over and hasattr(game.state, "leave"):
@@ -214,7 +218,7 @@ class SelfPlay:
             for _ in range(numbers.below(self._play.opening_plies + 1)):
                 legal = game.state.legal_actions()
                 action = int(legal[numbers.choose(len(legal))])
-                after = game.state.play(action)
+                after = play_in(game.state, action)
                 if after.is_terminal:
                     break
                 game.opening.append(action)
