@@ -34,6 +34,11 @@ class Corridor(gymnasium.Env[Any, int]):
         return {}
 
 
+class Endless(Corridor):
+    def step(self, action: int) -> Any:
+        return (*super().step(action)[:2], False, False, {})
+
+
 class Raises(Corridor):
     def step(self, action: int) -> Any:
         if self.steps == self.wrong_step:

@@ -115,6 +115,21 @@ def test_a_limit_of_moves_cuts_episodes(tmp_path: Path) -> None:
     assert all(game.cut and len(game.moves) == 3 for game in games)
 
 
+def test_an_environment_without_an_end_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gymnasium")
+    from tests.environments import Endless
+
+    from ponderosa.learn import session
+
+    monkeypatch.setattr(session, "LONG", 10)
+    config = modelled(tmp_path, steps=1, muzero={"support": 10})
+    stopper = Stopper(10**9)
+    train(config.with_values(self_play={"opening_plies": 0, "max_moves": 30}), factory=Endless, watcher=stopper)
+    [note] = [note for note in stopper.notes if "has ended" in note]
+    assert note.startswith("no game of tests.environments:Endless has ended in 10 moves")
+    assert "self_play.max_moves = 3 would break them off there (it is 30)" in note
+
+
 class Stairs:
     """A game of one player who is paid for every step up, or stays where he is."""
 

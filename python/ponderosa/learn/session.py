@@ -26,6 +26,10 @@ from ponderosa.learn.store import GameStore
 from ponderosa.learn.variants import variant_of
 
 
+#: Moves in every game, without an end of any, after which that is told.
+LONG = 3000
+
+
 @dataclass(slots=True)
 class Counters:
     """What is counted, and saved with every checkpoint."""
@@ -58,6 +62,7 @@ class Session:
         self.tell: Callable[[str], None] = self.notes.append
         """Tells it at once, when it has begun."""
         self._is_told: set[str] = set()
+        self._moves_without_end = 0
         variant = variant_of(config)
         self.learner = variant.learner(spec, config, device)
         self.player = player_of(self.learner.network)
@@ -148,12 +153,28 @@ class Session:
         """One move in every game; what goes wrong says where."""
         try:
             with memory_complaints("self-play", "self_play.games_at_once"):
-                return self.self_play.move(version)
+                finished = self.self_play.move(version)
         except EvaluationError as error:
             raise TrainingError(
                 f"self-play stopped at step {version}, after {self.self_play.moves_played} moves: {error}; "
                 "nothing of this batch was stored"
             ) from error
+        self._tell_endless(finished)
+        return finished
+
+    def _tell_endless(self, finished: list[GameRecord]) -> None:
+        """Tells, once, of games that do not end: what is learned from are games that have ended."""
+        if finished or "endless" in self._is_told:
+            self._is_told.add("endless")
+            return
+        self._moves_without_end += 1
+        if self._moves_without_end >= LONG:
+            self._is_told.add("endless")
+            most = self.config.self_play.max_moves
+            self.tell(
+                f"no game of {self.spec.name} has ended in {LONG:,} moves, and nothing is learned before one does: "
+                f"self_play.max_moves = {LONG // 3} would break them off there (it is {most:,})"
+            )
 
     def take_games(self, finished: list[GameRecord]) -> list[GameRecord]:
         """Stores finished games and learns from them later; those that count from now on."""
