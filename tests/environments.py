@@ -68,6 +68,24 @@ class NoWayOut(Corridor):
         return {"action_mask": np.array([1, 1], np.int8) if self.steps < self.wrong_step else np.zeros(2, np.int8)}
 
 
+class Fractions(Corridor):
+    wrong: Any = 0.5
+
+    def info(self) -> dict[str, Any]:
+        return {"action_mask": [self.wrong if self.steps == self.wrong_step else 1.0, 1.0]}
+
+
+class NanMask(Fractions):
+    wrong = float("nan")
+
+
+class Huge(Corridor):
+    """More than float32 holds."""
+
+    def look(self) -> Any:
+        return np.full(3, 1e300) if self.steps == self.wrong_step else super().look()
+
+
 class WrongMask(Corridor):
     def info(self) -> dict[str, Any]:
         return {"action_mask": [1, 1, 1]}

@@ -19,6 +19,8 @@ from ponderosa.extras import require
 from ponderosa.learn.environment_views import View, view_of
 
 PREFIX = "gym:"
+#: More than the engine can number.
+MOST_ACTIONS = 65_535
 #: Seeds that every environment takes.
 MOST_SEED = (1 << 31) - 1
 
@@ -38,6 +40,11 @@ class Environments:
                 "such as those of CartPole-v1; choose some of them in a wrapper and number those"
             )
         self.num_actions = int(first.action_space.n)
+        if self.num_actions > MOST_ACTIONS:
+            raise InvalidArgumentError(
+                f"environment {name!r} has {self.num_actions:,} actions: at most {MOST_ACTIONS:,} can be searched; "
+                "choose some of them in a wrapper and number those"
+            )
         self.first_action = int(first.action_space.start)
         self.view: View = view_of(first.observation_space, name)
         self._free = [first]
@@ -54,7 +61,8 @@ class Environments:
             seen, info = told
         except Exception as error:
             raise GameContractError(f"{self.name}.reset(seed={seed}) failed: {_said(error)}") from error
-        return EnvironmentState(Running(self, environment), self.view.read(seen, self.name), info)
+        name = f"{self.name}.reset(seed={seed})"
+        return EnvironmentState(Running(self, environment), self.view.read(seen, name), info, name)
 
     def give_back(self, environment: Any) -> None:
         """Keeps an environment for the next episode."""
@@ -76,16 +84,19 @@ class Running:
         self.environment: Any = environment
         self.actions = 0
 
+    def name_of(self, action: int) -> str:
+        """What messages call a step: the action is the environment's own."""
+        return f"{self.home.name}.step({action + self.home.first_action})"
+
     def step(self, action: int) -> tuple[Any, float, bool, bool, Any]:
         """What the environment answers, checked but for what is seen."""
-        name = self.home.name
         try:
             seen, reward, terminated, truncated, info = self.environment.step(action + self.home.first_action)
             reward = float(reward)
         except Exception as error:
-            raise GameContractError(f"{name}.step({action}) failed: {_said(error)}") from error
+            raise GameContractError(f"{self.name_of(action)} failed: {_said(error)}") from error
         if not np.isfinite(reward):
-            raise GameContractError(f"{name}.step({action}) gave the reward {reward}: rewards must be finite")
+            raise GameContractError(f"{self.name_of(action)} gave the reward {reward}: rewards must be finite")
         self.actions += 1
         return seen, reward, bool(terminated), bool(truncated), info
 
@@ -110,12 +121,14 @@ class EnvironmentState:
         running: Running,
         seen: NDArray[np.float32],
         info: Any,
+        name: str,
         *,
         reward: float = 0.0,
         total: float = 0.0,
         terminated: bool = False,
         truncated: bool = False,
     ) -> None:
+        """`name` is what messages call the step that led here."""
         self._running = running
         self._actions = running.actions
         self._seen = seen
@@ -125,7 +138,7 @@ class EnvironmentState:
         self.truncated = truncated and not terminated
         """Whether it ended only because it was too long: there would have been more rewards."""
         self.is_terminal = terminated or truncated
-        self._legal = [] if self.is_terminal else _allowed(info, running.home)
+        self._legal = [] if self.is_terminal else _allowed(info, running.home, name)
 
     @property
     def num_actions(self) -> int:
@@ -148,13 +161,15 @@ class EnvironmentState:
         if action not in self._legal:
             raise UsageError(f"action {action} is not allowed here: allowed are {self._legal}")
         seen, reward, terminated, truncated, info = running.step(action)
-        view = running.home.view.read(seen, running.home.name)
+        name = running.name_of(action)
+        view = running.home.view.read(seen, name)
         if terminated or truncated:
             running.leave()
         return EnvironmentState(
             running,
             view,
             info,
+            name,
             reward=reward,
             total=self.total + reward,
             terminated=terminated,
@@ -186,18 +201,23 @@ def _registered(gymnasium: Any, name: str) -> Any:
         raise InvalidArgumentError(f"environment {name!r} cannot be made: {_said(error)}") from error
 
 
-def _allowed(info: Any, home: Environments) -> list[int]:
+def _allowed(info: Any, home: Environments, name: str) -> list[int]:
     mask = info.get("action_mask") if isinstance(info, dict) else None
     if mask is None:
         return list(range(home.num_actions))
-    allowed = np.asarray(mask)
+    said = f"{name}: info['action_mask']"
+    try:
+        allowed = np.asarray(mask)
+    except ValueError as error:
+        raise GameContractError(f"{said} is no array: {error}") from None
     if allowed.shape != (home.num_actions,):
-        raise GameContractError(
-            f"{home.name}: info['action_mask'] has shape {allowed.shape}, but there are {home.num_actions} actions"
-        )
+        raise GameContractError(f"{said} has shape {allowed.shape}, but there are {home.num_actions} actions")
+    if not np.isin(allowed, (0, 1)).all():
+        wrong = next(each for each in allowed.tolist() if each not in (0, 1))
+        raise GameContractError(f"{said} has {wrong!r}: it must be 1 for what is allowed and 0 for the rest")
     legal: list[int] = np.flatnonzero(allowed).tolist()
     if not legal:
-        raise GameContractError(f"{home.name}: info['action_mask'] allows no action, but the episode is not over")
+        raise GameContractError(f"{said} allows no action, but the episode is not over")
     return legal
 
 
