@@ -192,12 +192,61 @@ class Unpaid(Stairs):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (Rotten, r"^Rotten\.play\(\d\) raised RuntimeError although the action is in legal_actions\(\): the stairs are"),
+        (
+            Rotten,
+            r"^Rotten\.play\(\d\) raised RuntimeError although the action is in legal_actions\(\): the stairs are",
+        ),
         (Unpaid, "^Unpaid raised TypeError when asked about a state"),
     ],
 )
 def test_a_game_that_breaks_is_named(kind: Any, message: str, tmp_path: Path) -> None:
     config = modelled(tmp_path, steps=1, muzero={"support": 5}).with_values(self_play={"opening_plies": 0})
+    with pytest.raises(GameContractError, match=message):
+        train(config, factory=kind)
+
+
+class Blind:
+    """Stairs without rewards, on which something is not to be seen."""
+
+    num_actions, num_players = 2, 2
+
+    def __init__(self, moves: int = 0, seen: Any = None) -> None:
+        self.moves, self.seen, self.to_play, self.is_terminal = moves, seen, moves % 2, moves >= 6
+
+    def legal_actions(self) -> list[int]:
+        return [0, 1]
+
+    def play(self, action: int) -> Blind:
+        return type(self)(self.moves + 1)
+
+    def returns(self) -> list[float]:
+        return [1.0, -1.0]
+
+    def observation(self) -> Any:
+        return np.array([self.moves, np.nan if self.moves == 3 else 0.0], np.float32)
+
+
+class Shrinking(Blind):
+    def observation(self) -> Any:
+        return np.zeros(3 if self.moves == 3 else 4, np.float32)
+
+
+class BlindAtOnce(Blind):
+    def observation(self) -> Any:
+        return np.array([np.inf])
+
+
+@pytest.mark.parametrize("algorithm", ["muzero", "gumbel"])
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Blind, r"Blind\.observation\(\) has a number that is not finite: nan"),
+        (Shrinking, r"Shrinking\.observation\(\) has shape \(3,\), and in the starting state it has \(4,\)"),
+        (BlindAtOnce, r"BlindAtOnce\.observation\(\) has a number that is not finite: inf"),
+    ],
+)
+def test_observations_that_no_network_takes_are_named(kind: Any, message: str, algorithm: str, tmp_path: Path) -> None:
+    config = modelled(tmp_path, steps=1).with_values(algorithm=algorithm, self_play={"opening_plies": 0})
     with pytest.raises(GameContractError, match=message):
         train(config, factory=kind)
 

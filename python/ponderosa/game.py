@@ -170,8 +170,7 @@ def play(state: Any, action: int, name: str) -> Any:
         after = state.play(action)
     except Exception as error:
         raise GameContractError(
-            f"{name}.play({action}) raised {type(error).__name__} "
-            f"although the action is in legal_actions(): {error}"
+            f"{name}.play({action}) raised {type(error).__name__} although the action is in legal_actions(): {error}"
         ) from error
     if not _has(after, "is_terminal"):
         raise GameContractError(f"{name}.play({action}) returned {after!r}: it must return the new state")

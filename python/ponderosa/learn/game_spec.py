@@ -77,13 +77,18 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
     if not hasattr(state, "observation"):
         raise GameContractError(f"{info.name} has no observation(): a network needs one, float32 of a fixed shape")
     try:
-        shape = np.asarray(state.observation(), dtype=np.float32).shape
+        seen = np.asarray(state.observation(), dtype=np.float32)
     except Exception as error:
         raise GameContractError(f"{info.name}.observation() failed: {error}") from error
+    shape = seen.shape
     if not shape or 0 in shape:
         raise GameContractError(
             f"{info.name}.observation() has shape {shape}: it must have an axis and a number at least, "
             "such as (features,) or (planes, height, width)"
+        )
+    if not np.isfinite(seen).all():
+        raise GameContractError(
+            f"{info.name}.observation() has a number that is not finite: {seen[~np.isfinite(seen)][0]}"
         )
     return GameSpec(name, factory, info, shape, _symmetries(info.name, state, shape))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ponderosa.errors import EvaluationError, InvalidArgumentError, StorageError, TrainingError
+from ponderosa.errors import EvaluationError, GameContractError, InvalidArgumentError, StorageError, TrainingError
 from ponderosa.learn.categories import support_for
 from ponderosa.learn.checkpoint import CONFIG, Checkpoint, keep_newest, newest_whole, save_checkpoint
 from ponderosa.learn.config import Config, field_names
@@ -18,13 +18,13 @@ from ponderosa.learn.config_sections import NetworkConfig
 from ponderosa.learn.devices import memory_complaints
 from ponderosa.learn.game_spec import GameSpec
 from ponderosa.learn.networks import player_of, update_player
+from ponderosa.learn.observation_mistakes import refuse_observations
 from ponderosa.learn.player_file import player_bytes
 from ponderosa.learn.records import GameRecord
 from ponderosa.learn.run_folder import RunFolder
 from ponderosa.learn.self_play import SelfPlay
 from ponderosa.learn.store import GameStore
 from ponderosa.learn.variants import variant_of
-
 
 #: Moves in every game, without an end of any, after which that is told.
 LONG = 3000
@@ -154,7 +154,11 @@ class Session:
         try:
             with memory_complaints("self-play", "self_play.games_at_once"):
                 finished = self.self_play.move(version)
-        except EvaluationError as error:
+        except (EvaluationError, GameContractError) as error:
+            # The network may only have been shown nonsense.
+            refuse_observations([game.state for game in self.self_play.games], self.spec)
+            if isinstance(error, GameContractError):
+                raise
             raise TrainingError(
                 f"self-play stopped at step {version}, after {self.self_play.moves_played} moves: {error}; "
                 "nothing of this batch was stored"
