@@ -78,6 +78,6 @@ class World(ABC):
 
     def after(self, before: Any, action: int) -> Any:
         """The state after a legal action; a finished one is refused, because there is nothing to search."""
-        state = before.play(action) if self.info.compiled else play(before, action, self.info)
+        state = before.play(action) if self.info.compiled else play(before, action, self.info.name)
         refuse_finished(state)
         return state

@@ -57,4 +57,4 @@ def _with_those_below(states: list[Any]) -> Iterator[Any]:
         except Exception:  # another mistake, which has its own words
             after = []
         yield state
-        waiting += after[: MOST - len(waiting)]
+        waiting += after[: max(MOST - len(waiting), 0)]
