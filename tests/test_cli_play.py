@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import subprocess
 import sys
 
@@ -55,7 +56,8 @@ def test_hint_is_a_legal_move(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
 def test_end_of_input_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     out = play(monkeypatch, capsys, "", "othello", "--side", "second")
-    assert out.splitlines()[-1].startswith("Stopped. To go on from here: ponderosa play othello --side second --moves ")
+    told = "Stopped. To go on from here: ponderosa play othello --side second --simulations 400 --seed 1 --moves "
+    assert out.splitlines()[-1].startswith(told)
     fen = "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"
     out = play(monkeypatch, capsys, "", "chess", "--fen", fen)
     assert out.splitlines()[-1].endswith(f'--fen "{fen}"')
@@ -84,3 +86,17 @@ def test_a_pipe_as_input() -> None:
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
     assert "O plays " in done.stdout
+
+
+def test_the_way_to_go_on_has_the_options(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is printed, typed again, is the same game against the same player."""
+    pytest.importorskip("torch")
+    pytest.importorskip("safetensors")
+    given = ["connect4", "--player", "connect4", "--seconds", "0.05", "--threads", "2", "--moves", "4 4"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    assert main(["play", *given]) == 0
+    command = capsys.readouterr().out.splitlines()[-1].partition("To go on from here: ponderosa ")[2]
+    assert command == 'play connect4 --side first --player connect4 --seconds 0.05 --threads 2 --moves "4 4"'
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    assert main(shlex.split(command)) == 0
+    assert command in capsys.readouterr().out

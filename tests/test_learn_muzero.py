@@ -386,10 +386,14 @@ def test_the_quality_of_the_model_is_shown(whole: dict[str, Path]) -> None:
         assert (out / "plots" / "elo.svg").exists() == (game != GYM)
 
 
-def test_a_model_is_exported_in_two_parts(whole: dict[str, Path], tmp_path: Path) -> None:
+def test_a_model_is_exported_in_two_parts(
+    whole: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
     assert cli.main(["export", str(whole["tic-tac-toe"]), "--onnx", str(tmp_path / "ttt.onnx")]) == 0
+    told = [line.split(":")[0] for line in capsys.readouterr().out.splitlines()]
+    assert told == [str(tmp_path / "ttt.onnx"), str(tmp_path / "ttt.step.onnx")]
     model = ponderosa.load(whole["tic-tac-toe"])
     seen = np.stack([TicTacToe().observation(), TicTacToe().play(4).observation(), TicTacToe().play(0).observation()])
     first = runtime.InferenceSession(str(tmp_path / "ttt.onnx"), providers=["CPUExecutionProvider"])

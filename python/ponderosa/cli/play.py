@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -67,8 +68,19 @@ def run(arguments: argparse.Namespace) -> int:
         people=SIDES[arguments.side],
         simulations=simulations,
         seconds=arguments.seconds,
+        options=options_of(arguments),
     )
     return table.play(arguments.fen)
+
+
+def options_of(arguments: argparse.Namespace) -> str:
+    """What was asked for beside the position, as it was typed."""
+    told = [f"--side {arguments.side}"]
+    for name in ("player", "simulations", "seconds", "seed"):
+        given = getattr(arguments, name)
+        if given is not None:
+            told.append(f"--{name} {shlex.quote(str(given))}")
+    return " ".join([*told, f"--threads {arguments.threads}"] if arguments.threads > 1 else told)
 
 
 @dataclass(slots=True)
@@ -80,6 +92,8 @@ class Match:
     people: tuple[int, ...]
     simulations: int | None
     seconds: float | None
+    #: How the command was given, for going on.
+    options: str
     #: The positions in which a person was to move, for `undo`.
     turns: list[Position] = field(default_factory=list)
 
@@ -182,8 +196,7 @@ class Match:
     def command(self, fen: str | None) -> str:
         """How to take the game up again."""
         position = self.engine.position
-        side = next(name for name, people in SIDES.items() if people == self.people)
-        start = f"ponderosa play {position.game} --side {side}"
+        start = f"ponderosa play {position.game} {self.options}"
         if fen is not None:
             return f'{start} --fen "{position.state.fen()}"'
         return f'{start} --moves "{" ".join(position.history)}"' if position.history else start

@@ -13,8 +13,8 @@ from ponderosa.files import check_writable, write_bytes
 from ponderosa.learn.load import find_player
 
 
-def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> Path:
-    """Writes the player of a training (or of a file) to an ONNX file, for `ponderosa.evaluators.Onnx`.
+def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[Path]:
+    """Writes the player of a training (or of a file) to an ONNX file, for `ponderosa.evaluators.Onnx`; what it wrote.
 
     A model becomes two files: `NAME.onnx`, its `initial_inference`, and `NAME.step.onnx`, its `recurrent_inference`.
     """
@@ -29,7 +29,7 @@ def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> Pa
     seen = torch.zeros(2, *network.architecture.shape)
     if not hasattr(network, "initial_inference"):
         write_bytes(target, _onnx(network, {"observations": seen}, ("policy_logits", "values")), "onnx")
-        return target
+        return [target]
     from ponderosa.learn.model_networks import Initial, Recurrent
 
     first = _onnx(Initial(network), {"observations": seen}, ("hidden_states", "policy_logits", "values"))
@@ -40,7 +40,7 @@ def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> Pa
     check_writable(step, "onnx")
     write_bytes(target, first, "onnx")
     write_bytes(step, _onnx(Recurrent(network), given, names), "onnx")
-    return target
+    return [target, step]
 
 
 def _onnx(module: Any, inputs: dict[str, Any], outputs: tuple[str, ...]) -> bytes:
