@@ -34,6 +34,33 @@ def test_what_is_written_is_read_again(game: str, on_gpu: bool) -> None:
     assert config_of_text(text_of_config(config), Config()) == config
 
 
+def test_a_compiled_game_has_one_name_that_is_written_down() -> None:
+    for name in ("tictactoe", "TicTacToe", "tic_tac_toe", "tic-tac-toe", "ponderosa.games:TicTacToe"):
+        assert default_config(name) == default_config("tic-tac-toe")
+        assert default_config(name).game == "tic-tac-toe"
+
+
+def test_defaults_of_what_has_no_name() -> None:
+    from examples.games.nim import Nim
+
+    assert default_config(factory=Nim) == default_config("examples.games.nim:Nim")
+    assert default_config(factory=lambda: Nim((1, 2)), algorithm="muzero").algorithm == "muzero"
+    pytest.importorskip("gymnasium")
+    from tests.environments import Corridor
+
+    config = default_config(factory=Corridor, steps=3)
+    assert (config.algorithm, config.steps, config.muzero.support) == ("muzero", 3, 30)
+    with pytest.raises(InvalidArgumentError, match="rewards are learned by algorithm muzero"):
+        default_config(factory=Corridor, algorithm="gumbel")
+
+
+def test_an_environment_without_its_prefix() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"unknown game 'CartPole-v1'.*; an environment .* gym:CartPole-v1"):
+        default_config("CartPole-v1")
+    with pytest.raises(InvalidArgumentError, match=r"the compiled games are tic-tac-toe, connect4, othello, chess$"):
+        default_config("checkers")
+
+
 def test_defaults_follow_the_specifications() -> None:
     chess, connect4 = default_config("chess").self_play, default_config("connect4").self_play
     assert (chess.temperature, chess.temperature_moves) == (1.0, 30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -77,17 +78,28 @@ def test_a_player_that_was_changed_is_noticed(tmp_path: Path) -> None:
         (path / "player.safetensors").write_bytes(b"cut")
     with pytest.warns(UserWarning, match="is damaged"), pytest.raises(StorageError, match="is whole"):
         ponderosa.load(tmp_path)
+    for path in paths[1:]:
+        shutil.rmtree(path)
+    # Nothing is before the last one: there is no warning (which tests take for an error) of another that is taken.
+    with pytest.raises(StorageError, match="is whole"):
+        ponderosa.load(tmp_path)
     with pytest.raises(InvalidArgumentError, match="path is empty"):
         ponderosa.load("")
 
 
 def test_what_is_refused_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+    for wrong in (None, {}, "connect4"):
+        with pytest.raises(InvalidArgumentError, match="config must be a Config"):
+            train(wrong)  # type: ignore[arg-type]
     train(small(tmp_path, steps=5))
     before = (tmp_path / "config.toml").read_bytes()
     with pytest.raises(InvalidArgumentError, match=r"network\.blocks is 1 in this training and cannot become 2"):
         train(small(tmp_path, steps=7).with_values(network={"blocks": 2}), resume=True)
     assert (tmp_path / "config.toml").read_bytes() == before
-    assert train(small(tmp_path, steps=7), resume=True).steps == 7
+    # A folder of before, when another name of the game was written down.
+    about = (tmp_path / "run.json").read_text().replace("tic-tac-toe", "tictactoe")
+    (tmp_path / "run.json").write_text(about)
+    assert train(small(tmp_path, "tictactoe", steps=7), resume=True).steps == 7
 
 
 def test_a_start_that_failed_does_not_block_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

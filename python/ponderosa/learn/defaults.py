@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ponderosa.learn.config import Config
@@ -143,17 +144,27 @@ def with_defaults(config: Config, spec: GameSpec, on_gpu: bool) -> Config:
 
 
 def default_config(
-    game: str = "connect4", *, algorithm: str | None = None, on_gpu: bool = False, **values: Any
+    game: str = "connect4",
+    *,
+    factory: Callable[[], Any] | None = None,
+    algorithm: str | None = None,
+    on_gpu: bool = False,
+    **values: Any,
 ) -> Config:
     """The configuration of a training of `game`, with other values where some are given.
 
-    `algorithm` is "gumbel" where nothing is said, and "muzero" for an environment of Gymnasium.
+    `factory` is that of `train`: it gives the starting states of a game in Python, or environments, that no name leads
+    to. `algorithm` is "gumbel" where nothing is said, and "muzero" for an environment of Gymnasium.
     """
     from ponderosa.learn.game_spec import game_spec
 
-    algorithm = algorithm or usual_algorithm(game)
-    spec = game_spec(game, rewards=algorithm == "muzero")
-    return with_defaults(Config(game=game, algorithm=algorithm), spec, on_gpu).with_values(**values)
+    if factory is None:
+        algorithm = algorithm or usual_algorithm(game)
+        spec = game_spec(game, rewards=algorithm == "muzero")
+    else:
+        spec = game_spec(game, factory, rewards=algorithm in (None, "muzero"))
+        algorithm = algorithm or ("muzero" if spec.info.has_rewards else "gumbel")
+    return with_defaults(Config(game=spec.name, algorithm=algorithm), spec, on_gpu).with_values(**values)
 
 
 def usual_algorithm(game: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from ponderosa.evaluators.symmetry import Symmetry, symmetries_of
 from ponderosa.game import COMPILED, GameInfo, describe, play
 from ponderosa.learn.environments import PREFIX, Environments, EnvironmentState
 
+#: How names of environments end.
+_VERSION = re.compile(r"-v\d+$")
 _ONLY_MUZERO = "rewards are learned by algorithm muzero, in games of one player and environments"
 
 
@@ -60,6 +63,8 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
         return _environment(Environments(name.removeprefix(PREFIX)), rewards)
     if factory is None:
         factory = _by_name(name)
+        # A compiled game has several names, and one that is written down.
+        name = next((known for known, kind in games.BY_NAME.items() if kind is factory), name)
     elif not callable(factory):
         raise InvalidArgumentError(f"factory must give a starting state when called, not {factory!r}")
     else:
@@ -135,7 +140,11 @@ def _environment(environments: Environments, rewards: bool, name: str | None = N
 def _by_name(name: str) -> Callable[[], Any]:
     module, colon, attribute = name.partition(":")
     if not colon:
-        found: Callable[[], Any] = games.by_name(name)
+        try:
+            found: Callable[[], Any] = games.by_name(name)
+        except InvalidArgumentError as error:
+            hint = f"; an environment of Gymnasium is {PREFIX}{name}" if _VERSION.search(name) else ""
+            raise InvalidArgumentError(f"{error}{hint}") from None
         return found
     try:
         found = importlib.import_module(module)  # type: ignore[assignment]

@@ -16,6 +16,7 @@ import shutil
 from pathlib import Path
 from typing import IO, Any, Self
 
+from ponderosa import games
 from ponderosa.errors import InvalidArgumentError, StorageError
 from ponderosa.files import lock, make_folder, replace_file
 from ponderosa.learn.config import Config
@@ -63,7 +64,7 @@ class RunFolder:
             )
         if about is None and resume and self.path.exists() and any(self.path.rglob("*.*")):
             raise StorageError(f"{str(self.path)!r} is no folder of a training: it has no run.json")
-        if about is not None and about["game"] != config.game:
+        if about is not None and config.game not in (about["game"], _one_name(about["game"])):
             raise InvalidArgumentError(f"out: {str(self.path)!r} is a training of {about['game']}, not {config.game}")
         make_folder(self.path, "out")
         try:
@@ -106,6 +107,15 @@ def stored_config(path: Path) -> Path | None:
 
     beside = [checkpoint / CONFIG for checkpoint in reversed(list_checkpoints(path / "checkpoints"))]
     return next((file for file in (path / CONFIG, *beside) if file.is_file()), None)
+
+
+def _one_name(game: Any) -> Any:
+    """The name that is written down of a compiled game with several: folders of before may have another."""
+    try:
+        kind = games.by_name(str(game))
+    except InvalidArgumentError:
+        return game
+    return next(name for name, known in games.BY_NAME.items() if known is kind)
 
 
 def read_about(path: Path) -> dict[str, Any]:
