@@ -130,6 +130,18 @@ def test_the_onnx_player_gives_the_same_moves(trained: Path, tmp_path: Path) -> 
     assert moves[0] == moves[1]
 
 
+def test_a_report_without_plots_leaves_no_folder_for_them(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("metrics.jsonl", "config.toml", "run.json"):
+        (tmp_path / name).write_bytes((trained / name).read_bytes())
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    path, complaint = write_report(tmp_path)
+    assert path.exists()
+    assert "no plots" in complaint
+    assert not (tmp_path / "plots").exists()
+
+
 def test_the_report_is_one_page(trained: Path) -> None:
     pytest.importorskip("matplotlib")
     path, complaint = write_report(trained)

@@ -25,3 +25,12 @@ def test_a_note_is_printed_as_it_is_and_the_panel_is_drawn() -> None:
     assert "a [dim]note[/dim]" in drawn.getvalue()
     assert "[dim]games" not in drawn.getvalue()
     assert "connect4" in drawn.getvalue()
+
+
+def test_environments_have_returns_and_no_elo() -> None:
+    """From the first moment, when no episode has ended yet."""
+    for has_returns, name in ((True, "return"), (False, "Elo")):
+        rows = dict(Status(Counters(), {}, {}, None, 0.0, None, has_returns).rows())
+        assert rows[name] == "not yet"
+        assert ("Elo" in rows) != has_returns
+    assert ("return", "3.5") in Status(Counters(), {"mean_return": 3.5}, {}, None, 0.0, None, True).rows()

@@ -20,7 +20,9 @@ def add_arguments(commands: Commands) -> None:
     parser: Parser = commands.add_parser("export", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
     parser.set_defaults(run=run)
     parser.add_argument("player", metavar="DIR", help="the folder of a training, or the file of a player")
-    parser.add_argument("--onnx", metavar="FILE", required=True, help="the file to write; a model (MuZero) gets a second one beside it")
+    parser.add_argument(
+        "--onnx", metavar="FILE", required=True, help="the file to write; a model (MuZero) gets a second one beside it"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -180,7 +180,8 @@ class MuZeroConfig:
     unroll: int = 5
     """Steps that the model is followed from a position, and learned at."""
     td_steps: int = 0
-    """Rewards that a value is made of before the search's own value of what comes then; 0 is all to the end."""
+    """Rewards that a value is made of before the search's own value of what comes then; 0 is all to the end. A game
+    without rewards has its result, whatever this is."""
     support: int = 0
     """Values and rewards are spread over whole numbers up to this on each side, after a root-like transform; 0: they
     are from -1 to 1, and learned as chances of winning, drawing and losing."""

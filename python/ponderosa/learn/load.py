@@ -64,8 +64,9 @@ def newest_player(folder: Path) -> Path:
     checkpoints = list_checkpoints(folder / "checkpoints")
     if not checkpoints:
         raise InvalidArgumentError(f"{str(folder)!r} has no checkpoint yet: train a little longer")
-    for checkpoint in reversed(checkpoints):
+    for place, checkpoint in reversed(list(enumerate(checkpoints))):
         if is_whole(checkpoint, PLAYER):
             return checkpoint / PLAYER
-        warnings.warn(f"{str(checkpoint / PLAYER)!r} is damaged: the one before it is taken", stacklevel=4)
+        if place:
+            warnings.warn(f"{str(checkpoint / PLAYER)!r} is damaged: the one before it is taken", stacklevel=4)
     raise StorageError(f"no player in {str(folder / 'checkpoints')!r} is whole")

@@ -60,6 +60,8 @@ def train(
     `resume` goes on with the training in that folder. `factory` gives the starting states of a game in Python that
     `config.game` cannot import. Ctrl-C saves and ends; a kill at any instant loses no game that was stored.
     """
+    if not isinstance(config, Config):
+        raise InvalidArgumentError(f"config must be a Config, such as default_config('connect4') gives, not {config!r}")
     if not config.out:
         raise InvalidArgumentError("out must be the folder for what is learned")
     if config.minutes is None and config.games is None and config.steps is None:
@@ -205,7 +207,15 @@ class Training:
     def _status(self, losses: dict[str, float]) -> Status:
         line: dict[str, Any] = next((one for one in reversed(self._metrics.lines) if one["kind"] == "round"), {})
         elo = next((one.get("elo") for one in reversed(self._metrics.lines) if one["kind"] == "evaluation"), None)
-        return Status(self._session.counters, line, losses, elo, self._limits.progress, self._limits.seconds_left)
+        return Status(
+            self._session.counters,
+            line,
+            losses,
+            elo,
+            self._limits.progress,
+            self._limits.seconds_left,
+            self._session.spec.info.has_rewards,
+        )
 
 
 def _warn(text: str) -> None:

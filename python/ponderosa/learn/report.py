@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ponderosa.errors import InvalidArgumentError, MissingExtraError
+from ponderosa.extras import require
 from ponderosa.files import make_folder, write_bytes
 from ponderosa.learn.config_file import data_of_text
 from ponderosa.learn.plots import MODEL_QUALITY, draw_plots
@@ -31,6 +32,7 @@ def write_report(out: Path) -> tuple[Path, str]:
     complaint = ""
     drawings: list[str] = []
     try:
+        require("matplotlib", "viz", "drawing plots")  # before there is a folder that would stay empty
         make_folder(out / "plots", "plots")
         drawings = [path.read_text(encoding="utf-8") for path in draw_plots(summary, out / "plots", "svg")]
         draw_plots(summary, out / "plots", "png")

@@ -21,6 +21,8 @@ class Status:
     elo: float | None
     progress: float
     seconds_left: float | None
+    has_returns: bool = False
+    """Whether strength is told by what episodes bring, and not by Elo."""
 
     def rows(self) -> list[tuple[str, str]]:
         """What is shown, by name."""
@@ -32,8 +34,8 @@ class Status:
             ("policy loss", _number(self.losses.get("policy_loss"))),
             ("value loss", _number(self.losses.get("value_loss"))),
             ("game length", _number(line.get("game_length"), 1)),
-            ("return", _number(line["mean_return"], 1))
-            if "mean_return" in line
+            ("return", _number(line.get("mean_return"), 1))
+            if self.has_returns
             else ("Elo", "not yet" if self.elo is None else f"{self.elo:+.0f}"),
             ("time", f"{clock(counters.elapsed)}, left {clock(self.seconds_left)}"),
         ]
