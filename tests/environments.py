@@ -58,6 +58,12 @@ class NanReward(Corridor):
         return seen, float("nan") if self.steps == self.wrong_step else reward, over, cut, info
 
 
+class HugeReward(Corridor):
+    def step(self, action: int) -> Any:
+        seen, reward, over, cut, info = super().step(action)
+        return seen, -1e300 if self.steps == self.wrong_step else reward, over, cut, info
+
+
 class Grows(Corridor):
     def look(self) -> Any:
         return super().look().repeat(2) if self.steps == self.wrong_step else super().look()

@@ -83,6 +83,10 @@ def test_only_what_the_mask_allows() -> None:
             environments.Grows,
             r"Grows\.step\(1\) gave an observation of shape \(6,\): its observation_space says \(3,\)",
         ),
+        (
+            environments.HugeReward,
+            r"HugeReward\.step\(1\) gave the reward -1e\+300: rewards must be finite, and at most",
+        ),
         (environments.NoWayOut, r"NoWayOut\.step\(1\): info\['action_mask'\] allows no action"),
         (environments.Fractions, r"Fractions\.step\(1\): info\['action_mask'\] has 0\.5: it must be 1 for what is all"),
         (environments.NanMask, r"NanMask\.step\(1\): info\['action_mask'\] has nan"),

@@ -189,9 +189,20 @@ class Unpaid(Stairs):
         return [None] if self.moves == 3 else [0.0]
 
 
+class Overpaid(Stairs):
+    """One reward is NaN."""
+
+    def play(self, action: int) -> Stairs:
+        return Overpaid(self.height + action, self.moves + 1, float(action))
+
+    def rewards(self) -> list[float]:
+        return [float("nan") if self.moves == 3 else 1.0]
+
+
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
+        (Overpaid, r"^Overpaid\.rewards\(\) gave, after action \d, the reward nan: rewards must be finite"),
         (
             Rotten,
             r"^Rotten\.play\(\d\) raised RuntimeError although the action is in legal_actions\(\): the stairs are",

@@ -21,8 +21,16 @@ from ponderosa.learn.environment_views import View, view_of
 PREFIX = "gym:"
 #: More than the engine can number.
 MOST_ACTIONS = 65_535
+#: Larger rewards overflow when they are added up.
+MOST_REWARD = 1e30
 #: Seeds that every environment takes.
 MOST_SEED = (1 << 31) - 1
+
+
+def refuse_reward(reward: float, said: str) -> None:
+    """Refuses rewards that cannot be learned, nor added up in float32; `said` is who gave it."""
+    if not abs(reward) <= MOST_REWARD:
+        raise GameContractError(f"{said} the reward {reward}: rewards must be finite, and at most {MOST_REWARD:.0e}")
 
 
 class Environments:
@@ -95,8 +103,7 @@ class Running:
             reward = float(reward)
         except Exception as error:
             raise GameContractError(f"{self.name_of(action)} failed: {_said(error)}") from error
-        if not np.isfinite(reward):
-            raise GameContractError(f"{self.name_of(action)} gave the reward {reward}: rewards must be finite")
+        refuse_reward(reward, f"{self.name_of(action)} gave")
         self.actions += 1
         return seen, reward, bool(terminated), bool(truncated), info
 

@@ -17,6 +17,7 @@ from ponderosa.errors import GameContractError, UsageError
 from ponderosa.game import game_mistakes
 from ponderosa.learn.config import Config
 from ponderosa.learn.config_sections import SelfPlayConfig
+from ponderosa.learn.environments import refuse_reward
 from ponderosa.learn.game_spec import GameSpec, play_in
 from ponderosa.learn.game_under_way import GameUnderWay
 from ponderosa.learn.legal import LegalActions
@@ -163,6 +164,7 @@ class SelfPlay:
             is_over = bool(state.is_terminal)
             if self._spec.info.has_rewards:
                 game.rewards.append(float(state.rewards()[0]))
+                refuse_reward(game.rewards[-1], f"{self._spec.info.name}.rewards() gave, after action {action},")
             elif is_over:
                 returns = [float(number) for number in state.returns()]
         if self._spec.info.has_rewards:
