@@ -100,3 +100,11 @@ def test_the_way_to_go_on_has_the_options(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     assert main(shlex.split(command)) == 0
     assert command in capsys.readouterr().out
+
+
+def test_a_game_in_python_is_played(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    out = play(monkeypatch, capsys, "c-9\nhint\nc-4\n", "examples.games.nim:Nim")
+    assert "'c-9' is no" in out
+    assert "X could play " in out
+    assert "O plays " in out
+    assert out.splitlines()[-1].partition("--moves ")[2].startswith('"c-4 ')

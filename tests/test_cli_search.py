@@ -266,3 +266,56 @@ def test_a_line_takes_the_shortest_win() -> None:
     slow.visit_count = 9
     root = node(0, 1, 3, c1=slow, c2=node(1, None, 0), c5=node(1, -1, 2))
     assert line_below(read_position("connect4", None, None).state, root) == ["5"]
+
+
+# --- Games written in Python --------------------------------------------------------------------------------------
+
+
+NIM = "examples.games.nim:Nim"
+
+
+def test_a_game_in_python(capsys: pytest.CaptureFixture[str]) -> None:
+    told = search(capsys, NIM, "--simulations", "500", "--seed", "1", "--moves", "a-2 b-1")
+    assert told["game"] == NIM
+    assert told["position"] == "Nim(heaps=(0, 2, 5), to_play=0)"
+    assert {move["move"] for move in told["moves"]} == {"b-1", "b-2", "c-1", "c-2", "c-3", "c-4", "c-5"}
+    assert told["move"] == "c-3"
+    assert told["proven"] == 1
+    assert main(["search", NIM, "--simulations", "50", "--algorithm", "reference"]) == 0
+    assert "Nim(heaps=(2, 3, 5), to_play=0)" in capsys.readouterr().out
+    assert main(["match", "uct:num_simulations=50", "first", "--game", NIM, "--games", "2", "--concurrency", "1"]) == 0
+    assert "examples.games.nim.Nim" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([NIM, "--moves", "zz"], "'zz' is no move (legal: a-1 a-2 b-1"),
+        ([NIM, "--moves", "a-5"], "'a-5' is not legal here"),
+        (["examples.games.nim:Mim"], "cannot be imported"),
+        (["examples.games.nim:LARGEST"], "must give a starting state when called"),
+        (["examples.games.nim:np.zeros"], "must give a starting state when called without arguments; it raised"),
+        (["tests.test_cli_search:Alone"], "commands are for two players with opposite results"),
+        (["gym:CartPole-v1"], "is an environment, which has no rules to search or play by"),
+    ],
+)
+def test_games_in_python_that_cannot_be_searched(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+class Alone:
+    """A game of one player."""
+
+    num_actions, num_players, to_play, is_terminal = 2, 1, 0, False
+
+    def legal_actions(self) -> list[int]:
+        return [0, 1]
+
+    def play(self, action: int) -> Alone:
+        return self
+
+    def returns(self) -> list[float]:
+        return [0.0]

@@ -31,7 +31,7 @@ def add_command(commands: Commands, name: str, summary: str, examples: str, run:
     """The parser of one command."""
     parser: Parser = commands.add_parser(name, help=summary, description=summary, epilog=f"Examples:\n{examples}")
     parser.set_defaults(run=run)
-    parser.add_argument("game", metavar="GAME", help=f"the game: {', '.join(games.BY_NAME)}")
+    parser.add_argument("game", metavar="GAME", help=f"the game: {', '.join(games.BY_NAME)}, or module:Class")
     start = parser.add_mutually_exclusive_group()
     start.add_argument("--moves", metavar="MOVES", help='the moves played so far: "4 4 3", or "e4 e5 Nf3"')
     start.add_argument("--fen", metavar="FEN", help="a chess position, instead of moves")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ponderosa import games
 from ponderosa.cli.arguments import Commands, Parser, count, seed
+from ponderosa.cli.position import find_game
 from ponderosa.cli.thinking import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def add_arguments(commands: Commands) -> None:
     parser.set_defaults(run=run)
     parser.add_argument("player1", metavar="PLAYER1", help="whose score is told")
     parser.add_argument("player2", metavar="PLAYER2", help="its opponent")
-    parser.add_argument("--game", metavar="GAME", required=True, help=f"the game: {', '.join(games.BY_NAME)}")
+    parser.add_argument(
+        "--game", metavar="GAME", required=True, help=f"the game: {', '.join(games.BY_NAME)}, or module:Class"
+    )
     parser.add_argument(
         "--games", metavar="N", type=count, default=100, help="most games, an even number (default: 100)"
     )
@@ -116,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
             result = play_match(
                 arguments.player1,
                 arguments.player2,
-                arguments.game,
+                find_game(arguments.game),
                 num_games=arguments.games,
                 sprt=arguments.sprt,
                 openings=arguments.openings,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 from ponderosa import games
-from ponderosa.errors import InvalidActionError, InvalidArgumentError, InvalidPositionError
-from ponderosa.game import move_text
+from ponderosa.errors import GameContractError, InvalidActionError, InvalidArgumentError, InvalidPositionError
+from ponderosa.game import describe, move_text
 
 #: Legal moves named in a complaint about a wrong one.
 MOST_NAMED = 12
@@ -44,8 +46,15 @@ class Position:
         return str(self.state.fen()) if self.game == "chess" else self.board
 
     @property
+    def is_compiled(self) -> bool:
+        """Whether it is a game of ours."""
+        return self.game in games.BY_NAME
+
+    @property
     def board(self) -> str:
-        """The board, without the last line, which says who is to move or how it ended."""
+        """The board, without the last line, which says who is to move or how it ended; other games show themselves."""
+        if not self.is_compiled:
+            return str(self.state)
         return "\n".join(str(self.state).splitlines()[:-1])
 
     def play(self, action: int) -> Position:
@@ -55,10 +64,20 @@ class Position:
     def parse(self, text: str) -> int:
         """The action a user names; an exception in one line, with some legal moves, if it is none."""
         try:
-            return int(self.state.parse_action(text))
+            return int(self.state.parse_action(text)) if self.is_compiled else self._parse(text)
         except InvalidActionError as error:
             reason = str(error).split("; legal")[0].split(": legal")[0]
             raise InvalidActionError(f"{reason} (legal: {self.legal_text(MOST_NAMED)})") from None
+
+    def _parse(self, text: str) -> int:
+        """The same in a game written in Python, which may have no notation but the numbers of actions."""
+        try:
+            action = int(getattr(self.state, "parse_action", int)(text))
+        except Exception:
+            raise InvalidActionError(f"{text!r} is no move") from None
+        if action not in [int(legal) for legal in self.state.legal_actions()]:
+            raise InvalidActionError(f"{text!r} is not legal here")
+        return action
 
     def legal_text(self, most: int | None = None) -> str:
         """The legal moves; at most so many."""
@@ -78,10 +97,10 @@ class Position:
 
 def read_position(game: str, moves: str | None, fen: str | None) -> Position:
     """The position of `GAME`, `--moves` and `--fen`."""
-    kind = games.by_name(game)
-    name = next(name for name, known in games.BY_NAME.items() if known is kind)
+    kind = find_game(game)
+    name = games.name_of(kind) or game
     if fen is None:
-        position = Position(name, kind())
+        position = Position(name, started(kind, name))
     elif name != "chess":
         raise InvalidArgumentError(f"--fen describes a chess position: give the moves of {name} with --moves")
     else:
@@ -97,3 +116,26 @@ def read_position(game: str, moves: str | None, fen: str | None) -> Position:
         except InvalidActionError as error:
             raise InvalidActionError(f"--moves, move {number}: {error}") from None
     return position
+
+
+def find_game(name: str) -> Any:
+    """What gives the starting state of a game; one in Python may lie where the command is given."""
+    if name.startswith("gym:"):
+        raise InvalidArgumentError(f"{name} is an environment, which has no rules to search or play by")
+    if ":" in name and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    return games.find(name)
+
+
+def started(kind: Any, name: str) -> Any:
+    """The starting state of a game of two players."""
+    try:
+        state = kind()
+    except Exception as error:
+        raise GameContractError(
+            f"game {name!r} must give a starting state when called without arguments; "
+            f"it raised {type(error).__name__}: {error}"
+        ) from error
+    if not describe(state).is_plain:
+        raise InvalidArgumentError(f"game {name!r}: commands are for two players with opposite results, no rewards")
+    return state

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -64,7 +63,7 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
     if factory is None:
         factory = _by_name(name)
         # A compiled game has several names, and one that is written down.
-        name = next((known for known, kind in games.BY_NAME.items() if kind is factory), name)
+        name = games.name_of(factory) or name
     elif not callable(factory):
         raise InvalidArgumentError(f"factory must give a starting state when called, not {factory!r}")
     else:
@@ -138,30 +137,17 @@ def _environment(environments: Environments, rewards: bool, name: str | None = N
 
 
 def _by_name(name: str) -> Callable[[], Any]:
-    module, colon, attribute = name.partition(":")
-    if not colon:
-        try:
-            found: Callable[[], Any] = games.by_name(name)
-        except InvalidArgumentError as error:
-            hint = f"; an environment of Gymnasium is {PREFIX}{name}" if _VERSION.search(name) else ""
-            raise InvalidArgumentError(f"{error}{hint}") from None
-        return found
     try:
-        found = importlib.import_module(module)  # type: ignore[assignment]
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InvalidArgumentError(f"game {name!r} cannot be imported: {error}") from None
-    if not callable(found):
-        raise InvalidArgumentError(f"game {name!r} must give a starting state when called")
+        found: Callable[[], Any] = games.find(name)
+    except InvalidArgumentError as error:
+        hint = f"; an environment of Gymnasium is {PREFIX}{name}" if _VERSION.search(name) and ":" not in name else ""
+        raise InvalidArgumentError(f"{error}{hint}") from None
     return found
 
 
 def _name_of(factory: Any) -> str:
-    for name, compiled in games.BY_NAME.items():
-        if factory is compiled:
-            return name
-    return f"{factory.__module__}:{getattr(factory, '__qualname__', type(factory).__qualname__)}"
+    compiled = games.name_of(factory)
+    return compiled or f"{factory.__module__}:{getattr(factory, '__qualname__', type(factory).__qualname__)}"
 
 
 def _symmetries(name: str, state: Any, shape: tuple[int, ...]) -> tuple[Symmetry, ...]:

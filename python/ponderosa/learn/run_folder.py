@@ -115,7 +115,7 @@ def _one_name(game: Any) -> Any:
         kind = games.by_name(str(game))
     except InvalidArgumentError:
         return game
-    return next(name for name, known in games.BY_NAME.items() if known is kind)
+    return games.name_of(kind)
 
 
 def read_about(path: Path) -> dict[str, Any]:

@@ -50,13 +50,13 @@ def play_match(
 ) -> MatchResult:
     """Plays `num_games` games between two players, in pairs: each opening twice, with the sides exchanged.
 
-    A player is a text (`"uct:num_simulations=200"`), a search, or a function from a state to an action; `game` a name,
-    or what gives a starting state. `sprt=(elo0, elo1)` stops the match as soon as the test has its answer. `openings`:
-    "random" (of `plies` plies), "none", a file, or a list of moves. `on_failure`: a program that dies, hangs or makes
-    an illegal move loses that game ("loss"), or ends the match ("error"). `concurrency` processes play side by side
-    (default: one per processor); results depend on the seed and never on that, as long as no player goes by the clock.
-    Every finished pair is written to `out` at once; with `resume` a match goes on from there. `pgn` gets the games when
-    the match ends. `progress(result)` is called after each pair.
+    A player is a text (`"uct:num_simulations=200"`), a search, or a function from a state to an action; `game` a name
+    (`module:Class` of one in Python), or what gives a starting state. `sprt=(elo0, elo1)` stops the match as soon as
+    the test has its answer. `openings`: "random" (of `plies` plies), "none", a file, or a list of moves. `on_failure`:
+    a program that dies, hangs or makes an illegal move loses that game ("loss"), or ends the match ("error").
+    `concurrency` processes play side by side (default: one per processor); results depend on the seed and never on
+    that, as long as no player goes by the clock. Every finished pair is written to `out` at once; with `resume` a match
+    goes on from there. `pgn` gets the games when the match ends. `progress(result)` is called after each pair.
     """
     entrants = read_player(player1, "player1"), read_player(player2, "player2")
     factory, info, called = read_game(game)
@@ -188,7 +188,7 @@ class Match:
 
 def read_game(given: Any) -> tuple[Callable[[], Any], Any, str]:
     """(what gives a starting state, what kind of game it is, its name)."""
-    factory = games.by_name(given) if isinstance(given, str) else given
+    factory = games.find(given) if isinstance(given, str) else given
     if not callable(factory):
         raise InvalidArgumentError(f"game must be a name or something that gives a starting state, not {given!r}")
     info = describe(factory())
