@@ -76,6 +76,7 @@ def test_observations_as_the_environment_gives_them(space: Any, given: Any, tmp_
         for each in (given, seen, torch.as_tensor(np.asarray(given)))
     ]
     assert results[0].value == results[1].value == results[2].value
+    np.testing.assert_array_equal(model.initial_inference([given])[1], model.initial_inference(seen[None])[1])
     both = ponderosa.MuZero(model, 8, seed=1).run(observation=[seen, seen])
     assert both[1].root.raw_value == pytest.approx(results[0].root.raw_value, abs=1e-4)
     config = ponderosa.MCTSConfig(num_simulations=4)

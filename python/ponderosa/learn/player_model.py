@@ -49,6 +49,8 @@ class PlayerModel(TorchModel):
     def _rows(self, observations: Any) -> Any:
         """What the network sees of a batch [B, ...]."""
         view = self._view
+        if not hasattr(observations, "shape"):
+            observations = _array(observations)  # a list
         shape = tuple(observations.shape[1:])
         if view is None or (shape == view.shape and _are_fractions(observations)):
             return observations  # as the network sees it already
