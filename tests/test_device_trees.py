@@ -218,23 +218,23 @@ def test_what_no_model_may_say_is_told_in_words(monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 def test_a_search_that_is_stopped_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     beside(monkeypatch)
-    monkeypatch.setattr(device_trees, "STEPS_AT_ONCE", 4)
+    monkeypatch.setattr(device_trees, "MOST_STEPS", 4)
     search = ponderosa.MuZero(model=TorchModel(Dice(6), "cpu"), num_simulations=40, seed=1)
     forest = planted(search, 6, two=False, some=False)
-    steps, asked = DeviceTrees.steps, []
+    go_on, begun = DeviceTrees.go_on, []
 
-    def take(trees: DeviceTrees, count: int) -> None:
-        steps(trees, count)
-        asked.append(count)
-        if len(asked) == 3:
+    def go(trees: DeviceTrees) -> bool:
+        begun.append(trees)
+        if len(begun) == 3:
             forest.stop()
+        return go_on(trees)
 
-    monkeypatch.setattr(DeviceTrees, "steps", take)
+    monkeypatch.setattr(DeviceTrees, "go_on", go)
     forest.simulate()
-    assert asked == [4, 4, 4]
+    assert len(begun) == 3
     assert (forest.visits().sum(axis=1) == 12).all()
     assert [result.simulations for result in forest.results()] == [12] * TREES
-    monkeypatch.setattr(DeviceTrees, "steps", steps)
+    monkeypatch.setattr(DeviceTrees, "go_on", go_on)
     again = ponderosa.MuZero(model=TorchModel(Dice(6), "cpu"), num_simulations=12, seed=1)
     assert (planted(again, 6, two=False, some=False).simulate().visits() == forest.visits()).all()
 
@@ -242,12 +242,14 @@ def test_a_search_that_is_stopped_keeps_what_it_has(monkeypatch: pytest.MonkeyPa
 class Stones(torch.nn.Module):  # type: ignore[misc]
     """Says something of a board of Connect 4: few different numbers, so that many are level."""
 
-    def __init__(self, spoiled: str = "") -> None:
+    def __init__(self, spoiled: str = "", looked: list[int] | None = None) -> None:
         super().__init__()
-        self.spoiled = spoiled
+        self.spoiled, self.looked = spoiled, looked
         self.weights = torch.nn.Parameter((torch.arange(3 * 42).reshape(3, 6, 7) * 48271 % 97).float())
 
     def forward(self, boards: Any) -> tuple[Any, Any]:
+        if self.looked is not None:
+            self.looked.append(len(boards))
         sums = (boards.float() * self.weights.float()).sum(dim=(1, 2, 3)).long()
         logits = ((sums[:, None] * 31 + torch.arange(7, device=sums.device) * 17) % 5).float() * 0.5
         values = ((sums * 7) % 9 - 4).float() / 4.0
@@ -288,16 +290,17 @@ def test_games_are_the_engine_s_own(monkeypatch: pytest.MonkeyPatch, name: str, 
     found = []
     for grows in (False, True):
         with monkeypatch.context() as patch:
-            opened = beside(patch) if grows else []
-            evaluator = Torch(Stones().to(getattr(torch, dtype)), "cpu", batch_size=batch)
+            opened, looked = beside(patch) if grows else [], []
+            evaluator = Torch(Stones(looked=looked).to(getattr(torch, dtype)), "cpu", batch_size=batch)
             search = kind(evaluator, num_simulations=90, seed=3, solve=False, **options)
             forest = search.forest(boards(40))
             noisy = None if kind is ponderosa.Gumbel else True
             first = told(forest.simulate(add_noise=noisy))
             assert bool(opened) == grows
             assert sum(trees.kind.trees for trees in opened) == (40 if grows else 0)
-            # Ends need no network.
-            assert not grows or 0 < sum(trees.rows for trees in opened) < 40 * 90
+            # Ends need no network, and trees that are done have no rows.
+            asked = sum(trees.rows for trees in opened)
+            assert not grows or (0 < asked < 40 * 90 and sum(looked) < asked + 0.2 * 40 * 90)
             forest.simulate(10)
             for tree, action in enumerate(forest.actions()):
                 if not forest.state(tree).play(int(action)).is_terminal:

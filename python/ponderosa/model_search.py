@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any, Unpack
 
 import numpy as np
@@ -177,6 +178,10 @@ class ModelSearch(Search):
             raise InvalidArgumentError(f"legal_actions has {len(masks)} entries for {rows} observations: give one each")
         if not all(each is None or _has_entries(each) for each in masks):
             raise InvalidArgumentError("legal_actions is one list for several observations: give one for each of them")
+        if legal_actions is None and to_play is None and not any(each is None for each in observation):
+            # The usual case, and there may be thousands.
+            named = map("observation[{}]".format, range(rows))
+            return list(map(Observed, observation, repeat(None), repeat(None), repeat(0), named))
         turns = check.per_row(to_play, rows, "to_play")
         return [
             observed(each, masks[row], turns[row], f"observation[{row}]", self.num_players)

@@ -56,7 +56,7 @@ typedef struct {
     int fpu_parent, reward_type, value_type, logits_type;
     // Of what a network sees: the pattern of a 1, how many bits a number has, and how far apart planes, rows and columns are.
     int discount_type, one, bits, plane_step;
-    int row_step, column_step, unused_1, unused_2;
+    int row_step, column_step, rows, unused;
     double discount, value_scale, maxvisit_init, fpu;
 } Rules;
 
@@ -81,7 +81,9 @@ typedef struct {
     const double *draws;
     const int *considered;
     const double *weights;
-    // What a network or a model says, a row for each tree; numbers of the types above.
+    // The tree of each row: those that want more simulations come first.
+    const int *order;
+    // What a network or a model says of each row; numbers of the types above.
     const void *reward;
     const void *value;
     const void *own_discount;
@@ -107,11 +109,11 @@ typedef struct {
     int *unsound;
     // The stones of the player to move and of the other, of each node.
     bits64 *boards;
-    // What a model is asked next, a row for each tree.
+    // What a model is asked next, row by row.
     word *parents;
     word *chosen;
     word *targets;
-    // What a network sees next, a row for each tree.
+    // What a network sees next, row by row.
     void *observations;
 } Trees;
 
@@ -175,21 +177,55 @@ typedef struct {
     int n[GROUPS];
     float prior[GROUPS];
     int action[GROUPS];
+    int child[GROUPS];
 } Node;
 
+// Everything is asked of memory at once: what does not count is told apart afterwards.
 HERE Node load(const Trees *t, word node, int lane) {
     Node it;
-    word first = node * t->rules.actions;
+    int actions = t->rules.actions;
+    word first = node * actions;
     it.header = t->headers[node];
     it.raw = t->raw[node];
     EACH(g) {
-        int place = g * LANES + lane, there = place < it.header.count, tried = place < it.header.opened;
-        it.sum[g] = tried ? t->sums[first + place] : 0.0;
-        it.n[g] = tried ? t->visits[first + place] : 0;
-        it.prior[g] = there ? t->priors[first + place] : 0.0f;
-        it.action[g] = there ? t->actions[first + place] : 32767;
+        int place = g * LANES + lane, inside = place < actions;
+        it.sum[g] = inside ? t->sums[first + place] : 0.0;
+        it.n[g] = inside ? t->visits[first + place] : 0;
+        it.prior[g] = inside ? t->priors[first + place] : 0.0f;
+        it.action[g] = inside ? t->actions[first + place] : 0;
+        it.child[g] = inside ? t->children[first + place] : 0;
+    }
+    EACH(g) {
+        int place = g * LANES + lane;
+        if (place >= it.header.opened) {
+            it.sum[g] = 0.0;
+            it.n[g] = 0;
+        }
+        if (place >= it.header.count) {
+            it.prior[g] = 0.0f;
+            it.action[g] = 32767;
+        }
     }
     return it;
+}
+
+// What the lane of a place has.
+HERE int at_place(const int *numbers, int place) {
+    int found = 0;
+    EACH(g) {
+        int number_ = SHUFFLE(numbers[g], place % LANES);
+        if (place / LANES == g) found = number_;
+    }
+    return found;
+}
+
+HERE float prior_at(const float *numbers, int place) {
+    float found = 0.0f;
+    EACH(g) {
+        float number_ = SHUFFLE(numbers[g], place % LANES);
+        if (place / LANES == g) found = number_;
+    }
+    return found;
 }
 
 // The place of bit number `skip` among those of all groups, in the order of places.
@@ -493,24 +529,24 @@ HERE int has_line(bits64 stones) {
 }
 
 // Writes a cell of what the network sees.
-HERE void show(const Trees *t, word tree, int plane, int cell, int is_set) {
+HERE void show(const Trees *t, word row, int plane, int cell, int is_set) {
     const Rules *rules = &t->rules;
-    word at = tree * 3 * CELLS + plane * rules->plane_step + cell / 7 * rules->row_step + cell % 7 * rules->column_step;
+    word at = row * 3 * CELLS + plane * rules->plane_step + cell / 7 * rules->row_step + cell % 7 * rules->column_step;
     unsigned shown = is_set ? (unsigned)rules->one : 0u;
     if (rules->bits == 16) ((unsigned short *)t->observations)[at] = (unsigned short)shown;
     else ((unsigned *)t->observations)[at] = shown;
 }
 
 // The network's answer to the last question.
-HERE void apply(const Trees *t, word tree, int leaf, int lane) {
+HERE void apply(const Trees *t, word tree, word row, int leaf, int lane) {
     const Rules *rules = &t->rules;
     word node = tree * rules->nodes + leaf, first = node * rules->actions;
     Header header = t->headers[node];
-    double logits[GROUPS], value = number(t->value, tree, rules->value_type);
+    double logits[GROUPS], value = number(t->value, row, rules->value_type);
     float priors[GROUPS];
     EACH(g) {
         int place = g * LANES + lane, there = place < header.count;
-        logits[g] = there ? number(t->logits, tree * rules->actions + t->actions[first + place], rules->logits_type) : 0.0;
+        logits[g] = there ? number(t->logits, row * rules->actions + t->actions[first + place], rules->logits_type) : 0.0;
     }
     int sound = softmax(logits, header.count, lane, priors);
     EACH(g) if (g * LANES + lane < header.count) t->priors[first + g * LANES + lane] = priors[g];
@@ -525,7 +561,7 @@ HERE void apply(const Trees *t, word tree, int leaf, int lane) {
 }
 
 // Plays `action` at node `parent`, to node `child`: 1 if the game goes on, and the network is asked about the position.
-HERE int arrive(const Trees *t, word tree, int parent, int child, int action, int turn, int lane) {
+HERE int arrive(const Trees *t, word tree, word row, int parent, int child, int action, int turn, int lane) {
     const Rules *rules = &t->rules;
     word root = tree * rules->nodes, node = root + child, first = node * rules->actions;
     bits64 own = t->boards[2 * (root + parent)], other = t->boards[2 * (root + parent) + 1];
@@ -550,21 +586,21 @@ HERE int arrive(const Trees *t, word tree, int parent, int child, int action, in
     // Rows from the top: stones of the player to move, of the other, and whether it is player 0's turn.
     for (int cell = lane; cell < CELLS; cell += LANES) {
         int bit = cell % 7 * 7 + 5 - cell / 7;
-        show(t, tree, 0, cell, (int)(other >> bit & 1));
-        show(t, tree, 1, cell, (int)(moved >> bit & 1));
-        show(t, tree, 2, cell, turn == 1);
+        show(t, row, 0, cell, (int)(other >> bit & 1));
+        show(t, row, 1, cell, (int)(moved >> bit & 1));
+        show(t, row, 2, cell, turn == 1);
     }
     return 1;
 }
 #else
 // Gives `node` its moves: `latent.rs`. Whether the logits are what they may be.
-HERE int expand(const Trees *t, word tree, word node, int lane) {
+HERE int expand(const Trees *t, word row, word node, int lane) {
     int actions = t->rules.actions, kept = 0;
     double logits[GROUPS];
     float priors[GROUPS];
     EACH(g) {
         int action = g * LANES + lane;
-        logits[g] = action < actions ? number(t->logits, tree * actions + action, t->rules.logits_type) : 0.0;
+        logits[g] = action < actions ? number(t->logits, row * actions + action, t->rules.logits_type) : 0.0;
     }
     int sound = softmax(logits, actions, lane, priors);
     word first = node * actions;
@@ -586,16 +622,16 @@ HERE int expand(const Trees *t, word tree, word node, int lane) {
 }
 
 // The model's answer to the last question: a node for its leaf, and its value on the way back up.
-HERE void apply(const Trees *t, word tree, int leaf, int lane) {
+HERE void apply(const Trees *t, word tree, word row, int leaf, int lane) {
     const Rules *rules = &t->rules;
     word root = tree * rules->nodes, node = root + leaf;
-    int sound = expand(t, tree, node, lane);
-    double reward = number(t->reward, tree, rules->reward_type), value = number(t->value, tree, rules->value_type);
+    int sound = expand(t, row, node, lane);
+    double reward = number(t->reward, row, rules->reward_type), value = number(t->value, row, rules->value_type);
     double discount = rules->discount;
     int depth = t->depth[tree], chooser = t->headers[root + t->path[root + depth - 1] / 512].to_play;
     int turn = rules->players == 2 ? 1 - chooser : chooser;
     if (rules->has_discount) {
-        discount = number(t->own_discount, tree, rules->discount_type);
+        discount = number(t->own_discount, row, rules->discount_type);
         if (!(discount >= -1.0 && discount <= 1.0) || (discount < 0.0 && rules->players == 1)) sound = 0;
         if (discount < 0.0) discount = -discount;
         else turn = chooser;
@@ -612,12 +648,12 @@ HERE void apply(const Trees *t, word tree, int leaf, int lane) {
 }
 
 // Asks the model for the step from node `parent`.
-HERE int arrive(const Trees *t, word tree, int parent, int child, int action, int turn, int lane) {
+HERE int arrive(const Trees *t, word tree, word row, int parent, int child, int action, int turn, int lane) {
     word root = tree * t->rules.nodes;
     if (lane == 0) {
-        t->parents[tree] = t->slots[root + parent];
-        t->chosen[tree] = action;
-        t->targets[tree] = t->slots[root + child];
+        t->parents[row] = t->slots[root + parent];
+        t->chosen[row] = action;
+        t->targets[row] = t->slots[root + child];
     }
     return 1;
 }
@@ -647,7 +683,7 @@ HERE void plant(const Trees *t, word tree, int lane) {
 }
 
 // Simulations until one asks a question: down to a move never tried, which is opened. An end of the game needs no answer.
-HERE int search(const Trees *t, word tree, int *simulations, int *nodes, int lane) {
+HERE int search(const Trees *t, word tree, word row, int *simulations, int *nodes, int lane) {
     word root = tree * t->rules.nodes;
     int done = *simulations, made = *nodes, asks = 0;
     while (!asks && done < t->rules.nodes - 1) {
@@ -657,6 +693,7 @@ HERE int search(const Trees *t, word tree, int *simulations, int *nodes, int lan
         for (int depth = 0; goes_on; ++depth) {
             Node it = load(t, root + node, lane);
             if (it.header.count == 0) {
+                MEET();
                 back_up(t, tree, depth, node, it.header.to_play, 0.0, 1.0, it.raw, lane);
                 goes_on = 0;
                 continue;
@@ -670,26 +707,24 @@ HERE int search(const Trees *t, word tree, int *simulations, int *nodes, int lan
             int opened = it.header.opened;
             if (place < opened) {
                 if (lane == 0) t->path[root + depth] = node * 512 + place;
-                visits = t->visits[first + place];
-                node = t->children[first + place];
-                MEET();
+                visits = at_place(it.n, place);
+                node = at_place(it.child, place);
                 continue;
             }
-            int action = t->actions[first + place];
-            float prior = t->priors[first + place];
-            MEET();
+            int action = at_place(it.action, place), other = at_place(it.action, opened);
+            float prior = prior_at(it.prior, place), other_prior = prior_at(it.prior, opened);
             made += 1;
             if (lane == 0) {
                 t->path[root + depth] = node * 512 + opened;
-                t->actions[first + place] = t->actions[first + opened];
-                t->priors[first + place] = t->priors[first + opened];
+                t->actions[first + place] = (short)other;
+                t->priors[first + place] = other_prior;
                 t->actions[first + opened] = (short)action;
                 t->priors[first + opened] = prior;
                 t->children[first + opened] = (short)made;
                 t->headers[root + node].opened = opened + 1;
                 t->depth[tree] = depth + 1;
             }
-            asks = arrive(t, tree, node, made, action, it.header.to_play, lane);
+            asks = arrive(t, tree, row, node, made, action, it.header.to_play, lane);
             MEET();
             if (!asks) back_up(t, tree, depth + 1, made, 1 - it.header.to_play, 0.0, 1.0, t->raw[root + made], lane);
             goes_on = 0;
@@ -702,18 +737,19 @@ HERE int search(const Trees *t, word tree, int *simulations, int *nodes, int lan
     return asks;
 }
 
-// One step of one tree: the answer to the last question, then the next question, if one is to be asked.
-HERE void step_tree(const Trees *t, word tree, int lane, int goes_on) {
+// One step of the tree of a row: the answer to the last question, then the next question, if one is to be asked.
+HERE void step_row(const Trees *t, word row, int lane, int goes_on) {
+    word tree = t->order[row];
     int done = t->done[tree], made = t->made[tree], asked = t->asked[tree];
     if (done < 0) {
         plant(t, tree, lane);
         done = made = 0;
     } else if (asked) {
-        apply(t, tree, made, lane);
+        apply(t, tree, row, made, lane);
         done += 1;
     }
     MEET();
-    asked = goes_on ? search(t, tree, &done, &made, lane) : 0;
+    asked = goes_on ? search(t, tree, row, &done, &made, lane) : 0;
     MEET();
     if (lane == 0) {
         t->done[tree] = done;
@@ -725,11 +761,11 @@ HERE void step_tree(const Trees *t, word tree, int lane, int goes_on) {
 
 #ifdef __CUDACC_RTC__
 ENTRY step(const __grid_constant__ Trees t, int goes_on) {
-    word tree = (word)(blockIdx.x * (blockDim.x / LANES) + threadIdx.x / LANES);
-    if (tree < t.rules.trees) step_tree(&t, tree, threadIdx.x % LANES, goes_on);
+    word row = (word)(blockIdx.x * (blockDim.x / LANES) + threadIdx.x / LANES);
+    if (row < t.rules.rows) step_row(&t, row, threadIdx.x % LANES, goes_on);
 }
 #else
 ENTRY step(const Trees *t, int goes_on) {
-    for (word tree = 0; tree < t->rules.trees; ++tree) step_tree(t, tree, 0, goes_on);
+    for (word row = 0; row < t->rules.rows; ++row) step_row(t, row, 0, goes_on);
 }
 #endif

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -24,15 +25,17 @@ from ponderosa.evaluators.torch_graph import Graphs
 from ponderosa.rules import Halving, LogPuct, Puct
 
 SOURCE = Path(__file__).with_suffix(".cu")
-#: So many steps are recorded as one; then the processor looks whether it is to stop.
-STEPS_AT_ONCE = 64
+#: So many steps are recorded as one, at most and at least; then the processor looks which trees want more.
+MOST_STEPS, FEWEST_STEPS = 64, 8
+#: Rows are as many as the trees that want more, rounded up to a share of all: each number of rows is recorded.
+SHARES = 8
 #: Warps of one block.
 WARPS = 4
-#: The work of taking the last answer, beside those of so many steps.
-LAST = 0
+#: The work of telling what was found, beside those of so many steps with so many rows.
+TELL = (0, 0)
 
 Columns = dict[str, NDArray[Any]]
-#: Begins one step of every tree: all arrays, and whether a next question is wanted.
+#: Begins one step of every row: all arrays, and whether a next question is wanted.
 Launch = Callable[["Trees", bool], None]
 _TREE = ("bounds", "done", "made")
 _NODE = ("headers", "raw", "rewards", "discounts")
@@ -52,7 +55,7 @@ class Rules(ctypes.Structure):
         *((name, ctypes.c_int) for name in ("normalize", "rescale", "mixed", "has_discount")),
         *((name, ctypes.c_int) for name in ("fpu_parent", "reward_type", "value_type", "logits_type")),
         *((name, ctypes.c_int) for name in ("discount_type", "one", "bits", "plane_step")),
-        *((name, ctypes.c_int) for name in ("row_step", "column_step", "unused_1", "unused_2")),
+        *((name, ctypes.c_int) for name in ("row_step", "column_step", "rows", "unused")),
         *((name, ctypes.c_double) for name in ("discount", "value_scale", "maxvisit_init", "fpu")),
     )
 
@@ -71,6 +74,7 @@ ARRAYS: tuple[tuple[str, torch.dtype, str], ...] = (
     ("draws", torch.float64, "action"),
     ("considered", torch.int32, "simulation"),
     ("weights", torch.float64, "visits"),
+    ("order", torch.int32, "tree"),
     ("reward", torch.float32, "tree"),
     ("value", torch.float32, "tree"),
     ("own_discount", torch.float32, "tree"),
@@ -147,6 +151,7 @@ class DeviceTrees(ABC):
         self._slots: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._struct = Trees(**{name: array.data_ptr() for name, array in self._arrays.items()})
         self._struct.rules = rules_of(kind)
+        self._begun = False
         self._said: dict[str, Any] = {}
         """What was said last, where it lies."""
         self._launch = launch or compiled(device, kind)
@@ -164,15 +169,37 @@ class DeviceTrees(ABC):
         self._arrays["done"].fill_(-1)
         for name in ("asked", "rows", "unsound"):
             self._arrays[name].zero_()
+        torch.arange(self.kind.trees, out=self._arrays["order"])
+        self._told["done"].zero_()
+        self._begun = False
         self._graphs.follow()
 
-    def steps(self, count: int) -> None:
-        """Begins so many steps; each asks one question of every tree that wants more simulations."""
-        self._graphs.launch(count)
+    def go_on(self) -> bool:
+        """Begins some steps of the trees that want more simulations; False if there are none."""
+        kind = self.kind
+        done = self._told["done"].numpy()
+        wants = done < kind.simulations
+        active = int(wants.sum())
+        if active == 0:
+            return False
+        left = kind.simulations - int(done.min()) if self._begun else kind.simulations
+        steps = min(MOST_STEPS, left)
+        if kind.is_game:
+            # Ends need no answer, so that trees are done sooner or later: the nearer it is, the oftener one looks.
+            steps = min(MOST_STEPS, max(FEWEST_STEPS, 1 << (left // 2).bit_length() >> 1), left)
+        share = -(-kind.trees // SHARES)
+        rows = min(-(-active // share) * share, kind.trees)
+        if self._begun and active < kind.trees:
+            order = np.argsort(~wants, kind="stable").astype(np.int32)
+            self._arrays["order"].copy_(torch.from_numpy(order))
+            self._graphs.follow()
+        self._begun = True
+        self._graphs.launch((steps, rows))
+        return True
 
-    def finish(self) -> None:
-        """Begins to take the last answers."""
-        self._graphs.launch(LAST)
+    def tell(self) -> None:
+        """Begins to tell what was found."""
+        self._graphs.launch(TELL)
 
     def wait(self) -> None:
         """Comes back when all that was begun is done."""
@@ -205,42 +232,39 @@ class DeviceTrees(ABC):
         told = {name: tensors[name].numpy().reshape(-1) if name in tensors else nothing for name in (*_NODE, *_EDGE)}
         return told | {name: self._told[name].numpy().reshape(-1) for name in _TREE} | {"slots": self._slots}
 
-    def _work(self, steps: int) -> None:
-        for _ in range(steps):
-            self._launch(self._struct, True)
-            self._said = self._ask()
-            for name, column in self._said.items():
-                self._hear(name, column)
-        if steps == LAST:
-            self._launch(self._struct, False)
+    def _work(self, what: tuple[int, int]) -> None:
+        if what == TELL:
             for name, place in self._told.items():
                 place.copy_(self._shown[name], non_blocking=True)
-        else:
-            # Work that is recorded apart finds it where it always is.
+            return
+        steps, rows = what
+        self._struct.rules.rows = rows
+        for _ in range(steps):
+            self._launch(self._struct, True)
+            self._said = self._ask(rows)
             for name, column in self._said.items():
-                self._arrays[name].copy_(column.reshape(self._arrays[name].shape))
-                self._point(name, self._arrays[name])
-            self._said = {}
+                self._hear(name, column, rows)
+        # The last answers are taken at once: rows may belong to other trees afterwards.
+        self._launch(self._struct, False)
+        for name in ("done", "unsound"):
+            self._told[name].copy_(self._shown[name], non_blocking=True)
 
-    def _hear(self, name: str, column: Any) -> None:
+    def _hear(self, name: str, column: Any, rows: int) -> None:
         """Lets the kernel read what was said."""
-        place = self._arrays[name]
+        place = self._arrays[name][:rows]
         if not isinstance(column, torch.Tensor) or column.dtype == torch.float64 or column.is_complex():
             raise NotForLanes("only tensors of at most 32 bits fit")
-        if column.numel() != place.numel() or len(column) != self.kind.trees:
+        if column.numel() != place.numel() or len(column) != rows:
             raise NotForLanes("shapes that may be wrong are told in words")
         if column.dtype not in _TYPES or not column.is_contiguous():
             place.copy_(column.reshape(place.shape))
             column = self._said[name] = place
-        self._point(name, column)
-
-    def _point(self, name: str, column: Any) -> None:
         setattr(self._struct, name, column.data_ptr())
         setattr(self._struct.rules, _SAID[name], _TYPES[column.dtype])
 
     @abstractmethod
-    def _ask(self) -> dict[str, Any]:
-        """Asks about the new leaf of every tree: what was said, by the kernel's names."""
+    def _ask(self, rows: int) -> dict[str, Any]:
+        """Asks about the new leaves of so many rows: what was said, by the kernel's names."""
 
 
 class Grove:
@@ -257,17 +281,16 @@ class Grove:
         """
         for group, own in zip(self._groups, self._parted(roots), strict=True):
             group.begin(own)
-        left = self.simulations
-        while left and not stopped():
-            count = min(left, STEPS_AT_ONCE)
-            left -= count
-            for group in self._groups:
-                group.steps(count)
-            if left:
-                self._wait()
+        under_way = deque(group for group in self._groups if group.go_on())
+        while under_way:
+            group = under_way.popleft()
+            group.wait()
+            if group.is_sound and not stopped() and group.go_on():
+                under_way.append(group)
         for group in self._groups:
-            group.finish()
-        self._wait()
+            group.tell()
+        for group in self._groups:
+            group.wait()
         return all(group.is_sound for group in self._groups)
 
     @property
@@ -282,10 +305,6 @@ class Grove:
     def nodes(self) -> Columns:
         """What it is told of all nodes."""
         return _joined([group.nodes() for group in self._groups])
-
-    def _wait(self) -> None:
-        for group in self._groups:
-            group.wait()
 
     def _parted(self, roots: dict[str, Any]) -> list[dict[str, Any]]:
         """The roots of each group."""
@@ -348,6 +367,6 @@ def compiled(device: Any, kind: Kind) -> Launch:
         raise NotForLanes(f"no kernel: {error}") from error
 
     def launch(struct: Trees, goes_on: bool) -> None:
-        step.launch(-(-kind.trees // WARPS), 32 * WARPS, (struct, ctypes.c_int(int(goes_on))))
+        step.launch(-(-struct.rules.rows // WARPS), 32 * WARPS, (struct, ctypes.c_int(int(goes_on))))
 
     return launch

@@ -10,8 +10,8 @@ import gc
 import threading
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -38,20 +38,24 @@ def host_buffer(rows: int, columns: int, dtype: Any, device: Any) -> tuple[Any, 
     return tensor, array
 
 
-class Graphs:
-    """Work on one stream of a device that is done again and again, for several numbers of rows.
+#: What tells pieces of work apart: a number of rows, say.
+Work = TypeVar("Work", bound=Hashable)
+
+
+class Graphs(Generic[Work]):
+    """Work on one stream of a device that is done again and again, for several numbers of rows, for example.
 
     For a new number it is done step by step the first time, whereby libraries choose their kernels, and recorded the
     second time. Work that cannot be recorded is done step by step ever after.
     """
 
-    def __init__(self, device: Any, work: Callable[[int], None], prepare: Callable[[], Any]) -> None:
-        """`work` does it for so many rows, within the context of `prepare()`."""
+    def __init__(self, device: Any, work: Callable[[Work], None], prepare: Callable[[], Any]) -> None:
+        """`work` does it for one such number, within the context of `prepare()`."""
         self._device = device
         self._prepare = prepare
         self._work = work
-        self._seen: set[int] = set()
-        self._graphs: dict[int, Any] = {}
+        self._seen: set[Work] = set()
+        self._graphs: dict[Work, Any] = {}
         self._pool: Any = None
         self._captures = device.type == "cuda"
         if self._captures:
@@ -59,8 +63,8 @@ class Graphs:
             self._stream = own_stream(self, device)
             self._done = torch.cuda.Event()
 
-    def launch(self, rows: int) -> None:
-        """Begins the work for so many rows."""
+    def launch(self, rows: Work) -> None:
+        """Begins the work, for so many rows."""
         if self._device.type != "cuda":
             with self._prepare():
                 self._work(rows)
@@ -93,7 +97,7 @@ class Graphs:
         self._graphs.clear()
         self._seen.clear()
 
-    def _capture(self, rows: int) -> Any:
+    def _capture(self, rows: Work) -> Any:
         self._stream.synchronize()
         graph = torch.cuda.CUDAGraph()
         try:

@@ -34,7 +34,7 @@ class GameTrees(DeviceTrees):
         rules.one, rules.bits = ONES[observations.dtype], 8 * observations.element_size()
         _, rules.plane_step, rules.row_step, rules.column_step = observations.stride()
 
-    def _ask(self) -> dict[str, Any]:
+    def _ask(self, rows: int) -> dict[str, Any]:
         """The network's word on the new leaves."""
-        logits, values = self._forward(self._observations)
+        logits, values = self._forward(self._observations[:rows])
         return {"logits": logits, "value": values}

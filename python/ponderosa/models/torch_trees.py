@@ -36,10 +36,10 @@ class ModelTrees(DeviceTrees):
             self._pool_version = self._pool.version
             self.forget()
 
-    def _ask(self) -> dict[str, Any]:
+    def _ask(self, rows: int) -> dict[str, Any]:
         """The model's step from the positions before the new leaves."""
         arrays = self._arrays
-        hidden, *said = self._step(self._pool.read(arrays["parents"]), arrays["chosen"])
-        self._pool.write(arrays["targets"], *flatten(hidden))
+        hidden, *said = self._step(self._pool.read(arrays["parents"][:rows]), arrays["chosen"][:rows])
+        self._pool.write(arrays["targets"][:rows], *flatten(hidden))
         self._struct.rules.has_discount = int(len(said) > 3)
         return dict(zip(("reward", "logits", "value", "own_discount"), said, strict=False))
