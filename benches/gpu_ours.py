@@ -23,6 +23,8 @@ from ponderosa.models import TorchModel
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 DTYPE = torch.bfloat16 if DEVICE == "cuda" else torch.float32
 ROUNDS = 5
+#: Before that, libraries choose their kernels, and graphs are recorded.
+WARM_UPS = 6
 
 
 class TimedLane:
@@ -121,7 +123,7 @@ def game_case(case: GameCase) -> dict[str, Any]:
     search = kind(evaluator, case.simulations, seed=1, solve=False)
     states = openings(case.game, 2 * case.batch)
     walls, spents = [], []
-    for _ in range(2 + ROUNDS):
+    for _ in range(WARM_UPS + ROUNDS):
         evaluator.spent = dict.fromkeys(("submit", "wait", "rows", "batches"), 0.0)
         begun = time.perf_counter()
         forest = search.forest(states)
@@ -144,8 +146,7 @@ def game_case(case: GameCase) -> dict[str, Any]:
             | {"check": checking, "grow": growing, "write": writing}
             | {"on the device" if rows else "python": steps - checking - growing - writing}
         )
-    # The first two see the libraries choose their kernels, and the graphs recorded.
-    wall, spent = sorted(zip(walls[2:], spents[2:], strict=True), key=lambda pair: pair[0])[ROUNDS // 2]
+    wall, spent = sorted(zip(walls[WARM_UPS:], spents[WARM_UPS:], strict=True), key=lambda pair: pair[0])[ROUNDS // 2]
     shape = (game.planes, *game.board)
     plain = bare_seconds(network, case.batch, shape)
     fused = plain if evaluator._fused is None else bare_seconds(evaluator._fused, case.batch, shape)
@@ -155,7 +156,7 @@ def game_case(case: GameCase) -> dict[str, Any]:
     return {
         "trees": len(states),
         "rate": rows / wall,
-        "spread": [rows / max(walls[2:]), rows / min(walls[2:])],
+        "spread": [rows / max(walls[WARM_UPS:]), rows / min(walls[WARM_UPS:])],
         "bare": bare,
         "bare_as_written": case.batch / plain,
         "share": rows / wall / bare,
@@ -173,7 +174,7 @@ def latent_case(case: LatentCase) -> dict[str, Any]:
     search = ponderosa.MuZero(**settings) if case.search == "puct" else ponderosa.Gumbel(**settings)
     seen = list(np.random.default_rng(0).normal(size=(case.batch, case.width)).astype(np.float32))
     walls, phases = [], []
-    for _ in range(2 + ROUNDS):
+    for _ in range(WARM_UPS + ROUNDS):
         times = [time.perf_counter()]
         forest = search.forest(observation=seen)
         times.append(time.perf_counter())
@@ -187,13 +188,13 @@ def latent_case(case: LatentCase) -> dict[str, Any]:
         times.append(time.perf_counter())
         phases.append((*engine, *np.diff(times)))
         walls.append(times[-1] - times[0])
-    wall = statistics.median(walls[2:])
+    wall = statistics.median(walls[WARM_UPS:])
     names = ("check", "grow", "write", "plant", "on the device" if on_device else "search", "answer", "drop")
-    medians = (1e6 * statistics.median(spent) / case.simulations for spent in zip(*phases[2:], strict=True))
+    medians = (1e6 * statistics.median(spent) / case.simulations for spent in zip(*phases[WARM_UPS:], strict=True))
     return {
         "trees": case.batch,
         "milliseconds": 1e3 * wall,
-        "spread": [1e3 * min(walls[2:]), 1e3 * max(walls[2:])],
+        "spread": [1e3 * min(walls[WARM_UPS:]), 1e3 * max(walls[WARM_UPS:])],
         "rate": case.batch * case.simulations / wall,
         "microseconds_per_step": {"all": 1e6 * wall / case.simulations, **dict(zip(names, medians, strict=True))},
     }

@@ -8,11 +8,11 @@
 // A warp has a tree. Lane l of it has the places l, l + LANES, ... of a node: its edges in the order in which they were opened,
 // those never tried behind. Compiled for a processor (tests do), a "warp" is one lane that has all places.
 //
-// Defined by who compiles it: GROUPS, how many places a lane has; GUMBEL, 1 or 0; CONNECT_FOUR, 1, or 0 for a learned model.
+// Defined by who compiles it: GROUPS, how many places a lane has; GUMBEL, 1 or 0; CONNECT_FOUR, 1, or 0 for a learned
+// model; WARPS, how many a block of a GPU has.
 
 #ifdef __CUDACC_RTC__
 #define LANES 32
-#define ENTRY extern "C" __global__ void
 #define HERE static __device__ __forceinline__
 #define SHUFFLE(x, lane) __shfl_sync(0xffffffffu, (x), (lane))
 #define SWAP(x, step) __shfl_xor_sync(0xffffffffu, (x), (step))
@@ -26,7 +26,6 @@ typedef unsigned long long bits64;
 #else
 #include <math.h>
 #define LANES 1
-#define ENTRY void
 #define HERE static
 #define SHUFFLE(x, lane) (x)
 #define SWAP(x, step) (x)
@@ -760,12 +759,12 @@ HERE void step_row(const Trees *t, word row, int lane, int goes_on) {
 }
 
 #ifdef __CUDACC_RTC__
-ENTRY step(const __grid_constant__ Trees t, int goes_on) {
+extern "C" __global__ void __launch_bounds__(32 * WARPS) step(const __grid_constant__ Trees t, int goes_on) {
     word row = (word)(blockIdx.x * (blockDim.x / LANES) + threadIdx.x / LANES);
     if (row < t.rules.rows) step_row(&t, row, threadIdx.x % LANES, goes_on);
 }
 #else
-ENTRY step(const Trees *t, int goes_on) {
+void step(const Trees *t, int goes_on) {
     for (word row = 0; row < t->rules.rows; ++row) step_row(t, row, 0, goes_on);
 }
 #endif

@@ -27,6 +27,8 @@ from ponderosa.rules import Halving, LogPuct, Puct
 SOURCE = Path(__file__).with_suffix(".cu")
 #: So many steps are recorded as one, at most and at least; then the processor looks which trees want more.
 MOST_STEPS, FEWEST_STEPS = 64, 8
+#: So many such pieces are on their way to a device at once: it need not wait for the processor.
+AHEAD = 2
 #: Rows are as many as the trees that want more, rounded up to a share of all: each number of rows is recorded.
 SHARES = 8
 #: Warps of one block.
@@ -148,10 +150,17 @@ class DeviceTrees(ABC):
             name: torch.zeros(array.shape, dtype=array.dtype, pin_memory=device.type == "cuda")
             for name, array in self._shown.items()
         }
+        pinned = device.type == "cuda"
+        self._status = [torch.zeros(kind.trees + 1, dtype=torch.int32, pin_memory=pinned) for _ in range(AHEAD)]
+        """What `_note` wrote after the last pieces of work."""
         self._slots: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._struct = Trees(**{name: array.data_ptr() for name, array in self._arrays.items()})
         self._struct.rules = rules_of(kind)
-        self._begun = False
+        self._lengths = lengths_of(kind)
+        self._next = 0
+        """The next of them."""
+        self._under_way: deque[Callable[[], object]] = deque()
+        """Waits for steps that were begun, the earliest first."""
         self._said: dict[str, Any] = {}
         """What was said last, where it lies."""
         self._launch = launch or compiled(device, kind)
@@ -170,32 +179,34 @@ class DeviceTrees(ABC):
         for name in ("asked", "rows", "unsound"):
             self._arrays[name].zero_()
         torch.arange(self.kind.trees, out=self._arrays["order"])
-        self._told["done"].zero_()
-        self._begun = False
+        self._next = 0
+        self._under_way.clear()
         self._graphs.follow()
 
     def go_on(self) -> bool:
-        """Begins some steps of the trees that want more simulations; False if there are none."""
-        kind = self.kind
-        done = self._told["done"].numpy()
-        wants = done < kind.simulations
-        active = int(wants.sum())
-        if active == 0:
+        """Begins some more steps, a little ahead of the device; False if no tree wants more simulations."""
+        if self._next == len(self._lengths):
             return False
-        left = kind.simulations - int(done.min()) if self._begun else kind.simulations
-        steps = min(MOST_STEPS, left)
-        if kind.is_game:
-            # Ends need no answer, so that trees are done sooner or later: the nearer it is, the oftener one looks.
-            steps = min(MOST_STEPS, max(FEWEST_STEPS, 1 << (left // 2).bit_length() >> 1), left)
+        kind, active = self.kind, self.kind.trees
+        if self._next >= AHEAD:
+            # Those that were done then are done now. Not what was told last, which would be a matter of chance.
+            self._under_way.popleft()()
+            status = self._status[self._next % AHEAD].numpy()
+            active = int((status[:-1] < kind.simulations).sum())
+            if active == 0 or status[-1]:
+                return False
         share = -(-kind.trees // SHARES)
         rows = min(-(-active // share) * share, kind.trees)
-        if self._begun and active < kind.trees:
-            order = np.argsort(~wants, kind="stable").astype(np.int32)
-            self._arrays["order"].copy_(torch.from_numpy(order))
-            self._graphs.follow()
-        self._begun = True
-        self._graphs.launch((steps, rows))
+        self._graphs.launch((self._lengths[self._next], rows))
+        self._graphs.then(self._note, self._status[self._next % AHEAD])
+        self._under_way.append(self._graphs.mark())
+        self._next += 1
         return True
+
+    def _note(self, status: Any) -> None:
+        """How many simulations each tree has, and whether something was answered that may not be."""
+        status[:-1].copy_(self._arrays["done"], non_blocking=True)
+        status[-1:].copy_(self._arrays["unsound"], non_blocking=True)
 
     def tell(self) -> None:
         """Begins to tell what was found."""
@@ -239,6 +250,9 @@ class DeviceTrees(ABC):
             return
         steps, rows = what
         self._struct.rules.rows = rows
+        if self.kind.is_game:
+            finished = self._arrays["done"] >= self.kind.simulations
+            self._arrays["order"].copy_(finished.to(torch.uint8).argsort(stable=True))
         for _ in range(steps):
             self._launch(self._struct, True)
             self._said = self._ask(rows)
@@ -246,8 +260,6 @@ class DeviceTrees(ABC):
                 self._hear(name, column, rows)
         # The last answers are taken at once: rows may belong to other trees afterwards.
         self._launch(self._struct, False)
-        for name in ("done", "unsound"):
-            self._told[name].copy_(self._shown[name], non_blocking=True)
 
     def _hear(self, name: str, column: Any, rows: int) -> None:
         """Lets the kernel read what was said."""
@@ -281,11 +293,10 @@ class Grove:
         """
         for group, own in zip(self._groups, self._parted(roots), strict=True):
             group.begin(own)
-        under_way = deque(group for group in self._groups if group.go_on())
-        while under_way:
+        under_way = deque(self._groups)
+        while under_way and not stopped():
             group = under_way.popleft()
-            group.wait()
-            if group.is_sound and not stopped() and group.go_on():
+            if group.go_on():
                 under_way.append(group)
         for group in self._groups:
             group.tell()
@@ -329,6 +340,25 @@ def _joined(columns: list[Columns]) -> Columns:
     )
 
 
+def lengths_of(kind: Kind) -> list[int]:
+    """How many steps are begun together, piece after piece: as many as simulations in all.
+
+    Ends of a game need no answer, so that trees are done sooner or later: the nearer that is, the oftener one looks.
+    """
+    lengths, left = [], kind.simulations
+    most = min(MOST_STEPS, _power(left // 4)) if kind.is_game else MOST_STEPS
+    while left:
+        length = max(min(most, _power(left // 2)), FEWEST_STEPS) if kind.is_game else most
+        lengths.append(min(length, left))
+        left -= lengths[-1]
+    return lengths
+
+
+def _power(number: int) -> int:
+    """The greatest power of two that is not above a number."""
+    return 1 << number.bit_length() >> 1
+
+
 def rules_of(kind: Kind) -> Rules:
     """A rule as the kernel reads it."""
     rule = kind.rule
@@ -362,7 +392,7 @@ def compiled(device: Any, kind: Kind) -> Launch:
     index = torch.cuda.current_device() if device.index is None else device.index
     try:
         # Products are not added without rounding, as the engine does not, either.
-        step = kernel(SOURCE, "step", (*options_of(kind, 32), "--fmad=false"), index)
+        step = kernel(SOURCE, "step", (*options_of(kind, 32), f"-DWARPS={WARPS}", "--fmad=false"), index)
     except NotCompiled as error:
         raise NotForLanes(f"no kernel: {error}") from error
 

@@ -87,6 +87,23 @@ class Graphs(Generic[Work]):
         if self._device.type == "cuda":
             self._stream.wait_stream(torch.cuda.current_stream(self._device))
 
+    def then(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Begins something else behind it, which is not recorded."""
+        if self._device.type == "cuda":
+            with torch.cuda.stream(self._stream):
+                work(*arguments)
+        else:
+            work(*arguments)
+
+    def mark(self) -> Callable[[], object]:
+        """What waits for the work begun so far, and for none that is begun later."""
+        if self._device.type != "cuda":
+            return _nothing
+        event = torch.cuda.Event()
+        event.record(self._stream)
+        waiting: Callable[[], object] = event.synchronize
+        return waiting
+
     def wait(self) -> None:
         """Comes back when the work is done."""
         if self._device.type == "cuda":
@@ -117,6 +134,10 @@ class Graphs(Generic[Work]):
         self._pool = graph.pool()
         self._graphs[rows] = graph
         return graph
+
+
+def _nothing() -> None:
+    pass
 
 
 def own_stream(owner: object, device: Any) -> Any:
