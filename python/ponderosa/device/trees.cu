@@ -8,8 +8,8 @@
 // A warp has a tree. Lane l of it has the places l, l + LANES, ... of a node: its edges in the order in which they were opened,
 // those never tried behind. Compiled for a processor (tests do), a "warp" is one lane that has all places.
 //
-// Defined by who compiles it: GROUPS, how many places a lane has; GUMBEL, 1 or 0; CONNECT_FOUR, 1, or 0 for a learned
-// model; WARPS, how many a block of a GPU has.
+// Defined by who compiles it: PLACES, how many actions there are; GROUPS, how many places a lane has; GUMBEL, 1 or 0; CONNECT_FOUR,
+// 1, or 0 for a learned model; WARPS, how many a block of a GPU has.
 
 #ifdef __CUDACC_RTC__
 #define LANES 32
@@ -40,6 +40,9 @@ typedef unsigned long long bits64;
 
 // Unrolled, so that what a lane has of each group stays in registers.
 #define EACH(g) UNROLLED for (int g = 0; g < GROUPS; ++g)
+// The lanes that can have places.
+#define WIDTH (GROUPS > 1 || PLACES > 16 ? LANES : PLACES > 8 ? (LANES < 16 ? LANES : 16) : (LANES < 8 ? LANES : 8))
+#define WITH_PLACES (WIDTH == 32 ? 0xffffffffu : (1u << WIDTH) - 1u)
 #define LEAST_SPAN 1e-8
 #define LEAST_PRIOR 1.17549435082228750797e-38
 #define LEAST_SCORE -1e9
@@ -127,22 +130,25 @@ HERE double number(const void *numbers, word at, int type) {
     return (double)read.number;
 }
 
-// Reductions over the lanes of a warp; every lane has the result.
-#define REDUCE(name, type, better)                                                                                             \
+// Reductions over the lanes that have places: WIDTH of them, each of which has the result. In the others it means nothing.
+#define REDUCE(name, type, lanes, better)                                                                                      \
     HERE type name(type x) {                                                                                                   \
-        for (int step = LANES / 2; step > 0; step /= 2) {                                                                      \
+        UNROLLED for (int step = (lanes) / 2; step > 0; step /= 2) {                                                           \
             type other = SWAP(x, step);                                                                                        \
             x = (better) ? other : x;                                                                                          \
         }                                                                                                                      \
         return x;                                                                                                              \
     }
-REDUCE(lowest_of, double, other < x)
-REDUCE(highest_of, double, other > x)
-REDUCE(least_of, int, other < x)
-REDUCE(most_of, int, other > x)
+REDUCE(lowest_of, double, WIDTH, other < x)
+REDUCE(highest_of, double, WIDTH, other > x)
+REDUCE(least_of, int, WIDTH, other < x)
+REDUCE(most_of, int, WIDTH, other > x)
+// Over all lanes.
+REDUCE(lowest_of_all, double, LANES, other < x)
+REDUCE(highest_of_all, double, LANES, other > x)
 
 HERE int sum_of(int x) {
-    for (int step = LANES / 2; step > 0; step /= 2) x += SWAP(x, step);
+    UNROLLED for (int step = WIDTH / 2; step > 0; step /= 2) x += SWAP(x, step);
     return x;
 }
 
@@ -283,7 +289,7 @@ HERE int choose(const Trees *t, word tree, const Node *it, int visits, int lane,
     unsigned bits[GROUPS];
     int ties = 0;
     EACH(g) {
-        bits[g] = BALLOT(score[g] == best);
+        bits[g] = BALLOT(score[g] == best) & WITH_PLACES;
         ties += COUNT_BITS(bits[g]);
     }
     return nth_place(bits, ties > 1 ? below(random, ties) : 0);
@@ -312,7 +318,8 @@ HERE Bonus complete(const Trees *t, const Node *it, int lane, double *q) {
             high = q[g] > high ? q[g] : high;
         }
     }
-    total = sum_of(total);
+    // Known to all lanes: they must not part.
+    total = SHUFFLE(sum_of(total), 0);
     most = most_of(most);
     low = lowest_of(low);
     high = highest_of(high);
@@ -389,7 +396,7 @@ HERE int choose(const Trees *t, word tree, const Node *it, int visits, int lane,
         if (place < 0 || other > best || (other == best && second < action)) place = fresh;
     }
     // None is best where some are no numbers, of which the engine will hear.
-    return place < 0 ? 0 : place;
+    return SHUFFLE(place < 0 ? 0 : place, 0);
 }
 
 // How near visits are to what is wanted, greater where nearer: `halving.rs`.
@@ -409,7 +416,7 @@ HERE int choose_first(const Trees *t, word tree, const Node *it, int done, int l
         draw[g] = place < count ? t->draws[tree * t->rules.actions + it->action[g]] : 0.0;
         if (place < opened && nearness(it->n[g], wanted) > nearest) nearest = nearness(it->n[g], wanted);
     }
-    nearest = most_of(nearest);
+    nearest = SHUFFLE(most_of(nearest), 0);
     Bonus bonus = complete(t, it, lane, q);
     EACH(g) {
         double sum = draw[g] + bonus_of(&bonus, q[g]);
@@ -430,7 +437,7 @@ HERE int choose_first(const Trees *t, word tree, const Node *it, int done, int l
         if (place < 0 || other > best || (other == best && second < action)) place = fresh;
     }
     // None is best where some are no numbers, of which the engine will hear.
-    return place < 0 ? 0 : place;
+    return SHUFFLE(place < 0 ? 0 : place, 0);
 }
 #endif
 
@@ -503,8 +510,8 @@ HERE void back_up(const Trees *t, word tree, int depth, int leaf, int turn, doub
         }
     }
     if (rules->normalize == BY_TREE) {
-        low = lowest_of(low);
-        high = highest_of(high);
+        low = lowest_of_all(low);
+        high = highest_of_all(high);
         if (lane == 0 && low < t->bounds[2 * tree]) t->bounds[2 * tree] = low;
         if (lane == 0 && high > t->bounds[2 * tree + 1]) t->bounds[2 * tree + 1] = high;
     }

@@ -379,6 +379,7 @@ def options_of(kind: Kind, lanes: int) -> tuple[str, ...]:
     while groups * lanes < kind.actions:
         groups *= 2
     return (
+        f"-DPLACES={kind.actions}",
         f"-DGROUPS={groups}",
         f"-DGUMBEL={int(isinstance(kind.rule, Halving))}",
         f"-DCONNECT_FOUR={int(kind.is_game)}",
