@@ -4,6 +4,7 @@ use super::{piece_size, Forest, Row};
 use crate::crew;
 use crate::error::Error;
 use crate::latent::ModelAnswer;
+use crate::lists::extend_together;
 use crate::parts::Parts;
 use crate::policy::{priors, PolicyKind};
 use crate::search::{TreeSearch, Walker};
@@ -26,6 +27,18 @@ pub struct Root<'a> {
     pub value: f64,
 }
 
+/// A tree of a root alone.
+fn fresh(parts: &Parts, root: Root<'_>, own: &[f32], slot: u32) -> Tree {
+    let mut tree = Tree::new(parts.shape());
+    let node = tree.add_node(root.to_play, 0);
+    tree.add_edges(node, root.legal);
+    tree.priors_mut(node).copy_from_slice(own);
+    tree.node_mut(node).raw = root.value;
+    tree.set_slot(node, slot);
+    tree.root_visits = 1;
+    tree
+}
+
 impl Forest<Latent> {
     /// Plants a tree for each root, with its key: the slots of the roots. Where one is wrong, none is planted.
     ///
@@ -33,37 +46,21 @@ impl Forest<Latent> {
     /// `Error::InvalidArgument` or `Error::Evaluation` name what is wrong with a root.
     pub fn plant_all(&mut self, roots: &[(Root<'_>, u64)]) -> Result<Vec<u32>, Error> {
         let begun = self.trees.len();
-        let slots: Vec<u32> = roots.iter().map(|_| self.slots.take()).collect();
-        let mut planted: Vec<Option<Result<TreeSearch<Latent>, Error>>> = roots.iter().map(|_| None).collect();
+        let mut priors: Vec<Result<Vec<f32>, Error>> = roots.iter().map(|_| Ok(Vec::new())).collect();
         let size = piece_size(roots.len(), self.threads);
-        let pieces = planted.chunks_mut(size).zip(roots.chunks(size)).zip(slots.chunks(size)).enumerate();
-        crew::together(self.threads, pieces, |(piece, ((places, roots), slots))| {
-            for (place, (planted, (&(root, key), &slot))) in places.iter_mut().zip(roots.iter().zip(slots)).enumerate() {
-                let own = self.root_priors(root, begun + piece * size + place);
-                *planted = Some(own.map(|own| TreeSearch::new(self.fresh(root, &own, slot), (), key)));
+        crew::together(self.threads, priors.chunks_mut(size).zip(roots.chunks(size)).enumerate(), |(piece, (places, roots))| {
+            for (place, (priors, &(root, _))) in places.iter_mut().zip(roots).enumerate() {
+                *priors = self.root_priors(root, begun + piece * size + place);
             }
         });
-        match planted.into_iter().flatten().collect::<Result<Vec<_>, _>>() {
-            Ok(trees) => {
-                self.trees.extend(trees);
-                Ok(slots)
-            }
-            Err(error) => {
-                self.slots.give_back(&slots);
-                Err(error)
-            }
-        }
-    }
-
-    fn fresh(&self, root: Root<'_>, own: &[f32], slot: u32) -> Tree {
-        let mut tree = Tree::new(self.parts.shape());
-        let node = tree.add_node(root.to_play, 0);
-        tree.add_edges(node, root.legal);
-        tree.priors_mut(node).copy_from_slice(own);
-        tree.node_mut(node).raw = root.value;
-        tree.set_slot(node, slot);
-        tree.root_visits = 1;
-        tree
+        let priors = priors.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let slots: Vec<u32> = roots.iter().map(|_| self.slots.take()).collect();
+        let parts = &self.parts;
+        extend_together(&mut self.trees, roots.len(), (size, self.threads), |index, (): &mut ()| {
+            let (root, key) = roots[index];
+            TreeSearch::new(fresh(parts, root, &priors[index], slots[index]), (), key)
+        });
+        Ok(slots)
     }
 
     /// The priors of the legal moves of a root, after everything about it has been checked.
@@ -103,7 +100,7 @@ impl Forest<Latent> {
         let old = self.tree(index)?.snapshot();
         let own = self.root_priors(root, index)?;
         let slot = self.slots.take();
-        *self.tree_mut(index)? = TreeSearch::new(self.fresh(root, &own, slot), (), key);
+        *self.tree_mut(index)? = TreeSearch::new(fresh(&self.parts, root, &own, slot), (), key);
         let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
         self.slots.give_back(&released);
         Ok((slot, released))
@@ -123,7 +120,7 @@ impl Forest<Latent> {
         if self.turn_after(index, action)?.is_some_and(|turn| turn != root.to_play) {
             // The model was wrong about whose turn it is: all it imagined is seen from the wrong side.
             let slot = self.slots.take();
-            let fresh = self.fresh(root, &own, slot);
+            let fresh = fresh(&self.parts, root, &own, slot);
             let search = self.tree_mut(index)?;
             let old = search.snapshot();
             search.replant(fresh);

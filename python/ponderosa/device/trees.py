@@ -27,8 +27,8 @@ from ponderosa.rules import Halving, LogPuct, Puct
 SOURCE = Path(__file__).with_suffix(".cu")
 #: So many steps are recorded as one, at most and at least; then the processor looks which trees want more.
 MOST_STEPS, FEWEST_STEPS = 64, 8
-#: So many such pieces are on their way to a device at once: it need not wait for the processor.
-AHEAD = 2
+#: So many such pieces of a group are on their way to a device at once; another group has its own meanwhile.
+AHEAD = 1
 #: Rows are as many as the trees that want more, rounded up to a share of all: each number of rows is recorded.
 SHARES = 8
 #: Warps of one block.
@@ -346,10 +346,9 @@ def lengths_of(kind: Kind) -> list[int]:
     Ends of a game need no answer, so that trees are done sooner or later: the nearer that is, the oftener one looks.
     """
     lengths, left = [], kind.simulations
-    most = min(MOST_STEPS, _power(left // 4)) if kind.is_game else MOST_STEPS
     while left:
-        length = max(min(most, _power(left // 2)), FEWEST_STEPS) if kind.is_game else most
-        lengths.append(min(length, left))
+        length = max(_power(left // 2), FEWEST_STEPS) if kind.is_game else left
+        lengths.append(min(length, MOST_STEPS, left))
         left -= lengths[-1]
     return lengths
 

@@ -22,6 +22,8 @@ from ponderosa.models.seed_form import SeedForm
 
 #: From so many rows on, halves of them take turns on an accelerator.
 TURNS_FROM = 512
+#: So many bytes are copied to memory that a device reads by itself: it would otherwise be read in small pieces.
+PINNED_FROM = 1 << 16
 #: Studios kept for the next forests.
 MOST_STUDIOS = 4
 #: Held while studios are taken or given back. By a lock that one thread may take twice: garbage may be collected, and a
@@ -180,6 +182,8 @@ class TorchModel:
         torch = sys.modules["torch"]
         if library_of(array) != "torch":
             array = torch.from_numpy(np.require(array, requirements=["C", "W"]))
+            if self.device.type == "cuda" and array.nbytes >= PINNED_FROM:
+                array = array.pin_memory()
         return array.to(self.device, non_blocking=True)
 
     def _fetch(self, tensors: list[Any]) -> list[Any]:
