@@ -41,6 +41,7 @@ def table(record: dict[str, Any]) -> str:
     profile = "\n".join(_profile(row) for row in record["rows"])
     agreement = record.get("agreement")
     agreed = "" if not agreement else "\n\n" + ", ".join(f"{k}: {v}" for k, v in agreement.items() if k != "case")
+    agreed += f"\n\n{record['note']}" if record.get("note") else ""
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     return f"{record['date']}, {record['device']}, {record['cores']} cores, {versions}\n\n{text}\n\n{profile}{agreed}"
 
