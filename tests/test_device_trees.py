@@ -188,8 +188,9 @@ def test_they_are_the_engine_s_own(monkeypatch: pytest.MonkeyPatch, name: str, m
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
-@pytest.mark.parametrize("wrong", ["nan", "inf", "reward", "value", "raises", "shape"])
-def test_what_no_model_may_say_is_told_in_words(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+@pytest.mark.parametrize("actions", [3, 4, 6])
+@pytest.mark.parametrize("wrong", ["nan", "inf", "reward", "value", "raises", "shape", "axis"])
+def test_what_no_model_may_say_is_told_in_words(monkeypatch: pytest.MonkeyPatch, wrong: str, actions: int) -> None:
     class Broken(Dice):
         def recurrent_inference(self, hidden: Any, actions: Any) -> tuple[Any, ...]:
             after, reward, logits, value = super().recurrent_inference(hidden, actions)
@@ -197,8 +198,10 @@ def test_what_no_model_may_say_is_told_in_words(monkeypatch: pytest.MonkeyPatch,
                 raise ZeroDivisionError("one too many")
             if wrong == "shape":
                 return after, reward, logits[:, 1:], value
+            if wrong == "axis":
+                return after, reward, logits.reshape(len(logits), self.actions, 1), value
             spoiled = {"reward": reward, "value": value}.get(wrong, logits)
-            spoiled[0] = {"nan": torch.nan, "inf": torch.inf}.get(wrong, torch.nan)
+            spoiled[:] = {"nan": torch.nan, "inf": torch.inf}.get(wrong, torch.nan)
             return after, reward, logits, value
 
     said = []
@@ -206,8 +209,8 @@ def test_what_no_model_may_say_is_told_in_words(monkeypatch: pytest.MonkeyPatch,
         with monkeypatch.context() as patch:
             if grows:
                 beside(patch)
-            search = ponderosa.MuZero(model=TorchModel(Broken(4), "cpu"), num_simulations=8, seed=1)
-            forest = planted(search, 4, two=False, some=False)
+            search = ponderosa.MuZero(model=TorchModel(Broken(actions), "cpu"), num_simulations=80, seed=1)
+            forest = planted(search, actions, two=False, some=False)
             with pytest.raises(ponderosa.EvaluationError) as caught:
                 forest.simulate()
             said.append(str(caught.value))
@@ -240,6 +243,62 @@ def test_a_search_that_is_stopped_keeps_what_it_has(monkeypatch: pytest.MonkeyPa
     assert (planted(again, 6, two=False, some=False).simulate().visits() == forest.visits()).all()
 
 
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+def test_a_search_that_is_stopped_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    beside(monkeypatch)
+    search = ponderosa.AlphaZero(Torch(Stones(), "cpu", batch_size=4), 40, seed=3, solve=False)
+    forest, begin = search.forest(boards(12)), DeviceTrees.begin
+
+    def stop(trees: DeviceTrees, roots: Any) -> None:
+        begin(trees, roots)
+        forest.stop()
+
+    monkeypatch.setattr(DeviceTrees, "begin", stop)
+    assert forest.simulate().visits().sum() == 0
+    monkeypatch.setattr(DeviceTrees, "begin", begin)
+    alone = ponderosa.AlphaZero(Torch(Stones(), "cpu"), 40, seed=3, solve=False).forest(boards(12)).simulate()
+    assert (forest.simulate().visits() == alone.visits()).all()
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+def test_trees_that_were_interrupted_on_their_way_home_come_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    beside(monkeypatch)
+    search = ponderosa.MuZero(model=TorchModel(Dice(6), "cpu"), num_simulations=40, seed=1)
+    forest, alone = (planted(search, 6, two=False, some=False) for _ in range(2))
+    forest.simulate()
+    nodes = DeviceTrees.nodes
+
+    def interrupted(trees: DeviceTrees) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DeviceTrees, "nodes", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        forest.results()
+    monkeypatch.setattr(DeviceTrees, "nodes", nodes)
+    assert [result.root.visit_count for result in forest.simulate(5).results()] == [46] * TREES
+    assert len(alone) == TREES
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+def test_slots_of_what_was_not_searched_are_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    beside(monkeypatch)
+    monkeypatch.setattr(device_trees, "MOST_STEPS", 4)
+    search = ponderosa.MuZero(model=TorchModel(Dice(6), "cpu"), num_simulations=400, seed=1)
+    forest, go_on, most = planted(search, 6, two=False, some=False), DeviceTrees.go_on, []
+
+    def stop(trees: DeviceTrees) -> bool:
+        forest.stop()
+        return go_on(trees)
+
+    monkeypatch.setattr(DeviceTrees, "go_on", stop)
+    for _ in range(4):
+        forest.simulate()
+        for tree in range(TREES):
+            forest.reset(tree, observation=np.array([tree], dtype=np.float32))
+        most.append(forest._world.core.most_slots())
+    assert most[-1] <= most[0] + 10 * TREES
+
+
 class Stones(torch.nn.Module):  # type: ignore[misc]
     """Says something of a board of Connect 4: few different numbers, so that many are level."""
 
@@ -255,7 +314,7 @@ class Stones(torch.nn.Module):  # type: ignore[misc]
         logits = ((sums[:, None] * 31 + torch.arange(7, device=sums.device) * 17) % 5).float() * 0.5
         values = ((sums * 7) % 9 - 4).float() / 4.0
         if self.spoiled:
-            wrong = sums % 11 == 3
+            wrong = sums % 3 != 1
             values = torch.where(wrong, 7.0, values) if self.spoiled == "value" else values
             logits = torch.where(wrong[:, None], torch.nan, logits) if self.spoiled == "logits" else logits
         return logits.to(self.weights.dtype), values.to(self.weights.dtype)

@@ -12,6 +12,11 @@ use crate::forest::Forest;
 
 #[pymethods]
 impl Forest {
+    /// Whether all trees are new and want the same number of simulations.
+    fn all_new(&self) -> PyResult<bool> {
+        Ok(each!(&*self.lock()?, forest => forest.all_new()))
+    }
+
     /// What a search elsewhere has to know of the roots, by name; None unless all trees are new and want the same number of
     /// simulations.
     fn leave<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {

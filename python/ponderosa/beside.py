@@ -61,12 +61,13 @@ class Beside:
                 self._core.stay(roots["slots"])
         if found:
             # Most who search many trees want to know of the roots alone.
-            self._core.come_back(1, trees.roots())
             self._trees, self.rows = trees, trees.rows
+            self._core.come_back(1, trees.roots())
         return found
 
     def settle(self) -> None:
         """Brings all nodes home."""
-        trees, self._trees = self._trees, None
-        if trees is not None:
-            self._core.come_back(trees.simulations + 1, trees.nodes())
+        if self._trees is not None:
+            self._core.come_back(self._trees.simulations + 1, self._trees.nodes())
+            # Not before: whoever interrupts this can ask again.
+            self._trees = None

@@ -80,10 +80,12 @@ class CompiledWorld(World):
             return False
         if not hasattr(evaluator, "open_trees") or evaluator.policy != "logits":
             return False
+        if not self.core.all_new():
+            return False
         turns = GameTurns(self.core, evaluator, self.info, 1, None)
-        trees = evaluator.open_trees(turns.lanes, turns.sizes, self._simulations, settings.score)
         found = False
         try:
+            trees = evaluator.open_trees(turns.lanes, turns.sizes, self._simulations, settings.score)
             if trees is not None:
                 turns.answer_roots()
                 found = self._beside.search(trees)

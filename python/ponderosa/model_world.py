@@ -160,10 +160,12 @@ class ModelWorld(World):
 
         A model that has lanes computes for some trees while others are searched, or has the trees beside it.
         """
+        model: Any = self._inference.model
+        if self._studio is not None and hasattr(model, "renew_studio"):
+            model.renew_studio(self._studio)
         if self._studio is not None and over is None and self._search_beside(self._studio):
             return
         if self._studio is not None:
-            model: Any = self._inference.model
             try:
                 ModelTurns(self.core, model, self._studio, self.settings.in_flight, self._most_visits, over).run()
                 return
@@ -181,7 +183,7 @@ class ModelWorld(World):
     def _search_beside(self, studio: Studio) -> bool:
         """Searches new trees where the model computes, if it can; nothing has changed if it cannot."""
         settings, info = self.settings, self.info
-        if not suits(settings):
+        if not suits(settings) or not self.core.all_new():
             return False
         players, discount = info.num_players, settings.discount
         kind = Kind(len(self.core), self._most_visits, info.num_actions, settings.score, players, discount)

@@ -40,10 +40,13 @@ class Turns(ABC):
                 self._under_way.popleft()
                 self._next(group, self._lanes[group])
         finally:
-            # Nothing may be written into memory that others get next. Of several that fail, the first is told.
-            for group in self._under_way:
-                with contextlib.suppress(Exception):
-                    self._lanes[group].wait()
+            self._wait_for_all()
+
+    def _wait_for_all(self) -> None:
+        """Nothing may be written into memory that others get next. Of several that fail, the first is told."""
+        for group in self._under_way:
+            with contextlib.suppress(Exception):
+                self._lanes[group].wait()
 
     def _next(self, group: int, answered: Lane | None) -> None:
         """Hands a group its answers, and submits its next questions."""
@@ -95,17 +98,20 @@ class GameTurns(Turns):
 
     def answer_roots(self) -> None:
         """One batch alone: of new trees, the roots."""
-        for group, lane in enumerate(self._lanes):
-            asked = self._exchange(group, None, lane.questions)
-            if asked is not None and asked[0]:
-                call(lane.submit, asked[0])
-                self._under_way.append(group)
-        while self._under_way:
-            group = self._under_way[0]
-            call(self._lanes[group].wait)
-            self._under_way.popleft()
-            if self._exchange(group, self._lanes[group].answers, None) is None:
-                self._apply_with_care(group, self._lanes[group])
+        try:
+            for group, lane in enumerate(self._lanes):
+                asked = self._exchange(group, None, lane.questions)
+                if asked is not None and asked[0]:
+                    call(lane.submit, asked[0])
+                    self._under_way.append(group)
+            while self._under_way:
+                group = self._under_way[0]
+                call(self._lanes[group].wait)
+                self._under_way.popleft()
+                if self._exchange(group, self._lanes[group].answers, None) is None:
+                    self._apply_with_care(group, self._lanes[group])
+        finally:
+            self._wait_for_all()
 
     def run(self) -> None:
         """Until no tree wants more, or it is time to come back."""

@@ -3,6 +3,7 @@
 
 use super::{piece_size, Forest};
 use crate::crew;
+use crate::search::TreeSearch;
 use crate::tree::{Link, Tree, ROOT};
 use crate::world::World;
 
@@ -84,14 +85,20 @@ impl Found<'_> {
 }
 
 impl<W: World> Forest<W> {
+    /// Whether all trees are new, but that their roots may have been evaluated, and want the same number of simulations.
+    #[must_use]
+    pub fn all_new(&self) -> bool {
+        let wanted = |search: &TreeSearch<W>| search.walker.target - search.walker.simulations;
+        let first = self.trees.first().map_or(0, wanted);
+        let is_new = |tree: &Tree| tree.num_nodes() == 1 && tree.node(ROOT).opened == 0 && tree.root_visits <= 1;
+        let is_like_first = |search: &TreeSearch<W>| wanted(search) == first && !search.walker.has_batch() && is_new(search.tree());
+        (1..=MOST_SIMULATIONS).contains(&first) && self.trees.iter().all(is_like_first)
+    }
+
     /// What a search elsewhere has to know of the roots. None unless all trees are new and want the same number of simulations.
     pub fn leave(&mut self) -> Option<Roots> {
         let wanted = self.trees.first().map(|tree| tree.walker.target - tree.walker.simulations)?;
-        let is_new = |tree: &Tree| tree.num_nodes() == 1 && tree.node(ROOT).opened == 0 && tree.root_visits == 1;
-        let alike = self.trees.iter().all(|search| {
-            search.walker.target - search.walker.simulations == wanted && !search.walker.has_batch() && is_new(search.tree())
-        });
-        if !alike || !(1..=MOST_SIMULATIONS).contains(&wanted) {
+        if !self.all_new() || self.trees.iter().any(|search| search.tree().root_visits != 1) {
             return None;
         }
         let size = piece_size(self.trees.len(), self.threads);
@@ -149,7 +156,8 @@ impl<W: World> Forest<W> {
         let shape = self.parts.shape();
         let has_slots = !shape.slots || found.slots.len() / trees.max(1) >= found.nodes;
         let has_gains = !shape.discounts || [found.rewards.len(), found.discounts.len()] == [trees * found.nodes; 2];
-        if !found.is_whole(trees, width) || trees == 0 || !has_slots || !has_gains {
+        let is_planted = found.done.iter().chain(found.made).all(|&count| count >= 0);
+        if !found.is_whole(trees, width) || !is_planted || trees == 0 || !has_slots || !has_gains {
             return false;
         }
         let size = piece_size(trees, self.threads);
@@ -162,6 +170,13 @@ impl<W: World> Forest<W> {
                 search.walker.simulations = search.walker.begun + found.done[index] as u64;
             }
         });
+        // Of a search that was stopped, slots are left over. The roots are told first, and once.
+        if found.nodes == 1 && shape.slots {
+            for (own, &made) in found.slots.chunks(found.slots.len() / trees).zip(found.made) {
+                let unused: Vec<u32> = own.iter().skip(1 + made as usize).map(|&slot| slot as u32).collect();
+                self.slots.give_back(&unused);
+            }
+        }
         true
     }
 }

@@ -14,8 +14,10 @@ GAMES = frozenset(("connect_four",))
 MOST_ACTIONS = 256
 #: With fewer trees the processor keeps up, and a kernel need not be compiled.
 FEWEST_TREES = 32
-#: All trees together may take so many bytes of a device.
-MOST_BYTES = 2 << 30
+#: More do not fit into the kernel's numbers.
+MOST_SIMULATIONS = 32_000
+#: The trees of a group may take so many bytes of a device.
+MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Kind:
 
     def may_grow(self, device: Any) -> bool:
         """Whether such trees can be searched on a device, and are worth it."""
+        if self.simulations > MOST_SIMULATIONS:
+            return False
         size = self.trees * (self.simulations + 1) * (20 * self.actions + 72)
         fits = self.trees >= FEWEST_TREES and self.actions <= MOST_ACTIONS and size <= MOST_BYTES
         known = (Puct, Halving) if self.is_game else (LogPuct, Halving)

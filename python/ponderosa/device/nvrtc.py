@@ -16,6 +16,10 @@ class NotCompiled(Exception):  # noqa: N818 (a signal inside, which nobody outsi
     """There is no compiler, or it refused; the message is its own."""
 
 
+class NotLaunchedError(RuntimeError):
+    """A kernel that was compiled could not be launched."""
+
+
 class Kernel:
     """A compiled kernel."""
 
@@ -27,7 +31,9 @@ class Kernel:
         places = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(argument) for argument in arguments))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         size = (blocks, 1, 1, threads, 1, 1, 0)
-        _check(self._driver.cuLaunchKernel(self._function, *map(ctypes.c_uint, size), stream, places, None), "launch")
+        status = self._driver.cuLaunchKernel(self._function, *map(ctypes.c_uint, size), stream, places, None)
+        if status != 0:
+            raise NotLaunchedError(f"the search's kernel could not be launched: error {status} of CUDA")
 
 
 @functools.cache
@@ -57,8 +63,11 @@ def compile_source(source: Path, options: Sequence[str]) -> bytes:
     try:
         given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
         if compiler.nvrtcCompileProgram(program, len(options), given) != 0:
-            raise NotCompiled(_text(compiler.nvrtcGetProgramLogSize, compiler.nvrtcGetProgramLog, program).decode())
+            log = _text(compiler.nvrtcGetProgramLogSize, compiler.nvrtcGetProgramLog, program)
+            raise NotCompiled(log.decode(errors="replace"))
         return _text(compiler.nvrtcGetCUBINSize, compiler.nvrtcGetCUBIN, program)
+    except AttributeError as error:  # a compiler too old for machine code
+        raise NotCompiled(str(error)) from error
     finally:
         compiler.nvrtcDestroyProgram(ctypes.byref(program))
 
@@ -81,9 +90,9 @@ def _compiler() -> Any:
 
 def _text(size_of: Any, get: Any, program: ctypes.c_void_p) -> bytes:
     size = ctypes.c_size_t()
-    size_of(program, ctypes.byref(size))
+    _check(size_of(program, ctypes.byref(size)), "measure")
     room = ctypes.create_string_buffer(size.value)
-    get(program, room)
+    _check(get(program, room), "fetch")
     return room.raw
 
 

@@ -289,7 +289,8 @@ HERE int choose(const Trees *t, word tree, const Node *it, int visits, int lane,
     unsigned bits[GROUPS];
     int ties = 0;
     EACH(g) {
-        bits[g] = BALLOT(score[g] == best) & WITH_PLACES;
+        // Of scores that are no numbers none is best, and the first place will do: the engine will hear of it.
+        bits[g] = BALLOT(g * LANES + lane < count && score[g] == best) & WITH_PLACES;
         ties += COUNT_BITS(bits[g]);
     }
     return nth_place(bits, ties > 1 ? below(random, ties) : 0);

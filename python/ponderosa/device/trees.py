@@ -7,6 +7,7 @@ engine gives the roots and takes what was found, of the roots at once, of all no
 from __future__ import annotations
 
 import ctypes
+import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -142,7 +143,9 @@ class DeviceTrees(ABC):
     ) -> None:
         self.kind = kind
         shapes = kind.shapes()
-        self._arrays = {name: torch.zeros(shapes[rows], dtype=dtype, device=device) for name, dtype, rows in ARRAYS}
+        # Whoever makes the first search may be in inference mode, and the next not.
+        with torch.inference_mode(False):
+            self._arrays = {name: torch.zeros(shapes[rows], dtype=dtype, device=device) for name, dtype, rows in ARRAYS}
         # What comes down after a search: all about the roots.
         self._shown = {name: self._arrays[name][:, 0] for name in (*_NODE, *_EDGE) if len(self._arrays[name])}
         self._shown |= {name: self._arrays[name] for name in (*_TREE, "rows", "unsound")}
@@ -216,6 +219,10 @@ class DeviceTrees(ABC):
         """Comes back when all that was begun is done."""
         self._graphs.wait()
 
+    def drain(self) -> None:
+        """Comes back when the device does nothing more for these trees, whatever went wrong."""
+        self._graphs.drain()
+
     @property
     def is_sound(self) -> bool:
         """Whether everything that was answered may be."""
@@ -266,7 +273,9 @@ class DeviceTrees(ABC):
         place = self._arrays[name][:rows]
         if not isinstance(column, torch.Tensor) or column.dtype == torch.float64 or column.is_complex():
             raise NotForLanes("only tensors of at most 32 bits fit")
-        if column.numel() != place.numel() or len(column) != rows:
+        if column.device != place.device:
+            raise NotForLanes("what lies elsewhere cannot be read")
+        if column.numel() != place.numel() or len(column) != rows or (name == "logits" and column.ndim != 2):
             raise NotForLanes("shapes that may be wrong are told in words")
         if column.dtype not in _TYPES or not column.is_contiguous():
             place.copy_(column.reshape(place.shape))
@@ -291,17 +300,26 @@ class Grove:
 
         False if something was answered that may not be; the engine then asks again, and tells.
         """
-        for group, own in zip(self._groups, self._parted(roots), strict=True):
-            group.begin(own)
-        under_way = deque(self._groups)
-        while under_way and not stopped():
-            group = under_way.popleft()
-            if group.go_on():
-                under_way.append(group)
-        for group in self._groups:
-            group.tell()
-        for group in self._groups:
-            group.wait()
+        try:
+            for group, own in zip(self._groups, self._parted(roots), strict=True):
+                group.begin(own)
+            if stopped():
+                return False
+            # All begin, or there would be trees that nobody planted.
+            under_way = deque(group for group in self._groups if group.go_on())
+            while under_way and not stopped():
+                group = under_way.popleft()
+                if group.go_on():
+                    under_way.append(group)
+            for group in self._groups:
+                group.tell()
+            for group in self._groups:
+                group.wait()
+        except BaseException:
+            # Nothing may be written into memory that others get next.
+            for group in self._groups:
+                group.drain()
+            raise
         return all(group.is_sound for group in self._groups)
 
     @property
@@ -394,6 +412,9 @@ def compiled(device: Any, kind: Kind) -> Launch:
         # Products are not added without rounding, as the engine does not, either.
         step = kernel(SOURCE, "step", (*options_of(kind, 32), f"-DWARPS={WARPS}", "--fmad=false"), index)
     except NotCompiled as error:
+        warnings.warn(
+            f"trees cannot grow on this GPU, and the processor searches: {error}", RuntimeWarning, stacklevel=2
+        )
         raise NotForLanes(f"no kernel: {error}") from error
 
     def launch(struct: Trees, goes_on: bool) -> None:

@@ -95,6 +95,12 @@ class Graphs(Generic[Work]):
         else:
             work(*arguments)
 
+    def drain(self) -> None:
+        """Comes back when its stream is empty, though a launch may have failed."""
+        if self._device.type == "cuda":
+            with contextlib.suppress(RuntimeError):
+                self._stream.synchronize()
+
     def mark(self) -> Callable[[], object]:
         """What waits for the work begun so far, and for none that is begun later."""
         if self._device.type != "cuda":

@@ -78,12 +78,13 @@ class TorchLane:
             self._trees = {}
             line = self.line
             shape = (trees, line.planes + line.scalars, line.height, line.width)
-            seen = torch.zeros(shape, dtype=self._dtype, device=self._device)
-            if self._channels_last:
-                seen = seen.contiguous(memory_format=torch.channels_last)
             try:
+                with torch.inference_mode(False):
+                    seen = torch.zeros(shape, dtype=self._dtype, device=self._device)
+                    if self._channels_last:
+                        seen = seen.contiguous(memory_format=torch.channels_last)
                 self._trees[kind] = GameTrees(kind, self._device, self._look, self._prepare, seen)
-            except NotForLanes:
+            except (NotForLanes, torch.cuda.OutOfMemoryError):
                 self._trees[kind] = None
         return self._trees[kind]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -83,6 +84,7 @@ class Torch:
         self.version = 0
         """To be changed whenever the weights change, so that a `Cached` around it forgets the old answers."""
         self._lanes: list[Any] = []
+        self._returned: deque[Any] = deque()
         self._fused: Any = None
         self._known_weights: object = None
         if self.device.type == "cuda" and own in (torch.bfloat16, torch.float16):
@@ -153,6 +155,10 @@ class Torch:
         from ponderosa.evaluators.torch_lane import TorchLane
 
         weights, lanes = self._weights(), []
+        with _LANES:
+            while self._returned:
+                self._lanes.append(self._returned.popleft())
+            del self._lanes[:-MOST_LANES]
         if weights != self._known_weights:
             self._known_weights, self._fused = weights, self._fuse(line)
         # Of few sizes: games that end one after another would ask for a new one at every move.
@@ -191,8 +197,8 @@ class Torch:
 
     def close_lanes(self, lanes: Sequence[Any]) -> None:
         """Keeps lanes for the next search."""
-        with _LANES:
-            self._lanes = [*self._lanes, *lanes][-MOST_LANES:]
+        # Without a lock: a forest among the garbage may be collected while this very thread holds it.
+        self._returned.extend(lanes)
 
     def _weights(self) -> object:
         """Tells where the weights are: what is trained in place counts by itself, what is replaced must be seen."""
@@ -200,7 +206,7 @@ class Torch:
 
     def __getstate__(self) -> dict[str, Any]:
         # Lanes hold memory of a device.
-        return {**self.__dict__, "_lanes": [], "_fused": None, "_known_weights": None}
+        return {**self.__dict__, "_lanes": [], "_returned": deque(), "_fused": None, "_known_weights": None}
 
     def _forward(self, observations: Any) -> tuple[Any, Any]:
         """The module's answer, its structure checked; the numbers are checked where every evaluator's are."""

@@ -57,7 +57,7 @@ class TorchStudio:
             self._trees = {}
             try:
                 self._trees[kind] = ModelTrees(kind, self.pool, self._device, self._step, self._prepare)
-            except NotForLanes:
+            except (NotForLanes, torch.cuda.OutOfMemoryError):
                 self._trees[kind] = None
         trees = self._trees[kind]
         return None if trees is None else Grove([trees])

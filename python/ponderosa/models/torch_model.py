@@ -132,15 +132,13 @@ class TorchModel:
                 self._studios.remove(studio)
         if studio is None:
             studio = TorchStudio(key, trees, self.device, self._step, self._asking)
-        studio.renew(
-            tuple(
-                tensor.data_ptr()
-                for module in self._modules
-                for tensor in module._parameters.values()
-                if tensor is not None
-            )
-        )
+        self.renew_studio(studio)
         return studio
+
+    def renew_studio(self, studio: Any) -> None:
+        """Lets a studio forget what was recorded of weights that have been replaced."""
+        kept = (values for module in self._modules for values in (module._parameters, module._buffers))
+        studio.renew(tuple(tensor.data_ptr() for values in kept for tensor in values.values() if tensor is not None))
 
     def return_studio(self, studio: Any) -> None:
         """Keeps it for the next forest."""
