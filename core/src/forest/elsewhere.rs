@@ -4,7 +4,7 @@
 use super::{piece_size, Forest};
 use crate::crew;
 use crate::search::TreeSearch;
-use crate::tree::{Link, Tree, ROOT};
+use crate::tree::{Arranged, Link, Tree, ROOT};
 use crate::world::World;
 
 /// More simulations do not fit into the numbers of children elsewhere.
@@ -37,6 +37,17 @@ pub struct Roots {
     pub considered: Vec<i32>,
     /// Of rules with PUCT: the weight of exploration by N.
     pub weights: Vec<f64>,
+}
+
+/// What is read off one tree.
+#[derive(Clone, Copy, Debug, Default)]
+struct Header {
+    count: i32,
+    to_play: i32,
+    raw: f64,
+    key: u64,
+    begun: u64,
+    slot: Option<u32>,
 }
 
 /// What was found: `nodes` nodes of each tree, in the order of their simulations, the root first. Rows as in `Roots`.
@@ -110,32 +121,41 @@ impl<W: World> Forest<W> {
             }
         });
         let (trees, width, simulations) = (self.trees.len(), self.parts.num_actions, wanted as usize);
-        let mut roots = Roots {
-            simulations,
-            actions: vec![0; trees * width],
-            priors: vec![0.0; trees * width],
-            slots: Vec::with_capacity(trees * (simulations + 1)),
-            ..Roots::default()
-        };
-        for (index, search) in self.trees.iter().enumerate() {
-            let (tree, walker) = (search.tree(), &search.walker);
-            let node = tree.node(ROOT);
-            let edges = tree.edges(node);
-            roots.counts.push(i32::from(node.num_edges));
-            roots.to_play.push(i32::from(node.to_play));
-            roots.raw.push(node.raw);
-            roots.keys.push(walker.key);
-            roots.begun.push(walker.simulations);
-            for (place, (&action, &prior)) in edges.actions.iter().zip(edges.priors).enumerate() {
-                (roots.actions[index * width + place], roots.priors[index * width + place]) = (action as i16, prior);
+        let mut roots = Roots { simulations, actions: vec![0; trees * width], priors: vec![0.0; trees * width], ..Roots::default() };
+        let mut headers = vec![Header::default(); trees];
+        let pieces = self.trees.chunks(size).zip(headers.chunks_mut(size));
+        let edges = roots.actions.chunks_mut(size * width).zip(roots.priors.chunks_mut(size * width));
+        crew::together(self.threads, pieces.zip(edges), |((trees, headers), (actions, priors))| {
+            let rows = actions.chunks_mut(width).zip(priors.chunks_mut(width));
+            for ((search, header), (actions, priors)) in trees.iter().zip(headers).zip(rows) {
+                let (tree, walker) = (search.tree(), &search.walker);
+                let node = tree.node(ROOT);
+                *header = Header {
+                    count: i32::from(node.num_edges),
+                    to_play: i32::from(node.to_play),
+                    raw: node.raw,
+                    key: walker.key,
+                    begun: walker.simulations,
+                    slot: tree.slot(ROOT),
+                };
+                let edges = tree.edges(node);
+                priors[..edges.priors.len()].copy_from_slice(edges.priors);
+                actions.iter_mut().zip(edges.actions).for_each(|(place, &action)| *place = action as i16);
             }
-            if let Some(slot) = tree.slot(ROOT) {
+        });
+        for header in headers {
+            roots.counts.push(header.count);
+            roots.to_play.push(header.to_play);
+            roots.raw.push(header.raw);
+            roots.keys.push(header.key);
+            roots.begun.push(header.begun);
+            if let Some(slot) = header.slot {
                 roots.slots.push(i64::from(slot));
                 roots.slots.extend((0..simulations).map(|_| i64::from(self.slots.take())));
             }
-            if let Some(schedule) = &walker.schedule {
-                schedule.tell(width, simulations, &mut roots.draws, &mut roots.considered);
-            }
+        }
+        for schedule in self.trees.iter().filter_map(|search| search.walker.schedule.as_ref()) {
+            schedule.tell(width, simulations, &mut roots.draws, &mut roots.considered);
         }
         roots.weights = (0..simulations as u32 + 2).filter_map(|visits| self.parts.score.exploration(visits)).collect();
         Some(roots)
@@ -150,7 +170,7 @@ impl<W: World> Forest<W> {
         }
     }
 
-    /// Takes what was found elsewhere, of the roots alone or of all nodes, as often as one likes; whether it can be.
+    /// Takes what was found elsewhere: first of the roots alone, then of all nodes, if they are asked for; whether it can be.
     pub fn come_back(&mut self, found: &Found<'_>) -> bool {
         let (trees, width) = (self.trees.len(), self.parts.num_actions);
         let shape = self.parts.shape();
@@ -164,9 +184,13 @@ impl<W: World> Forest<W> {
         crew::together(self.threads, self.trees.chunks_mut(size).enumerate(), |(piece, searches)| {
             for (place, search) in searches.iter_mut().enumerate() {
                 let index = piece * size + place;
-                let mut tree = grown(found, index, width, Tree::new(shape));
-                tree.clean_priors.clone_from(&search.tree().clean_priors);
-                search.replant(tree);
+                if found.nodes > 1 {
+                    let mut tree = grown(found, index, width, Tree::new(shape));
+                    tree.clean_priors.clone_from(&search.tree().clean_priors);
+                    search.replant(tree);
+                } else {
+                    tell_root(found, index, width, search.parts_mut().0);
+                }
                 search.walker.simulations = search.walker.begun + found.done[index] as u64;
             }
         });
@@ -179,6 +203,22 @@ impl<W: World> Forest<W> {
         }
         true
     }
+}
+
+/// Tells the new `tree` number `index` what was found of its root.
+fn tell_root(found: &Found<'_>, index: usize, width: usize, tree: &mut Tree) {
+    let header = *tree.node(ROOT);
+    let edges = index * width..index * width + header.num_edges as usize;
+    let moves = found.actions[edges.clone()].iter().zip(&found.priors[edges.clone()]);
+    let moves: Vec<Arranged> = moves.map(|(&action, &prior)| Arranged { action: action as u16, prior, category: 0 }).collect();
+    tree.arrange(ROOT, &moves, 0);
+    let opened = (found.headers[4 * index + 2].max(0) as usize).min(moves.len());
+    for place in 0..opened {
+        let here = edges.start + place;
+        tree.set_edge(header.edge(place), found.visits[here] as u32, found.sums[here], Link::NONE);
+    }
+    tree.node_mut(ROOT).opened = opened as u16;
+    finish(found, index, tree);
 }
 
 /// Tree `index` of those found, in an empty `tree`.
@@ -212,8 +252,13 @@ fn grown(found: &Found<'_>, index: usize, width: usize, mut tree: Tree) -> Tree 
             }
         }
     }
+    finish(found, index, &mut tree);
+    tree
+}
+
+/// Notes what is told of a tree as a whole.
+fn finish(found: &Found<'_>, index: usize, tree: &mut Tree) {
     tree.root_visits = 1 + found.done[index] as u32;
     tree.positions = 1 + found.made[index] as u32;
     tree.bounds = (found.bounds[2 * index], found.bounds[2 * index + 1]);
-    tree
 }
