@@ -136,6 +136,9 @@ class StudioModel:
         self.hired += 1
         return TableStudio(self.model, self._likeliest)
 
+    def renew_studio(self, studio: TableStudio) -> None:
+        """Tables are not replaced."""
+
     def return_studio(self, studio: TableStudio) -> None:
         """Counts."""
         self.returned += 1

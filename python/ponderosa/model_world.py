@@ -161,7 +161,7 @@ class ModelWorld(World):
         A model that has lanes computes for some trees while others are searched, or has the trees beside it.
         """
         model: Any = self._inference.model
-        if self._studio is not None and hasattr(model, "renew_studio"):
+        if self._studio is not None:
             model.renew_studio(self._studio)
         if self._studio is not None and over is None and self._search_beside(self._studio):
             return

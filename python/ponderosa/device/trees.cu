@@ -20,8 +20,6 @@
 #define COUNT_BITS(bits) __popc(bits)
 #define MEET() __syncwarp()
 #define UNROLLED _Pragma("unroll")
-typedef long long word;
-typedef unsigned long long bits64;
 #define INFINITE __longlong_as_double(0x7ff0000000000000LL)
 #else
 #include <math.h>
@@ -33,10 +31,11 @@ typedef unsigned long long bits64;
 #define COUNT_BITS(bits) __builtin_popcount(bits)
 #define MEET()
 #define UNROLLED
-typedef long long word;
-typedef unsigned long long bits64;
 #define INFINITE HUGE_VAL
 #endif
+
+typedef long long word;
+typedef unsigned long long bits64;
 
 // Unrolled, so that what a lane has of each group stays in registers.
 #define EACH(g) UNROLLED for (int g = 0; g < GROUPS; ++g)
@@ -53,12 +52,12 @@ typedef unsigned long long bits64;
 
 // What all trees share.
 typedef struct {
-    int trees, nodes, actions, players;
+    int nodes, actions, players;
     int normalize, rescale, mixed, has_discount;
     int fpu_parent, reward_type, value_type, logits_type;
     // Of what a network sees: the pattern of a 1, how many bits a number has, and how far apart planes, rows and columns are.
     int discount_type, one, bits, plane_step;
-    int row_step, column_step, rows, unused;
+    int row_step, column_step, rows;
     double discount, value_scale, maxvisit_init, fpu;
 } Rules;
 
@@ -215,23 +214,17 @@ HERE Node load(const Trees *t, word node, int lane) {
 }
 
 // What the lane of a place has.
-HERE int at_place(const int *numbers, int place) {
-    int found = 0;
-    EACH(g) {
-        int number_ = SHUFFLE(numbers[g], place % LANES);
-        if (place / LANES == g) found = number_;
+#define AT_PLACE(name, type)                                                                                                   \
+    HERE type name(const type *numbers, int place) {                                                                           \
+        type found = 0;                                                                                                        \
+        EACH(g) {                                                                                                              \
+            type one = SHUFFLE(numbers[g], place % LANES);                                                                     \
+            if (place / LANES == g) found = one;                                                                               \
+        }                                                                                                                      \
+        return found;                                                                                                          \
     }
-    return found;
-}
-
-HERE float prior_at(const float *numbers, int place) {
-    float found = 0.0f;
-    EACH(g) {
-        float number_ = SHUFFLE(numbers[g], place % LANES);
-        if (place / LANES == g) found = number_;
-    }
-    return found;
-}
+AT_PLACE(at_place, int)
+AT_PLACE(prior_at, float)
 
 // The place of bit number `skip` among those of all groups, in the order of places.
 HERE int nth_place(const unsigned *bits, int skip) {

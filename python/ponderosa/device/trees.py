@@ -28,8 +28,6 @@ from ponderosa.rules import Halving, LogPuct, Puct
 SOURCE = Path(__file__).with_suffix(".cu")
 #: So many steps are recorded as one, at most and at least; then the processor looks which trees want more.
 MOST_STEPS, FEWEST_STEPS = 64, 8
-#: So many such pieces of a group are on their way to a device at once; another group has its own meanwhile.
-AHEAD = 1
 #: Rows are as many as the trees that want more, rounded up to a share of all: each number of rows is recorded.
 SHARES = 8
 #: Warps of one block.
@@ -54,11 +52,11 @@ class Rules(ctypes.Structure):
     """`Rules` of the kernel."""
 
     _fields_ = (
-        *((name, ctypes.c_int) for name in ("trees", "nodes", "actions", "players")),
+        *((name, ctypes.c_int) for name in ("nodes", "actions", "players")),
         *((name, ctypes.c_int) for name in ("normalize", "rescale", "mixed", "has_discount")),
         *((name, ctypes.c_int) for name in ("fpu_parent", "reward_type", "value_type", "logits_type")),
         *((name, ctypes.c_int) for name in ("discount_type", "one", "bits", "plane_step")),
-        *((name, ctypes.c_int) for name in ("row_step", "column_step", "rows", "unused")),
+        *((name, ctypes.c_int) for name in ("row_step", "column_step", "rows")),
         *((name, ctypes.c_double) for name in ("discount", "value_scale", "maxvisit_init", "fpu")),
     )
 
@@ -153,17 +151,12 @@ class DeviceTrees(ABC):
             name: torch.zeros(array.shape, dtype=array.dtype, pin_memory=device.type == "cuda")
             for name, array in self._shown.items()
         }
-        pinned = device.type == "cuda"
-        self._status = [torch.zeros(kind.trees + 1, dtype=torch.int32, pin_memory=pinned) for _ in range(AHEAD)]
-        """What `_note` wrote after the last pieces of work."""
         self._slots: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._struct = Trees(**{name: array.data_ptr() for name, array in self._arrays.items()})
         self._struct.rules = rules_of(kind)
         self._lengths = lengths_of(kind)
         self._next = 0
         """The next of them."""
-        self._under_way: deque[Callable[[], object]] = deque()
-        """Waits for steps that were begun, the earliest first."""
         self._said: dict[str, Any] = {}
         """What was said last, where it lies."""
         self._launch = launch or compiled(device, kind)
@@ -183,33 +176,23 @@ class DeviceTrees(ABC):
             self._arrays[name].zero_()
         torch.arange(self.kind.trees, out=self._arrays["order"])
         self._next = 0
-        self._under_way.clear()
         self._graphs.follow()
 
     def go_on(self) -> bool:
-        """Begins some more steps, a little ahead of the device; False if no tree wants more simulations."""
+        """Begins some more steps, once those before are done; False if no tree wants more simulations."""
         if self._next == len(self._lengths):
             return False
         kind, active = self.kind, self.kind.trees
-        if self._next >= AHEAD:
-            # Those that were done then are done now. Not what was told last, which would be a matter of chance.
-            self._under_way.popleft()()
-            status = self._status[self._next % AHEAD].numpy()
-            active = int((status[:-1] < kind.simulations).sum())
-            if active == 0 or status[-1]:
+        if self._next:
+            self._graphs.wait()
+            active = int((self._told["done"].numpy() < kind.simulations).sum())
+            if active == 0 or not self.is_sound:
                 return False
         share = -(-kind.trees // SHARES)
         rows = min(-(-active // share) * share, kind.trees)
         self._graphs.launch((self._lengths[self._next], rows))
-        self._graphs.then(self._note, self._status[self._next % AHEAD])
-        self._under_way.append(self._graphs.mark())
         self._next += 1
         return True
-
-    def _note(self, status: Any) -> None:
-        """How many simulations each tree has, and whether something was answered that may not be."""
-        status[:-1].copy_(self._arrays["done"], non_blocking=True)
-        status[-1:].copy_(self._arrays["unsound"], non_blocking=True)
 
     def tell(self) -> None:
         """Begins to tell what was found."""
@@ -267,6 +250,8 @@ class DeviceTrees(ABC):
                 self._hear(name, column, rows)
         # The last answers are taken at once: rows may belong to other trees afterwards.
         self._launch(self._struct, False)
+        for name in ("done", "unsound"):
+            self._told[name].copy_(self._shown[name], non_blocking=True)
 
     def _hear(self, name: str, column: Any, rows: int) -> None:
         """Lets the kernel read what was said."""
@@ -379,7 +364,7 @@ def _power(number: int) -> int:
 def rules_of(kind: Kind) -> Rules:
     """A rule as the kernel reads it."""
     rule = kind.rule
-    rules = Rules(trees=kind.trees, nodes=kind.simulations + 1, actions=kind.actions, players=kind.players)
+    rules = Rules(nodes=kind.simulations + 1, actions=kind.actions, players=kind.players)
     rules.discount = kind.discount
     rules.normalize = _NORMALIZE[rule.normalize if isinstance(rule, LogPuct) else None]
     if isinstance(rule, Puct):

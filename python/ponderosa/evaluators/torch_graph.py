@@ -87,28 +87,11 @@ class Graphs(Generic[Work]):
         if self._device.type == "cuda":
             self._stream.wait_stream(torch.cuda.current_stream(self._device))
 
-    def then(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Begins something else behind it, which is not recorded."""
-        if self._device.type == "cuda":
-            with torch.cuda.stream(self._stream):
-                work(*arguments)
-        else:
-            work(*arguments)
-
     def drain(self) -> None:
         """Comes back when its stream is empty, though a launch may have failed."""
         if self._device.type == "cuda":
             with contextlib.suppress(RuntimeError):
                 self._stream.synchronize()
-
-    def mark(self) -> Callable[[], object]:
-        """What waits for the work begun so far, and for none that is begun later."""
-        if self._device.type != "cuda":
-            return _nothing
-        event = torch.cuda.Event()
-        event.record(self._stream)
-        waiting: Callable[[], object] = event.synchronize
-        return waiting
 
     def wait(self) -> None:
         """Comes back when the work is done."""
@@ -140,10 +123,6 @@ class Graphs(Generic[Work]):
         self._pool = graph.pool()
         self._graphs[rows] = graph
         return graph
-
-
-def _nothing() -> None:
-    pass
 
 
 def own_stream(owner: object, device: Any) -> Any:

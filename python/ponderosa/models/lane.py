@@ -62,6 +62,10 @@ class LaneModel(Protocol):
         """A studio for hidden states like these, for as long as a forest lives; None if there can be none."""
         ...
 
+    def renew_studio(self, studio: Studio) -> None:
+        """Lets a studio notice that weights have been replaced, before each search."""
+        ...
+
     def return_studio(self, studio: Studio) -> None:
         """Takes it back; the next forest may have it again."""
         ...
