@@ -407,7 +407,8 @@ def test_lanes_are_not_lent_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_compiles_for_a_gpu() -> None:
     """No GPU is needed for that, only the compiler that comes with PyTorch for CUDA."""
     for gumbel, game in ((0, 0), (1, 0), (0, 1), (1, 1)):
-        defined = ("-DPLACES=40", "-DGROUPS=2", f"-DGUMBEL={gumbel}", f"-DCONNECT_FOUR={game}", "-DWARPS=8")
+        sizes = ("-DPLACES=40", "-DGROUPS=2", "-DPATIENCE=2", "-DWARPS=8")
+        defined = (*sizes, f"-DGUMBEL={gumbel}", f"-DCONNECT_FOUR={game}")
         try:
             assert compile_source(SOURCE, ("--gpu-architecture=sm_80", "--fmad=false", *defined))
         except NotCompiled as error:

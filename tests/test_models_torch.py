@@ -267,6 +267,7 @@ def test_compile(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:TensorFloat32:UserWarning")
 def test_compile_for_real(device: str) -> None:
     if device == "cpu":
         pytest.skip("needs a compiler of C++")

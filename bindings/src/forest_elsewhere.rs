@@ -17,12 +17,12 @@ impl Forest {
         Ok(each!(&*self.lock()?, forest => forest.all_new()))
     }
 
-    /// What a search elsewhere has to know of the roots, by name; None unless all trees are new and want the same number of
-    /// simulations.
-    fn leave<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    /// What a search elsewhere has to know of the roots of trees `first` to `last` (not included), by name; None unless those are
+    /// new and want the same number of simulations.
+    fn leave<'py>(&self, py: Python<'py>, first: usize, last: usize) -> PyResult<Option<Bound<'py, PyDict>>> {
         let mut inner = self.lock()?;
         let any = &mut *inner;
-        let Some(roots) = py.detach(|| each!(any, forest => forest.leave())) else { return Ok(None) };
+        let Some(roots) = py.detach(|| each!(any, forest => forest.leave(first..last))) else { return Ok(None) };
         let told = PyDict::new(py);
         told.set_item("simulations", roots.simulations)?;
         told.set_item("counts", roots.counts.into_pyarray(py))?;
@@ -33,7 +33,8 @@ impl Forest {
         told.set_item("keys", roots.keys.into_pyarray(py))?;
         told.set_item("begun", roots.begun.into_pyarray(py))?;
         if let Any::ConnectFour(forest) = &*inner {
-            let boards: Vec<u64> = forest.trees().flat_map(|search| search.walker.root.own_and_other()).collect();
+            let boards: Vec<u64> =
+                forest.trees().skip(first).take(last - first).flat_map(|search| search.walker.root.own_and_other()).collect();
             told.set_item("boards", boards.into_pyarray(py))?;
         }
         told.set_item("slots", roots.slots.into_pyarray(py))?;
@@ -43,15 +44,15 @@ impl Forest {
         Ok(Some(told))
     }
 
-    /// Gives slots back that `leave` has handed out and nothing was found for.
-    fn stay(&self, slots: PyReadonlyArray1<'_, i64>) -> PyResult<()> {
+    /// Gives slots back that `leave` has handed out for so many trees, and nothing was found for.
+    fn stay(&self, trees: usize, slots: PyReadonlyArray1<'_, i64>) -> PyResult<()> {
         let slots = slots.as_slice()?;
-        each!(&mut *self.lock()?, forest => forest.stay(slots));
+        each!(&mut *self.lock()?, forest => forest.stay(trees, slots));
         Ok(())
     }
 
-    /// Takes what was found elsewhere, by columns that have room for `nodes` nodes of each tree.
-    fn come_back(&self, py: Python<'_>, nodes: usize, columns: &Bound<'_, PyDict>) -> PyResult<()> {
+    /// Takes what was found elsewhere of trees from number `first` on, by columns that have room for `nodes` nodes of each.
+    fn come_back(&self, py: Python<'_>, first: usize, nodes: usize, columns: &Bound<'_, PyDict>) -> PyResult<()> {
         let (done, made) = (column::<i32>(columns, "done")?, column::<i32>(columns, "made")?);
         let (headers, visits) = (column::<i32>(columns, "headers")?, column::<i32>(columns, "visits")?);
         let (raw, rewards) = (column::<f64>(columns, "raw")?, column::<f64>(columns, "rewards")?);
@@ -77,7 +78,7 @@ impl Forest {
         };
         let mut inner = self.lock()?;
         let any = &mut *inner;
-        if py.detach(|| each!(any, forest => forest.come_back(&found))) {
+        if py.detach(|| each!(any, forest => forest.come_back(first, &found))) {
             return Ok(());
         }
         Err(Error::Usage("the columns of come_back do not fit the forest".into())).or_python()

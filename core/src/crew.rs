@@ -5,7 +5,7 @@ use std::any::Any;
 use std::cell::UnsafeCell;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::atomic::{fence, AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,8 @@ struct Shared {
     number: AtomicUsize,
     over: AtomicBool,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
+    /// Those of rank 1 and above, once all have been started.
+    hands: OnceLock<Vec<Hand>>,
 }
 
 // SAFETY: `job` is guarded by `inside`, as said there; what it points to is `Sync`; the rest is made for threads.
@@ -41,12 +43,21 @@ unsafe impl Sync for Shared {}
 unsafe impl Send for Shared {}
 
 impl Shared {
+    /// Wakes two more, who wake two more each: it takes long to wake one, and nobody does it for all.
+    fn wake_others(&self, rank: usize) {
+        let hands = self.hands.get().map_or(&[][..], Vec::as_slice);
+        for hand in hands.iter().skip(2 * rank).take(2).filter(|hand| hand.asleep.load(Ordering::Relaxed)) {
+            hand.thread.unpark();
+        }
+    }
+
     /// Takes part in the job, unless it is closed.
     fn join_in(&self, rank: usize) {
         if self.inside.fetch_add(1, Ordering::Acquire) & CLOSED == 0 {
             // SAFETY: this hand is counted inside an open job, so that `Crew::all` does not return, and what it was given lives.
             #[expect(unsafe_code, reason = "see above")]
             let job = unsafe { (*self.job.get()).map(|job| &*job) };
+            self.wake_others(rank);
             if let Some(Err(panic)) = job.map(|job| catch_unwind(AssertUnwindSafe(|| job(rank)))) {
                 *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
             }
@@ -63,7 +74,6 @@ struct Hand {
 /// Threads that wait for jobs.
 struct Crew {
     shared: Arc<Shared>,
-    hands: Vec<Hand>,
     /// How many were asked for, the caller included; fewer may have come.
     threads: usize,
     /// A process that was forked has the memory of its parent, but not its threads.
@@ -120,6 +130,7 @@ impl Crew {
             number: AtomicUsize::new(0),
             over: AtomicBool::new(false),
             panic: Mutex::new(None),
+            hands: OnceLock::new(),
         });
         let start = |rank| {
             let (shared, asleep) = (Arc::clone(&shared), Arc::new(AtomicBool::new(false)));
@@ -128,7 +139,9 @@ impl Crew {
             let started = std::thread::Builder::new().name("ponderosa".into()).spawn(move || wait_for_jobs(&shared, &own, rank)).ok()?;
             Some(Hand { thread: started.thread().clone(), asleep })
         };
-        Self { hands: (1..threads).map_while(start).collect(), shared, threads, process: std::process::id() }
+        let hands = (1..threads).map_while(start).collect();
+        shared.hands.get_or_init(|| hands);
+        Self { shared, threads, process: std::process::id() }
     }
 
     /// Calls `job` on this thread and on every hand that comes before this thread has done with it; back when all have.
@@ -148,11 +161,7 @@ impl Crew {
         self.shared.number.fetch_add(1, Ordering::Release);
         // A hand that falls asleep says so and then looks at the number once more: one of us sees the other.
         fence(Ordering::SeqCst);
-        for hand in &self.hands {
-            if hand.asleep.load(Ordering::Relaxed) {
-                hand.thread.unpark();
-            }
-        }
+        self.shared.wake_others(0);
         let closing = Closing(&self.shared);
         job(0);
         drop(closing);
@@ -166,7 +175,7 @@ impl Crew {
 impl Drop for Crew {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::SeqCst);
-        self.hands.iter().for_each(|hand| hand.thread.unpark());
+        self.shared.hands.get().into_iter().flatten().for_each(|hand| hand.thread.unpark());
     }
 }
 

@@ -133,10 +133,11 @@ impl Schedule {
         schedule
     }
 
-    /// What a search elsewhere has to know: draws by action, and the visits wanted in each of `simulations`.
-    pub fn tell(&self, num_actions: usize, simulations: usize, draws: &mut Vec<f64>, considered: &mut Vec<i32>) {
-        draws.extend((0..num_actions).map(|action| self.drawn(action as u16).draw));
-        considered.extend((0..simulations).map(|at| self.considered.get(at).map_or(i32::MAX, |&visits| visits as i32)));
+    /// What a search elsewhere has to know: draws by action, and the visits wanted in each simulation.
+    pub fn tell(&self, draws: &mut [f64], considered: &mut [i32]) {
+        draws.iter_mut().enumerate().for_each(|(action, draw)| *draw = self.drawn(action as u16).draw);
+        let wanted = self.considered.iter().map(|&visits| visits as i32).chain(std::iter::repeat(i32::MAX));
+        considered.iter_mut().zip(wanted).for_each(|(place, visits)| *place = visits);
     }
 
     fn drawn(&self, action: u16) -> Drawn {

@@ -87,9 +87,12 @@ class CompiledWorld(World):
         try:
             trees = evaluator.open_trees(turns.lanes, turns.sizes, self._simulations, settings.score)
             if trees is not None:
-                turns.answer_roots()
-                found = self._beside.search(trees)
+                turns.ask_about_roots()
+                found = self._beside.search(trees, turns.answer_roots)
+                for group in range(len(turns.sizes)):
+                    turns.answer_roots(group)
         finally:
+            turns.wait_for_all()
             if found:
                 self._lent = weakref.finalize(self, evaluator.close_lanes, turns.lanes)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from itertools import repeat
 from typing import Any, Unpack
@@ -167,6 +168,9 @@ class ModelSearch(Search):
         legal_actions, to_play = _as_numpy(legal_actions, "legal_actions"), _as_numpy(to_play, "to_play")
         if not _are_many(observation, legal_actions, to_play):
             return observed(observation, legal_actions, to_play, "observation", self.num_players)
+        if legal_actions is None and to_play is None and not any(map(operator.is_, observation, repeat(None))):
+            # The usual case, and there may be thousands.
+            return list(map(Observed, observation))
         try:
             rows = len(observation)
             masks = [None] * rows if legal_actions is None else list(legal_actions)
@@ -178,10 +182,6 @@ class ModelSearch(Search):
             raise InvalidArgumentError(f"legal_actions has {len(masks)} entries for {rows} observations: give one each")
         if not all(each is None or _has_entries(each) for each in masks):
             raise InvalidArgumentError("legal_actions is one list for several observations: give one for each of them")
-        if legal_actions is None and to_play is None and not any(each is None for each in observation):
-            # The usual case, and there may be thousands.
-            named = map("observation[{}]".format, range(rows))
-            return list(map(Observed, observation, repeat(None), repeat(None), repeat(0), named))
         turns = check.per_row(to_play, rows, "to_play")
         return [
             observed(each, masks[row], turns[row], f"observation[{row}]", self.num_players)

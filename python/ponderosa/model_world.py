@@ -47,7 +47,7 @@ class ModelWorld(World):
         # How many actions there are, the model says.
         self._roots = roots = roots_of(states)
         self._inference = Inference(model, info.num_actions or None)
-        self._first = self._inference.initial(stack(roots))
+        self._first = self._inference.initial(stack(roots, getattr(model, "room", None)))
         num_actions = self._first.logits.shape[1]
         if num_actions > MOST_ACTIONS:
             raise InvalidArgumentError(f"the model has {num_actions} actions: at most {MOST_ACTIONS} are possible")
@@ -188,7 +188,9 @@ class ModelWorld(World):
         players, discount = info.num_players, settings.discount
         kind = Kind(len(self.core), self._most_visits, info.num_actions, settings.score, players, discount)
         trees = studio.open_trees(kind)
-        return trees is not None and self._beside.search(trees, lambda: self._pool.reserve(self.core.most_slots()))
+        if trees is None:
+            return False
+        return self._beside.search(trees, make_room=lambda: self._pool.reserve(self.core.most_slots()))
 
     def settle(self) -> None:
         """Brings trees home that were searched beside the model."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,9 @@ import numpy as np
 from ponderosa.errors import GameContractError, InvalidArgumentError
 from ponderosa.evaluators.batch import stack_observations
 from ponderosa.models.arrays import library_of, namespace_of
+
+#: Memory for an array of this shape and type, where a model reads it faster than elsewhere, or None.
+Room = Callable[[tuple[int, ...], Any], Any]
 
 
 @dataclass(slots=True, eq=False)
@@ -139,8 +142,8 @@ def _repeated(legal: tuple[int, ...]) -> int:
     return next(action for place, action in enumerate(legal) if action in legal[:place])
 
 
-def stack(roots: Sequence[Observed]) -> Any:
-    """The observations of roots as one batch, in the library they come from."""
+def stack(roots: Sequence[Observed], room: Room | None = None) -> Any:
+    """The observations of roots as one batch, in the library they come from; in `room`, if they are arrays of NumPy."""
     first = roots[0].observation
     if hasattr(first, "legal_actions") and hasattr(first, "play"):
         if not hasattr(first, "observation"):
@@ -153,10 +156,14 @@ def stack(roots: Sequence[Observed]) -> Any:
             return namespace_of(first).stack(observations)
         arrays = [each if isinstance(each, np.ndarray) else _read(each) for each in observations]
         shape = arrays[0].shape
-        if shape and all(each.shape == shape for each in arrays):
-            # What `stack` does, without its look at each of them.
+        if not shape or not all(each.shape == shape for each in arrays):
+            return np.stack(arrays)
+        # What `stack` does, without its look at each of them.
+        place = None if room is None else room((len(arrays), *shape), np.result_type(*{each.dtype for each in arrays}))
+        if place is None:
             return np.concatenate(arrays).reshape(len(arrays), *shape)
-        return np.stack(arrays)
+        np.concatenate(arrays, out=place.reshape(-1, *shape[1:]))
+        return place
     except Exception as error:
         raise InvalidArgumentError(f"the observations cannot be put into one batch: {error}") from error
 

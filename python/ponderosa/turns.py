@@ -40,9 +40,9 @@ class Turns(ABC):
                 self._under_way.popleft()
                 self._next(group, self._lanes[group])
         finally:
-            self._wait_for_all()
+            self.wait_for_all()
 
-    def _wait_for_all(self) -> None:
+    def wait_for_all(self) -> None:
         """Nothing may be written into memory that others get next. Of several that fail, the first is told."""
         for group in self._under_way:
             with contextlib.suppress(Exception):
@@ -96,22 +96,21 @@ class GameTurns(Turns):
         """The lane of each group."""
         return self._lanes
 
-    def answer_roots(self) -> None:
-        """One batch alone: of new trees, the roots."""
-        try:
-            for group, lane in enumerate(self._lanes):
-                asked = self._exchange(group, None, lane.questions)
-                if asked is not None and asked[0]:
-                    call(lane.submit, asked[0])
-                    self._under_way.append(group)
-            while self._under_way:
-                group = self._under_way[0]
-                call(self._lanes[group].wait)
-                self._under_way.popleft()
-                if self._exchange(group, self._lanes[group].answers, None) is None:
-                    self._apply_with_care(group, self._lanes[group])
-        finally:
-            self._wait_for_all()
+    def ask_about_roots(self) -> None:
+        """Submits one batch of each group alone: of new trees, the roots."""
+        for group, lane in enumerate(self._lanes):
+            asked = self._exchange(group, None, lane.questions)
+            if asked is not None and asked[0]:
+                call(lane.submit, asked[0])
+                self._under_way.append(group)
+
+    def answer_roots(self, group: int) -> None:
+        """Hands a group its answers, and asks no more."""
+        if group in self._under_way:
+            call(self._lanes[group].wait)
+            self._under_way.remove(group)
+            if self._exchange(group, self._lanes[group].answers, None) is None:
+                self._apply_with_care(group, self._lanes[group])
 
     def run(self) -> None:
         """Until no tree wants more, or it is time to come back."""

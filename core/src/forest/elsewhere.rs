@@ -1,6 +1,8 @@
 //! Trees that are searched elsewhere: beside their network or model, where that computes. The engine says what the roots are, and is
 //! told what was found; the trees are then as if it had searched them itself.
 
+use std::ops::Range;
+
 use super::{piece_size, Forest};
 use crate::crew;
 use crate::search::TreeSearch;
@@ -99,31 +101,29 @@ impl<W: World> Forest<W> {
     /// Whether all trees are new, but that their roots may have been evaluated, and want the same number of simulations.
     #[must_use]
     pub fn all_new(&self) -> bool {
-        let wanted = |search: &TreeSearch<W>| search.walker.target - search.walker.simulations;
-        let first = self.trees.first().map_or(0, wanted);
-        let is_new = |tree: &Tree| tree.num_nodes() == 1 && tree.node(ROOT).opened == 0 && tree.root_visits <= 1;
-        let is_like_first = |search: &TreeSearch<W>| wanted(search) == first && !search.walker.has_batch() && is_new(search.tree());
-        (1..=MOST_SIMULATIONS).contains(&first) && self.trees.iter().all(is_like_first)
+        are_new(&self.trees)
     }
 
-    /// What a search elsewhere has to know of the roots. None unless all trees are new and want the same number of simulations.
-    pub fn leave(&mut self) -> Option<Roots> {
-        let wanted = self.trees.first().map(|tree| tree.walker.target - tree.walker.simulations)?;
-        if !self.all_new() || self.trees.iter().any(|search| search.tree().root_visits != 1) {
+    /// What a search elsewhere has to know of the roots of some trees. None unless those are new, their roots evaluated, and want the
+    /// same number of simulations.
+    pub fn leave(&mut self, range: Range<usize>) -> Option<Roots> {
+        let leaving = self.trees.get_mut(range)?;
+        let wanted = leaving.first().map(|tree| tree.walker.target - tree.walker.simulations)?;
+        if !are_new(leaving) || leaving.iter().any(|search| search.tree().root_visits != 1) {
             return None;
         }
-        let size = piece_size(self.trees.len(), self.threads);
+        let size = piece_size(leaving.len(), self.threads);
         let parts = &self.parts;
-        crew::together(self.threads, self.trees.chunks_mut(size), |trees| {
+        crew::together(self.threads, leaving.chunks_mut(size), |trees| {
             for search in trees {
                 let (tree, walker) = search.parts_mut();
                 walker.settle_root(tree, parts);
             }
         });
-        let (trees, width, simulations) = (self.trees.len(), self.parts.num_actions, wanted as usize);
+        let (trees, width, simulations) = (leaving.len(), self.parts.num_actions, wanted as usize);
         let mut roots = Roots { simulations, actions: vec![0; trees * width], priors: vec![0.0; trees * width], ..Roots::default() };
         let mut headers = vec![Header::default(); trees];
-        let pieces = self.trees.chunks(size).zip(headers.chunks_mut(size));
+        let pieces = leaving.chunks(size).zip(headers.chunks_mut(size));
         let edges = roots.actions.chunks_mut(size * width).zip(roots.priors.chunks_mut(size * width));
         crew::together(self.threads, pieces.zip(edges), |((trees, headers), (actions, priors))| {
             let rows = actions.chunks_mut(width).zip(priors.chunks_mut(width));
@@ -154,25 +154,34 @@ impl<W: World> Forest<W> {
                 roots.slots.extend((0..simulations).map(|_| i64::from(self.slots.take())));
             }
         }
-        for schedule in self.trees.iter().filter_map(|search| search.walker.schedule.as_ref()) {
-            schedule.tell(width, simulations, &mut roots.draws, &mut roots.considered);
+        if leaving.iter().all(|search| search.walker.schedule.is_some()) {
+            roots.draws = vec![0.0; trees * width];
+            roots.considered = vec![0; trees * simulations];
+            let rows = roots.draws.chunks_mut(size * width).zip(roots.considered.chunks_mut(size * simulations));
+            crew::together(self.threads, leaving.chunks(size).zip(rows), |(trees, (draws, considered))| {
+                let rows = draws.chunks_mut(width).zip(considered.chunks_mut(simulations));
+                for (schedule, (draws, considered)) in trees.iter().filter_map(|search| search.walker.schedule.as_ref()).zip(rows) {
+                    schedule.tell(draws, considered);
+                }
+            });
         }
         roots.weights = (0..simulations as u32 + 2).filter_map(|visits| self.parts.score.exploration(visits)).collect();
         Some(roots)
     }
 
-    /// Gives slots back that `leave` has taken and nothing was found for.
-    pub fn stay(&mut self, slots: &[i64]) {
-        let per_tree = slots.len() / self.trees.len().max(1);
-        for own in slots.chunks(per_tree.max(1)) {
+    /// Gives slots back that `leave` has taken for `trees`, and nothing was found for.
+    pub fn stay(&mut self, trees: usize, slots: &[i64]) {
+        for own in slots.chunks((slots.len() / trees.max(1)).max(1)) {
             let unused: Vec<u32> = own.iter().skip(1).map(|&slot| slot as u32).collect();
             self.slots.give_back(&unused);
         }
     }
 
-    /// Takes what was found elsewhere: first of the roots alone, then of all nodes, if they are asked for; whether it can be.
-    pub fn come_back(&mut self, found: &Found<'_>) -> bool {
-        let (trees, width) = (self.trees.len(), self.parts.num_actions);
+    /// Takes what was found elsewhere of some trees, the first of which is number `first`: of the roots alone, and then of all nodes,
+    /// if they are asked for; whether it can be.
+    pub fn come_back(&mut self, first: usize, found: &Found<'_>) -> bool {
+        let (trees, width) = (found.done.len(), self.parts.num_actions);
+        let Some(searches) = self.trees.get_mut(first..first.saturating_add(trees)) else { return false };
         let shape = self.parts.shape();
         let has_slots = !shape.slots || found.slots.len() / trees.max(1) >= found.nodes;
         let has_gains = !shape.discounts || [found.rewards.len(), found.discounts.len()] == [trees * found.nodes; 2];
@@ -181,7 +190,7 @@ impl<W: World> Forest<W> {
             return false;
         }
         let size = piece_size(trees, self.threads);
-        crew::together(self.threads, self.trees.chunks_mut(size).enumerate(), |(piece, searches)| {
+        crew::together(self.threads, searches.chunks_mut(size).enumerate(), |(piece, searches)| {
             for (place, search) in searches.iter_mut().enumerate() {
                 let index = piece * size + place;
                 if found.nodes > 1 {
@@ -203,6 +212,15 @@ impl<W: World> Forest<W> {
         }
         true
     }
+}
+
+/// Whether trees have never been searched, and want the same number of simulations.
+fn are_new<W: World>(trees: &[TreeSearch<W>]) -> bool {
+    let wanted = |search: &TreeSearch<W>| search.walker.target - search.walker.simulations;
+    let first = trees.first().map_or(0, wanted);
+    let is_new = |tree: &Tree| tree.num_nodes() == 1 && tree.node(ROOT).opened == 0 && tree.root_visits <= 1;
+    let is_like_first = |search: &TreeSearch<W>| wanted(search) == first && !search.walker.has_batch() && is_new(search.tree());
+    (1..=MOST_SIMULATIONS).contains(&first) && trees.iter().all(is_like_first)
 }
 
 /// Tells the new `tree` number `index` what was found of its root.

@@ -1,7 +1,8 @@
 //! Forests of a learned model: positions are hidden states outside, and the model's word on them is checked before it is believed.
 
+use std::sync::{Mutex, PoisonError};
+
 use super::{piece_size, Forest, Row};
-use crate::crew;
 use crate::error::Error;
 use crate::latent::ModelAnswer;
 use crate::lists::extend_together;
@@ -27,16 +28,45 @@ pub struct Root<'a> {
     pub value: f64,
 }
 
-/// A tree of a root alone.
-fn fresh(parts: &Parts, root: Root<'_>, own: &[f32], slot: u32) -> Tree {
+/// A tree of a root alone, after everything about it has been checked.
+fn planted(parts: &Parts, root: Root<'_>, row: usize, slot: u32) -> Result<Tree, Error> {
+    check_root(parts, root, row)?;
     let mut tree = Tree::new(parts.shape());
     let node = tree.add_node(root.to_play, 0);
     tree.add_edges(node, root.legal);
-    tree.priors_mut(node).copy_from_slice(own);
+    let logits = root.legal.iter().map(|&action| root.logits[usize::from(action)]);
+    priors(logits, PolicyKind::Logits, tree.priors_mut(node)).map_err(|text| Error::Evaluation(format!("row {row}: {text}")))?;
     tree.node_mut(node).raw = root.value;
     tree.set_slot(node, slot);
     tree.root_visits = 1;
-    tree
+    Ok(tree)
+}
+
+/// Refuses what no root can be.
+fn check_root(parts: &Parts, root: Root<'_>, row: usize) -> Result<(), Error> {
+    let (players, actions) = (parts.players, parts.num_actions);
+    let refuse = |text: String| Err(Error::InvalidArgument(format!("row {row}: {text}")));
+    if usize::from(root.to_play) >= players {
+        return refuse(format!("to_play is {}: it must be from 0 to {}", root.to_play, players - 1));
+    }
+    if root.legal.is_empty() {
+        return refuse("legal_actions is empty: at least one action must be legal".into());
+    }
+    if let Some(action) = root.legal.iter().find(|&&action| usize::from(action) >= actions) {
+        return refuse(format!("legal_actions has {action}: actions must be below num_actions = {actions}"));
+    }
+    if !root.legal.is_sorted_by(|first, second| first < second) {
+        let mut sorted = root.legal.to_vec();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return refuse(format!("legal_actions has {} twice", pair[0]));
+        }
+    }
+    let wrong = |text: String| Err(Error::Evaluation(format!("row {row}: {text}")));
+    if root.logits.len() != actions {
+        return wrong(format!("policy_logits has {} numbers: it must have {actions}", root.logits.len()));
+    }
+    check_number(root.value).or_else(|text| wrong(format!("value is {text}")))
 }
 
 impl Forest<Latent> {
@@ -46,50 +76,27 @@ impl Forest<Latent> {
     /// `Error::InvalidArgument` or `Error::Evaluation` name what is wrong with a root.
     pub fn plant_all(&mut self, roots: &[(Root<'_>, u64)]) -> Result<Vec<u32>, Error> {
         let begun = self.trees.len();
-        let mut priors: Vec<Result<Vec<f32>, Error>> = roots.iter().map(|_| Ok(Vec::new())).collect();
         let size = piece_size(roots.len(), self.threads);
-        crew::together(self.threads, priors.chunks_mut(size).zip(roots.chunks(size)).enumerate(), |(piece, (places, roots))| {
-            for (place, (priors, &(root, _))) in places.iter_mut().zip(roots).enumerate() {
-                *priors = self.root_priors(root, begun + piece * size + place);
-            }
-        });
-        let priors = priors.into_iter().collect::<Result<Vec<_>, _>>()?;
         let slots: Vec<u32> = roots.iter().map(|_| self.slots.take()).collect();
         let parts = &self.parts;
+        let wrong: Mutex<Option<(usize, Error)>> = Mutex::new(None);
         extend_together(&mut self.trees, roots.len(), (size, self.threads), |index, (): &mut ()| {
             let (root, key) = roots[index];
-            TreeSearch::new(fresh(parts, root, &priors[index], slots[index]), (), key)
+            let tree = planted(parts, root, begun + index, slots[index]).unwrap_or_else(|error| {
+                let mut first = wrong.lock().unwrap_or_else(PoisonError::into_inner);
+                if first.as_ref().is_none_or(|&(row, _)| index < row) {
+                    *first = Some((index, error));
+                }
+                Tree::new(parts.shape())
+            });
+            TreeSearch::new(tree, (), key)
         });
+        if let Some((_, error)) = wrong.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            self.trees.truncate(begun);
+            self.slots.give_back(&slots);
+            return Err(error);
+        }
         Ok(slots)
-    }
-
-    /// The priors of the legal moves of a root, after everything about it has been checked.
-    fn root_priors(&self, root: Root<'_>, row: usize) -> Result<Vec<f32>, Error> {
-        let (players, actions) = (self.parts.players, self.parts.num_actions);
-        let refuse = |text: String| Err(Error::InvalidArgument(format!("row {row}: {text}")));
-        if usize::from(root.to_play) >= players {
-            return refuse(format!("to_play is {}: it must be from 0 to {}", root.to_play, players - 1));
-        }
-        if root.legal.is_empty() {
-            return refuse("legal_actions is empty: at least one action must be legal".into());
-        }
-        if let Some(action) = root.legal.iter().find(|&&action| usize::from(action) >= actions) {
-            return refuse(format!("legal_actions has {action}: actions must be below num_actions = {actions}"));
-        }
-        let mut sorted = root.legal.to_vec();
-        sorted.sort_unstable();
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return refuse(format!("legal_actions has {} twice", pair[0]));
-        }
-        let wrong = |text: String| Error::Evaluation(format!("row {row}: {text}"));
-        if root.logits.len() != actions {
-            return Err(wrong(format!("policy_logits has {} numbers: it must have {actions}", root.logits.len())));
-        }
-        check_number(root.value).map_err(|text| wrong(format!("value is {text}")))?;
-        let mut own = vec![0.0; root.legal.len()];
-        let logits = root.legal.iter().map(|&action| root.logits[usize::from(action)]);
-        priors(logits, PolicyKind::Logits, &mut own).map_err(wrong)?;
-        Ok(own)
     }
 
     /// Puts another root in the place of tree `index`: its slot and the slots released.
@@ -98,9 +105,10 @@ impl Forest<Latent> {
     /// As `plant`; `Error::InvalidArgument` if there is no such tree.
     pub fn reset(&mut self, index: usize, root: Root<'_>, key: u64) -> Result<(u32, Vec<u32>), Error> {
         let old = self.tree(index)?.snapshot();
-        let own = self.root_priors(root, index)?;
+        let mut fresh = planted(&self.parts, root, index, u32::MAX)?;
         let slot = self.slots.take();
-        *self.tree_mut(index)? = TreeSearch::new(fresh(&self.parts, root, &own, slot), (), key);
+        fresh.set_slot(ROOT, slot);
+        *self.tree_mut(index)? = TreeSearch::new(fresh, (), key);
         let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
         self.slots.give_back(&released);
         Ok((slot, released))
@@ -116,11 +124,12 @@ impl Forest<Latent> {
         if !tree.edges(tree.node(ROOT)).actions.contains(&action) {
             return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
         }
-        let own = self.root_priors(root, index)?;
+        let mut fresh = planted(&self.parts, root, index, u32::MAX)?;
+        let own = fresh.priors_mut(ROOT).to_vec();
         if self.turn_after(index, action)?.is_some_and(|turn| turn != root.to_play) {
             // The model was wrong about whose turn it is: all it imagined is seen from the wrong side.
             let slot = self.slots.take();
-            let fresh = fresh(&self.parts, root, &own, slot);
+            fresh.set_slot(ROOT, slot);
             let search = self.tree_mut(index)?;
             let old = search.snapshot();
             search.replant(fresh);
@@ -130,15 +139,10 @@ impl Forest<Latent> {
             self.slots.give_back(&released);
             return Ok((slot, released));
         }
-        let plain = self.parts.shape();
         let released = self.advance_with(index, action, Some(root.legal), |_, slots| {
             let slot = slots.take();
-            let mut tree = Tree::new(plain);
-            let node = tree.add_node(root.to_play, 0);
-            tree.add_edges(node, root.legal);
-            tree.set_slot(node, slot);
-            tree.root_visits = 1;
-            (tree, slot)
+            fresh.set_slot(ROOT, slot);
+            (fresh, slot)
         })?;
         let (tree, _) = self.tree_mut(index)?.parts_mut();
         tree.replace_root_edges(root.legal, &own);

@@ -52,12 +52,17 @@ impl<T> Lot<T> {
 /// Slabs for blocks of `capacity` elements. All of a slab is zeros at first, and later holds what blocks of the same kind have left.
 #[derive(Debug)]
 pub(super) struct Pool<T> {
-    shelves: [Mutex<Shelf>; SHELVES],
+    shelves: [Apart; SHELVES],
     capacity: usize,
     /// Bytes in small slabs.
     small: AtomicUsize,
     kind: PhantomData<fn() -> T>,
 }
+
+/// A shelf on cache lines of its own (processors fetch them in pairs): threads must not wait for each other's.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Apart(Mutex<Shelf>);
 
 #[derive(Debug)]
 struct Slab {
@@ -78,7 +83,7 @@ struct Shelf {
 
 impl<T> Pool<T> {
     pub(super) const fn new(capacity: usize) -> Self {
-        let shelves = [const { Mutex::new(Shelf { slabs: Vec::new(), open: Vec::new(), vacant: Vec::new() }) }; SHELVES];
+        let shelves = [const { Apart(Mutex::new(Shelf { slabs: Vec::new(), open: Vec::new(), vacant: Vec::new() })) }; SHELVES];
         Self { shelves, capacity, small: AtomicUsize::new(0), kind: PhantomData }
     }
 
@@ -90,7 +95,7 @@ impl<T> Pool<T> {
 
     fn shelf(&self, index: usize) -> MutexGuard<'_, Shelf> {
         // Nothing that is done while the lock is held can panic but for want of memory.
-        self.shelves[index].lock().unwrap_or_else(PoisonError::into_inner)
+        self.shelves[index].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A block that nobody has: of this thread's shelf, of another, or of a new slab.
@@ -98,7 +103,7 @@ impl<T> Pool<T> {
         let own = OWN_SHELF.with(|&own| own);
         let known = self.shelf(own).take().map(|found| (found, own));
         let elsewhere = || {
-            let found = |(index, shelf): (usize, &Mutex<Shelf>)| Some((shelf.try_lock().ok()?.take()?, index));
+            let found = |(index, shelf): (usize, &Apart)| Some((shelf.0.try_lock().ok()?.take()?, index));
             self.shelves.iter().enumerate().find_map(found)
         };
         let ((slab, place, start), shelf) = known.or_else(elsewhere).unwrap_or_else(|| (self.shelf(own).add(self.new_slab()), own));
@@ -195,7 +200,7 @@ mod tests {
         static POOL: Pool<u64> = Pool::new(1024);
         let wanted = 2 * MOST_KEPT / 8192;
         let lots: Vec<Lot<u64>> = (0..wanted).map(|_| POOL.take()).collect();
-        let slabs = || POOL.shelves.iter().map(|shelf| shelf.lock().expect("no panic").slabs.iter().flatten().count()).sum::<usize>();
+        let slabs = || POOL.shelves.iter().map(|shelf| shelf.0.lock().expect("no panic").slabs.iter().flatten().count()).sum::<usize>();
         let most = slabs();
         assert!(most > MOST_KEPT / (2 << 20), "there are more than would be kept");
         lots.iter().for_each(|lot| POOL.give_back(lot));

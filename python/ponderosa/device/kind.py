@@ -47,13 +47,15 @@ class Kind:
         """The shapes of arrays, by what their rows are; what there is no use for has no rows."""
         nodes = self.simulations + 1
         model, game = (0, self.trees) if self.is_game else (self.trees, 0)
+        gumbel = self.trees if isinstance(self.rule, Halving) else 0
         return {
             "tree": (self.trees,),
             "action": (self.trees, self.actions),
             "node": (self.trees, nodes),
             "edge": (self.trees, nodes, self.actions),
             "header": (self.trees, nodes, 4),
-            "simulation": (self.trees, self.simulations),
+            "draw": (gumbel, self.actions),
+            "simulation": (gumbel, self.simulations),
             "visits": (self.simulations + 2,),
             "pair": (self.trees, 2),
             "one": (1,),

@@ -9,7 +9,8 @@
 // those never tried behind. Compiled for a processor (tests do), a "warp" is one lane that has all places.
 //
 // Defined by who compiles it: PLACES, how many actions there are; GROUPS, how many places a lane has; GUMBEL, 1 or 0; CONNECT_FOUR,
-// 1, or 0 for a learned model; WARPS, how many a block of a GPU has.
+// 1, or 0 for a learned model; PATIENCE, how many simulations without a question a step has at most; WARPS, how many a block of a GPU
+// has.
 
 #ifdef __CUDACC_RTC__
 #define LANES 32
@@ -682,11 +683,12 @@ HERE void plant(const Trees *t, word tree, int lane) {
     }
 }
 
-// Simulations until one asks a question: down to a move never tried, which is opened. An end of the game needs no answer.
+// Simulations until one asks a question: down to a move never tried, which is opened. An end of the game needs no answer. A tree that
+// has found a win would go there over and over, and all others would wait for it: it goes on in the next step.
 HERE int search(const Trees *t, word tree, word row, int *simulations, int *nodes, int lane) {
     word root = tree * t->rules.nodes;
     int done = *simulations, made = *nodes, asks = 0;
-    while (!asks && done < t->rules.nodes - 1) {
+    for (int tries = 0; !asks && tries < PATIENCE && done < t->rules.nodes - 1; ++tries) {
         // Purpose 1: ties of a selection.
         bits64 random = fold(fold(t->keys[tree], t->begun[tree] + (bits64)done), 1);
         int node = 0, visits = 1 + done, goes_on = 1;

@@ -7,6 +7,8 @@ engine gives the roots and takes what was found, of the roots at once, of all no
 from __future__ import annotations
 
 import ctypes
+import itertools
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections import deque
@@ -29,9 +31,11 @@ SOURCE = Path(__file__).with_suffix(".cu")
 #: So many steps are recorded as one, at most and at least; then the processor looks which trees want more.
 MOST_STEPS, FEWEST_STEPS = 64, 8
 #: Rows are as many as the trees that want more, rounded up to a share of all: each number of rows is recorded.
-SHARES = 8
+SHARES = 16
 #: Warps of one block.
 WARPS = 4
+#: So many simulations of a tree that end without a question are done in one step, at most: all trees wait for it.
+PATIENCE = 3
 #: The work of telling what was found, beside those of so many steps with so many rows.
 TELL = (0, 0)
 
@@ -72,7 +76,7 @@ ARRAYS: tuple[tuple[str, torch.dtype, str], ...] = (
     ("begun", torch.int64, "tree"),
     ("root_boards", torch.int64, "board"),
     ("slots", torch.int64, "slot"),
-    ("draws", torch.float64, "action"),
+    ("draws", torch.float64, "draw"),
     ("considered", torch.int32, "simulation"),
     ("weights", torch.float64, "visits"),
     ("order", torch.int32, "tree"),
@@ -119,6 +123,14 @@ _GIVEN = {
 }
 
 
+#: What others have at first.
+_AT_FIRST = {"done": -1, "asked": 0, "rows": 0, "unsound": 0}
+_BEGIN = frozenset((*_GIVEN.values(), *_AT_FIRST, "order"))
+_LATER = [array for array in ARRAYS if array[0] not in _BEGIN]
+#: Arrays in one piece of memory begin at multiples of so many bytes.
+ALIGNED = 256
+
+
 class Trees(ctypes.Structure):
     """`Trees` of the kernel."""
 
@@ -127,6 +139,32 @@ class Trees(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in (*(each for each, _, _ in ARRAYS), "observations")),
     )
     rules: Rules
+
+
+class First:
+    """What a search begins with, in one piece of memory: it goes to the device at once."""
+
+    def __init__(self, shapes: dict[str, tuple[int, ...]], device: Any) -> None:
+        wanted = {name: (dtype, shapes[rows]) for name, dtype, rows in ARRAYS if name in _BEGIN}
+        sizes = [-(-math.prod(shape) * dtype.itemsize // ALIGNED) * ALIGNED for dtype, shape in wanted.values()]
+        self._device = torch.zeros(sum(sizes), dtype=torch.uint8, device=device)
+        self._host = torch.zeros(sum(sizes), dtype=torch.uint8, pin_memory=device.type == "cuda")
+        self.arrays: dict[str, Any] = {}
+        """Those on the device."""
+        self._places: Columns = {}
+        for (name, (dtype, shape)), first in zip(wanted.items(), itertools.accumulate(sizes, initial=0), strict=False):
+            bytes_of = slice(first, first + math.prod(shape) * dtype.itemsize)
+            self.arrays[name] = self._device[bytes_of].view(dtype).view(shape)
+            self._places[name] = self._host[bytes_of].view(dtype).numpy()
+        for name, number in _AT_FIRST.items():
+            self._places[name].fill(number)
+        self._places["order"][:] = np.arange(len(self._places["order"]))
+
+    def send(self, given: Columns) -> None:
+        """Begins to send arrays by name; the others are as they were at first."""
+        for name, array in given.items():
+            self._places[name][:] = array.view(np.int64) if array.dtype == np.uint64 else array
+        self._device.copy_(self._host, non_blocking=True)
 
 
 class DeviceTrees(ABC):
@@ -143,7 +181,9 @@ class DeviceTrees(ABC):
         shapes = kind.shapes()
         # Whoever makes the first search may be in inference mode, and the next not.
         with torch.inference_mode(False):
-            self._arrays = {name: torch.zeros(shapes[rows], dtype=dtype, device=device) for name, dtype, rows in ARRAYS}
+            self._first = First(shapes, device)
+            made = {name: torch.zeros(shapes[rows], dtype=dtype, device=device) for name, dtype, rows in _LATER}
+            self._arrays = self._first.arrays | made
         # What comes down after a search: all about the roots.
         self._shown = {name: self._arrays[name][:, 0] for name in (*_NODE, *_EDGE) if len(self._arrays[name])}
         self._shown |= {name: self._arrays[name] for name in (*_TREE, "rows", "unsound")}
@@ -165,16 +205,7 @@ class DeviceTrees(ABC):
     def begin(self, roots: dict[str, Any]) -> None:
         """Takes roots as the engine gives them."""
         self._slots = roots["slots"]
-        for name, place in _GIVEN.items():
-            given = roots.get(name, ())
-            if len(given):
-                array = self._arrays[place]
-                plain = given.view(np.int64) if given.dtype == np.uint64 else given
-                array.copy_(torch.from_numpy(plain).view(array.shape))
-        self._arrays["done"].fill_(-1)
-        for name in ("asked", "rows", "unsound"):
-            self._arrays[name].zero_()
-        torch.arange(self.kind.trees, out=self._arrays["order"])
+        self._first.send({place: roots[name] for name, place in _GIVEN.items() if len(roots.get(name, ()))})
         self._next = 0
         self._graphs.follow()
 
@@ -279,19 +310,22 @@ class Grove:
     def __init__(self, groups: Sequence[DeviceTrees]) -> None:
         self._groups = groups
         self.simulations = groups[0].kind.simulations
+        self.sizes = [group.kind.trees for group in groups]
 
-    def search(self, roots: dict[str, Any], stopped: Callable[[], bool]) -> bool:
-        """Searches from roots as the engine gives them, until all simulations are done or it is to stop.
+    def search(self, leave: Callable[[int], dict[str, Any]], stopped: Callable[[], bool]) -> bool:
+        """Searches from the roots that the engine gives of each group, until all simulations are done or it is to stop.
 
         False if something was answered that may not be; the engine then asks again, and tells.
         """
+        under_way: deque[DeviceTrees] = deque()
         try:
-            for group, own in zip(self._groups, self._parted(roots), strict=True):
-                group.begin(own)
-            if stopped():
-                return False
-            # All begin, or there would be trees that nobody planted.
-            under_way = deque(group for group in self._groups if group.go_on())
+            for number, group in enumerate(self._groups):
+                group.begin(leave(number))
+                # If one begins, all do, or there would be trees that nobody planted.
+                if number == 0 and stopped():
+                    return False
+                if group.go_on():
+                    under_way.append(group)
             while under_way and not stopped():
                 group = under_way.popleft()
                 if group.go_on():
@@ -312,35 +346,13 @@ class Grove:
         """How many questions were asked."""
         return sum(group.rows for group in self._groups)
 
-    def roots(self) -> Columns:
-        """What the engine is told of the roots."""
-        return _joined([group.roots() for group in self._groups])
+    def roots(self) -> list[Columns]:
+        """What the engine is told of the roots of each group."""
+        return [group.roots() for group in self._groups]
 
-    def nodes(self) -> Columns:
+    def nodes(self) -> list[Columns]:
         """What it is told of all nodes."""
-        return _joined([group.nodes() for group in self._groups])
-
-    def _parted(self, roots: dict[str, Any]) -> list[dict[str, Any]]:
-        """The roots of each group."""
-        parts, first, trees = [], 0, sum(group.kind.trees for group in self._groups)
-        for group in self._groups:
-            rows = slice(first, first + group.kind.trees)
-            first += group.kind.trees
-            parts.append(
-                {
-                    name: given if name in ("simulations", "weights") else given.reshape(trees, -1)[rows].reshape(-1)
-                    for name, given in roots.items()
-                }
-            )
-        return parts
-
-
-def _joined(columns: list[Columns]) -> Columns:
-    return (
-        columns[0]
-        if len(columns) == 1
-        else {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
-    )
+        return [group.nodes() for group in self._groups]
 
 
 def lengths_of(kind: Kind) -> list[int]:
@@ -385,6 +397,7 @@ def options_of(kind: Kind, lanes: int) -> tuple[str, ...]:
         f"-DGROUPS={groups}",
         f"-DGUMBEL={int(isinstance(kind.rule, Halving))}",
         f"-DCONNECT_FOUR={int(kind.is_game)}",
+        f"-DPATIENCE={PATIENCE}",
     )
 
 

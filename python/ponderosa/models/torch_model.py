@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import threading
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -22,10 +25,10 @@ from ponderosa.models.seed_form import SeedForm
 
 #: From so many rows on, halves of them take turns on an accelerator.
 TURNS_FROM = 512
-#: So many bytes are copied to memory that a device reads by itself: it would otherwise be read in small pieces.
-PINNED_FROM = 1 << 16
 #: Studios kept for the next forests.
 MOST_STUDIOS = 4
+#: Rooms for observations that are kept, and how large they are at most, in bytes.
+MOST_ROOMS, LARGEST_ROOM = 4, 1 << 26
 #: Held while studios are taken or given back. By a lock that one thread may take twice: garbage may be collected, and a
 #: forest give its studio back, while another is being taken.
 _STUDIOS = threading.RLock()
@@ -82,6 +85,7 @@ class TorchModel:
         self._autocast_dtype = None if wanted == own else wanted
         self._takes_tensors: bool | None = None
         self._studios: list[Any] = []
+        self._rooms: deque[Any] = deque(maxlen=MOST_ROOMS)
         names = ("initial_inference", "recurrent_inference", *(("prediction",) if is_seed_form(model) else ()))
         methods = {name: torch.compile(getattr(model, name)) for name in names} if self.compile else {}
         asked = SimpleNamespace(**methods) if methods else model
@@ -91,7 +95,8 @@ class TorchModel:
         """(hidden_state on the device, policy_logits [B, num_actions], value [B])."""
         if self._takes_tensors is False:
             return self._run(self._asked.initial_inference, root_parts, observations)
-        sent = self._send(observations)
+        # They are there when it comes back: their room may be used again.
+        sent = self._send(observations, non_blocking=False)
         if sent.is_floating_point():
             sent = sent.to(self._input_dtype)
         try:
@@ -115,6 +120,23 @@ class TorchModel:
     def rows_per_call(self, rows: int) -> int:
         """How many of so many rows are best computed at once: two halves take turns where each fills the device."""
         return (rows + 1) // 2 if self.device.type != "cpu" and rows >= TURNS_FROM else rows
+
+    def room(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """An array for observations in memory that the device reads by itself, used again and again; None elsewhere."""
+        size = math.prod(shape) * dtype.itemsize
+        # Who takes arrays as they are may keep them.
+        if self.device.type != "cuda" or not self._takes_tensors or dtype.hasobject or not 0 < size <= LARGEST_ROOM:
+            return None
+        try:
+            kept = self._rooms.popleft()
+        except IndexError:
+            kept = ()
+        if len(kept) < size:
+            torch = sys.modules["torch"]
+            kept = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+        array = kept.numpy()[:size].view(dtype).reshape(shape)
+        weakref.finalize(array, self._rooms.append, kept)
+        return array
 
     def hire_studio(self, hidden: Any, trees: int) -> Any:
         """A table of hidden states with lanes, one of an earlier forest if it fits."""
@@ -146,8 +168,8 @@ class TorchModel:
             self._studios = [*self._studios, studio][-MOST_STUDIOS:]
 
     def __getstate__(self) -> dict[str, Any]:
-        # Studios hold memory of a device.
-        return {**self.__dict__, "_studios": []}
+        # Studios hold memory of a device, and rooms such as it reads.
+        return {**self.__dict__, "_studios": [], "_rooms": deque(maxlen=MOST_ROOMS)}
 
     def _step(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
         return step_parts(self._asked.recurrent_inference(hidden_states, actions))
@@ -176,13 +198,11 @@ class TorchModel:
             for module in in_training:
                 module.training = True
 
-    def _send(self, array: Any) -> Any:
+    def _send(self, array: Any, non_blocking: bool = True) -> Any:
         torch = sys.modules["torch"]
         if library_of(array) != "torch":
             array = torch.from_numpy(np.require(array, requirements=["C", "W"]))
-            if self.device.type == "cuda" and array.nbytes >= PINNED_FROM:
-                array = array.pin_memory()
-        return array.to(self.device, non_blocking=True)
+        return array.to(self.device, non_blocking=non_blocking)
 
     def _fetch(self, tensors: list[Any]) -> list[Any]:
         """The tensors as arrays of NumPy: all copies are begun, then waited for once. Other things stay as they are."""
