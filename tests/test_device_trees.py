@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import shutil
 import subprocess
 import tempfile
@@ -24,9 +25,12 @@ from ponderosa.rules import LogPuct, Puct
 torch = pytest.importorskip("torch")
 
 from ponderosa.device import kind as kinds  # noqa: E402 (after the package they need)
+from ponderosa.device import step  # noqa: E402
 from ponderosa.device import trees as device_trees  # noqa: E402
+from ponderosa.device.layout import Trees  # noqa: E402
 from ponderosa.device.nvrtc import NotCompiled, compile_source  # noqa: E402
-from ponderosa.device.trees import SOURCE, DeviceTrees, Trees, options_of  # noqa: E402
+from ponderosa.device.step import SOURCE, options_of  # noqa: E402
+from ponderosa.device.trees import DeviceTrees  # noqa: E402
 
 TREES = 5
 COMPILER = shutil.which("cc")
@@ -368,16 +372,48 @@ def test_games_are_the_engine_s_own(monkeypatch: pytest.MonkeyPatch, name: str, 
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+@pytest.mark.parametrize("name", ["puct", "gumbel"])
+def test_no_tree_keeps_the_others_waiting(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """One that only meets ends has few simulations in a step, which makes no difference to it."""
+    beside(monkeypatch)
+    monkeypatch.setattr(device_trees, "MOST_STEPS", 1)
+    monkeypatch.setattr(device_trees, "FEWEST_STEPS", 1)
+    kind, go_on, grown = GAMES[name][0], DeviceTrees.go_on, []
+    for patience in (1, 3, 90):
+        monkeypatch.setattr(step, "PATIENCE", patience)
+        done = [0]
+
+        def go(trees: DeviceTrees, done: list[int] = done) -> bool:
+            more = go_on(trees)
+            done.append(int(trees._told["done"].max()))
+            return more
+
+        monkeypatch.setattr(DeviceTrees, "go_on", go)
+        search = kind(Torch(Stones(), "cpu"), 90, seed=3, solve=False)
+        grown.append(told(search.forest(boards(40)).simulate()))
+        most = max(after - before for before, after in itertools.pairwise(done))
+        # A question is answered in the same step as further ends are met.
+        assert most <= patience + 1
+        assert patience < 90 or most > 10
+    assert grown[0] == grown[1] == grown[2]
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+@pytest.mark.parametrize("batch", [None, 1])
 @pytest.mark.parametrize("spoiled", ["value", "logits"])
-def test_what_no_network_may_say_is_told_in_words(monkeypatch: pytest.MonkeyPatch, spoiled: str) -> None:
+def test_what_no_network_may_say_is_told_in_words(
+    monkeypatch: pytest.MonkeyPatch, spoiled: str, batch: int | None
+) -> None:
     said = []
     for grows in (False, True):
         with monkeypatch.context() as patch:
             if grows:
                 beside(patch)
-            search = ponderosa.AlphaZero(Torch(Stones(spoiled), "cpu"), 90, seed=3, solve=False)
+            search = ponderosa.AlphaZero(Torch(Stones(spoiled), "cpu", batch_size=batch), 90, seed=3, solve=False)
+            forest = search.forest(boards(3))
             with pytest.raises(ponderosa.EvaluationError) as caught:
-                search.forest(boards(3)).simulate()
+                forest.simulate()
+            assert forest.visits().sum() == 0 or not grows
             said.append(str(caught.value))
     assert said[0] == said[1]
 

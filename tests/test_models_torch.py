@@ -430,3 +430,26 @@ def test_lanes_come_after_what_was_asked_before(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(HiddenPool, "scatter", late)
     assert (visits(-OBSERVATIONS) == expected).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_the_room_of_observations_is_used_again_and_not_before() -> None:
+    model = TorchModel(Net(), "cuda")
+    search = ponderosa.MuZero(model=model, num_simulations=5, seed=1)
+    few, many = list(OBSERVATIONS), [*OBSERVATIONS, *-OBSERVATIONS]
+    priors = [
+        [result.root.children[0].prior for result in search.forest(observation=seen, seeds=1).simulate().results()]
+        for seen in (few, many, few, many)
+    ]
+    assert priors[0] == priors[2]
+    assert priors[1] == priors[3]
+    assert len(model._rooms) == 1
+    room = model.room((2, 3), np.dtype(np.float32))
+    room[:] = 7
+    assert len(model._rooms) == 0
+    other = model.room((2, 3), np.dtype(np.float32))
+    other[:] = 8
+    assert (room == 7).all()
+    assert model.room((0, 3), np.dtype(np.float32)) is None
+    assert TorchModel(Net(), "cuda").room((2, 3), np.dtype(np.float32)) is None

@@ -61,8 +61,10 @@ def compile_source(source: Path, options: Sequence[str]) -> bytes:
     text = source.read_bytes()
     _check(compiler.nvrtcCreateProgram(ctypes.byref(program), text, source.name.encode(), 0, None, None), "read")
     try:
-        given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-        if compiler.nvrtcCompileProgram(program, len(options), given) != 0:
+        # Files that it includes are beside it.
+        given = [f"--include-path={source.parent}", *options]
+        names = (ctypes.c_char_p * len(given))(*(option.encode() for option in given))
+        if compiler.nvrtcCompileProgram(program, len(given), names) != 0:
             log = _text(compiler.nvrtcGetProgramLogSize, compiler.nvrtcGetProgramLog, program)
             raise NotCompiled(log.decode(errors="replace"))
         return _text(compiler.nvrtcGetCUBINSize, compiler.nvrtcGetCUBIN, program)

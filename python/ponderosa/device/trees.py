@@ -1,20 +1,15 @@
 """Trees that grow where their network or model computes: on a GPU, whole searches run without the processor.
 
-`trees.cu` is the way from one question of every tree to the next; here is the memory it works on, and the loop. The
-engine gives the roots and takes what was found, of the roots at once, of all nodes when somebody looks at them.
+`kernel/step.cu` is the way from one question of every tree to the next; here is the loop of a search. The engine gives
+the roots and takes what was found, of the roots at once, of all nodes when somebody looks at them.
 """
 
 from __future__ import annotations
 
-import ctypes
-import itertools
-import math
-import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,149 +17,25 @@ import torch
 from numpy.typing import NDArray
 
 from ponderosa.device.kind import Kind
-from ponderosa.device.nvrtc import NotCompiled, kernel
+from ponderosa.device.layout import GIVEN, LATER, Columns, First, Trees, rules_of
+from ponderosa.device.step import Launch, compiled
 from ponderosa.evaluators.lane import NotForLanes
 from ponderosa.evaluators.torch_graph import Graphs
-from ponderosa.rules import Halving, LogPuct, Puct
 
-SOURCE = Path(__file__).with_suffix(".cu")
 #: So many steps are recorded as one, at most and at least; then the processor looks which trees want more.
 MOST_STEPS, FEWEST_STEPS = 64, 8
 #: Rows are as many as the trees that want more, rounded up to a share of all: each number of rows is recorded.
 SHARES = 16
-#: Warps of one block.
-WARPS = 4
-#: So many simulations of a tree that end without a question are done in one step, at most: all trees wait for it.
-PATIENCE = 3
 #: The work of telling what was found, beside those of so many steps with so many rows.
 TELL = (0, 0)
 
-Columns = dict[str, NDArray[Any]]
-#: Begins one step of every row: all arrays, and whether a next question is wanted.
-Launch = Callable[["Trees", bool], None]
 _TREE = ("bounds", "done", "made")
 _NODE = ("headers", "raw", "rewards", "discounts")
 _EDGE = ("sums", "visits", "priors", "actions", "children")
-_NORMALIZE = {"node": 0, "tree": 1, None: 2}
 #: What is said of leaves, and the kernel's name for its type.
 _SAID = {"reward": "reward_type", "value": "value_type", "logits": "logits_type", "own_discount": "discount_type"}
 #: Types that the kernel reads as they are.
 _TYPES = {torch.float32: 0, torch.bfloat16: 1}
-
-
-class Rules(ctypes.Structure):
-    """`Rules` of the kernel."""
-
-    _fields_ = (
-        *((name, ctypes.c_int) for name in ("nodes", "actions", "players")),
-        *((name, ctypes.c_int) for name in ("normalize", "rescale", "mixed", "has_discount")),
-        *((name, ctypes.c_int) for name in ("fpu_parent", "reward_type", "value_type", "logits_type")),
-        *((name, ctypes.c_int) for name in ("discount_type", "one", "bits", "plane_step")),
-        *((name, ctypes.c_int) for name in ("row_step", "column_step", "rows")),
-        *((name, ctypes.c_double) for name in ("discount", "value_scale", "maxvisit_init", "fpu")),
-    )
-
-
-#: Arrays of the kernel in its order: name, type, and what their rows are.
-ARRAYS: tuple[tuple[str, torch.dtype, str], ...] = (
-    ("root_count", torch.int32, "tree"),
-    ("root_to_play", torch.int32, "tree"),
-    ("root_actions", torch.int16, "action"),
-    ("root_priors", torch.float32, "action"),
-    ("root_raw", torch.float64, "tree"),
-    ("keys", torch.int64, "tree"),
-    ("begun", torch.int64, "tree"),
-    ("root_boards", torch.int64, "board"),
-    ("slots", torch.int64, "slot"),
-    ("draws", torch.float64, "draw"),
-    ("considered", torch.int32, "simulation"),
-    ("weights", torch.float64, "visits"),
-    ("order", torch.int32, "tree"),
-    ("reward", torch.float32, "tree"),
-    ("value", torch.float32, "tree"),
-    ("own_discount", torch.float32, "tree"),
-    ("logits", torch.float32, "action"),
-    ("headers", torch.int32, "header"),
-    ("raw", torch.float64, "node"),
-    ("rewards", torch.float64, "gain"),
-    ("discounts", torch.float64, "gain"),
-    ("sums", torch.float64, "edge"),
-    ("visits", torch.int32, "edge"),
-    ("priors", torch.float32, "edge"),
-    ("actions", torch.int16, "edge"),
-    ("children", torch.int16, "edge"),
-    ("bounds", torch.float64, "pair"),
-    ("path", torch.int32, "node"),
-    ("depth", torch.int32, "tree"),
-    ("done", torch.int32, "tree"),
-    ("made", torch.int32, "tree"),
-    ("asked", torch.int32, "tree"),
-    ("rows", torch.int32, "tree"),
-    ("unsound", torch.int32, "one"),
-    ("boards", torch.int64, "position"),
-    ("parents", torch.int64, "model"),
-    ("chosen", torch.int64, "model"),
-    ("targets", torch.int64, "model"),
-)
-#: What the engine calls the arrays that begin a search.
-_GIVEN = {
-    "counts": "root_count",
-    "to_play": "root_to_play",
-    "actions": "root_actions",
-    "priors": "root_priors",
-    "raw": "root_raw",
-    "keys": "keys",
-    "begun": "begun",
-    "boards": "root_boards",
-    "slots": "slots",
-    "draws": "draws",
-    "considered": "considered",
-    "weights": "weights",
-}
-
-
-#: What others have at first.
-_AT_FIRST = {"done": -1, "asked": 0, "rows": 0, "unsound": 0}
-_BEGIN = frozenset((*_GIVEN.values(), *_AT_FIRST, "order"))
-_LATER = [array for array in ARRAYS if array[0] not in _BEGIN]
-#: Arrays in one piece of memory begin at multiples of so many bytes.
-ALIGNED = 256
-
-
-class Trees(ctypes.Structure):
-    """`Trees` of the kernel."""
-
-    _fields_ = (
-        ("rules", Rules),
-        *((name, ctypes.c_void_p) for name in (*(each for each, _, _ in ARRAYS), "observations")),
-    )
-    rules: Rules
-
-
-class First:
-    """What a search begins with, in one piece of memory: it goes to the device at once."""
-
-    def __init__(self, shapes: dict[str, tuple[int, ...]], device: Any) -> None:
-        wanted = {name: (dtype, shapes[rows]) for name, dtype, rows in ARRAYS if name in _BEGIN}
-        sizes = [-(-math.prod(shape) * dtype.itemsize // ALIGNED) * ALIGNED for dtype, shape in wanted.values()]
-        self._device = torch.zeros(sum(sizes), dtype=torch.uint8, device=device)
-        self._host = torch.zeros(sum(sizes), dtype=torch.uint8, pin_memory=device.type == "cuda")
-        self.arrays: dict[str, Any] = {}
-        """Those on the device."""
-        self._places: Columns = {}
-        for (name, (dtype, shape)), first in zip(wanted.items(), itertools.accumulate(sizes, initial=0), strict=False):
-            bytes_of = slice(first, first + math.prod(shape) * dtype.itemsize)
-            self.arrays[name] = self._device[bytes_of].view(dtype).view(shape)
-            self._places[name] = self._host[bytes_of].view(dtype).numpy()
-        for name, number in _AT_FIRST.items():
-            self._places[name].fill(number)
-        self._places["order"][:] = np.arange(len(self._places["order"]))
-
-    def send(self, given: Columns) -> None:
-        """Begins to send arrays by name; the others are as they were at first."""
-        for name, array in given.items():
-            self._places[name][:] = array.view(np.int64) if array.dtype == np.uint64 else array
-        self._device.copy_(self._host, non_blocking=True)
 
 
 class DeviceTrees(ABC):
@@ -182,7 +53,7 @@ class DeviceTrees(ABC):
         # Whoever makes the first search may be in inference mode, and the next not.
         with torch.inference_mode(False):
             self._first = First(shapes, device)
-            made = {name: torch.zeros(shapes[rows], dtype=dtype, device=device) for name, dtype, rows in _LATER}
+            made = {name: torch.zeros(shapes[rows], dtype=dtype, device=device) for name, dtype, rows in LATER}
             self._arrays = self._first.arrays | made
         # What comes down after a search: all about the roots.
         self._shown = {name: self._arrays[name][:, 0] for name in (*_NODE, *_EDGE) if len(self._arrays[name])}
@@ -205,7 +76,7 @@ class DeviceTrees(ABC):
     def begin(self, roots: dict[str, Any]) -> None:
         """Takes roots as the engine gives them."""
         self._slots = roots["slots"]
-        self._first.send({place: roots[name] for name, place in _GIVEN.items() if len(roots.get(name, ()))})
+        self._first.send({place: roots[name] for name, place in GIVEN.items() if len(roots.get(name, ()))})
         self._next = 0
         self._graphs.follow()
 
@@ -371,51 +242,3 @@ def lengths_of(kind: Kind) -> list[int]:
 def _power(number: int) -> int:
     """The greatest power of two that is not above a number."""
     return 1 << number.bit_length() >> 1
-
-
-def rules_of(kind: Kind) -> Rules:
-    """A rule as the kernel reads it."""
-    rule = kind.rule
-    rules = Rules(nodes=kind.simulations + 1, actions=kind.actions, players=kind.players)
-    rules.discount = kind.discount
-    rules.normalize = _NORMALIZE[rule.normalize if isinstance(rule, LogPuct) else None]
-    if isinstance(rule, Puct):
-        rules.fpu, rules.fpu_parent = rule.fpu, int(rule.fpu_parent)
-    elif isinstance(rule, Halving):
-        rules.rescale, rules.mixed = int(rule.rescale_values), int(rule.use_mixed_value)
-        rules.value_scale, rules.maxvisit_init = rule.value_scale, rule.maxvisit_init
-    return rules
-
-
-def options_of(kind: Kind, lanes: int) -> tuple[str, ...]:
-    """What the kernel is compiled with, for warps of so many lanes."""
-    groups = 1
-    while groups * lanes < kind.actions:
-        groups *= 2
-    return (
-        f"-DPLACES={kind.actions}",
-        f"-DGROUPS={groups}",
-        f"-DGUMBEL={int(isinstance(kind.rule, Halving))}",
-        f"-DCONNECT_FOUR={int(kind.is_game)}",
-        f"-DPATIENCE={PATIENCE}",
-    )
-
-
-def compiled(device: Any, kind: Kind) -> Launch:
-    """The kernel for a device. `NotForLanes` where there is no compiler."""
-    if device.type != "cuda":
-        raise NotForLanes("only GPUs of CUDA are programmed")
-    index = torch.cuda.current_device() if device.index is None else device.index
-    try:
-        # Products are not added without rounding, as the engine does not, either.
-        step = kernel(SOURCE, "step", (*options_of(kind, 32), f"-DWARPS={WARPS}", "--fmad=false"), index)
-    except NotCompiled as error:
-        warnings.warn(
-            f"trees cannot grow on this GPU, and the processor searches: {error}", RuntimeWarning, stacklevel=2
-        )
-        raise NotForLanes(f"no kernel: {error}") from error
-
-    def launch(struct: Trees, goes_on: bool) -> None:
-        step.launch(-(-struct.rules.rows // WARPS), 32 * WARPS, (struct, ctypes.c_int(int(goes_on))))
-
-    return launch

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from ponderosa.device.kind import Kind
-from ponderosa.device.trees import DeviceTrees, Launch
+from ponderosa.device.step import Launch
+from ponderosa.device.trees import DeviceTrees
 
 #: The bits of the number 1.
 ONES = {torch.float32: 0x3F800000, torch.bfloat16: 0x3F80, torch.float16: 0x3C00}

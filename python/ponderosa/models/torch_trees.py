@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from ponderosa.device.kind import Kind
-from ponderosa.device.trees import DeviceTrees, Launch
+from ponderosa.device.step import Launch
+from ponderosa.device.trees import DeviceTrees
 from ponderosa.models.hidden import flatten
 from ponderosa.models.pool import HiddenPool
 
