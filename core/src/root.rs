@@ -1,5 +1,7 @@
 //! The answer at the root: which move, with what policy, worth what.
 
+use std::sync::Arc;
+
 use crate::halving::Schedule;
 use crate::probe::minimax::Verdict;
 use crate::random::{fold, Purpose, Random};
@@ -12,7 +14,7 @@ pub struct Plan {
     /// How Q is completed.
     pub completed: Completed,
     /// The draws, and what the visits were when they were made.
-    pub schedule: Schedule,
+    pub schedule: Arc<Schedule>,
 }
 
 /// The moves an answer may come from, as places among the root's edges.
@@ -24,12 +26,14 @@ fn allowed(tree: &Tree, edges: &Edges<'_>) -> Vec<usize> {
         value if proven != UNPROVEN => value == Some(proven),
         value => value != Some(-1),
     };
-    let places: Vec<usize> = (0..edges.actions.len()).filter(fits).collect();
+    let all = 0..edges.actions.len();
+    // Nearly always all of them, for thousands of trees.
+    let mut places = Vec::with_capacity(all.len());
+    places.extend(all.clone().filter(fits));
     if places.is_empty() {
-        (0..edges.actions.len()).collect()
-    } else {
-        places
+        places.extend(all);
     }
+    places
 }
 
 /// Distance to the end behind an edge.
@@ -116,8 +120,9 @@ fn best(tree: &Tree, random: &mut Random) -> usize {
 /// One of the places with the highest rank.
 fn pick<R: Ord + Copy>(places: &[usize], rank: impl Fn(usize) -> R, random: &mut Random) -> usize {
     let Some(highest) = places.iter().map(|&place| rank(place)).max() else { return 0 };
-    let ties: Vec<usize> = places.iter().copied().filter(|&place| rank(place) == highest).collect();
-    ties[random.choose(ties.len() as u32) as usize]
+    let mut ties = places.iter().copied().filter(|&place| rank(place) == highest);
+    let chosen = random.choose(ties.clone().count() as u32) as usize;
+    ties.nth(chosen).unwrap_or(0)
 }
 
 fn verdict(tree: &Tree, verdicts: &[(u16, Verdict)], place: usize) -> Verdict {

@@ -123,7 +123,7 @@ impl<W: World> TreeSearch<W> {
         let Score::Gumbel { completed, .. } = parts.score else { return None };
         let walker = &self.walker;
         let known = if walker.simulations > walker.begun { &walker.schedule } else { &walker.answered };
-        let schedule = known.as_deref().cloned().unwrap_or_else(|| Schedule::without_numbers(&self.tree));
+        let schedule = known.clone().unwrap_or_else(|| Arc::new(Schedule::without_numbers(&self.tree)));
         Some(Plan { completed, schedule })
     }
 

@@ -154,11 +154,13 @@ def stack(roots: Sequence[Observed], room: Room | None = None) -> Any:
     try:
         if library in ("torch", "jax"):
             return namespace_of(first).stack(observations)
-        arrays = [each if isinstance(each, np.ndarray) else _read(each) for each in observations]
+        arrays = observations
+        if set(map(type, observations)) != {np.ndarray}:
+            arrays = [each if isinstance(each, np.ndarray) else _read(each) for each in observations]
         shape = arrays[0].shape
-        if not shape or not all(each.shape == shape for each in arrays):
+        if not shape or set(map(len, arrays)) != {shape[0]}:
             return np.stack(arrays)
-        # What `stack` does, without its look at each of them.
+        # What `stack` does, without its look at each of them: those that differ elsewhere are refused, too.
         place = None if room is None else room((len(arrays), *shape), np.result_type(*{each.dtype for each in arrays}))
         if place is None:
             return np.concatenate(arrays).reshape(len(arrays), *shape)
