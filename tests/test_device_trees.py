@@ -17,10 +17,12 @@ import numpy as np
 import pytest
 
 import ponderosa
+from ponderosa.beside import Beside
 from ponderosa.evaluators import Torch
 from ponderosa.games import ConnectFour
 from ponderosa.models import TorchModel
 from ponderosa.rules import LogPuct, Puct
+from ponderosa.turns import GameTurns
 
 torch = pytest.importorskip("torch")
 
@@ -251,17 +253,19 @@ def test_a_search_that_is_stopped_keeps_what_it_has(monkeypatch: pytest.MonkeyPa
 def test_a_search_that_is_stopped_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     beside(monkeypatch)
     search = ponderosa.AlphaZero(Torch(Stones(), "cpu", batch_size=4), 40, seed=3, solve=False)
-    forest, begin = search.forest(boards(12)), DeviceTrees.begin
+    forest, answer = search.forest(boards(12)), GameTurns.answer_roots
 
-    def stop(trees: DeviceTrees, roots: Any) -> None:
-        begin(trees, roots)
+    def stop(turns: GameTurns, group: int) -> None:
+        answer(turns, group)
         forest.stop()
 
-    monkeypatch.setattr(DeviceTrees, "begin", stop)
+    monkeypatch.setattr(GameTurns, "answer_roots", stop)
     assert forest.simulate().visits().sum() == 0
-    monkeypatch.setattr(DeviceTrees, "begin", begin)
+    monkeypatch.setattr(GameTurns, "answer_roots", answer)
     alone = ponderosa.AlphaZero(Torch(Stones(), "cpu"), 40, seed=3, solve=False).forest(boards(12)).simulate()
     assert (forest.simulate().visits() == alone.visits()).all()
+    # Their roots are known already, which is no reason to search them elsewhere.
+    assert forest._world._beside.rows > 0
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
@@ -279,6 +283,55 @@ def test_trees_that_were_interrupted_on_their_way_home_come_later(monkeypatch: p
         forest.results()
     monkeypatch.setattr(DeviceTrees, "nodes", nodes)
     assert [result.root.visit_count for result in forest.simulate(5).results()] == [46] * TREES
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+def test_an_interrupt_between_the_groups_on_their_way_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither do some trees know less than others, nor does another search write where they are."""
+    beside(monkeypatch)
+    search = ponderosa.AlphaZero(Torch(Stones(), "cpu", batch_size=4), 40, seed=3, solve=False)
+    expected = told(search.forest(boards(12), seeds=1).simulate())
+    forest, tell, calls = search.forest(boards(12), seeds=1), Beside._tell, []
+
+    def interrupted(home: Beside, trees: Any, nodes: int, groups: Any) -> None:
+        calls.append(nodes)
+        if len(calls) == 1:
+            home._core.come_back(0, nodes, groups[0])
+            raise KeyboardInterrupt
+        tell(home, trees, nodes, groups)
+
+    monkeypatch.setattr(Beside, "_tell", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        forest.simulate()
+    search.forest(boards(24)[12:], seeds=2).simulate()
+    assert calls[:2] == [1, 41]
+    assert told(forest) == expected
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+@pytest.mark.parametrize("what", ["game", "model"])
+def test_games_that_end_one_by_one_use_the_same_memory(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """Rows without a tree do no harm, and two lengths of search have both their own."""
+    found = []
+    for grows in (False, True):
+        with monkeypatch.context() as patch:
+            opened = beside(patch) if grows else []
+            model, evaluator, seen = TorchModel(Dice(6), "cpu"), Torch(Stones(), "cpu"), []
+            for trees, simulations in ((23, 40), (22, 20), (21, 40), (19, 20), (19, 40)):
+                if what == "game":
+                    search = ponderosa.AlphaZero(evaluator, simulations, seed=3, solve=False)
+                    forest = search.forest(boards(trees), seeds=1)
+                else:
+                    search = ponderosa.MuZero(model=model, num_simulations=simulations, seed=3)
+                    observations = [np.array([row], dtype=np.float32) for row in range(trees)]
+                    forest = search.forest(observation=observations, seeds=1)
+                seen.append(told(forest.simulate()))
+                assert (forest._world._beside.rows > 0) == grows
+                # Its memory is free for the next.
+                del forest
+            assert len(opened) == (2 if grows else 0)
+            found.append(seen)
+    assert found[0] == found[1]
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
@@ -359,7 +412,7 @@ def test_games_are_the_engine_s_own(monkeypatch: pytest.MonkeyPatch, name: str, 
             noisy = None if kind is ponderosa.Gumbel else True
             first = told(forest.simulate(add_noise=noisy))
             assert bool(opened) == grows
-            assert sum(trees.kind.trees for trees in opened) == (40 if grows else 0)
+            assert sum(trees.trees for trees in opened) == (40 if grows else 0)
             # Ends need no network, and trees that are done have no rows.
             asked = sum(trees.rows for trees in opened)
             assert not grows or (0 < asked < 40 * 90 and sum(looked) < 0.85 * 40 * 90)
@@ -385,7 +438,7 @@ def test_no_tree_keeps_the_others_waiting(monkeypatch: pytest.MonkeyPatch, name:
 
         def go(trees: DeviceTrees, done: list[int] = done) -> bool:
             more = go_on(trees)
-            done.append(int(trees._told["done"].max()))
+            done.append(int(trees._told["done"][: trees.trees].max()))
             return more
 
         monkeypatch.setattr(DeviceTrees, "go_on", go)

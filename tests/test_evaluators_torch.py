@@ -27,7 +27,8 @@ from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
 
 torch = pytest.importorskip("torch")
 
-from ponderosa.evaluators.torch_graph import own_stream, padded  # noqa: E402 (after the package it needs)
+from ponderosa.evaluators.lane import padded  # noqa: E402
+from ponderosa.evaluators.torch_graph import own_stream  # noqa: E402 (after the package it needs)
 
 torch.set_num_threads(1)  # the networks are tiny, and other work on the machine is not
 

@@ -17,6 +17,13 @@ impl Forest {
         Ok(each!(&*self.lock()?, forest => forest.all_new()))
     }
 
+    /// Whether the roots of trees `first` to `last` (not included) have been evaluated.
+    fn roots_known(&self, first: usize, last: usize) -> PyResult<bool> {
+        Ok(
+            each!(&*self.lock()?, forest => forest.trees().skip(first).take(last.saturating_sub(first)).all(|search| search.tree().root_visits > 0)),
+        )
+    }
+
     /// What a search elsewhere has to know of the roots of trees `first` to `last` (not included), by name; None unless those are
     /// new and want the same number of simulations.
     fn leave<'py>(&self, py: Python<'py>, first: usize, last: usize) -> PyResult<Option<Bound<'py, PyDict>>> {

@@ -85,8 +85,18 @@ class Beside:
         if found:
             # Most who search many trees want to know of the roots alone.
             self._trees, self.rows = trees, trees.rows
-            self._tell(trees, 1, trees.roots())
+            try:
+                self._tell(trees, 1, trees.roots())
+            except BaseException:
+                # Some know what was found and others do not; what all nodes are can be told again.
+                self.settle()
+                raise
         return found
+
+    @property
+    def are_away(self) -> bool:
+        """Whether there are trees elsewhere that are not home yet."""
+        return self._trees is not None
 
     def settle(self) -> None:
         """Brings all nodes home."""

@@ -105,9 +105,10 @@ class Forest:
             noise = dict(enumerate(per_row(add_noise, trees, "add_noise", optional_flag)))
         if True in noise.values():
             self._settings.check_noise()
-        self._busy = True
         begun = time.perf_counter()
         try:
+            # Not before: whoever interrupts this must find it free again.
+            self._busy = True
             core = self._core
             core.resume()
             for index, wanted in noise.items():

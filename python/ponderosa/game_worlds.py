@@ -93,7 +93,8 @@ class CompiledWorld(World):
                     turns.answer_roots(group)
         finally:
             turns.wait_for_all()
-            if found:
+            # If they were interrupted on their way home, too.
+            if self._beside.are_away:
                 self._lent = weakref.finalize(self, evaluator.close_lanes, turns.lanes)
             else:
                 evaluator.close_lanes(turns.lanes)

@@ -47,7 +47,8 @@ class ModelWorld(World):
         # How many actions there are, the model says.
         self._roots = roots = roots_of(states)
         self._inference = Inference(model, info.num_actions or None)
-        self._first = self._inference.initial(stack(roots, getattr(model, "room", None)))
+        room = getattr(model, "room", None) if has_studios(model) else None
+        self._first = self._inference.initial(stack(roots, room))
         num_actions = self._first.logits.shape[1]
         if num_actions > MOST_ACTIONS:
             raise InvalidArgumentError(f"the model has {num_actions} actions: at most {MOST_ACTIONS} are possible")
@@ -86,7 +87,8 @@ class ModelWorld(World):
         if not at_once:
             return
         most = self.settings.max_nodes
-        wanted = sum(count if most is None else min(count, most) for count in simulations) + len(simulations)
+        # The last one is nobody's: see `_search_beside`.
+        wanted = sum(count if most is None else min(count, most) for count in simulations) + len(simulations) + 1
         # Nobody means so many: the pool then grows as it must.
         if wanted * max(self._slot_bytes, 1) <= MOST_RESERVED:
             self._pool.reserve(min(max(wanted, self._pool.capacity), self._pool.maximum or wanted))
@@ -190,7 +192,8 @@ class ModelWorld(World):
         trees = studio.open_trees(kind)
         if trees is None:
             return False
-        return self._beside.search(trees, make_room=lambda: self._pool.reserve(self.core.most_slots()))
+        # One more than there are positions: see `ModelTrees`.
+        return self._beside.search(trees, make_room=lambda: self._pool.reserve(self.core.most_slots() + 1))
 
     def settle(self) -> None:
         """Brings trees home that were searched beside the model."""

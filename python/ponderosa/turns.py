@@ -97,9 +97,12 @@ class GameTurns(Turns):
         return self._lanes
 
     def ask_about_roots(self) -> None:
-        """Submits one batch of each group alone: of new trees, the roots."""
-        for group, lane in enumerate(self._lanes):
-            asked = self._exchange(group, None, lane.questions)
+        """Submits one batch of each group alone: of new trees, the roots, where they are not known yet."""
+        first = 0
+        for group, (lane, size) in enumerate(zip(self._lanes, self.sizes, strict=True)):
+            known = self._core.roots_known(first, first + size)
+            first += size
+            asked = None if known else self._exchange(group, None, lane.questions)
             if asked is not None and asked[0]:
                 call(lane.submit, asked[0])
                 self._under_way.append(group)

@@ -16,7 +16,7 @@ MOST_ACTIONS = 256
 FEWEST_TREES = 32
 #: More do not fit into the kernel's numbers.
 MOST_SIMULATIONS = 32_000
-#: The trees of a group may take so many bytes of a device.
+#: The trees of a group, and those kept for the next searches, may take so many bytes of a device.
 MOST_BYTES = 1 << 30
 
 
@@ -33,12 +33,16 @@ class Kind:
     is_game: bool = False
     """Whether the kernel knows the rules, and a network says what positions are worth."""
 
+    @property
+    def bytes(self) -> int:
+        """What they take of a device, about."""
+        return self.trees * (self.simulations + 1) * (20 * self.actions + 72)
+
     def may_grow(self, device: Any) -> bool:
         """Whether such trees can be searched on a device, and are worth it."""
         if self.simulations > MOST_SIMULATIONS:
             return False
-        size = self.trees * (self.simulations + 1) * (20 * self.actions + 72)
-        fits = self.trees >= FEWEST_TREES and self.actions <= MOST_ACTIONS and size <= MOST_BYTES
+        fits = self.trees >= FEWEST_TREES and self.actions <= MOST_ACTIONS and self.bytes <= MOST_BYTES
         known = (Puct, Halving) if self.is_game else (LogPuct, Halving)
         forced = isinstance(self.rule, Puct) and self.rule.forced_playouts > 0.0
         return device.type == "cuda" and fits and isinstance(self.rule, known) and not forced

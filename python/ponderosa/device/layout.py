@@ -89,9 +89,8 @@ GIVEN = {
 }
 
 
-#: What others have at first.
-_AT_FIRST = {"done": -1, "asked": 0, "rows": 0, "unsound": 0}
-_BEGIN = frozenset((*GIVEN.values(), *_AT_FIRST, "order"))
+#: What else there is at first: nothing, but that rows have trees, and trees are not planted yet.
+_BEGIN = frozenset((*GIVEN.values(), "order", "done", "asked", "rows", "unsound"))
 LATER = [array for array in ARRAYS if array[0] not in _BEGIN]
 #: Arrays in one piece of memory begin at multiples of so many bytes.
 ALIGNED = 256
@@ -122,14 +121,14 @@ class First:
             bytes_of = slice(first, first + math.prod(shape) * dtype.itemsize)
             self.arrays[name] = self._device[bytes_of].view(dtype).view(shape)
             self._places[name] = self._host[bytes_of].view(dtype).numpy()
-        for name, number in _AT_FIRST.items():
-            self._places[name].fill(number)
         self._places["order"][:] = np.arange(len(self._places["order"]))
 
-    def send(self, given: Columns) -> None:
-        """Begins to send arrays by name; the others are as they were at first."""
+    def send(self, given: Columns, trees: int, simulations: int) -> None:
+        """Begins to send what the engine gives, of so many trees. Further ones are there as if they were done."""
         for name, array in given.items():
-            self._places[name][:] = array.view(np.int64) if array.dtype == np.uint64 else array
+            self._places[name][: len(array)] = array.view(np.int64) if array.dtype == np.uint64 else array
+        self._places["done"][:trees] = -1
+        self._places["done"][trees:] = simulations
         self._device.copy_(self._host, non_blocking=True)
 
 

@@ -10,16 +10,17 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ponderosa.device.kind import Kind
+from ponderosa.device.kind import MOST_BYTES, Kind
 from ponderosa.device.layout import GIVEN, LATER, Columns, First, Trees, rules_of
 from ponderosa.device.step import Launch, compiled
-from ponderosa.evaluators.lane import NotForLanes
+from ponderosa.evaluators.lane import NotForLanes, padded
 from ponderosa.evaluators.torch_graph import Graphs
 
 #: So many steps are recorded as one, at most and at least; then the processor looks which trees want more.
@@ -49,6 +50,8 @@ class DeviceTrees(ABC):
         launch: Launch | None = None,
     ) -> None:
         self.kind = kind
+        self.trees = 0
+        """How many are searched; there may be memory for more."""
         shapes = kind.shapes()
         # Whoever makes the first search may be in inference mode, and the next not.
         with torch.inference_mode(False):
@@ -76,15 +79,20 @@ class DeviceTrees(ABC):
     def begin(self, roots: dict[str, Any]) -> None:
         """Takes roots as the engine gives them."""
         self._slots = roots["slots"]
-        self._first.send({place: roots[name] for name, place in GIVEN.items() if len(roots.get(name, ()))})
+        self.trees = len(roots["counts"])
+        given = {place: roots[name] for name, place in GIVEN.items() if len(roots.get(name, ()))}
         self._next = 0
-        self._graphs.follow()
+        try:
+            self._first.send(given, self.trees, self.kind.simulations)
+        finally:
+            # An interrupt may come in between, and then somebody waits for it.
+            self._graphs.follow()
 
     def go_on(self) -> bool:
         """Begins some more steps, once those before are done; False if no tree wants more simulations."""
         if self._next == len(self._lengths):
             return False
-        kind, active = self.kind, self.kind.trees
+        kind, active = self.kind, self.trees
         if self._next:
             self._graphs.wait()
             active = int((self._told["done"].numpy() < kind.simulations).sum())
@@ -124,16 +132,19 @@ class DeviceTrees(ABC):
 
     def nodes(self) -> Columns:
         """What it is told of all nodes."""
-        return self._columns({name: self._arrays[name].cpu() for name in (*_NODE, *_EDGE)})
+        return self._columns({name: self._arrays[name][: self.trees].cpu() for name in (*_NODE, *_EDGE)})
 
     def forget(self) -> None:
         """Drops what was recorded: the weights are elsewhere."""
         self._graphs.forget()
 
     def _columns(self, tensors: dict[str, Any]) -> Columns:
-        nothing = np.zeros(0)
-        told = {name: tensors[name].numpy().reshape(-1) if name in tensors else nothing for name in (*_NODE, *_EDGE)}
-        return told | {name: self._told[name].numpy().reshape(-1) for name in _TREE} | {"slots": self._slots}
+        told = tensors | {name: self._told[name] for name in _TREE}
+        columns = {
+            name: told[name][: self.trees].numpy().reshape(-1) for name in (*_NODE, *_EDGE, *_TREE) if name in told
+        }
+        # Games have no rewards.
+        return dict.fromkeys(_NODE, np.zeros(0)) | columns | {"slots": self._slots}
 
     def _work(self, what: tuple[int, int]) -> None:
         if what == TELL:
@@ -175,13 +186,44 @@ class DeviceTrees(ABC):
         """Asks about the new leaves of so many rows: what was said, by the kernel's names."""
 
 
+class Kept:
+    """Trees of a few kinds, kept for the next searches. They are large: the oldest make room for new ones."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[Kind, DeviceTrees | None] = {}
+
+    def find(self, kind: Kind, make: Callable[[Kind], DeviceTrees]) -> DeviceTrees | None:
+        """Memory for as many trees or a few more, so that games which end one by one do not ask for new one each time.
+
+        None where there is none to be had, or no kernel.
+        """
+        kind = replace(kind, trees=padded(kind.trees))
+        if kind in self._kinds:
+            self._kinds[kind] = self._kinds.pop(kind)
+            return self._kinds[kind]
+        while self._kinds and kind.bytes + sum(other.bytes for other in self._kinds) > MOST_BYTES:
+            del self._kinds[next(iter(self._kinds))]
+        try:
+            self._kinds[kind] = make(kind)
+        except (NotForLanes, RuntimeError):
+            # No memory is left on the device, or of the kind that it reads by itself.
+            self._kinds[kind] = None
+        return self._kinds[kind]
+
+    def forget(self) -> None:
+        """Drops what was recorded: the weights are elsewhere."""
+        for trees in self._kinds.values():
+            if trees is not None:
+                trees.forget()
+
+
 class Grove:
     """All trees of a forest, in groups that take turns on the device."""
 
-    def __init__(self, groups: Sequence[DeviceTrees]) -> None:
+    def __init__(self, groups: Sequence[DeviceTrees], sizes: Sequence[int]) -> None:
         self._groups = groups
         self.simulations = groups[0].kind.simulations
-        self.sizes = [group.kind.trees for group in groups]
+        self.sizes = sizes
 
     def search(self, leave: Callable[[int], dict[str, Any]], stopped: Callable[[], bool]) -> bool:
         """Searches from the roots that the engine gives of each group, until all simulations are done or it is to stop.
@@ -191,10 +233,11 @@ class Grove:
         under_way: deque[DeviceTrees] = deque()
         try:
             for number, group in enumerate(self._groups):
-                group.begin(leave(number))
+                roots = leave(number)
                 # If one begins, all do, or there would be trees that nobody planted.
                 if number == 0 and stopped():
                     return False
+                group.begin(roots)
                 if group.go_on():
                     under_way.append(group)
             while under_way and not stopped():

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from ponderosa.errors import PonderosaError
 
+#: Batches of more rows than this fill a device, so that each row too many takes its time.
+FINE_FROM = 512
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -82,3 +85,12 @@ class NotForLanes(PonderosaError):  # noqa: N818 (a signal inside the search, wh
 def answers_in_lanes(evaluator: Any) -> TypeGuard[LaneEvaluator]:
     """Whether an evaluator has lanes."""
     return hasattr(evaluator, "open_lanes")
+
+
+def padded(rows: int) -> int:
+    """A number of rows that is recorded: few of them for small batches, and a sixteenth apart where rows cost much."""
+    power = 1 << max(rows - 1, 0).bit_length()
+    if power > FINE_FROM:
+        step = power // 16
+        return -(-rows // step) * step
+    return power * 3 // 4 if power >= 8 and rows <= power * 3 // 4 else power

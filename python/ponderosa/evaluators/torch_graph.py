@@ -23,8 +23,6 @@ STREAMS = 32
 _CHOOSING = threading.Lock()
 _OWNERS: Counter[int] = Counter()
 _LEFT: deque[int] = deque()
-#: Batches of more rows than this fill a device, so that each row too many takes its time.
-FINE_FROM = 512
 
 
 def host_buffer(rows: int, columns: int, dtype: Any, device: Any) -> tuple[Any, NDArray[Any]]:
@@ -166,12 +164,3 @@ def fast_kernels() -> Iterator[None]:
         yield
     finally:
         backend.benchmark = before
-
-
-def padded(rows: int) -> int:
-    """A number of rows that is recorded: few of them for small batches, and a sixteenth apart where rows cost much."""
-    power = 1 << max(rows - 1, 0).bit_length()
-    if power > FINE_FROM:
-        step = power // 16
-        return -(-rows // step) * step
-    return power * 3 // 4 if power >= 8 and rows <= power * 3 // 4 else power

@@ -9,9 +9,10 @@ import numpy as np
 import torch
 
 from ponderosa.device.kind import Kind
+from ponderosa.device.trees import DeviceTrees, Kept
 from ponderosa.errors import EvaluationError
-from ponderosa.evaluators.lane import Line, NotForLanes
-from ponderosa.evaluators.torch_graph import Graphs, host_buffer, padded
+from ponderosa.evaluators.lane import Line, NotForLanes, padded
+from ponderosa.evaluators.torch_graph import Graphs, host_buffer
 from ponderosa.evaluators.torch_trees import ONES, GameTrees
 from ponderosa.rules import Rule
 
@@ -46,7 +47,7 @@ class TorchLane:
         self._channels_last = device.type == "cuda" and dtype in (torch.bfloat16, torch.float16)
         self._device, self._prepare = device, prepare
         self._graphs = Graphs(device, self._work, prepare)
-        self._trees: dict[Kind, GameTrees | None] = {}
+        self._trees = Kept()
         self._captured = device.type == "cuda"
         self.weights: object = None
         """What tells the weights apart that the graphs have recorded."""
@@ -65,28 +66,23 @@ class TorchLane:
         if weights != self.weights:
             self._graphs.forget()
             self.weights = weights
-            for trees in self._trees.values():
-                if trees is not None:
-                    trees.forget()
+            self._trees.forget()
 
-    def open_trees(self, trees: int, simulations: int, rule: Rule) -> GameTrees | None:
+    def open_trees(self, trees: int, simulations: int, rule: Rule) -> DeviceTrees | None:
         """So many trees that grow on the device itself; None where they cannot, or need not."""
         kind = Kind(trees, simulations, self.line.num_actions, rule, is_game=True)
         if not kind.may_grow(self._device) or self._dtype not in ONES:
             return None
-        if kind not in self._trees:
-            self._trees = {}
-            line = self.line
-            shape = (trees, line.planes + line.scalars, line.height, line.width)
-            try:
-                with torch.inference_mode(False):
-                    seen = torch.zeros(shape, dtype=self._dtype, device=self._device)
-                    if self._channels_last:
-                        seen = seen.contiguous(memory_format=torch.channels_last)
-                self._trees[kind] = GameTrees(kind, self._device, self._look, self._prepare, seen)
-            except (NotForLanes, torch.cuda.OutOfMemoryError):
-                self._trees[kind] = None
-        return self._trees[kind]
+        return self._trees.find(kind, self._make_trees)
+
+    def _make_trees(self, kind: Kind) -> GameTrees:
+        line = self.line
+        shape = (kind.trees, line.planes + line.scalars, line.height, line.width)
+        with torch.inference_mode(False):
+            seen = torch.zeros(shape, dtype=self._dtype, device=self._device)
+            if self._channels_last:
+                seen = seen.contiguous(memory_format=torch.channels_last)
+        return GameTrees(kind, self._device, self._look, self._prepare, seen)
 
     def _look(self, observations: Any) -> tuple[Any, Any]:
         """Logits and values of positions, as many at once as one likes."""

@@ -18,7 +18,7 @@ from ponderosa.evaluators.adapter import require, two_outputs
 from ponderosa.evaluators.answer import policy_axes
 from ponderosa.evaluators.batch import Packed
 from ponderosa.evaluators.forms import take_rows
-from ponderosa.evaluators.lane import Line
+from ponderosa.evaluators.lane import Line, padded
 from ponderosa.evaluators.protocol import check_policy_kind
 
 #: From so many rows on, halves of them take turns on an accelerator.
@@ -151,7 +151,6 @@ class Torch:
 
     def open_lanes(self, line: Line, capacities: Sequence[int]) -> list[Any]:
         """A lane for each capacity, or for a little more; those of an earlier search if they fit."""
-        from ponderosa.evaluators.torch_graph import padded
         from ponderosa.evaluators.torch_lane import TorchLane
 
         weights, lanes = self._weights(), []
@@ -193,7 +192,7 @@ class Torch:
             return None
         from ponderosa.device.trees import Grove
 
-        return Grove(opened)
+        return Grove(opened, sizes)
 
     def close_lanes(self, lanes: Sequence[Any]) -> None:
         """Keeps lanes for the next search."""

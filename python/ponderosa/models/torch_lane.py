@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from ponderosa.device.kind import Kind
-from ponderosa.device.trees import Grove
-from ponderosa.evaluators.lane import NotForLanes
-from ponderosa.evaluators.torch_graph import Graphs, host_buffer, padded
+from ponderosa.device.trees import Grove, Kept
+from ponderosa.evaluators.lane import NotForLanes, padded
+from ponderosa.evaluators.torch_graph import Graphs, host_buffer
 from ponderosa.models.hidden import flatten
 from ponderosa.models.pool import HiddenPool
 from ponderosa.models.torch_trees import ModelTrees, Step
@@ -32,7 +32,7 @@ class TorchStudio:
         self._step = step
         self._prepare = prepare
         self._lanes: list[TorchModelLane] = []
-        self._trees: dict[Kind, ModelTrees | None] = {}
+        self._trees = Kept()
         self._weights: object = None
 
     def open_lanes(self, capacities: Sequence[int], most_visits: int) -> list[TorchModelLane]:
@@ -52,15 +52,10 @@ class TorchStudio:
         """Trees that grow on the device itself; None where they cannot, or need not."""
         if not kind.may_grow(self._device):
             return None
-        if kind not in self._trees:
-            # Of one kind at a time: they are large.
-            self._trees = {}
-            try:
-                self._trees[kind] = ModelTrees(kind, self.pool, self._device, self._step, self._prepare)
-            except (NotForLanes, torch.cuda.OutOfMemoryError):
-                self._trees[kind] = None
-        trees = self._trees[kind]
-        return None if trees is None else Grove([trees])
+        trees = self._trees.find(
+            kind, lambda kind: ModelTrees(kind, self.pool, self._device, self._step, self._prepare)
+        )
+        return None if trees is None else Grove([trees], [kind.trees])
 
     def renew(self, weights: object) -> None:
         """Forgets what was recorded of other weights."""
@@ -68,9 +63,7 @@ class TorchStudio:
             self._weights = weights
             for lane in self._lanes:
                 lane.forget()
-            for trees in self._trees.values():
-                if trees is not None:
-                    trees.forget()
+            self._trees.forget()
 
 
 class TorchModelLane:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ponderosa import check
 from ponderosa.errors import EvaluationError, InvalidArgumentError
+from ponderosa.evaluators.lane import padded
 from ponderosa.extras import require
 from ponderosa.models.answers import root_parts, step_parts
 from ponderosa.models.arrays import library_of
@@ -133,10 +134,14 @@ class TorchModel:
             kept = ()
         if len(kept) < size:
             torch = sys.modules["torch"]
-            kept = torch.empty(size, dtype=torch.uint8, pin_memory=True)
-        array = kept.numpy()[:size].view(dtype).reshape(shape)
-        weakref.finalize(array, self._rooms.append, kept)
-        return array
+            try:
+                kept = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+            except RuntimeError:  # there is no such memory left
+                return None
+        # Views of the array hold this one, so that it is not used again before all are gone.
+        whole = kept.numpy()
+        weakref.finalize(whole, self._rooms.append, kept)
+        return whole[:size].view(dtype).reshape(shape)
 
     def hire_studio(self, hidden: Any, trees: int) -> Any:
         """A table of hidden states with lanes, one of an earlier forest if it fits."""
@@ -147,6 +152,8 @@ class TorchModel:
             return None
         from ponderosa.models.torch_lane import TorchStudio
 
+        # Of few sizes: games that end one by one shall not ask for a new one at every move.
+        trees = padded(trees)
         key = (trees, structure, tuple((tuple(array.shape[1:]), array.dtype) for array in arrays))
         with _STUDIOS:
             studio = next((one for one in self._studios if one.key == key), None)

@@ -32,6 +32,10 @@ class ModelTrees(DeviceTrees):
 
     def begin(self, roots: dict[str, Any]) -> None:
         """Takes roots as the engine gives them."""
+        # Rows without a tree write where nobody reads: there is room for one more.
+        arrays, rest = self._arrays, slice(len(roots["counts"]), None)
+        for name, number in (("parents", 0), ("chosen", 0), ("targets", self._pool.capacity - 1)):
+            arrays[name][rest].fill_(number)
         super().begin(roots)
         if self._pool.version != self._pool_version:
             self._pool_version = self._pool.version
