@@ -104,13 +104,6 @@ impl Score {
             Self::MuZero(rule) if KIND != PUCT => {
                 choose_by(MuZero::at(rule, tree, node, visits), tree, index, node, context, scores, random)
             }
-            Self::Ucb1 { c_param } if KIND == ANY => {
-                let (count, opened) = (node.num_edges as usize, node.opened as usize);
-                if opened < count {
-                    return opened + random.choose((count - opened) as u32) as usize;
-                }
-                choose_by(Ucb1::at(*c_param, visits), tree, index, node, context, scores, random)
-            }
             _ => self.choose_otherwise(tree, index, node, context, scores, random),
         }
     }
