@@ -26,7 +26,7 @@ from ponderosa.evaluators.forms import (
     packed_keys,
     take_rows,
 )
-from ponderosa.evaluators.protocol import check_evaluator
+from ponderosa.evaluators.protocol import as_evaluator
 
 Entry = tuple[NDArray[np.float32] | None, NDArray[Any]]
 
@@ -54,7 +54,7 @@ class Cached:
     evaluate_packed: Callable[[Packed], Arrays]
 
     def __init__(self, evaluator: Any, size: int = 100_000) -> None:
-        check_evaluator(evaluator)
+        evaluator = as_evaluator(evaluator)
         self.evaluator = evaluator
         self.size = check.count(size, "size")
         self.hits = 0

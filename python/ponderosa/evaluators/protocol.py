@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
@@ -53,10 +54,24 @@ class Answer:
     """The policy holds probabilities, not logits."""
 
 
+FORMS = ("evaluate_packed", "evaluate_states", "evaluate")
+
+
+def as_evaluator(given: Any) -> Any:
+    """The evaluator as it is; a bare module of PyTorch, which would be called with arrays of NumPy, in `Torch`."""
+    # An empty tuple where PyTorch is not loaded: nothing is a module of it.
+    module = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", ())
+    if isinstance(given, module) and not any(hasattr(given, form) for form in FORMS):
+        from ponderosa.evaluators.torch_module import Torch
+
+        return Torch(given)
+    check_evaluator(given)
+    return given
+
+
 def check_evaluator(evaluator: Any) -> None:
     """Refuses what has none of the forms."""
-    forms = ("evaluate_packed", "evaluate_states", "evaluate")
-    if isinstance(evaluator, type) or not (any(hasattr(evaluator, form) for form in forms) or callable(evaluator)):
+    if isinstance(evaluator, type) or not (any(hasattr(evaluator, form) for form in FORMS) or callable(evaluator)):
         raise InvalidArgumentError(
             f"evaluator is {brief(evaluator)}: it must have evaluate(observations) or evaluate_states(states), "
             "or be a function of observations"

@@ -22,7 +22,7 @@ from ponderosa.evaluators.forms import (
     observation_keys,
     take_rows,
 )
-from ponderosa.evaluators.protocol import check_evaluator
+from ponderosa.evaluators.protocol import as_evaluator
 from ponderosa.game import COMPILED, COMPILED_INFO
 from ponderosa.games import by_name
 
@@ -90,7 +90,7 @@ class Symmetric:
     """
 
     def __init__(self, evaluator: Any, symmetries: Sequence[Any], mode: str = "average", seed: int = 0) -> None:
-        check_evaluator(evaluator)
+        evaluator = as_evaluator(evaluator)
         if not (has_observations(evaluator) or hasattr(evaluator, "evaluate_packed")):
             raise InvalidArgumentError(
                 "evaluator has evaluate_states alone: it must be one of observations, to be turned"

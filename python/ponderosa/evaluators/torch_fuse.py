@@ -30,9 +30,9 @@ def fused(module: nn.Module, example: Any) -> nn.Module | None:
         if not _rewrite(traced):
             return None
         before, after = module(example), traced(example)
-    except Exception:  # whatever a network does that cannot be followed: it is then used as it is
+        close = all(_alike(one, other) for one, other in zip(before, after, strict=True))
+    except Exception:  # whatever a network does or answers that cannot be followed: it is then used as it is
         return None
-    close = all(_alike(one, other) for one, other in zip(before, after, strict=True))
     return traced if close else None
 
 

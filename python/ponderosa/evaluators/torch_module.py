@@ -20,6 +20,7 @@ from ponderosa.evaluators.batch import Packed
 from ponderosa.evaluators.forms import take_rows
 from ponderosa.evaluators.lane import Line, padded
 from ponderosa.evaluators.protocol import check_policy_kind
+from ponderosa.evaluators.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
 
 #: From so many rows on, halves of them take turns on an accelerator.
 TURNS_FROM = 1024
@@ -27,7 +28,6 @@ TURNS_FROM = 1024
 MOST_LANES = 8
 #: Held while lanes are taken or given back: several threads may search with one network.
 _LANES = threading.Lock()
-DTYPES = ("float32", "bfloat16", "float16")
 
 
 class Torch:
@@ -39,10 +39,10 @@ class Torch:
     meanwhile count at once; it is in eval mode and without gradients while it evaluates, and in its own modes again
     afterwards. After a change of weights, change `version` if there is a `Cached` around it.
 
-    `dtype` "bfloat16" or "float16" computes in that type under autocast and leaves the weights as they are; a module
-    whose weights already have that type (`module.to(torch.bfloat16)`) is faster, since nothing is cast on the way,
-    and needs no `dtype`. Answers come back as float32 (float64 ones as they are). `batch_size` splits larger batches,
-    where the device's memory is short.
+    `dtype` "bfloat16" or "float16" (or `torch.bfloat16`) computes in that type under autocast and leaves the weights as
+    they are; a module whose weights already have that type (`module.to(torch.bfloat16)`) is faster, since nothing is
+    cast on the way, and needs no `dtype`. Answers come back as float32 (float64 ones as they are). `batch_size` splits
+    larger batches, where the device's memory is short.
 
     Compiled games are asked in the fast form: packed planes and legal actions go to the device and are unpacked
     there, and only the logits of legal actions come back.
@@ -56,23 +56,18 @@ class Torch:
         module: Any,
         device: Any = None,
         *,
-        dtype: str | None = None,
+        dtype: Any = None,
         policy: str = "logits",
         batch_size: int | None = None,
     ) -> None:
         torch = require("torch", "torch")
         if not isinstance(module, torch.nn.Module):
             raise InvalidArgumentError(f"module must be a torch.nn.Module, not a {type(module).__name__}")
-        if dtype is not None and dtype not in DTYPES:
-            raise InvalidArgumentError(f"dtype must be {', '.join(DTYPES)} or None, not {dtype!r}")
-        weights = next((p for p in (*module.parameters(), *module.buffers()) if p.is_floating_point()), None)
-        own = torch.float32 if weights is None else weights.dtype
-        wanted = own if dtype is None else getattr(torch, dtype)
-        if wanted != own and own != torch.float32:
-            raise InvalidArgumentError(
-                f"dtype is {dtype}, but the weights are {str(own).removeprefix('torch.')}: leave it out"
-            )
+        self._dtype = check_dtype(dtype)
+        parts = all_modules([module])
+        self._input_dtype, self._autocast_dtype = number_types(parts, self._dtype)
         if device is None:
+            weights = first_weights(parts)
             device = torch.device("cpu") if weights is None else weights.device
         try:
             self.device = torch.device(device)
@@ -86,12 +81,9 @@ class Torch:
         self._lanes: list[Any] = []
         self._returned: deque[Any] = deque()
         self._fused: Any = None
-        self._known_weights: object = None
-        if self.device.type == "cuda" and own in (torch.bfloat16, torch.float16):
-            # The order of numbers in memory that fast convolutions of short types want; what they are does not change.
-            self.module.to(memory_format=torch.channels_last)
-        self._input_dtype = own
-        self._autocast_dtype = None if wanted == own else wanted
+        self._fused_of: object = None
+        self._known: object = None
+        self._notice()
 
     @property
     def _torch(self) -> Any:
@@ -120,6 +112,7 @@ class Torch:
     def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(policy_logits [B, num_actions], values [B, ...])."""
         torch = self._torch
+        self._notice()
         with self._evaluating():
             parts = []
             for first, last in self._chunks(len(observations)):
@@ -131,6 +124,7 @@ class Torch:
     def evaluate_packed(self, packed: Packed) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(logits of the legal actions [L], values [B, ...])."""
         torch = self._torch
+        self._notice()
         with self._evaluating():
             parts = []
             for first, last in self._chunks(len(packed)):
@@ -153,24 +147,24 @@ class Torch:
         """A lane for each capacity, or for a little more; those of an earlier search if they fit."""
         from ponderosa.evaluators.torch_lane import TorchLane
 
-        weights, lanes = self._weights(), []
+        key, lanes = self._notice(), []
         with _LANES:
             while self._returned:
                 self._lanes.append(self._returned.popleft())
             del self._lanes[:-MOST_LANES]
-        if weights != self._known_weights:
-            self._known_weights, self._fused = weights, self._fuse(line)
+        if key != self._fused_of:
+            self._fused_of, self._fused = key, self._fuse(line)
         # Of few sizes: games that end one after another would ask for a new one at every move.
         for capacity in map(padded, capacities):
             with _LANES:
-                known = next((one for one in self._lanes if one.line == line and one.capacity == capacity), None)
+                known = next((one for one in self._lanes if _fits(one, line, capacity, self._input_dtype)), None)
                 if known is not None:
                     self._lanes.remove(known)
             if known is None:
                 known = TorchLane(
                     line, capacity, self.batch_size, self.device, self._input_dtype, self._forward, self._evaluating
                 )
-            known.renew(weights)
+            known.renew(key)
             lanes.append(known)
         return lanes
 
@@ -199,13 +193,27 @@ class Torch:
         # Without a lock: a forest among the garbage may be collected while this very thread holds it.
         self._returned.extend(lanes)
 
-    def _weights(self) -> object:
-        """Tells where the weights are: what is trained in place counts by itself, what is replaced must be seen."""
-        return tuple(tensor.data_ptr() for tensor in (*self.module.parameters(), *self.module.buffers()))
+    def _notice(self) -> object:
+        """What tells the network from what it was. Where it has changed, all of it is on the device again, and is asked
+        in the type that its weights now have.
+        """
+        parts = all_modules([self.module])
+        key = network_key(parts)
+        if key != self._known:
+            torch = self._torch
+            self._input_dtype, self._autocast_dtype = number_types(parts, self._dtype)
+            self.module.to(self.device)
+            if self.device.type == "cuda" and self._input_dtype in (torch.bfloat16, torch.float16):
+                # The order of numbers in memory that fast convolutions of short types want; they stay what they are.
+                self.module.to(memory_format=torch.channels_last)
+            self._fused = self._fused_of = None
+            self._known = key = network_key(parts)
+        return key
 
     def __getstate__(self) -> dict[str, Any]:
         # Lanes hold memory of a device.
-        return {**self.__dict__, "_lanes": [], "_returned": deque(), "_fused": None, "_known_weights": None}
+        without = {"_lanes": [], "_returned": deque(), "_fused": None, "_fused_of": None, "_known": None}
+        return {**self.__dict__, **without}
 
     def _forward(self, observations: Any) -> tuple[Any, Any]:
         """The module's answer, its structure checked; the numbers are checked where every evaluator's are."""
@@ -262,7 +270,7 @@ class Torch:
     def _evaluating(self) -> Iterator[None]:
         """Eval mode, no gradients, the type to compute in; every part of the module has its mode back at the end."""
         torch = self._torch
-        in_training = [part for part in self.module.modules() if part.training]
+        in_training = [part for part in all_modules([self.module]) if part.training]
         with contextlib.ExitStack() as stack:
             stack.enter_context(torch.inference_mode())
             if self._autocast_dtype is not None:
@@ -277,3 +285,7 @@ class Torch:
 
     def __repr__(self) -> str:
         return f"Torch({type(self.module).__name__}, device={str(self.device)!r}, policy={self.policy!r})"
+
+
+def _fits(lane: Any, line: Line, capacity: int, dtype: Any) -> bool:
+    return bool(lane.line == line and lane.capacity == capacity and lane._dtype == dtype)

@@ -8,7 +8,7 @@ from typing import Any, Self, Unpack
 from ponderosa import check
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.evaluators import Rollout, Uniform
-from ponderosa.evaluators.protocol import check_evaluator
+from ponderosa.evaluators.protocol import as_evaluator
 from ponderosa.game import GameInfo
 from ponderosa.knowledge import Knowledge, knowledge_of
 from ponderosa.rules import Puct
@@ -44,7 +44,7 @@ class AlphaZero(Search):
         **shared: Unpack[Shared],
     ) -> None:
         super().__init__(num_simulations, **shared)
-        check_evaluator(evaluator)
+        evaluator = as_evaluator(evaluator)
         self.evaluator = evaluator
         self.c_puct = check.number(c_puct, "c_puct", least=0.0)
         self.dirichlet_alpha = dirichlet_alpha

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ponderosa import check
 from ponderosa.errors import InvalidArgumentError
-from ponderosa.evaluators.protocol import check_evaluator
+from ponderosa.evaluators.protocol import as_evaluator
 from ponderosa.game import GameInfo
 from ponderosa.model_search import ModelSearch
 from ponderosa.presets.alphazero import leaf_of
@@ -60,7 +60,7 @@ class Gumbel(ModelSearch):
             evaluator, model = None, evaluator
         super().__init__(num_simulations, model=model, discount=discount, num_players=num_players, **shared)
         if evaluator is not None:
-            check_evaluator(evaluator)
+            evaluator = as_evaluator(evaluator)
         self.evaluator = evaluator
         self.max_num_considered_actions = check.count(max_num_considered_actions, "max_num_considered_actions")
         self.gumbel_scale = check.number(gumbel_scale, "gumbel_scale", least=0.0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from ponderosa import check
 from ponderosa.errors import InvalidArgumentError
-from ponderosa.evaluators.protocol import check_evaluator
+from ponderosa.evaluators.protocol import as_evaluator
 from ponderosa.game import GameInfo
 from ponderosa.knowledge import (
     CATEGORY_WEIGHTS,
@@ -79,7 +79,7 @@ class Hybrid(Search):
                 raise InvalidArgumentError(
                     f"{type(evaluator).__name__} is a policy network: give it as policy_network, not as evaluator"
                 )
-            check_evaluator(evaluator)
+            evaluator = as_evaluator(evaluator)
         if policy_network is not None and (
             isinstance(policy_network, type) or not callable(getattr(policy_network, "evaluate", None))
         ):

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from ponderosa import check
 from ponderosa.errors import InvalidArgumentError
 from ponderosa.evaluators import Rollout, Uniform
-from ponderosa.evaluators.protocol import check_evaluator
+from ponderosa.evaluators.protocol import as_evaluator
 from ponderosa.game import GameInfo
 from ponderosa.knowledge import knowledge_of
 from ponderosa.playout import decisive_policy
@@ -48,7 +48,7 @@ class UCT(Search):
         self.minimax_depth = check.whole_number(minimax_depth, "minimax_depth", most=64)
         self.forced_depth = check.whole_number(forced_depth, "forced_depth", most=255)
         if evaluator is not None:
-            check_evaluator(evaluator)
+            evaluator = as_evaluator(evaluator)
         self.evaluator = evaluator
         if not (playout_policy is None or playout_policy in ("random", "decisive") or callable(playout_policy)):
             raise InvalidArgumentError(
