@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,12 @@ def is_listed(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def no_iterator(value: Any, name: str, several: str) -> None:
+    """Refuses a generator and its like, whose entries can neither be counted nor looked at twice."""
+    if isinstance(value, Iterator) and not hasattr(value, "legal_actions"):
+        raise InvalidArgumentError(f"{name} is a {type(value).__name__}: give a list for several {several}")
 
 
 def per_row(value: Any, rows: int, name: str, check: Callable[[Any, str], Any] | None = None) -> list[Any]:

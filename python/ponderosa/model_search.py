@@ -17,7 +17,7 @@ from ponderosa.game import GameInfo, describe
 from ponderosa.model_world import ModelWorld
 from ponderosa.models import as_model
 from ponderosa.models.arrays import library_of, number_array
-from ponderosa.observed import Observed, observed
+from ponderosa.observed import ONE, Observed, observed
 from ponderosa.search import Search, Shared
 from ponderosa.settings import Settings
 from ponderosa.world import World
@@ -165,9 +165,10 @@ class ModelSearch(Search):
             if not (legal_actions is None and to_play is None):
                 raise InvalidArgumentError("legal_actions and to_play come with observation=: a state says them itself")
             return state
+        check.no_iterator(observation, "observation", "observations")
         legal_actions, to_play = _as_numpy(legal_actions, "legal_actions"), _as_numpy(to_play, "to_play")
         if not _are_many(observation, legal_actions, to_play):
-            return observed(observation, legal_actions, to_play, "observation", self.num_players)
+            return observed(observation, legal_actions, to_play, ONE, self.num_players)
         if legal_actions is None and to_play is None and not any(map(operator.is_, observation, repeat(None))):
             # The usual case, and there may be thousands.
             return list(map(Observed, observation))

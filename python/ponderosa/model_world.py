@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from ponderosa import _core
 from ponderosa.beside import Beside
 from ponderosa.device.kind import Kind, suits
-from ponderosa.errors import InvalidArgumentError
+from ponderosa.errors import EvaluationError, InvalidArgumentError
 from ponderosa.evaluators.lane import NotForLanes
+from ponderosa.evaluators.protocol import RAISED
 from ponderosa.game import GameInfo
 from ponderosa.model_turns import ModelTurns
 from ponderosa.models.answers import RootAnswer, StepAnswer, is_plain
@@ -22,7 +23,7 @@ from ponderosa.models.hidden import flatten
 from ponderosa.models.inference import Inference
 from ponderosa.models.lane import Studio, has_studios
 from ponderosa.models.pool import HiddenPool
-from ponderosa.observed import Observed, follow, root_of, roots_of, stack
+from ponderosa.observed import Observed, follow, hint_of_many, root_of, roots_of, stack
 from ponderosa.settings import Settings, threads_beside
 from ponderosa.world import Key, Over, World
 
@@ -48,7 +49,13 @@ class ModelWorld(World):
         self._roots = roots = roots_of(states)
         self._inference = Inference(model, info.num_actions or None)
         room = getattr(model, "room", None) if has_studios(model) else None
-        self._first = self._inference.initial(stack(roots, room))
+        try:
+            self._first = self._inference.initial(stack(roots, room))
+        except EvaluationError as error:
+            hint = hint_of_many(roots, str(error))
+            if hint is None:
+                raise
+            raise EvaluationError(f"{error} ({hint})") from error.__cause__
         num_actions = self._first.logits.shape[1]
         if num_actions > MOST_ACTIONS:
             raise InvalidArgumentError(f"the model has {num_actions} actions: at most {MOST_ACTIONS} are possible")
@@ -163,13 +170,11 @@ class ModelWorld(World):
         A model that has lanes computes for some trees while others are searched, or has the trees beside it.
         """
         model: Any = self._inference.model
-        if self._studio is not None:
+        if has_studios(model):
             model.renew_studio(self._studio)
-        if self._studio is not None and over is None and self._search_beside(self._studio):
-            return
         if self._studio is not None:
             try:
-                ModelTurns(self.core, model, self._studio, self.settings.in_flight, self._most_visits, over).run()
+                self._run_in_studio(model, self._studio, over)
                 return
             except NotForLanes:
                 self.roll_back()
@@ -181,6 +186,17 @@ class ModelWorld(World):
         rows = self.core.gather_latent() if wanted else None
         while rows is not None:
             rows = self._ask(rows, self.core.step_latent)
+
+    def _run_in_studio(self, model: Any, studio: Studio, over: Over | None) -> None:
+        try:
+            if over is None and self._search_beside(studio):
+                return
+            ModelTurns(self.core, model, studio, self.settings.in_flight, self._most_visits, over).run()
+        except EvaluationError as error:
+            # Lanes know evaluators alone.
+            if error.__cause__ is None or not str(error).startswith(RAISED):
+                raise
+            raise self._inference.step_failed(error.__cause__, self._pool.layout) from error.__cause__
 
     def _search_beside(self, studio: Studio) -> bool:
         """Searches new trees where the model computes, if it can; nothing has changed if it cannot."""

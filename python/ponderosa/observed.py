@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,9 @@ from ponderosa.models.arrays import library_of, namespace_of
 
 #: Memory for an array of this shape and type, where a model reads it faster than elsewhere, or None.
 Room = Callable[[tuple[int, ...], Any], Any]
+
+#: The name of an observation that was given by itself.
+ONE = "observation"
 
 
 @dataclass(slots=True, eq=False)
@@ -97,6 +101,14 @@ def observed(observation: Any, legal_actions: Any, to_play: Any, name: str, num_
     if legal_actions is None and to_play is None:  # the usual case
         return Observed(observation, None, None, 0, name)
     return Observed(observation, *_legal(legal_actions, name), _turn(to_play, name, num_players), name)
+
+
+def hint_of_many(roots: Sequence[Observed], told: str) -> str | None:
+    """What may be wrong where a model complains of shapes: rows were meant to be several observations."""
+    shape = tuple(getattr(roots[0].observation, "shape", ()))
+    if len(roots) > 1 or roots[0].name != ONE or len(shape) < 2 or not re.search("shape|size|dimension", told):
+        return None
+    return f"one observation was given, of shape {shape}; give a list for several"
 
 
 def _turn(to_play: Any, name: str, num_players: int) -> int:

@@ -153,6 +153,7 @@ class Search(ABC):
         `temperature=None` is greedy. `seeds` fixes the random numbers of each row, which then does not depend on its
         place in the batch. `progress(done, wanted)` is called now and then.
         """
+        check.no_iterator(state, "state", "states")
         many = isinstance(state, (list, tuple))
         states = enter_all(state) if many else [enter(state)]
         if many and not states:

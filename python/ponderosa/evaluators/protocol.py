@@ -54,6 +54,8 @@ class Answer:
     """The policy holds probabilities, not logits."""
 
 
+#: How it begins when an evaluator's own error is told.
+RAISED = "the evaluator raised"
 FORMS = ("evaluate_packed", "evaluate_states", "evaluate")
 
 
@@ -129,7 +131,7 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
     except PonderosaError:
         raise
     except Exception as error:
-        raise EvaluationError(f"the evaluator raised {type(error).__name__}: {error}") from error
+        raise EvaluationError(f"{RAISED} {type(error).__name__}: {error}") from error
 
 
 def brief(answer: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ class Inference:
     an answer that differs; after a refusal it is as it was before.
     """
 
-    __slots__ = ("layout", "model", "num_actions")
+    __slots__ = ("first", "layout", "model", "num_actions")
 
     def __init__(self, model: Any, num_actions: int | None = None) -> None:
         check_model(model)
@@ -29,14 +28,22 @@ class Inference:
         """None until the first answer, if not given."""
         self.layout: Layout | None = None
         """What hidden states look like; None until the first answer."""
+        self.first: Layout | None = None
+        """What they looked like when the model saw its first observations."""
 
     def initial(self, observations: Any) -> RootAnswer:
         """Hidden states, logits and values of observations [B, ...], handed to the model as they are."""
         rows = len(observations)
-        answer = check_root(
-            _call(self.model.initial_inference, "initial_inference", observations), rows, self.num_actions
-        )
+        try:
+            said = self.model.initial_inference(observations)
+        except PonderosaError:
+            raise
+        except Exception as error:
+            raise EvaluationError(f"the model raised {type(error).__name__} in initial_inference: {error}") from error
+        answer = check_root(said, rows, self.num_actions)
         hidden = self._admit(answer.hidden, rows)
+        if self.first is None:
+            self.first = self.layout
         self.num_actions = answer.logits.shape[1]
         return answer if hidden is answer.hidden else RootAnswer(hidden, answer.logits, answer.values)
 
@@ -50,7 +57,25 @@ class Inference:
 
     def ask(self, hidden: Any, actions: NDArray[np.int64]) -> Any:
         """The first half of `recurrent`: what the model says, as it says it."""
-        return _call(self.model.recurrent_inference, "recurrent_inference", hidden, self._send(actions))
+        try:
+            return self.model.recurrent_inference(hidden, self._send(actions))
+        except PonderosaError:
+            raise
+        except Exception as error:
+            raise self.step_failed(error, self.layout) from error
+
+    def step_failed(self, error: BaseException, now: Layout | None) -> EvaluationError:
+        """What the model raised in a step from hidden states that `now` look like this.
+
+        They may have grown on the way, and that is then the likeliest reason: the model gets what it gave.
+        """
+        told = f"the model raised {type(error).__name__} in recurrent_inference: {error}"
+        first = () if self.first is None else self.first.leaves
+        for before, after in zip(first, () if now is None else now.leaves, strict=False):
+            if before != after:
+                told += f" (hidden_state has changed its shape or type: expected {before}, given {after})"
+                break
+        return EvaluationError(told)
 
     def check(self, said: Any, rows: int) -> StepAnswer:
         """The second half: the answer to `rows` rows, once it has been found right."""
@@ -74,12 +99,3 @@ class Inference:
         if not leaves or leaves[0].library != "torch" or getattr(self.model, "sends_actions", False):
             return actions
         return sys.modules["torch"].from_numpy(actions).to(leaves[0].device)
-
-
-def _call(function: Callable[..., Any], name: str, *arguments: Any) -> Any:
-    try:
-        return function(*arguments)
-    except PonderosaError:
-        raise
-    except Exception as error:
-        raise EvaluationError(f"the model raised {type(error).__name__} in {name}: {error}") from error

@@ -62,8 +62,8 @@ class LaneModel(Protocol):
         """A studio for hidden states like these, for as long as a forest lives; None if there can be none."""
         ...
 
-    def renew_studio(self, studio: Studio) -> None:
-        """Lets a studio notice that weights have been replaced, before each search."""
+    def renew_studio(self, studio: Studio | None) -> None:
+        """Before each search: the model may have been changed, and a studio forgets what it knows of the old one."""
         ...
 
     def return_studio(self, studio: Studio) -> None:

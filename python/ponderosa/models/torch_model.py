@@ -17,6 +17,7 @@ import numpy as np
 from ponderosa import check
 from ponderosa.errors import EvaluationError, InvalidArgumentError
 from ponderosa.evaluators.lane import padded
+from ponderosa.evaluators.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
 from ponderosa.extras import require
 from ponderosa.models.answers import root_parts, step_parts
 from ponderosa.models.arrays import library_of
@@ -33,7 +34,8 @@ MOST_ROOMS, LARGEST_ROOM = 4, 1 << 26
 #: Held while studios are taken or given back. By a lock that one thread may take twice: garbage may be collected, and a
 #: forest give its studio back, while another is being taken.
 _STUDIOS = threading.RLock()
-DTYPES = ("float32", "bfloat16", "float16")
+#: What is raised by functions of PyTorch that want numbers of another type.
+_WRONG_TYPE = (RuntimeError, TypeError, IndexError)
 
 
 class TorchModel:
@@ -42,14 +44,16 @@ class TorchModel:
     seed's form (see `SeedForm`) will do, too.
 
     The modules are moved to `device` (default: where their weights are) and used in place, so that weights trained
-    meanwhile count at once; they are in eval mode and in inference mode while they are asked, and in their own modes
-    again afterwards. Observations arrive in the type of the weights, actions as int64, both on the device. Hidden
-    states stay there; logits, values and rewards come back.
+    meanwhile count at once, and modules that were replaced at the next search; they are in eval mode and in inference
+    mode while they are asked, and in their own modes again afterwards. Observations arrive in the type of the weights,
+    actions as int64, both on the device. Hidden states stay there; logits, values and rewards come back.
 
-    `dtype` "bfloat16" or "float16" computes in that type under autocast and leaves the weights as they are. With
-    `compile=True` the methods go through `torch.compile`.
+    `dtype` "bfloat16" or "float16" (or `torch.bfloat16`) computes in that type under autocast and leaves the weights as
+    they are. With `compile=True` the methods go through `torch.compile`.
 
-    A model that cannot take tensors (a `TypeError` at the first question) is asked with arrays as they were given.
+    What a model cannot take is found out at the first question: one that raises about whole numbers (and True and
+    False) in the type of the weights, as an embedding does, gets them as they were given; one that cannot take tensors
+    (a `TypeError`) gets arrays as they were given. Where that fails, too, it is told what was raised first.
 
     Threads: several searches may ask at once if the modules are in eval mode already and the model was asked before.
     """
@@ -57,20 +61,15 @@ class TorchModel:
     #: Actions need not be sent to the device for it.
     sends_actions = True
 
-    def __init__(self, model: Any, device: Any = None, *, dtype: str | None = None, compile: bool = False) -> None:
+    def __init__(self, model: Any, device: Any = None, *, dtype: Any = None, compile: bool = False) -> None:
         torch = require("torch", "torch", "this model")
         check_model(model)
-        if dtype is not None and dtype not in DTYPES:
-            raise InvalidArgumentError(f"dtype must be {', '.join(DTYPES)} or None, not {dtype!r}")
+        self._dtype = check_dtype(dtype)
         tops = torch_modules(model)
-        weights = next((w for top in tops for w in (*top.parameters(), *top.buffers()) if w.is_floating_point()), None)
-        own = torch.float32 if weights is None else weights.dtype
-        wanted = own if dtype is None else getattr(torch, dtype)
-        if wanted != own and own != torch.float32:
-            raise InvalidArgumentError(
-                f"dtype is {dtype}, but the weights are {str(own).removeprefix('torch.')}: leave it out"
-            )
+        modules = all_modules(tops)
+        number_types(modules, self._dtype)
         if device is None:
+            weights = first_weights(modules)
             device = torch.device("cpu") if weights is None else weights.device
         try:
             self.device = torch.device(device)
@@ -80,36 +79,36 @@ class TorchModel:
             raise InvalidArgumentError(f"device {device!r} cannot be used: {error}") from error
         self.model = model
         self.compile = check.flag(compile, "compile")
-        # Walking through the modules takes longer than a small network does.
-        self._modules = [module for top in tops for module in top.modules()]
-        self._input_dtype = own
-        self._autocast_dtype = None if wanted == own else wanted
+        self._known: object = None
+        self._notice()
+        self._casts: bool | None = None
+        """Whether whole numbers are cast to the type of the weights; None until the first were asked about."""
         self._takes_tensors: bool | None = None
         self._studios: list[Any] = []
         self._rooms: deque[Any] = deque(maxlen=MOST_ROOMS)
-        names = ("initial_inference", "recurrent_inference", *(("prediction",) if is_seed_form(model) else ()))
-        methods = {name: torch.compile(getattr(model, name)) for name in names} if self.compile else {}
-        asked = SimpleNamespace(**methods) if methods else model
-        self._asked = SeedForm(asked) if is_seed_form(model) else asked
+        self._asked = self._methods()
 
     def initial_inference(self, observations: Any) -> Any:
         """(hidden_state on the device, policy_logits [B, num_actions], value [B])."""
+        self._notice()  # every search begins here
         if self._takes_tensors is False:
             return self._run(self._asked.initial_inference, root_parts, observations)
         # They are there when it comes back: their room may be used again.
         sent = self._send(observations, non_blocking=False)
-        if sent.is_floating_point():
-            sent = sent.to(self._input_dtype)
+        is_whole = not (sent.is_floating_point() or sent.is_complex())
+        casts = self._casts is not False if is_whole else sent.is_floating_point()
         try:
-            answer = self._run(self._asked.initial_inference, root_parts, sent)
-        except (TypeError, EvaluationError) as error:
-            told = error if isinstance(error, TypeError) else error.__cause__
-            if self._takes_tensors or not isinstance(told, TypeError) or library_of(observations) == "torch":
+            told = sent.to(self._input_dtype) if casts else sent
+            answer = self._run(self._asked.initial_inference, root_parts, told)
+        except Exception as error:
+            may_stay = is_whole and self._casts is None
+            answer = self._ask_otherwise(observations, sent if may_stay else None, _root_cause(error))
+            if answer is None:
                 raise
-            answer = self._run(self._asked.initial_inference, root_parts, observations)
-            self._takes_tensors = False
             return answer
         self._takes_tensors = True
+        if is_whole:
+            self._casts = casts
         return answer
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> Any:
@@ -165,9 +164,10 @@ class TorchModel:
         return studio
 
     def renew_studio(self, studio: Any) -> None:
-        """Lets a studio forget what was recorded of weights that have been replaced."""
-        kept = (values for module in self._modules for values in (module._parameters, module._buffers))
-        studio.renew(tuple(tensor.data_ptr() for values in kept for tensor in values.values() if tensor is not None))
+        """Lets a studio forget what was recorded of a model that has changed since."""
+        key = self._notice()
+        if studio is not None:
+            studio.renew(key)
 
     def return_studio(self, studio: Any) -> None:
         """Keeps it for the next forest."""
@@ -175,8 +175,63 @@ class TorchModel:
             self._studios = [*self._studios, studio][-MOST_STUDIOS:]
 
     def __getstate__(self) -> dict[str, Any]:
-        # Studios hold memory of a device, and rooms such as it reads.
-        return {**self.__dict__, "_studios": [], "_rooms": deque(maxlen=MOST_ROOMS)}
+        # Studios hold memory of a device, and rooms such as it reads; what tells models apart does so in one process.
+        state = {**self.__dict__, "_studios": [], "_rooms": deque(maxlen=MOST_ROOMS), "_known": None}
+        if self.compile:
+            # Compiled functions cannot be pickled. What was found out about the form of the seed goes along.
+            state["_asked"] = getattr(self._asked, "batched", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.compile:
+            self._asked = self._methods()
+            if isinstance(self._asked, SeedForm):
+                self._asked.batched = state["_asked"]
+
+    def _methods(self) -> Any:
+        """What is asked: the model in our form, its methods compiled if that is wanted."""
+        model, asked = self.model, self.model
+        if self.compile:
+            names = ("initial_inference", "recurrent_inference", *(("prediction",) if is_seed_form(model) else ()))
+            compiled = sys.modules["torch"].compile
+            asked = SimpleNamespace(**{name: compiled(getattr(model, name)) for name in names})
+        return SeedForm(asked) if is_seed_form(model) else asked
+
+    def _notice(self) -> object:
+        """What tells the model from what it was. Where it has changed, all of it is on the device again, and is asked
+        in the type that its weights now have.
+        """
+        tops = torch_modules(self.model)
+        modules = all_modules(tops)
+        owner = None if tops and tops[0] is self.model else self.model
+        key = network_key(modules, owner)
+        if key != self._known:
+            self._input_dtype, self._autocast_dtype = number_types(modules, self._dtype)
+            for top in tops:
+                top.to(self.device)
+            # Kept: walking through the modules takes longer than a small network does.
+            self._modules = modules
+            self._known = key = network_key(modules, owner)
+        return key
+
+    def _ask_otherwise(self, observations: Any, sent: Any, error: BaseException) -> Any:
+        """The answer to observations in another form, which is then the model's; None if there is none.
+
+        `sent` are whole numbers as they are, if it was asked with others.
+        """
+        function = self._asked.initial_inference
+        if sent is not None and isinstance(error, _WRONG_TYPE):
+            with contextlib.suppress(Exception):
+                answer = self._run(function, root_parts, sent)
+                self._takes_tensors, self._casts = True, False
+                return answer
+        if not self._takes_tensors and isinstance(error, TypeError) and library_of(observations) != "torch":
+            with contextlib.suppress(Exception):
+                answer = self._run(function, root_parts, observations)
+                self._takes_tensors = False
+                return answer
+        return None
 
     def _step(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
         return step_parts(self._asked.recurrent_inference(hidden_states, actions))
@@ -240,3 +295,10 @@ def torch_modules(model: Any) -> list[Any]:
     if isinstance(model, kind):
         return [model]
     return [part for part in getattr(model, "__dict__", {}).values() if isinstance(part, kind)]
+
+
+def _root_cause(error: BaseException) -> BaseException:
+    """What the model raised, which may have been told as its fault already."""
+    while isinstance(error, EvaluationError) and error.__cause__ is not None:
+        error = error.__cause__
+    return error
