@@ -167,6 +167,13 @@ CALLS: list[tuple[str, Callable[[ponderosa.UCT, ponderosa.Forest], Any], type[Ex
         "policy",
     ),
     ("playout seed", lambda s, f: ponderosa.playout(ConnectFour(), 0, seed=-1), ponderosa.InvalidArgumentError, "seed"),
+    (
+        "generator",
+        lambda s, f: s.run(ConnectFour() for _ in range(2)),
+        ponderosa.InvalidArgumentError,
+        "state is a generator: give a list",
+    ),
+    ("map", lambda s, f: s.run(map(str, [1])), ponderosa.InvalidArgumentError, "state is a map: give a list"),
     ("illegal play", lambda s, f: ConnectFour().play(7), ponderosa.InvalidActionError, "7"),
 ]
 

@@ -349,6 +349,130 @@ def test_wrong_arguments_are_named() -> None:
     assert repr(TorchModel(net())) == "TorchModel(Net, device='cpu')"
 
 
+class Embedded(Net):
+    """Its observations are words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = torch.nn.Embedding(300, SIZE)
+
+    def initial_inference(self, observations: Any) -> tuple[Any, ...]:
+        hidden = self.words(observations).sum(1)
+        return (hidden, *self.see(hidden))
+
+
+class Coded(Net):
+    """Its observations are whole numbers, and become rows of ones and noughts."""
+
+    def initial_inference(self, observations: Any) -> tuple[Any, ...]:
+        return super().initial_inference(torch.nn.functional.one_hot(observations, 2).float())
+
+
+@pytest.mark.parametrize("weights", ["float32", "bfloat16", "float64"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.int32, bool])
+def test_whole_numbers_arrive_in_the_type_of_the_weights(device: str, dtype: Any, weights: str) -> None:
+    pixels = np.arange(24).reshape(4, 2, 3).astype(dtype)
+    model = TorchModel(net().to(getattr(torch, weights)), device=device)
+    assert same(play(model, pixels), play(model, pixels.astype(np.float32)))
+    result = ponderosa.MuZero(model, 5, seed=1).run(observation=list(pixels))
+    assert [each.simulations for each in result] == [5] * 4
+
+
+@pytest.mark.parametrize("kind", [Embedded, Coded])
+def test_whole_numbers_stay_where_the_model_wants_them(device: str, kind: Any) -> None:
+    words = np.arange(12).reshape(4, 3) % 2
+    module = net(kind)
+    model = TorchModel(module, device=device)
+    found = play(model, words)
+    assert model._casts is False  # it is not tried again
+    assert same(play(model, torch.from_numpy(words)), found)
+    with torch.no_grad():
+        expected = module.eval().initial_inference(torch.from_numpy(words).to(device))[1]
+    assert np.allclose(found[0], expected.cpu().numpy(), atol=1e-5)
+
+
+def test_an_error_of_a_model_that_had_whole_numbers_is_not_asked_again() -> None:
+    module = net()
+    model = TorchModel(module)
+    model.initial_inference(OBSERVATIONS.astype(np.uint8))
+    asked: list[Any] = []
+
+    def broken(observations: Any) -> Any:
+        asked.append(observations)
+        raise RuntimeError("mine")
+
+    module.initial_inference = broken
+    with pytest.raises(RuntimeError, match="mine"):
+        model.initial_inference(OBSERVATIONS.astype(np.uint8))
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+@pytest.mark.parametrize("kind", [TypeError, RuntimeError])
+def test_the_first_error_is_told(kind: Any, dtype: Any) -> None:
+    """Asked once more in another form, it raises something else, which nobody wants to know."""
+
+    class Mistaken(Net):
+        def initial_inference(self, observations: Any) -> Any:
+            if isinstance(observations, torch.Tensor) and observations.dtype == torch.float32:
+                raise kind("mine")
+            raise ValueError("of another form")
+
+    with pytest.raises(EvaluationError, match=f"the model raised {kind.__name__} in initial_inference: mine"):
+        ponderosa.MuZero(Mistaken(), 5).run(observation=OBSERVATIONS[0].astype(dtype))
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_memory": 1e6}], ids=["lanes", "batch by batch"])
+def test_an_error_in_a_step_of_a_search(device: str, limits: dict[str, Any]) -> None:
+    model = TorchModel(Spoiled(0, fail), device=device)
+    with pytest.raises(
+        EvaluationError, match=r"^the model raised RuntimeError in recurrent_inference: fell over$"
+    ) as e:
+        ponderosa.MuZero(model, 5, **limits).run(observation=list(OBSERVATIONS))
+    assert isinstance(e.value.__cause__, RuntimeError)
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_memory": 1e6}], ids=["lanes", "batch by batch"])
+def test_hidden_states_that_grow_and_no_longer_fit(device: str, limits: dict[str, Any]) -> None:
+    model = TorchModel(Spoiled(0, lambda tensor: tensor.double()), device=device)
+    words = (
+        "RuntimeError in recurrent_inference: .*"
+        r"\(hidden_state has changed its shape or type: expected torch float32 .*, given torch float64"
+    )
+    for _ in range(2):
+        with pytest.raises(EvaluationError, match=words):
+            ponderosa.MuZero(model, 20, seed=1, **limits).run(observation=list(OBSERVATIONS))
+
+
+def test_rows_that_were_meant_to_be_several_observations() -> None:
+    search = ponderosa.MuZero(Rows(), 5, seed=1)
+    assert len(search.run(observation=list(OBSERVATIONS.reshape(4, 6)))) == 4
+    words = r"in initial_inference: .*\(one observation was given, of shape \(4, 6\); give a list for several\)"
+    for given in (OBSERVATIONS.reshape(4, 6), torch.from_numpy(OBSERVATIONS).reshape(4, 6)):
+        with pytest.raises(EvaluationError, match=words):
+            search.run(observation=given)
+    for other in ([OBSERVATIONS.reshape(4, 6)], OBSERVATIONS[0, 0]):
+        with pytest.raises(EvaluationError) as error:
+            search.run(observation=other)
+        assert "give a list" not in str(error.value)
+    with pytest.raises(EvaluationError, match=r"mine$"):
+        ponderosa.MuZero(Rows(RuntimeError("mine")), 5).run(observation=OBSERVATIONS[0])
+
+
+class Rows(Net):
+    """It wants rows of six numbers, and nothing else."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
+        self.error = error
+
+    def initial_inference(self, observations: Any) -> tuple[Any, ...]:
+        if self.error is not None:
+            raise self.error
+        hidden = torch.addmm(torch.zeros(SIZE), observations, self.body[0].weight.T)
+        return (hidden, *self.see(hidden))
+
+
 # --- the pool -----------------------------------------------------------------------------------------------------
 
 

@@ -95,6 +95,8 @@ ROOTS: list[tuple[str, dict[str, Any], str]] = [
     ("a state with more", {"state": TicTacToe(), "legal_actions": [0]}, "come with observation="),
     ("a state with a turn", {"state": TicTacToe(), "to_play": 0}, "come with observation="),
     ("no state", {"state": 5}, "not a game state"),
+    ("a generator", {"observation": (each for each in ([1], [2]))}, "observation is a generator: give a list"),
+    ("a map of states", {"state": map(str, [1])}, "state is a map: give a list"),
     ("no action", {"observation": [1], "legal_actions": []}, "legal_actions.*empty"),
     ("all masked", {"observation": [1], "legal_actions": [False] * 5}, "legal_actions.*empty"),
     ("too short a mask", {"observation": [1], "legal_actions": [True, True]}, "legal_actions.*mask of 2.*5 actions"),

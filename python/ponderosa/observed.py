@@ -17,6 +17,8 @@ from ponderosa.models.arrays import library_of, namespace_of
 #: Memory for an array of this shape and type, where a model reads it faster than elsewhere, or None.
 Room = Callable[[tuple[int, ...], Any], Any]
 
+#: What errors of shapes speak of: "3-D tensor", "sizes do not match", "too many dimensions".
+_OF_SHAPES = re.compile(r"shape|size|dim|matrix|matrices|\d-?D\b")
 #: The name of an observation that was given by itself.
 ONE = "observation"
 
@@ -106,7 +108,7 @@ def observed(observation: Any, legal_actions: Any, to_play: Any, name: str, num_
 def hint_of_many(roots: Sequence[Observed], told: str) -> str | None:
     """What may be wrong where a model complains of shapes: rows were meant to be several observations."""
     shape = tuple(getattr(roots[0].observation, "shape", ()))
-    if len(roots) > 1 or roots[0].name != ONE or len(shape) < 2 or not re.search("shape|size|dimension", told):
+    if len(roots) > 1 or roots[0].name != ONE or len(shape) < 2 or not _OF_SHAPES.search(told):
         return None
     return f"one observation was given, of shape {shape}; give a list for several"
 

@@ -212,7 +212,13 @@ class Torch:
 
     def __getstate__(self) -> dict[str, Any]:
         # Lanes hold memory of a device.
-        without = {"_lanes": [], "_returned": deque(), "_fused": None, "_fused_of": None, "_known": None}
+        without: dict[str, Any] = {
+            "_lanes": [],
+            "_returned": deque(),
+            "_fused": None,
+            "_fused_of": None,
+            "_known": None,
+        }
         return {**self.__dict__, **without}
 
     def _forward(self, observations: Any) -> tuple[Any, Any]:
