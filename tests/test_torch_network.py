@@ -133,6 +133,13 @@ def test_the_modules_are_those_that_pytorch_finds() -> None:
     assert list(map(id, all_modules([net]))) == list(map(id, net.modules()))
 
 
+@pytest.mark.filterwarnings("ignore:Lazy modules:UserWarning")
+def test_weights_that_are_not_there_yet() -> None:
+    net = made(Net)
+    net.body[1] = nn.LazyLinear(8)
+    assert ponderosa.AlphaZero(Torch(net), 8).run(ConnectFour()).simulations == 8
+
+
 @pytest.mark.parametrize("kind", [Net, Step, Owner])
 def test_the_next_search_forgets_what_was_recorded(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     forgotten: list[Any] = []

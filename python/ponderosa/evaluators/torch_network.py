@@ -54,7 +54,10 @@ def network_key(modules: Sequence[Any], owner: Any = None) -> tuple[Any, ...]:
         for tensors in (part._parameters, part._buffers):
             for tensor in tensors.values():
                 if tensor is not None:
-                    key.append(tensor.data_ptr())
+                    try:
+                        key.append(tensor.data_ptr())
+                    except (RuntimeError, ValueError):  # of a lazy module that was never asked, or kept in parts
+                        key.append(id(tensor))
     return tuple(key)
 
 
