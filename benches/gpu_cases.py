@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,17 @@ class GameCase:
     search: str
     batch: int
     simulations: int
-    times_mctx: float
-    """How many times as fast as mctx it is to be, at the batch or at our number of trees, whichever is better."""
+    times_mctx: float | None = None
+    """How many times as fast as mctx it is to be, at the batch or at our number of trees, whichever is better.
+
+    Without it, there is no peer.
+    """
     share: float | None = None
     """How much of the bare network's rate it is to have."""
+    solve: bool = False
+    """Whether ends that are met are proven, as they are by default. mctx has nothing like it."""
+    plays_on: bool = False
+    """Whether trees have been searched and played on before, as in self-play."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,8 @@ CASES: dict[str, GameCase | LatentCase] = {
     "Connect 4, 4096 x 64": GameCase("connect_four", "puct", 4096, 64, 1.3, 0.75),
     "Connect 4, 1024 x 400": GameCase("connect_four", "puct", 1024, 400, 3, 0.75),
     "Connect 4, Gumbel, 1024 x 64": GameCase("connect_four", "gumbel", 1024, 64, 1),
+    "Connect 4, solving, 1024 x 64": GameCase("connect_four", "puct", 1024, 64, solve=True),
+    "Connect 4, self-play, 1024 x 64": GameCase("connect_four", "puct", 1024, 64, plays_on=True),
     "chess, 256 x 64": GameCase("chess", "puct", 256, 64, 10),
     "chess, 1024 x 64": GameCase("chess", "puct", 1024, 64, 20, 0.7),
     "chess, 256 x 400": GameCase("chess", "puct", 256, 400, 100),
@@ -67,7 +76,25 @@ CASES: dict[str, GameCase | LatentCase] = {
     "MuZero, 256 x 50, 4672 actions": LatentCase("puct", 256, 50, 4672, 20),
 }
 
+#: Not a case, but asked for in the same way.
+AGREEMENT = "agreement"
 
-def cases(named: Sequence[str]) -> dict[str, GameCase | LatentCase]:
-    """Those whose names have one of these words in them; all if there are none."""
-    return {name: case for name, case in CASES.items() if not named or any(word in name for word in named)}
+
+def cases(named: Sequence[str], *, small: bool = False) -> dict[str, GameCase | LatentCase]:
+    """Those whose names have one of these words in them, in any case of letters; all if there are none."""
+    words = [word.casefold() for word in named]
+    return {
+        name: replace(case, batch=4, simulations=4) if small else case
+        for name, case in CASES.items()
+        if not words or any(word in name.casefold() for word in words)
+    }
+
+
+def with_agreement(named: Sequence[str]) -> bool:
+    """Whether it is asked for."""
+    return not named or any(word.casefold() == AGREEMENT for word in named)
+
+
+def unknown(named: Sequence[str]) -> list[str]:
+    """The words that are in no name."""
+    return [word for word in named if not cases([word]) and not with_agreement([word])]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import time
 from typing import Any
 
@@ -15,19 +15,52 @@ from gpu_cases import GAMES, GameCase, LatentCase, cases
 
 #: A search that takes longer than so many seconds is timed once, and at one batch alone.
 LONG = 5.0
+ROUNDS = 3
+#: Random moves before a root, as on our side.
+FEWEST_MOVES, MOST_MOVES = 2, 12
 
 
-def seconds_of(function: Any, *arguments: Any, rounds: int = 3) -> float:
-    """The median of some calls; compiled before, and warm if that does not take long."""
-    compiled = function.lower(*arguments).compile()
+def seconds_of(function: Any, *arguments: Any) -> tuple[float, int]:
+    """(the median of some calls, how many they were), after one that compiles and warms up."""
+    jax.block_until_ready(function(*arguments))
     walls: list[float] = []
-    for _ in range(1 + rounds):
+    while len(walls) < ROUNDS and max(walls, default=0.0) <= LONG:
         begun = time.perf_counter()
-        jax.block_until_ready(compiled(*arguments))
+        jax.block_until_ready(function(*arguments))
         walls.append(time.perf_counter() - begun)
-        if walls[-1] > LONG:
-            return walls[-1]
-    return sorted(walls[1:])[rounds // 2]
+    return sorted(walls)[len(walls) // 2], len(walls)
+
+
+def queued_seconds(function: Any, *arguments: Any) -> float:
+    """Seconds of one call on the device, many of them queued one behind another, as the bare network of ours."""
+    calls = 3 if jax.default_backend() == "cpu" else 100
+    for _ in range(5):
+        last = function(*arguments)
+    jax.block_until_ready(last)
+    begun = time.perf_counter()
+    for _ in range(calls):
+        last = function(*arguments)
+    jax.block_until_ready(last)
+    return (time.perf_counter() - begun) / calls
+
+
+def openings(env: Any, trees: int) -> Any:
+    """Positions after 2 to 12 random moves, a key for each row; moves that would end the game are not made."""
+
+    def opening(key: Any) -> Any:
+        start, count, *moves = jax.random.split(key, 2 + MOST_MOVES)
+        wanted = jax.random.randint(count, (), FEWEST_MOVES, MOST_MOVES + 1)
+
+        def move(state: Any, drawn: tuple[Any, Any]) -> tuple[Any, None]:
+            ply, key = drawn
+            action = jax.random.categorical(key, jnp.where(state.legal_action_mask, 0.0, -jnp.inf))
+            after = env.step(state, action)
+            made = (ply < wanted) & ~after.terminated
+            return jax.tree.map(lambda new, old: jnp.where(made, new, old), after, state), None
+
+        return jax.lax.scan(move, env.init(start), (jnp.arange(MOST_MOVES), jnp.stack(moves)))[0]
+
+    return jax.jit(jax.vmap(opening))(jax.random.split(jax.random.PRNGKey(0), trees))
 
 
 def residual_weights(key: Any, game: Any, planes: int) -> dict[str, Any]:
@@ -70,7 +103,7 @@ def game_case(case: GameCase, trees: int) -> dict[str, Any]:
     """Simulations a second, and positions a second of the network alone, at so many trees."""
     game = GAMES[case.game]
     env = pgx.make(game.pgx)
-    state = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.PRNGKey(0), trees))
+    state = openings(env, trees)
     weights = residual_weights(jax.random.PRNGKey(1), game, state.observation.shape[-1])
     step = jax.vmap(env.step)
 
@@ -103,13 +136,13 @@ def game_case(case: GameCase, trees: int) -> dict[str, Any]:
             return mctx.gumbel_muzero_policy(**settings).action
         return mctx.muzero_policy(dirichlet_fraction=0.25, dirichlet_alpha=0.3, **settings).action
 
-    bare = seconds_of(jax.jit(residual), weights, state.observation, rounds=20)
-    wall = seconds_of(search, weights, jax.random.PRNGKey(2), state)
-    return {"rate": trees * case.simulations / wall, "bare": trees / bare}
+    bare = queued_seconds(jax.jit(residual), weights, state.observation)
+    wall, rounds = seconds_of(search, weights, jax.random.PRNGKey(2), state)
+    return {"rate": trees * case.simulations / wall, "bare": trees / bare, "rounds": rounds}
 
 
 def latent_case(case: LatentCase, trees: int) -> dict[str, Any]:
-    """Milliseconds of a search in a learned model."""
+    """Milliseconds of a search in a learned model, and of as many steps of the model alone."""
     keys = jax.random.split(jax.random.PRNGKey(0), 4)
     width, actions = case.width, case.actions
 
@@ -138,15 +171,28 @@ def latent_case(case: LatentCase, trees: int) -> dict[str, Any]:
         return policy(weights, key, root, recurrent, num_simulations=case.simulations).action
 
     hidden = jax.random.normal(keys[3], (trees, width)).astype(jnp.bfloat16)
-    wall = seconds_of(search, weights, jax.random.PRNGKey(1), hidden)
-    return {"milliseconds": 1e3 * wall, "rate": trees * case.simulations / wall}
+    wall, rounds = seconds_of(search, weights, jax.random.PRNGKey(1), hidden)
+    chosen = jnp.arange(trees) % actions
+    step = queued_seconds(jax.jit(lambda *given: recurrent(given[0], None, *given[1:])), weights, chosen, hidden)
+    return {
+        "milliseconds": 1e3 * wall,
+        "rate": trees * case.simulations / wall,
+        "bare_milliseconds": 1e3 * step * case.simulations,
+        "rounds": rounds,
+    }
 
 
 def main() -> None:
     """Runs the cases named, models first: games at the batch and at the two batches that ours has, models at one."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--small", action="store_true")
+    given = parser.parse_args()
     versions = {"jax": jax.__version__, "mctx": mctx.__version__, "pgx": pgx.__version__}
-    print(json.dumps({**versions, "device": str(jax.devices()[0])}), flush=True)
-    for name, case in sorted(cases(sys.argv[1:]).items(), key=lambda pair: isinstance(pair[1], GameCase)):
+    size = {"small": True} if given.small else {}
+    print(json.dumps({**versions, "device": str(jax.devices()[0]), **size}), flush=True)
+    chosen = {name: case for name, case in cases(given.words, small=given.small).items() if case.times_mctx is not None}
+    for name, case in sorted(chosen.items(), key=lambda pair: isinstance(pair[1], GameCase)):
         sizes = (case.batch, 2 * case.batch) if isinstance(case, GameCase) else (case.batch,)
         for trees in sizes:
             found = game_case(case, trees) if isinstance(case, GameCase) else latent_case(case, trees)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
+import datetime
 import json
-import random
+import os
 import statistics
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from gpu_cases import GAMES, GameCase, LatentCase, cases
-from gpu_networks import LatentModel, Residual, Table
+from gpu_agreement import DEVICE, agreement, openings
+from gpu_cases import AGREEMENT, GAMES, GameCase, LatentCase, cases, with_agreement
+from gpu_networks import LatentModel, Residual
 
 import ponderosa
-from ponderosa import games
 from ponderosa.evaluators import Torch
 from ponderosa.models import TorchModel
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 DTYPE = torch.bfloat16 if DEVICE == "cuda" else torch.float32
 ROUNDS = 5
 #: Before that, libraries choose their kernels, and graphs are recorded.
@@ -65,19 +65,6 @@ class TimedTorch(Torch):
         super().close_lanes([lane.lane for lane in lanes])
 
 
-def openings(game: str, count: int, seed: int = 0) -> list[Any]:
-    """Distinct positions after 2 to 12 random moves."""
-    draw, found = random.Random(seed), {}
-    while len(found) < count:
-        state = getattr(games, GAMES[game].state)()
-        for _ in range(draw.randint(2, 12)):
-            if not state.is_terminal:
-                state = state.play(draw.choice(state.legal_actions()))
-        if not state.is_terminal:
-            found[state] = None
-    return list(found)
-
-
 def seconds_of(work: Any, calls: int = 100) -> float:
     """Seconds of one call on the device, many of them queued one behind another."""
     for _ in range(5):
@@ -95,58 +82,87 @@ def _finish() -> None:
         torch.cuda.synchronize()
 
 
-def bare_seconds(module: Any, batch: int, shape: tuple[int, ...]) -> float:
-    """Seconds of the network alone for a batch: recorded as one graph, on observations that are there already."""
-    observations = torch.rand((batch, *shape), device=DEVICE).to(DTYPE).contiguous(memory_format=torch.channels_last)
+def recorded_seconds(work: Callable[[], Any]) -> float:
+    """Seconds of some work alone: recorded as one graph where there is a GPU, with inputs that are there already."""
     with torch.inference_mode(), torch.backends.cudnn.flags(enabled=True, benchmark=True):
         if DEVICE != "cuda":
-            return seconds_of(lambda: module(observations), 3)
+            return seconds_of(work, 3)
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(3):
-                module(observations)
+                work()
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            module(observations)
+            work()
         return seconds_of(graph.replay)
 
 
-def game_case(case: GameCase) -> dict[str, Any]:
+def bare_seconds(module: Any, batch: int, shape: tuple[int, ...]) -> float:
+    """Seconds of the network alone for a batch."""
+    observations = torch.rand((batch, *shape), device=DEVICE).to(DTYPE).contiguous(memory_format=torch.channels_last)
+    return recorded_seconds(lambda: module(observations))
+
+
+def step_seconds(module: Any, case: LatentCase) -> float:
+    """Seconds of one step of the model alone for a batch."""
+    hidden = torch.rand((case.batch, case.width), device=DEVICE).to(DTYPE)
+    actions = torch.arange(case.batch, device=DEVICE) % case.actions
+    return recorded_seconds(lambda: module.recurrent_inference(hidden, actions))
+
+
+def play_on(forest: Any, states: Sequence[Any]) -> None:
+    """A search, and a move in every tree: those whose game is over then begin anew, as self-play does."""
+    forest.simulate(add_noise=True)
+    for index, action in enumerate(forest.actions().tolist()):
+        if forest.state(index).play(action).is_terminal:
+            forest.reset(index, states[index])
+        else:
+            forest.advance(index, action)
+    # The trees come home by it: what was counted elsewhere was of the search before.
+    forest._world._beside.rows = 0
+
+
+def game_case(case: GameCase, warm_ups: int, rounds: int) -> dict[str, Any]:
     """A search with a network: rates, the share of the bare network, and where the time goes."""
     game = GAMES[case.game]
     torch.manual_seed(0)
     network = Residual(game.planes, game.board, game.channels, game.blocks, game.actions).to(DEVICE, DTYPE).eval()
     evaluator = TimedTorch(network, DEVICE, batch_size=case.batch)
     kind = ponderosa.AlphaZero if case.search == "puct" else ponderosa.Gumbel
-    search = kind(evaluator, case.simulations, seed=1, solve=False)
+    search = kind(evaluator, case.simulations, seed=1, solve=case.solve)
     states = openings(case.game, 2 * case.batch)
     walls, spents = [], []
-    for _ in range(WARM_UPS + ROUNDS):
-        evaluator.spent = dict.fromkeys(("submit", "wait", "rows", "batches"), 0.0)
+    for _ in range(warm_ups + rounds):
+        evaluator.spent = spent = dict.fromkeys(("submit", "wait", "rows", "batches"), 0.0)
         begun = time.perf_counter()
         forest = search.forest(states)
         planted = time.perf_counter()
+        if case.plays_on:
+            play_on(forest, states)
+            spent.update(dict.fromkeys(spent, 0.0))
+            begun = planted = time.perf_counter()
+        engine = forest._world.core.exchange_seconds()
         forest.simulate(add_noise=True if case.search == "puct" else None)
         searched = time.perf_counter()
         forest.actions()
         answered = time.perf_counter()
-        checking, growing, writing = forest._world.core.exchange_seconds()
+        checking, growing, writing = np.subtract(forest._world.core.exchange_seconds(), engine).tolist()
         # Where trees grow on the device, lanes are asked about the roots alone.
         rows = forest._world._beside.rows
-        evaluator.spent["rows"] += rows
-        evaluator.spent["batches"] += 2 * case.simulations if rows else 0
+        spent["rows"] += rows
+        spent["batches"] += 2 * case.simulations if rows else 0
         del forest
         walls.append(time.perf_counter() - begun)
-        steps = searched - planted - evaluator.spent["submit"] - evaluator.spent["wait"]
+        steps = searched - planted - spent["submit"] - spent["wait"]
         spents.append(
-            evaluator.spent
+            spent
             | {"plant": planted - begun, "answer": answered - searched, "drop": walls[-1] - answered + begun}
             | {"check": checking, "grow": growing, "write": writing}
             | {"on the device" if rows else "python": steps - checking - growing - writing}
         )
-    wall, spent = sorted(zip(walls[WARM_UPS:], spents[WARM_UPS:], strict=True), key=lambda pair: pair[0])[ROUNDS // 2]
+    wall, spent = sorted(zip(walls[warm_ups:], spents[warm_ups:], strict=True), key=lambda pair: pair[0])[rounds // 2]
     shape = (game.planes, *game.board)
     plain = bare_seconds(network, case.batch, shape)
     fused = plain if evaluator._fused is None else bare_seconds(evaluator._fused, case.batch, shape)
@@ -156,7 +172,7 @@ def game_case(case: GameCase) -> dict[str, Any]:
     return {
         "trees": len(states),
         "rate": rows / wall,
-        "spread": [rows / max(walls[WARM_UPS:]), rows / min(walls[WARM_UPS:])],
+        "spread": [rows / max(walls[warm_ups:]), rows / min(walls[warm_ups:])],
         "bare": bare,
         "bare_as_written": case.batch / plain,
         "share": rows / wall / bare,
@@ -166,19 +182,21 @@ def game_case(case: GameCase) -> dict[str, Any]:
     }
 
 
-def latent_case(case: LatentCase) -> dict[str, Any]:
-    """A search in a learned model."""
+def latent_case(case: LatentCase, warm_ups: int, rounds: int) -> dict[str, Any]:
+    """A search in a learned model, and as many steps of the model alone."""
     torch.manual_seed(0)
-    model = TorchModel(LatentModel(case.width, case.actions).to(DEVICE, DTYPE), DEVICE)
+    module = LatentModel(case.width, case.actions).to(DEVICE, DTYPE)
+    model = TorchModel(module, DEVICE)
     settings: dict[str, Any] = {"model": model, "num_simulations": case.simulations, "discount": 0.997, "seed": 1}
     search = ponderosa.MuZero(**settings) if case.search == "puct" else ponderosa.Gumbel(**settings)
     seen = list(np.random.default_rng(0).normal(size=(case.batch, case.width)).astype(np.float32))
     walls, phases = [], []
-    for _ in range(WARM_UPS + ROUNDS):
+    for _ in range(warm_ups + rounds):
         times = [time.perf_counter()]
         forest = search.forest(observation=seen)
         times.append(time.perf_counter())
-        forest.simulate()
+        # mctx adds noise, too; Gumbel search has numbers of its own.
+        forest.simulate(add_noise=True if case.search == "puct" else None)
         times.append(time.perf_counter())
         forest.actions()
         times.append(time.perf_counter())
@@ -188,46 +206,34 @@ def latent_case(case: LatentCase) -> dict[str, Any]:
         times.append(time.perf_counter())
         phases.append((*engine, *np.diff(times)))
         walls.append(times[-1] - times[0])
-    wall = statistics.median(walls[WARM_UPS:])
+    wall = statistics.median(walls[warm_ups:])
     names = ("check", "grow", "write", "plant", "on the device" if on_device else "search", "answer", "drop")
-    medians = (1e6 * statistics.median(spent) / case.simulations for spent in zip(*phases[WARM_UPS:], strict=True))
+    medians = (1e6 * statistics.median(spent) / case.simulations for spent in zip(*phases[warm_ups:], strict=True))
     return {
         "trees": case.batch,
         "milliseconds": 1e3 * wall,
-        "spread": [1e3 * min(walls[WARM_UPS:]), 1e3 * max(walls[WARM_UPS:])],
+        "spread": [1e3 * min(walls[warm_ups:]), 1e3 * max(walls[warm_ups:])],
         "rate": case.batch * case.simulations / wall,
+        "bare_milliseconds": 1e3 * case.simulations * step_seconds(module, case),
         "microseconds_per_step": {"all": 1e6 * wall / case.simulations, **dict(zip(names, medians, strict=True))},
     }
 
 
-def agreement() -> dict[str, Any]:
-    """Whether the GPU finds what the processor finds: exactly with exact numbers, nearly always with a network."""
-    found = {}
-    for game, settings in GAMES.items():
-        states = openings(game, 1000 if game == "connect_four" else 300, seed=1)
-        cells = settings.planes * settings.board[0] * settings.board[1]
-        torch.manual_seed(1)
-        network = Residual(settings.planes, settings.board, 32, 2, settings.actions).eval()
-        for name, module in (("table", Table(cells, settings.actions)), ("float32", network)):
-            visits = []
-            for device in ("cpu", DEVICE):
-                torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-                search = ponderosa.AlphaZero(Torch(module, device), 60, seed=1, solve=False)
-                forest = search.forest(states)
-                visits.append(forest.simulate().visits())
-            equal = int((visits[0] == visits[1]).all(axis=1).sum())
-            found[f"{game}, {name}"] = f"{equal} of {len(states)}"
-    return found
-
-
 def main() -> None:
     """Runs the cases named."""
-    print(json.dumps({"torch": torch.__version__, "device": _device()}), flush=True)
-    for name, case in cases(sys.argv[1:]).items():
-        answer = game_case(case) if isinstance(case, GameCase) else latent_case(case)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--small", action="store_true")
+    given = parser.parse_args()
+    about = {"torch": torch.__version__, "device": _device(), "cores": os.cpu_count()}
+    about["date"] = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
+    print(json.dumps(about | ({"small": True} if given.small else {})), flush=True)
+    for name, case in cases(given.words, small=given.small).items():
+        often = (1, 1) if given.small else (WARM_UPS, ROUNDS)
+        answer = game_case(case, *often) if isinstance(case, GameCase) else latent_case(case, *often)
         print(json.dumps({"case": name, **answer}), flush=True)
-    if not sys.argv[1:] or "agreement" in sys.argv[1:]:
-        print(json.dumps({"case": "agreement", **agreement()}), flush=True)
+    if with_agreement(given.words):
+        print(json.dumps({"case": AGREEMENT, **agreement(small=given.small)}), flush=True)
 
 
 def _device() -> str:

@@ -1,0 +1,92 @@
+"""Whether a GPU finds what the processor finds. `gpu_ours.py` asks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from gpu_cases import GAMES
+from gpu_networks import Residual, Table
+from torch import nn
+
+import ponderosa
+from ponderosa import games
+from ponderosa.evaluators import Torch
+from ponderosa.models import TorchModel
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+class LatentTable(nn.Module):
+    """A model whose answers look random and are exact on every device: whole numbers, and small parts of them."""
+
+    def __init__(self, actions: int) -> None:
+        super().__init__()
+        # Whoever looks for the device of a model looks at its numbers with a point.
+        self.register_buffer("scale", torch.tensor(0.125))
+        self.register_buffer("moves", torch.arange(actions) * 40692)
+
+    def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
+        """The first number of an observation is the hidden state."""
+        hidden = observations[:, 0].long()
+        return hidden, *self._say(hidden)
+
+    def recurrent_inference(self, hidden: Any, actions: Any) -> tuple[Any, Any, Any, Any]:
+        """A key made of the last one and the action."""
+        after = (hidden * 31 + actions + 1) % 1000003
+        return after, (after * 16807 % 17 - 8) * self.scale, *self._say(after)
+
+    def _say(self, hidden: Any) -> tuple[Any, Any]:
+        drawn = (hidden[:, None] * 48271 + self.moves) % 2147483647 * 16807 % 2147483647
+        return (drawn // 127 % 17 - 8) * self.scale, (hidden * 69621 % 33 - 16) * (self.scale / 2)
+
+
+def openings(game: str, count: int, seed: int = 0) -> list[Any]:
+    """Distinct positions after 2 to 12 random moves."""
+    draw, found = random.Random(seed), {}
+    while len(found) < count:
+        state = getattr(games, GAMES[game].state)()
+        for _ in range(draw.randint(2, 12)):
+            if not state.is_terminal:
+                state = state.play(draw.choice(state.legal_actions()))
+        if not state.is_terminal:
+            found[state] = None
+    return list(found)
+
+
+def agreement(*, small: bool = False) -> dict[str, str]:
+    """In how many trees all visits are equal: in every one with exact numbers, in nearly every one with a network."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    found = {}
+    for game, settings in GAMES.items():
+        states = openings(game, 10 if small else 1000 if game == "connect_four" else 300, seed=1)
+        cells = settings.planes * settings.board[0] * settings.board[1]
+        torch.manual_seed(1)
+        network = Residual(settings.planes, settings.board, 32, 2, settings.actions).eval()
+        exact = Table(cells, settings.actions)
+        kinds = {"": ponderosa.AlphaZero} | ({"Gumbel, ": ponderosa.Gumbel} if game == "connect_four" else {})
+        for kind, search in kinds.items():
+            for name, module in (("table", exact), ("float32", network)):
+                found[f"{game}, {kind}{name}"] = _equal(
+                    lambda device, search=search, module=module, states=states: search(
+                        Torch(module, device), 4 if small else 60, seed=1, solve=False
+                    ).forest(states)
+                )
+    seen = [np.array([row], dtype=np.float32) for row in range(10 if small else 1000)]
+    model, simulations = LatentTable(18), 4 if small else 50
+    for kind, search in {"": ponderosa.MuZero, "Gumbel, ": ponderosa.Gumbel}.items():
+        found[f"model, {kind}table"] = _equal(
+            lambda device, search=search: search(
+                model=TorchModel(model, device), num_simulations=simulations, seed=1
+            ).forest(observation=seen)
+        )
+    return found
+
+
+def _equal(plant: Callable[[str], Any]) -> str:
+    """How many trees of a forest have the same visits on the processor and on the device."""
+    home, away = (plant(device).simulate().visits() for device in ("cpu", DEVICE))
+    return f"{int((home == away).all(axis=1).sum())} of {len(home)}"
