@@ -1,7 +1,7 @@
 """Measures the search on a GPU against the bare network and against mctx with pgx, in one call.
 
 `python benches/gpu.py [WORD ...]` runs the cases whose names have one of the words in them. PyTorch must be installed
-with the package; JAX, mctx and pgx only for the peer. `--record` writes gpu.json, which RESULTS.md shows.
+with the package; JAX, mctx and pgx only for the peer.
 """
 
 from __future__ import annotations
@@ -12,33 +12,133 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
-from gpu_cases import GameCase, cases
+from gpu_cases import AGREEMENT, CASES, GameCase, cases, unknown
+from gpu_report import renewed, table
 
 HERE = Path(__file__).parent
+RECORD, PAGE = HERE / "gpu.json", HERE / "RESULTS.md"
+#: What is asked of each side before anything is measured.
+OURS = "import ponderosa, torch; print('gpu' if torch.cuda.is_available() else 'cpu')"
+PEER = "import jax, mctx, pgx; print(jax.default_backend())"
+ENVIRONMENT = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+Lines = list[dict[str, Any]]
 
 
-def lines_of(script: str, names: list[str]) -> list[dict[str, Any]]:
-    """What a script prints, line by line, in a process of its own: two libraries on one GPU get in each other's way."""
-    settings = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    command = [sys.executable, str(HERE / script), *names]
-    found = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=settings) as process:
-        for line in process.stdout or ():
-            if line.startswith("{"):
-                found.append(json.loads(line))
-                print(line, end="", file=sys.stderr, flush=True)
-    if process.returncode:
-        print(f"{script} ended with {process.returncode}", file=sys.stderr)
+def arguments() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
+    """What was given, looked at before anything is measured."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    names = "; ".join((*CASES, AGREEMENT))
+    parser.add_argument("words", nargs="*", metavar="WORD", help=f"parts of names (default: all): {names}")
+    parser.add_argument("--no-peer", action="store_true", help="measure Ponderosa alone")
+    parser.add_argument(
+        "--small", action="store_true", help="tiny sizes, on a CPU too: only shows that everything runs"
+    )
+    parser.add_argument("--ours", type=Path, metavar="FILE", help="what gpu_ours.py printed: nothing is measured")
+    parser.add_argument("--mctx", type=Path, metavar="FILE", help="what gpu_mctx.py printed, together with --ours")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured to FILE")
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="write gpu.json and its section of RESULTS.md, beside this file, if every case was measured on a GPU",
+    )
+    parser.add_argument("--note", metavar="TEXT", help="a remark to be kept with what was measured")
+    given = parser.parse_args()
+    if missing := unknown(given.words):
+        parser.error(f"there is no case with {missing[0]!r} in its name; there are {names}")
+    if (given.ours is None) != (given.mctx is None):
+        parser.error("--ours and --mctx belong together")
+    if given.ours and (given.words or given.no_peer or given.small):
+        parser.error("--ours and --mctx measure nothing: no names, no --no-peer or --small")
+    if given.record and (given.words or given.no_peer or given.small):
+        parser.error("--record is for a whole run: no names, no --no-peer or --small")
+    for file in (given.json, *((RECORD, PAGE) if given.record else ())):
+        if file is not None:
+            _check_writable(parser, file)
+    return parser, given
+
+
+def _check_writable(parser: argparse.ArgumentParser, file: Path) -> None:
+    existed = file.exists()
+    try:
+        file.open("a", encoding="utf-8").close()
+    except OSError as error:
+        parser.error(f"{file} cannot be written: {error.strerror}")
+    if not existed:
+        file.unlink()
+
+
+def check_libraries(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Ends with 2 where there is not what is needed: the other side is not to find out after minutes."""
+    advice = {OURS: "install the package with PyTorch", PEER: "install jax, mctx and pgx, or give --no-peer"}
+    for question in (OURS,) if given.no_peer else (OURS, PEER):
+        asked = subprocess.run(
+            [sys.executable, "-c", question], capture_output=True, text=True, check=False, env=ENVIRONMENT
+        )
+        if asked.returncode:
+            why = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
+            parser.error(f"{why}: {advice[question]}")
+        if asked.stdout.split()[-1] == "cpu" and not given.small:
+            what = "PyTorch has no GPU" if question == OURS else "JAX has no GPU (--no-peer does without it)"
+            parser.error(f"{what}; --small runs tiny sizes without one")
+
+
+def measure(script: str, options: list[str], found: Lines) -> bool:
+    """Adds what a script prints, and says whether it came to its end.
+
+    In a process of its own: two libraries on one GPU get in each other's way.
+    """
+    command = [sys.executable, str(HERE / script), *options]
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=ENVIRONMENT) as process,
+    ):
+        try:
+            for line in process.stdout or ():
+                # Who is killed may leave half a line.
+                if line.startswith("{") and line.endswith("}\n"):
+                    found.append(json.loads(line))
+                    _tell(script, found[-1])
+            process.wait()
+        except BaseException:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
+        if process.returncode:
+            errors.seek(0)
+            print(*errors.read().splitlines()[-10:], sep="\n", file=sys.stderr)
+            print(f"{script} ended with {process.returncode}", file=sys.stderr, flush=True)
+    return not process.returncode
+
+
+def _tell(script: str, line: dict[str, Any]) -> None:
+    if "case" in line:
+        trees = f", {line['trees']} trees, {line['rate']:,.0f} simulations/s" if "rate" in line else ""
+        print(f"{script}: {line['case']}{trees}", file=sys.stderr, flush=True)
+
+
+def lines_in(parser: argparse.ArgumentParser, file: Path) -> Lines:
+    """What a script has printed into a file."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        found = [json.loads(line) for line in lines if line.startswith("{")]
+    except (OSError, ValueError) as error:
+        parser.error(f"{file} cannot be read: {error}")
+    if not found or "device" not in found[0]:
+        parser.error(f"{file} does not begin with a line of versions and the device")
     return found
 
 
-def joined(ours: list[dict[str, Any]], peers: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
+def joined(ours: Lines, peers: Lines) -> Lines:
     """A row for each case, with its bars."""
     rows = []
-    for name, case in cases(names).items():
+    for name, case in CASES.items():
         own = next((line for line in ours if line.get("case") == name), None)
         if own is None:
             continue
@@ -52,33 +152,85 @@ def joined(ours: list[dict[str, Any]], peers: list[dict[str, Any]], names: list[
     return rows
 
 
-def main() -> int:
-    """Runs everything, prints the table, and writes what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("words", nargs="*", help="parts of the names of cases (default: all)")
-    parser.add_argument("--no-peer", action="store_true", help="measure Ponderosa alone")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured to FILE")
-    parser.add_argument("--record", action="store_true", help="write gpu.json beside this file")
-    given = parser.parse_args()
-    ours = lines_of("gpu_ours.py", given.words)
-    peers = [] if given.no_peer else lines_of("gpu_mctx.py", given.words)
-    record = {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "device": ours[0]["device"] if ours else "none",
-        "versions": {
-            name: value for line in (*ours[:1], *peers[:1]) for name, value in line.items() if name != "device"
-        },
-        "cores": os.cpu_count(),
-        "rows": joined(ours, peers, given.words),
-        "agreement": next((line for line in ours if line.get("case") == "agreement"), None),
+def record_of(ours: Lines, peers: Lines, note: str | None) -> dict[str, Any]:
+    """All that was measured, to four digits."""
+    about = ours[0]
+    versions = {
+        name: line[name] for line in (about, *peers[:1]) for name in ("torch", "jax", "mctx", "pgx") if name in line
     }
-    from gpu_report import table
+    record = {
+        "date": about.get("date") or datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "device": about["device"],
+        "versions": versions,
+        "cores": about.get("cores"),
+        "rows": joined(ours, peers),
+        "agreement": next((line for line in ours if line.get("case") == AGREEMENT), None),
+    }
+    rounded: dict[str, Any] = _rounded(record | ({"note": note} if note else {}))
+    return rounded
 
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_rounded(part) for part in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def shortcoming(ours: Lines, peers: Lines) -> str | None:
+    """Why this is no record, if it is none."""
+    for side, lines in (("ours", ours), ("mctx", peers)):
+        about = lines[0] if lines else {"device": "nothing"}
+        if about.get("small") or about["device"] in ("no GPU", "nothing") or "cpu" in about["device"].lower():
+            return f"{side} was not measured on a GPU in full size"
+        done = {line.get("case") for line in lines}
+        wanted = [name for name, case in CASES.items() if side == "ours" or case.times_mctx is not None]
+        for name in (*wanted, *((AGREEMENT,) if side == "ours" else ())):
+            if name not in done:
+                return f"{side} has nothing of {name!r}"
+    return None
+
+
+def main() -> int:
+    """Runs everything, prints the table, and writes what was asked for.
+
+    1 if a side did not come to its end, 2 if there is not what is needed for what was asked.
+    """
+    parser, given = arguments()
+    ours: Lines = []
+    peers: Lines = []
+    code = 0
+    if given.ours:
+        ours, peers = lines_in(parser, given.ours), lines_in(parser, given.mctx)
+    else:
+        options = [*given.words, *(["--small"] if given.small else [])]
+        peer_cases = [case for case in cases(given.words).values() if case.times_mctx is not None]
+        try:
+            check_libraries(parser, given)
+            code = 0 if measure("gpu_ours.py", options, ours) else 1
+            # Without a case of ours there is nothing to compare with.
+            if not given.no_peer and peer_cases and len(ours) > 1 and not measure("gpu_mctx.py", options, peers):
+                code = 1
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            code = 130
+    if not ours:
+        return code
+    record = record_of(ours, peers, given.note)
     print(table(record))
-    for file in (given.json, HERE / "gpu.json" if given.record else None):
-        if file is not None:
-            file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    return 0
+    text = json.dumps(record, indent=1) + "\n"
+    if given.json:
+        given.json.write_text(text, encoding="utf-8")
+    if given.record:
+        why = "not all came to its end" if code else shortcoming(ours, peers)
+        if why:
+            print(f"nothing was recorded: {why}", file=sys.stderr)
+            return 130 if code == 130 else 2
+        page = renewed(PAGE.read_text(encoding="utf-8"), record)
+        RECORD.write_text(text, encoding="utf-8")
+        PAGE.write_text(page, encoding="utf-8")
+    return code
 
 
 if __name__ == "__main__":

@@ -154,11 +154,12 @@ def game_case(case: GameCase, warm_ups: int, rounds: int) -> dict[str, Any]:
         spent["rows"] += rows
         spent["batches"] += 2 * case.simulations if rows else 0
         del forest
-        walls.append(time.perf_counter() - begun)
+        dropped = time.perf_counter()
+        walls.append((searched if case.plays_on else dropped) - begun)
         steps = searched - planted - spent["submit"] - spent["wait"]
         spents.append(
             spent
-            | {"plant": planted - begun, "answer": answered - searched, "drop": walls[-1] - answered + begun}
+            | {"plant": planted - begun, "answer": answered - searched, "drop": dropped - answered}
             | {"check": checking, "grow": growing, "write": writing}
             | {"on the device" if rows else "python": steps - checking - growing - writing}
         )
