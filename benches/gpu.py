@@ -178,6 +178,11 @@ def _rounded(value: Any) -> Any:
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
+def as_text(record: dict[str, Any]) -> str:
+    """As it is kept."""
+    return json.dumps(record, indent=1) + "\n"
+
+
 def shortcoming(ours: Lines, peers: Lines) -> str | None:
     """Why this is no record, if it is none."""
     for side, lines in (("ours", ours), ("mctx", peers)):
@@ -215,20 +220,18 @@ def main() -> int:
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             code = 130
-    if not ours:
-        return code
-    record = record_of(ours, peers, given.note)
-    print(table(record))
-    text = json.dumps(record, indent=1) + "\n"
-    if given.json:
-        given.json.write_text(text, encoding="utf-8")
+    record = record_of(ours, peers, given.note) if ours else None
+    if record is not None:
+        print(table(record))
+        if given.json:
+            given.json.write_text(as_text(record), encoding="utf-8")
     if given.record:
         why = "not all came to its end" if code else shortcoming(ours, peers)
-        if why:
+        if record is None or why:
             print(f"nothing was recorded: {why}", file=sys.stderr)
             return 130 if code == 130 else 2
         page = renewed(PAGE.read_text(encoding="utf-8"), record)
-        RECORD.write_text(text, encoding="utf-8")
+        RECORD.write_text(as_text(record), encoding="utf-8")
         PAGE.write_text(page, encoding="utf-8")
     return code
 
