@@ -74,7 +74,7 @@ def _check_writable(parser: argparse.ArgumentParser, file: Path) -> None:
 def check_libraries(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
     """Ends with 2 where there is not what is needed: the other side is not to find out after minutes."""
     advice = {OURS: "install the package with PyTorch", PEER: "install jax, mctx and pgx, or give --no-peer"}
-    for question in (OURS,) if given.no_peer else (OURS, PEER):
+    for question in (OURS, PEER) if with_peer(given) else (OURS,):
         asked = subprocess.run(
             [sys.executable, "-c", question], capture_output=True, text=True, check=False, env=ENVIRONMENT
         )
@@ -84,6 +84,11 @@ def check_libraries(parser: argparse.ArgumentParser, given: argparse.Namespace) 
         if asked.stdout.split()[-1] == "cpu" and not given.small:
             what = "PyTorch has no GPU" if question == OURS else "JAX has no GPU (--no-peer does without it)"
             parser.error(f"{what}; --small runs tiny sizes without one")
+
+
+def with_peer(given: argparse.Namespace) -> bool:
+    """Whether there is something to compare."""
+    return not given.no_peer and any(case.times_mctx is not None for case in cases(given.words).values())
 
 
 def measure(script: str, options: list[str], found: Lines) -> bool:
@@ -210,12 +215,11 @@ def main() -> int:
         ours, peers = lines_in(parser, given.ours), lines_in(parser, given.mctx)
     else:
         options = [*given.words, *(["--small"] if given.small else [])]
-        peer_cases = [case for case in cases(given.words).values() if case.times_mctx is not None]
         try:
             check_libraries(parser, given)
             code = 0 if measure("gpu_ours.py", options, ours) else 1
             # Without a case of ours there is nothing to compare with.
-            if not given.no_peer and peer_cases and len(ours) > 1 and not measure("gpu_mctx.py", options, peers):
+            if with_peer(given) and len(ours) > 1 and not measure("gpu_mctx.py", options, peers):
                 code = 1
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)

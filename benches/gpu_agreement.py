@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,8 @@ class LatentTable(nn.Module):
 
 def openings(game: str, count: int, seed: int = 0) -> list[Any]:
     """Distinct positions after 2 to 12 random moves."""
-    draw, found = random.Random(seed), {}
+    draw = random.Random(seed)
+    found: dict[Any, None] = {}
     while len(found) < count:
         state = getattr(games, GAMES[game].state)()
         for _ in range(draw.randint(2, 12)):
@@ -66,27 +66,24 @@ def agreement(*, small: bool = False) -> dict[str, str]:
         cells = settings.planes * settings.board[0] * settings.board[1]
         torch.manual_seed(1)
         network = Residual(settings.planes, settings.board, 32, 2, settings.actions).eval()
-        exact = Table(cells, settings.actions)
-        kinds = {"": ponderosa.AlphaZero} | ({"Gumbel, ": ponderosa.Gumbel} if game == "connect_four" else {})
+        kinds: dict[str, Any] = {"": ponderosa.AlphaZero}
+        if game == "connect_four":
+            kinds["Gumbel, "] = ponderosa.Gumbel
         for kind, search in kinds.items():
-            for name, module in (("table", exact), ("float32", network)):
-                found[f"{game}, {kind}{name}"] = _equal(
-                    lambda device, search=search, module=module, states=states: search(
-                        Torch(module, device), 4 if small else 60, seed=1, solve=False
-                    ).forest(states)
-                )
+            for name, module in (("table", Table(cells, settings.actions)), ("float32", network)):
+                asked: dict[str, Any] = {"evaluator": (Torch, module), "num_simulations": 4 if small else 60}
+                found[f"{game}, {kind}{name}"] = _equal(search, asked, {"states": states})
     seen = [np.array([row], dtype=np.float32) for row in range(10 if small else 1000)]
-    model, simulations = LatentTable(18), 4 if small else 50
-    for kind, search in {"": ponderosa.MuZero, "Gumbel, ": ponderosa.Gumbel}.items():
-        found[f"model, {kind}table"] = _equal(
-            lambda device, search=search: search(
-                model=TorchModel(model, device), num_simulations=simulations, seed=1
-            ).forest(observation=seen)
-        )
+    for kind, search in (("", ponderosa.MuZero), ("Gumbel, ", ponderosa.Gumbel)):
+        asked = {"model": (TorchModel, LatentTable(18)), "num_simulations": 4 if small else 50}
+        found[f"model, {kind}table"] = _equal(search, asked, {"observation": seen})
     return found
 
 
-def _equal(plant: Callable[[str], Any]) -> str:
-    """How many trees of a forest have the same visits on the processor and on the device."""
-    home, away = (plant(device).simulate().visits() for device in ("cpu", DEVICE))
-    return f"{int((home == away).all(axis=1).sum())} of {len(home)}"
+def _equal(search: Any, asked: dict[str, Any], roots: dict[str, Any]) -> str:
+    """How many trees have the same visits on the processor and on the device."""
+    visits = []
+    for device in ("cpu", DEVICE):
+        placed = {name: part[0](part[1], device) if isinstance(part, tuple) else part for name, part in asked.items()}
+        visits.append(search(**placed, seed=1, solve=False).forest(**roots).simulate().visits())
+    return f"{int((visits[0] == visits[1]).all(axis=1).sum())} of {len(visits[0])}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import time
 from typing import Any
@@ -18,6 +19,8 @@ LONG = 5.0
 ROUNDS = 3
 #: Random moves before a root, as on our side.
 FEWEST_MOVES, MOST_MOVES = 2, 12
+#: Roots are made so many at a time; every number of trees that is measured is a multiple of it.
+PIECE = 256
 
 
 def seconds_of(function: Any, *arguments: Any) -> tuple[float, int]:
@@ -44,8 +47,10 @@ def queued_seconds(function: Any, *arguments: Any) -> float:
     return (time.perf_counter() - begun) / calls
 
 
-def openings(env: Any, trees: int) -> Any:
-    """Positions after 2 to 12 random moves, a key for each row; moves that would end the game are not made."""
+@functools.cache
+def opener(game: str) -> tuple[Any, Any]:
+    """(the game, a function from keys to positions after 2 to 12 random moves, none of which ends it)."""
+    env = pgx.make(game)
 
     def opening(key: Any) -> Any:
         start, count, *moves = jax.random.split(key, 2 + MOST_MOVES)
@@ -60,7 +65,14 @@ def openings(env: Any, trees: int) -> Any:
 
         return jax.lax.scan(move, env.init(start), (jnp.arange(MOST_MOVES), jnp.stack(moves)))[0]
 
-    return jax.jit(jax.vmap(opening))(jax.random.split(jax.random.PRNGKey(0), trees))
+    return env, jax.jit(jax.vmap(opening))
+
+
+def openings(game: str, trees: int) -> tuple[Any, Any]:
+    """(the game, its states); made in pieces of one size, so that it is compiled once."""
+    env, opened = opener(game)
+    keys = jax.random.split(jax.random.PRNGKey(0), trees).reshape(-1, min(trees, PIECE), 2)
+    return env, jax.tree.map(lambda *parts: jnp.concatenate(parts), *map(opened, keys))
 
 
 def residual_weights(key: Any, game: Any, planes: int) -> dict[str, Any]:
@@ -102,8 +114,7 @@ def residual(weights: dict[str, Any], observations: Any) -> tuple[Any, Any]:
 def game_case(case: GameCase, trees: int) -> dict[str, Any]:
     """Simulations a second, and positions a second of the network alone, at so many trees."""
     game = GAMES[case.game]
-    env = pgx.make(game.pgx)
-    state = openings(env, trees)
+    env, state = openings(game.pgx, trees)
     weights = residual_weights(jax.random.PRNGKey(1), game, state.observation.shape[-1])
     step = jax.vmap(env.step)
 
