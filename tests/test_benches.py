@@ -82,6 +82,8 @@ def test_what_was_recorded_on_a_gpu_is_on_the_page() -> None:
     for row in recorded["rows"]:
         assert f"| {row['case']} | {row['ours']['trees']} |" in page
         assert row["mctx"] or row["bar"] is None
+    asked = [sys.executable, "-B", "-c", "import gpu_report; print(gpu_report.section(), end='')"]
+    assert subprocess.check_output(asked, cwd=folder, encoding="utf-8") in page, "the page is not of this record"
 
 
 #: In the place of the libraries: a test has neither a GPU nor the time to load them.
