@@ -105,7 +105,7 @@ Both sides search new trees of openings after 2 to 12 random moves (ours are dis
 noise at the roots but in Gumbel search. Ours has `solve=False`, as mctx has nothing like it, and `in_flight=1`. Two
 rows are of our side alone: "solving" has `solve=True`, a user's default, and "self-play" is one later move: the second
 `simulate` alone, in trees that were searched before and advanced by their actions. mctx is the median of three runs
-after one that compiles and warms up; of one run, and at one batch alone, where a run takes longer than five seconds.
+after one to warm up; of the first, and at one batch alone, where it takes longer than five seconds.
 
 The bare network is the same one in PyTorch, bf16, recorded as one graph, in the faster of two forms (as written, and
 with convolutions, additions and ReLUs in one); in JAX, compiled. In models, bare is as many steps of the model alone as

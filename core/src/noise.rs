@@ -48,21 +48,28 @@ pub fn remove(tree: &mut Tree) {
     }
 }
 
-/// A draw from the symmetric Dirichlet distribution: gamma variates over their sum, in logarithms so that none vanishes.
+/// From this concentration on no gamma variate is too small for a float: the least uniform number is 2^-53, and 1/alpha its power.
+const NONE_VANISHES: f64 = 0.1;
+
+/// A draw from the symmetric Dirichlet distribution: gamma variates over their sum, in logarithms where some would vanish.
 #[must_use]
 pub fn dirichlet(alpha: f64, count: usize, random: &mut Random) -> Vec<f64> {
-    let logs: Vec<f64> = (0..count).map(|_| log_gamma_variate(alpha, random)).collect();
-    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = logs.iter().map(|log| (log - most).exp()).collect();
+    let mut weights: Vec<f64> = if alpha >= NONE_VANISHES {
+        (0..count).map(|_| gamma_variate(alpha, random).0).collect()
+    } else {
+        let logs: Vec<f64> = (0..count).map(|_| below_one(alpha, random).1).collect();
+        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        logs.iter().map(|log| (log - most).exp()).collect()
+    };
     let total = weights.iter().fold(0.0, |total, weight| total + weight);
-    weights.into_iter().map(|weight| weight / total).collect()
+    weights.iter_mut().for_each(|weight| *weight /= total);
+    weights
 }
 
-/// The logarithm of a gamma variate of shape `alpha` (Marsaglia & Tsang 2000; shapes below 1 by their section 6, in logarithms).
-fn log_gamma_variate(alpha: f64, random: &mut Random) -> f64 {
+/// A gamma variate of shape `alpha` (Marsaglia & Tsang 2000), and its logarithm below shape 1.
+fn gamma_variate(alpha: f64, random: &mut Random) -> (f64, f64) {
     if alpha < 1.0 {
-        let boosted = log_gamma_variate(alpha + 1.0, random);
-        return boosted + (1.0 - random.uniform()).ln() / alpha;
+        return below_one(alpha, random);
     }
     let d = alpha - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
@@ -75,7 +82,31 @@ fn log_gamma_variate(alpha: f64, random: &mut Random) -> f64 {
         let v = v * v * v;
         let u = 1.0 - random.uniform();
         if u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
-            return (d * v).ln();
+            return (d * v, f64::NAN);
+        }
+    }
+}
+
+/// A gamma variate of a shape below 1, the usual ones, and its logarithm (Ahrens & Dieter 1974, GS): mostly one logarithm and one
+/// exponential, and action spaces may be large.
+fn below_one(alpha: f64, random: &mut Random) -> (f64, f64) {
+    let b = 1.0 + alpha / std::f64::consts::E;
+    loop {
+        let p = b * (1.0 - random.uniform());
+        let u = 1.0 - random.uniform();
+        if p <= 1.0 {
+            let log = p.ln() / alpha;
+            let x = log.exp();
+            // 1 - x is never above exp(-x), and most are decided by it.
+            if u <= 1.0 - x || u.ln() <= -x {
+                return (x, log);
+            }
+        } else {
+            let x = -((b - p) / alpha).ln();
+            let log = x.ln();
+            if u.ln() <= (alpha - 1.0) * log {
+                return (x, log);
+            }
         }
     }
 }
@@ -105,7 +136,7 @@ mod tests {
     fn moments_are_those_of_the_distribution() {
         // Mean 1/k and variance (k - 1) / (k^2 (k alpha + 1)) of each component.
         let mut random = Random::new(6, Purpose::Noise);
-        for (alpha, count) in [(0.3f64, 7usize), (1.0, 4), (5.0, 3)] {
+        for (alpha, count) in [(0.03f64, 3usize), (0.3, 7), (0.9, 5), (1.0, 4), (5.0, 3)] {
             let draws: Vec<f64> = (0..20_000).map(|_| dirichlet(alpha, count, &mut random)[0]).collect();
             let mean = draws.iter().sum::<f64>() / draws.len() as f64;
             let variance = draws.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / draws.len() as f64;

@@ -105,7 +105,18 @@ fn sample(policy: &[f64], random: &mut Random) -> Option<usize> {
 
 /// The best move by proof, then by visits; ties by `random`.
 fn best(tree: &Tree, random: &mut Random) -> usize {
-    let edges = tree.edges(tree.node(ROOT));
+    let (node, edges) = (tree.node(ROOT), tree.edges(tree.node(ROOT)));
+    if node.proven == UNPROVEN {
+        // Of thousands of moves few were tried, and only those have visits.
+        let tried = &edges.visits[..node.opened as usize];
+        let fits = |place: usize| edges.links[place].proven() != Some(-1);
+        let most = tried.iter().enumerate().filter(|&(place, _)| fits(place)).map(|(_, &visits)| visits).max().unwrap_or(0);
+        if most > 0 {
+            let places = || tried.iter().enumerate().filter(|&(place, &visits)| visits == most && fits(place)).map(|(place, _)| place);
+            let chosen = random.choose(places().count() as u32) as usize;
+            return places().nth(chosen).unwrap_or(0);
+        }
+    }
     let rank = |place: usize| {
         let visits = i64::from(edges.visits[place]);
         match tree.node(ROOT).proven {

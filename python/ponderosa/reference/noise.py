@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from ponderosa.reference.policy import float32, softmax
 from ponderosa.reference.random import Random
 
+#: From this concentration on no gamma variate is too small for a float.
+NONE_VANISHES = 0.1
+
 
 def noised(priors: Mapping[int, float], alpha: float, epsilon: float, random: Random) -> dict[int, float]:
     """(1 - epsilon) P + epsilon noise of each move, in 32 bits; `alpha` is the concentration of each.
@@ -25,16 +28,21 @@ def noised(priors: Mapping[int, float], alpha: float, epsilon: float, random: Ra
 def dirichlet(alpha: float, count: int, random: Random) -> list[float]:
     """A draw from the symmetric Dirichlet distribution: gamma variates over their sum.
 
-    Computed in logarithms: with a small alpha the variates themselves are often too small for a float.
+    With a small alpha the variates themselves are often too small for a float: then in logarithms.
     """
-    return softmax([_log_gamma_variate(alpha, random) for _ in range(count)])
+    if alpha < NONE_VANISHES:
+        return softmax([_below_one(alpha, random)[1] for _ in range(count)])
+    variates = [_gamma_variate(alpha, random) for _ in range(count)]
+    total = 0.0
+    for variate in variates:  # `sum` would round otherwise
+        total += variate
+    return [variate / total for variate in variates]
 
 
-def _log_gamma_variate(alpha: float, random: Random) -> float:
-    """The logarithm of a gamma variate of shape `alpha` (Marsaglia & Tsang 2000)."""
+def _gamma_variate(alpha: float, random: Random) -> float:
+    """A gamma variate of shape `alpha` (Marsaglia & Tsang 2000)."""
     if alpha < 1.0:
-        boosted = _log_gamma_variate(alpha + 1.0, random)
-        return boosted + math.log(1.0 - random.uniform()) / alpha
+        return _below_one(alpha, random)[0]
     d = alpha - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
@@ -45,7 +53,25 @@ def _log_gamma_variate(alpha: float, random: Random) -> float:
         v = v * v * v
         u = 1.0 - random.uniform()
         if math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):
-            return math.log(d * v)
+            return d * v
+
+
+def _below_one(alpha: float, random: Random) -> tuple[float, float]:
+    """A gamma variate of a shape below 1, and its logarithm (Ahrens & Dieter 1974, algorithm GS)."""
+    b = 1.0 + alpha / math.e
+    while True:
+        p = b * (1.0 - random.uniform())
+        u = 1.0 - random.uniform()
+        if p <= 1.0:
+            log = math.log(p) / alpha
+            x = math.exp(log)
+            if u <= 1.0 - x or math.log(u) <= -x:
+                return x, log
+        elif p < b:
+            x = -math.log((b - p) / alpha)
+            log = math.log(x)
+            if math.log(u) <= (alpha - 1.0) * log:
+                return x, log
 
 
 def _normal(random: Random) -> float:
