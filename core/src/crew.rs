@@ -257,6 +257,20 @@ mod tests {
     }
 
     #[test]
+    fn those_who_sleep_are_woken_by_others() {
+        let mut crew = Crew::new(8);
+        std::thread::sleep(20 * AWAKE);
+        let (inside, begun) = (AtomicUsize::new(0), Instant::now());
+        crew.all(&|_| {
+            inside.fetch_add(1, Ordering::Relaxed);
+            while inside.load(Ordering::Relaxed) < 8 && begun.elapsed() < Duration::from_secs(20) {
+                std::thread::yield_now();
+            }
+        });
+        assert_eq!(inside.into_inner(), 8, "the caller wakes two alone");
+    }
+
+    #[test]
     fn crews_work_side_by_side() {
         std::thread::scope(|scope| {
             for _ in 0..6 {

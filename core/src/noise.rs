@@ -71,7 +71,7 @@ const NONE_VANISHES: f64 = 0.1;
 pub fn dirichlet(alpha: f64, count: usize, random: &mut Random, weights: &mut Vec<f64>) {
     weights.clear();
     if alpha >= NONE_VANISHES {
-        weights.extend((0..count).map(|_| gamma_variate(alpha, random).0));
+        weights.extend((0..count).map(|_| gamma_variate(alpha, random)));
     } else {
         weights.extend((0..count).map(|_| below_one(alpha, random).1));
         let most = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -81,10 +81,10 @@ pub fn dirichlet(alpha: f64, count: usize, random: &mut Random, weights: &mut Ve
     weights.iter_mut().for_each(|weight| *weight /= total);
 }
 
-/// A gamma variate of shape `alpha` (Marsaglia & Tsang 2000), and its logarithm below shape 1.
-fn gamma_variate(alpha: f64, random: &mut Random) -> (f64, f64) {
+/// A gamma variate of shape `alpha` (Marsaglia & Tsang 2000).
+fn gamma_variate(alpha: f64, random: &mut Random) -> f64 {
     if alpha < 1.0 {
-        return below_one(alpha, random);
+        return below_one(alpha, random).0;
     }
     let d = alpha - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
@@ -97,7 +97,7 @@ fn gamma_variate(alpha: f64, random: &mut Random) -> (f64, f64) {
         let v = v * v * v;
         let u = 1.0 - random.uniform();
         if u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
-            return (d * v, f64::NAN);
+            return d * v;
         }
     }
 }

@@ -87,9 +87,7 @@ GIVEN = {
     "considered": "considered",
     "weights": "weights",
 }
-
-
-#: What else there is at first: nothing, but that rows have trees, and trees are not planted yet.
+#: Those, and what a search has from its beginning without being told.
 _BEGIN = frozenset((*GIVEN.values(), "order", "done", "asked", "rows", "unsound"))
 LATER = [array for array in ARRAYS if array[0] not in _BEGIN]
 #: Arrays in one piece of memory begin at multiples of so many bytes.
@@ -124,7 +122,7 @@ class First:
         self._places["order"][:] = np.arange(len(self._places["order"]))
 
     def send(self, given: Columns, trees: int, simulations: int) -> None:
-        """Begins to send what the engine gives, of so many trees. Further ones are there as if they were done."""
+        """Begins to send what the engine gives of so many trees, not planted yet. Others are as if they were done."""
         for name, array in given.items():
             self._places[name][: len(array)] = array.view(np.int64) if array.dtype == np.uint64 else array
         self._places["done"][:trees] = -1

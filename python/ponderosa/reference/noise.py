@@ -28,7 +28,7 @@ def noised(priors: Mapping[int, float], alpha: float, epsilon: float, random: Ra
 def dirichlet(alpha: float, count: int, random: Random) -> list[float]:
     """A draw from the symmetric Dirichlet distribution: gamma variates over their sum.
 
-    With a small alpha the variates themselves are often too small for a float: then in logarithms.
+    With a very small alpha many variates are too small for a float: then in logarithms.
     """
     if alpha < NONE_VANISHES:
         return softmax([_below_one(alpha, random)[1] for _ in range(count)])

@@ -5,8 +5,7 @@
 // (`games/connect_four.rs`). Numbers are added in the engine's order and in its precision, and ties fall as there, so that both grow
 // the same trees. What the roots are, the engine says; what was found, it is told.
 //
-// A warp has a tree. Lane l of it has the places l, l + LANES, ... of a node: its edges in the order in which they were opened,
-// those never tried behind. Compiled for a processor (tests do), a "warp" is one lane that has all places.
+// A warp has a tree (`lanes.h`).
 //
 // Defined by who compiles it: PLACES, how many actions there are; GROUPS, how many places a lane has; GUMBEL, 1 or 0; CONNECT_FOUR,
 // 1, or 0 for a learned model; PATIENCE, how many simulations without a question a step has at most; WARPS, how many a block of a GPU
