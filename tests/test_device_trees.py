@@ -5,16 +5,12 @@ compiled for a processor; with a GPU, there too.
 from __future__ import annotations
 
 import ctypes
-import functools
 import itertools
-import shutil
-import subprocess
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.processor import COMPILER, for_a_processor
 
 import ponderosa
 from ponderosa.beside import Beside
@@ -35,7 +31,6 @@ from ponderosa.device.step import SOURCE, options_of  # noqa: E402
 from ponderosa.device.trees import DeviceTrees  # noqa: E402
 
 TREES = 5
-COMPILER = shutil.which("cc")
 
 
 class Dice(torch.nn.Module):  # type: ignore[misc]
@@ -79,18 +74,6 @@ class Dice(torch.nn.Module):  # type: ignore[misc]
         return (after, reward, *self.see(after), *([discount] if self.discounts else []))
 
 
-@functools.cache
-def for_a_processor(options: tuple[str, ...]) -> Any:
-    """The kernel, compiled for this machine."""
-    folder = Path(tempfile.mkdtemp())
-    built = folder / "step.so"
-    flags = ("-x", "c", "-std=c11", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-Werror", "-Wall")
-    subprocess.run(
-        [str(COMPILER), *flags, "-Wno-unused-function", *options, str(SOURCE), "-o", str(built), "-lm"], check=True
-    )
-    return ctypes.CDLL(str(built))
-
-
 def beside(monkeypatch: pytest.MonkeyPatch) -> list[DeviceTrees]:
     """Lets trees grow beside a network on a CPU; those that did."""
     opened: list[DeviceTrees] = []
@@ -101,7 +84,7 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> list[DeviceTrees]:
         opened.append(trees)
 
     def compiled(device: Any, kind: Any) -> Any:
-        library = for_a_processor(options_of(kind, 1))
+        library = for_a_processor(SOURCE, options_of(kind, 1))
 
         def launch(struct: Trees, goes_on: bool) -> None:
             library.step(ctypes.byref(struct), ctypes.c_int(int(goes_on)))

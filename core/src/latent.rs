@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 
 use crate::backup;
+use crate::elementary::exp_all;
 use crate::parts::Parts;
 use crate::policy::softmax;
 use crate::score::{Normalize, Score};
@@ -99,6 +100,8 @@ struct Moves {
     kept: Vec<u16>,
     /// The likeliest with their priors, where a device has picked them.
     likeliest: Vec<(u16, f32)>,
+    /// Their exponentials.
+    shares: Vec<f64>,
 }
 
 impl Moves {
@@ -129,9 +132,11 @@ impl Moves {
 
     /// Gives `node` the likeliest of its moves, as a device has picked them. The prior of the rest.
     fn give_likeliest(&mut self, tree: &mut Tree, node: NodeIndex, actions: &[f32], logits: &[f32], log_sum: f32) -> f32 {
-        let prior = |&logit: &f32| (f64::from(logit) - f64::from(log_sum)).exp() as f32;
+        self.shares.resize(logits.len(), 0.0);
+        exp_all(logits, f64::from(log_sum), &mut self.shares);
+        let likeliest = actions.iter().zip(&self.shares).map(|(&action, &share)| (action as u16, share as f32));
         self.likeliest.clear();
-        self.likeliest.extend(actions.iter().map(|&action| action as u16).zip(logits.iter().map(prior)).filter(|&(_, prior)| prior > 0.0));
+        self.likeliest.extend(likeliest.filter(|&(_, prior)| prior > 0.0));
         self.likeliest.sort_unstable_by_key(|&(action, _)| action);
         self.kept.clear();
         self.kept.extend(self.likeliest.iter().map(|&(action, _)| action));

@@ -2,10 +2,12 @@
 //! The modules, in the order in which they lean on each other:
 
 pub mod crew;
+pub mod elementary;
 pub mod error;
 pub mod lists;
 pub mod prefetch;
 pub mod random;
+pub mod wide;
 
 pub mod game;
 pub mod games;
@@ -20,6 +22,7 @@ pub mod probe;
 pub mod score;
 pub mod trace;
 
+pub mod dirichlet;
 pub mod noise;
 pub mod parts;
 pub mod policy;

@@ -1,5 +1,6 @@
 //! From what an evaluator says of moves to priors: a softmax over the legal ones, computed in f64 and kept in f32.
 
+use crate::elementary::exp_all;
 use crate::error::Error;
 
 /// What the numbers of an evaluator's policy are.
@@ -69,18 +70,24 @@ pub fn softmax(numbers: &mut [f32]) {
     match numbers.len() {
         0..=8 => share_out(numbers, most, &mut [0.0; 8]),
         9..=64 => share_out(numbers, most, &mut [0.0; 64]),
-        count => share_out(numbers, most, &mut vec![0.0; count]),
+        count => share_out_by(exp_all, numbers, most, &mut vec![0.0; count]),
     }
 }
 
 /// Logits become exp(logit - most) over their sum; `weights` has room for all.
 #[inline(always)]
 fn share_out(numbers: &mut [f32], most: f64, weights: &mut [f64]) {
-    let mut total = 0.0;
-    for (weight, &logit) in weights.iter_mut().zip(&*numbers) {
-        *weight = (f64::from(logit) - most).exp();
-        total += *weight;
-    }
+    let exp_each = |numbers: &[f32], most: f64, weights: &mut [f64]| {
+        weights.iter_mut().zip(numbers).for_each(|(weight, &logit)| *weight = (f64::from(logit) - most).exp());
+    };
+    share_out_by(exp_each, numbers, most, weights);
+}
+
+#[inline(always)]
+fn share_out_by(exp: impl Fn(&[f32], f64, &mut [f64]), numbers: &mut [f32], most: f64, weights: &mut [f64]) {
+    let weights = &mut weights[..numbers.len()];
+    exp(numbers, most, weights);
+    let total = weights.iter().fold(0.0, |total, weight| total + weight);
     for (prior, &weight) in numbers.iter_mut().zip(&*weights) {
         *prior = (weight / total) as f32;
     }
@@ -133,6 +140,18 @@ mod tests {
             priors(logits.iter().copied(), PolicyKind::Logits, &mut out).expect("finite logits");
             let sum: f64 = out.iter().map(|&p| f64::from(p)).sum();
             prop_assert!((sum - 1.0).abs() < 1e-5);
+        }
+    }
+
+    #[test]
+    fn many_numbers_get_what_few_would() {
+        let logits: Vec<f32> = (0..5000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 16) as f32 / 4000.0 - 9.0).collect();
+        let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let (mut many, mut few) = (logits.clone(), logits.clone());
+        softmax(&mut many);
+        share_out(&mut few, f64::from(most), &mut vec![0.0; logits.len()]);
+        for (one, other) in many.iter().zip(&few) {
+            assert!((one - other).abs() <= f32::EPSILON * other, "{one} {other}");
         }
     }
 

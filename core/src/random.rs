@@ -61,6 +61,26 @@ impl Random {
         mix(self.state)
     }
 
+    /// What `uniform` gives after `count` others.
+    #[inline]
+    #[must_use]
+    pub fn uniform_ahead(&self, count: u64) -> f64 {
+        let state = self.state.wrapping_add(GOLDEN.wrapping_mul(count + 1));
+        let bits = mix(state) >> 11;
+        // As a float by its two halves, which are parts of floats: processors have that for several numbers at a time.
+        const LOW: u64 = 0x4330_0000_0000_0000; // 2^52, the last bit of which is 1
+        const HIGH: u64 = 0x4530_0000_0000_0000; // 2^84, the last bit of which is 2^32
+        let low = f64::from_bits(LOW | (bits & 0xFFFF_FFFF)) - f64::from_bits(LOW);
+        let high = f64::from_bits(HIGH | (bits >> 32)) - f64::from_bits(HIGH);
+        (high + low) * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Leaves out `count` numbers.
+    #[inline]
+    pub fn skip(&mut self, count: u64) {
+        self.state = self.state.wrapping_add(GOLDEN.wrapping_mul(count));
+    }
+
     /// A number from 0 to `n - 1`, by multiply and shift (Lemire 2019, without the rejection: the bias is below 2^-24 for the sizes used here).
     #[inline]
     pub fn below(&mut self, n: u32) -> u32 {

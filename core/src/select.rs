@@ -6,9 +6,11 @@ use crate::journal::Journal;
 use crate::knowledge::Kind;
 use crate::parts::Parts;
 use crate::random::{Purpose, Random};
-use crate::score::{wide, Context, ANY, MUZERO, PUCT};
+use crate::score::{Context, ANY, MUZERO, PUCT};
 use crate::trace::TraceStep;
 use crate::tree::{NodeIndex, Tree, ROOT};
+#[cfg(target_arch = "x86_64")]
+use crate::wide;
 use crate::world::World;
 
 /// Where a descent ended.

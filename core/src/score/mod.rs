@@ -6,7 +6,6 @@ mod lanes;
 mod muzero;
 mod puct;
 mod ucb1;
-pub(crate) mod wide;
 
 pub use gumbel::Completed;
 pub use muzero::{Growing, Normalize};

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from ponderosa.device.kind import Kind
+from ponderosa.device.likeliest import compiled, pick_likeliest
 from ponderosa.device.trees import Grove, Kept
 from ponderosa.evaluators.lane import NotForLanes, padded
 from ponderosa.evaluators.torch_graph import Graphs, host_buffer
@@ -130,20 +131,24 @@ class TorchModelLane:
         if any(column.numel() != rows or len(column) != rows for column in columns) or logits.ndim != 2:
             raise NotForLanes("shapes that may be wrong are told in words")
         self._pool.write(slots, *flatten(hidden))
-        policy = self._policy(logits)
-        answers = torch.cat([column.float().reshape(rows, 1) for column in columns] + policy, dim=1)
+        answers = self._together(columns, logits)
         if answers.shape[1] != self.answers.shape[1]:
             self._answered, self.answers = host_buffer(self.capacity, answers.shape[1], np.float32, self._device)
         self.has_discount = bool(discount)
         self._answered[:rows].copy_(answers, non_blocking=True)
 
-    def _policy(self, logits: Any) -> list[Any]:
-        """What comes down of a policy [rows, num_actions]."""
-        actions = logits.shape[1]
+    def _together(self, columns: list[Any], logits: Any) -> Any:
+        """What comes down of the numbers and a policy [rows, num_actions], as one tensor."""
+        rows, actions = logits.shape
         if self.most_likeliest is None or actions <= WIDE or 2 * self.most_likeliest >= actions:
             self.likeliest = None
-            return [logits.float()]
-        self.likeliest = self.most_likeliest
-        numbers = logits.float()
-        best, places = numbers.topk(self.most_likeliest, dim=1, sorted=False)
-        return [numbers.logsumexp(dim=1, keepdim=True), best, places.float()]
+            policy = [logits.float()]
+        else:
+            self.likeliest = self.most_likeliest
+            pick = compiled(self._device, actions)
+            if pick is not None:
+                return pick_likeliest(pick, columns, logits, self.likeliest)
+            numbers = logits.float()
+            best, places = numbers.topk(self.likeliest, dim=1, sorted=False)
+            policy = [numbers.logsumexp(dim=1, keepdim=True), best, places.float()]
+        return torch.cat([column.float().reshape(rows, 1) for column in columns] + policy, dim=1)

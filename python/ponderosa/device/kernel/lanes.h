@@ -1,31 +1,7 @@
 // A warp and its lanes. Lane l of a warp has the places l, l + LANES, ... of a node. Compiled for a processor (tests do), a "warp" is
 // one lane that has all places.
 
-#ifdef __CUDACC_RTC__
-#define LANES 32
-#define HERE static __device__ __forceinline__
-#define SHUFFLE(x, lane) __shfl_sync(0xffffffffu, (x), (lane))
-#define SWAP(x, step) __shfl_xor_sync(0xffffffffu, (x), (step))
-#define BALLOT(bit) __ballot_sync(0xffffffffu, (bit))
-#define COUNT_BITS(bits) __popc(bits)
-#define MEET() __syncwarp()
-#define UNROLLED _Pragma("unroll")
-#define INFINITE __longlong_as_double(0x7ff0000000000000LL)
-#else
-#include <math.h>
-#define LANES 1
-#define HERE static
-#define SHUFFLE(x, lane) (x)
-#define SWAP(x, step) (x)
-#define BALLOT(bit) ((bit) ? 1u : 0u)
-#define COUNT_BITS(bits) __builtin_popcount(bits)
-#define MEET()
-#define UNROLLED
-#define INFINITE HUGE_VAL
-#endif
-
-typedef long long word;
-typedef unsigned long long bits64;
+#include "here.h"
 
 // Unrolled, so that what a lane has of each group stays in registers.
 #define EACH(g) UNROLLED for (int g = 0; g < GROUPS; ++g)

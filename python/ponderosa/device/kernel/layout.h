@@ -1,8 +1,9 @@
 // What all steps work on, as `layout.py` lays it out.
 
+#include "numbers.h"
+
 #define BY_NODE 0
 #define BY_TREE 1
-#define BFLOAT16 1
 
 // What all trees share.
 typedef struct {
@@ -71,14 +72,3 @@ typedef struct {
     // What a network sees next, row by row.
     void *observations;
 } Trees;
-
-// A number of a network, which may have computed in bfloat16: the upper half of a float32.
-HERE double number(const void *numbers, word at, int type) {
-    union {
-        unsigned bits;
-        float number;
-    } read;
-    if (type != BFLOAT16) return (double)((const float *)numbers)[at];
-    read.bits = (unsigned)((const unsigned short *)numbers)[at] << 16;
-    return (double)read.number;
-}
