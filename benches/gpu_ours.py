@@ -192,7 +192,7 @@ def latent_case(case: LatentCase, warm_ups: int, rounds: int) -> dict[str, Any]:
     model = TorchModel(module, DEVICE)
     settings: dict[str, Any] = {"model": model, "num_simulations": case.simulations, "discount": 0.997, "seed": 1}
     search = ponderosa.MuZero(**settings) if case.search == "puct" else ponderosa.Gumbel(**settings)
-    seen = list(np.random.default_rng(0).normal(size=(case.batch, case.width)).astype(np.float32))
+    seen = np.random.default_rng(0).normal(size=(case.batch, case.width)).astype(np.float32)
     walls, phases = [], []
     for _ in range(warm_ups + rounds):
         times = [time.perf_counter()]

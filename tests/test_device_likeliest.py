@@ -115,6 +115,7 @@ def test_there_is_none_without_a_gpu_or_for_too_many_actions() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize(("actions", "most"), [(257, 64), (4672, 64), (4672, 2000), (20000, 512), (32768, 1)])
 def test_they_are_the_same_on_a_gpu(actions: int, most: int, dtype: Any) -> None:

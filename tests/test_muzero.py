@@ -18,6 +18,7 @@ from tests.trees import PythonGame, after, every_node, fingerprint, random_posit
 from tests.worlds import Decisions, Guess, Rules, Wide
 
 import ponderosa
+from ponderosa.errors import EvaluationError, InvalidArgumentError
 from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
 from ponderosa.reference import muzero
 
@@ -149,6 +150,48 @@ def test_observations_in_every_form() -> None:
     assert search.run(observation=[]) == []
     mixed = search.run(observation=numbered(3, 4), legal_actions=[None, [1]])
     assert [len(result.root.children) for result in mixed] == [4, 1]
+
+
+def test_a_forest_takes_an_array_of_observations() -> None:
+    """The same as a list of its rows; what the model does with them is not seen by the caller."""
+
+    class Careless(TableModel):
+        def initial_inference(self, observations: Any) -> tuple[Any, ...]:
+            answer = super().initial_inference(np.array(observations))
+            observations[:] = -1
+            return answer
+
+    rows = np.array([[3], [4], [3]])
+    listed = ponderosa.MuZero(TableModel(4), 30, seed=2).forest(observation=list(rows)).simulate()
+    search = ponderosa.MuZero(Careless(4), 30, seed=2)
+    forest = search.forest(observation=rows).simulate()
+    assert rows.tolist() == [[3], [4], [3]]
+    assert [fingerprint(result) for result in forest.results()] == [fingerprint(result) for result in listed.results()]
+    assert len(forest) == 3
+    assert forest.state(1).observation.tolist() == [4]
+    forest.reset(1, observation=np.array([7]))
+    forest.advance(0, 2, observation=np.array([8]))
+    assert [forest.state(index).observation.tolist() for index in range(3)] == [[8], [7], [3]]
+    seeded = search.forest(observation=rows, seeds=[5, 6, 5]).simulate().results()
+    assert fingerprint(seeded[0]) == fingerprint(seeded[2])
+    assert [result.seed for result in seeded] == [5, 6, 5]
+
+
+def test_an_array_of_observations_that_is_none() -> None:
+    search = ponderosa.MuZero(TableModel(4), 30, seed=2)
+    with pytest.raises(InvalidArgumentError, match=r"array of them with an axis of the batch.*tree\(\)"):
+        search.forest(observation=np.array([3, 4]))
+    with pytest.raises(InvalidArgumentError, match="states is empty"):
+        search.forest(observation=np.zeros((0, 1)))
+
+    class Picture(TableModel):
+        def initial_inference(self, observations: Any) -> tuple[Any, ...]:
+            if observations.ndim != 4:
+                raise ValueError(f"expected 4 dimensions, not {observations.ndim}")
+            return super().initial_inference(observations[:, 0, 0])
+
+    with pytest.raises(EvaluationError, match=r"read as 3 observations of shape \(8, 8\); for one of them use tree"):
+        ponderosa.MuZero(Picture(4), 30, seed=2).forest(observation=np.zeros((3, 8, 8)))
 
 
 def test_search_and_get_policy_take_observations() -> None:

@@ -21,6 +21,7 @@ use crate::any::{copy_of, each, each_compiled, external, Any};
 use crate::columns::{compiled_observations, compiled_packed, Packed};
 use crate::errors::OrPython;
 use crate::parts::PartsArguments;
+use crate::random::Keys;
 use crate::view::TreeView;
 
 /// Between two looks at signals, the engine runs at most this long without the interpreter lock.
@@ -57,12 +58,11 @@ impl Forest {
         Ok(Self { inner: Mutex::new(inner), stop: AtomicBool::new(false) })
     }
 
-    /// Plants a tree for each state of the compiled game; a key is (seed, call, row).
-    fn plant(&self, py: Python<'_>, states: Vec<Bound<'_, PyAny>>, keys: Vec<(u64, u64, u64)>) -> PyResult<()> {
+    /// Plants a tree for each state of the compiled game.
+    fn plant(&self, py: Python<'_>, states: Vec<Bound<'_, PyAny>>, keys: Keys) -> PyResult<()> {
+        let keys = keys.of(states.len());
         each_compiled!(&mut *self.lock()?, forest, Class => {
-            let planted = states.iter().zip(keys).map(|(state, (seed, call, row))| {
-                Ok((copy_of(&state.cast::<Class>()?.get().0), tree_key(seed, call, row)))
-            });
+            let planted = states.iter().zip(keys).map(|(state, key)| Ok((copy_of(&state.cast::<Class>()?.get().0), key)));
             let planted = planted.collect::<PyResult<Vec<_>>>()?;
             py.detach(|| forest.plant_all(planted)).or_python()
         })

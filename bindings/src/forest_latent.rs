@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use ponderosa_core::error::Error;
 use ponderosa_core::forest::latent::Root;
 use ponderosa_core::random::tree_key;
@@ -12,34 +12,40 @@ use crate::any::latent;
 use crate::errors::OrPython;
 use crate::forest::Forest;
 use crate::latent::{latent_rows, Column, LatentRows, Said};
+use crate::random::Keys;
 
 #[pymethods]
 impl Forest {
-    /// Plants trees of a learned model, one for each row: the slots of their roots. `legal` is None where all actions are.
-    fn plant_latent(
+    /// Plants trees of a learned model, one for each row: the slots of their roots. Without `to_play` player 0 moves; `legal` is None
+    /// where all actions are, in one row or in all.
+    fn plant_latent<'py>(
         &self,
-        py: Python<'_>,
-        to_play: Vec<u8>,
-        legal: Vec<Option<Vec<u16>>>,
+        py: Python<'py>,
+        to_play: Option<Vec<u8>>,
+        legal: Option<Vec<Option<Vec<u16>>>>,
         logits: PyReadonlyArray2<'_, f32>,
         values: PyReadonlyArray1<'_, f64>,
-        keys: Vec<(u64, u64, u64)>,
-    ) -> PyResult<Vec<u32>> {
+        keys: Keys,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let mut inner = self.lock()?;
         let forest = latent(&mut inner)?;
         let (actions, logits, values) = (forest.parts.num_actions, logits.as_slice()?, values.as_slice()?);
-        let rows = keys.len();
-        if [to_play.len(), legal.len(), values.len()] != [rows; 3] || logits.len() != rows * actions {
+        let rows = values.len();
+        let keys = keys.of(rows);
+        let per_row = [to_play.as_ref().map_or(rows, Vec::len), legal.as_ref().map_or(rows, Vec::len), keys.len()];
+        if per_row != [rows; 3] || logits.len() != rows * actions {
             return Err(Error::Usage("the columns of plant_latent do not have one entry a row".into())).or_python();
         }
         let all: Vec<u16> = (0..actions as u16).collect();
-        let root = |(row, (seed, call, number)): (usize, (u64, u64, u64))| {
+        let root = |(row, key): (usize, u64)| {
             let logits = &logits[row * actions..(row + 1) * actions];
-            let legal = legal[row].as_deref().unwrap_or(&all);
-            (Root { to_play: to_play[row], legal, logits, value: values[row] }, tree_key(seed, call, number))
+            let legal = legal.as_ref().and_then(|legal| legal[row].as_deref()).unwrap_or(&all);
+            let to_play = to_play.as_ref().map_or(0, |to_play| to_play[row]);
+            (Root { to_play, legal, logits, value: values[row] }, key)
         };
         let roots: Vec<_> = keys.into_iter().enumerate().map(root).collect();
-        py.detach(|| forest.plant_all(&roots)).or_python()
+        let slots = py.detach(|| forest.plant_all(&roots)).or_python()?;
+        Ok(slots.into_iter().map(i64::from).collect::<Vec<_>>().into_pyarray(py))
     }
 
     /// Puts another root in the place of tree `index`: its slot, and the slots released.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +18,7 @@ from ponderosa.errors import InvalidActionError, InvalidArgumentError, UsageErro
 from ponderosa.game import GameInfo, game_mistakes, is_over, move_text, refuse_finished
 from ponderosa.leaves import OutOfTime
 from ponderosa.model_world import ModelWorld
-from ponderosa.observed import Observed, observed
+from ponderosa.observed import Observed, ObservedRows, observed
 from ponderosa.reference.lookahead import minimax
 from ponderosa.result import SearchResult
 
@@ -46,15 +45,14 @@ class Forest:
         self._world = search.world(info, self._settings, states)
         self._info = self._world.info
         self._elapsed = [0.0] * len(states)
-        self._states = list(states)
+        self._states: Any = states if isinstance(states, ObservedRows) else list(states)
         self._busy = False
         #: Simulations each tree had when its root was set, and what the guard says of that root.
         self._begun = [0] * len(states)
         self._guards: list[list[tuple[int, int]] | None] = [None] * len(states)
         call = search.next_call()
-        seeds_and_calls = (itertools.repeat(search.seed), itertools.repeat(call), range(len(states)))
-        self._keys = list(zip(*seeds_and_calls, strict=False)) if given is None else [(seed, 0, 0) for seed in given]
-        self._world.plant(states, self._keys)
+        self._seeds = [search.seed] * len(states) if given is None else given
+        self._world.plant(states, (search.seed, call) if given is None else [(seed, 0, 0) for seed in given])
         if self._settings.gumbel is not None:
             for index in range(len(states)):
                 self._settings.set_gumbel(self._core, index, len(states))
@@ -157,7 +155,7 @@ class Forest:
             self._info,
             temperature or 0.0,
             self._verdicts(index) if self._settings.minimax_depth and view.proven is None else NO_VERDICTS,
-            self._keys[index][0],
+            self._seeds[index],
             self._elapsed[index],
             view.simulations - self._begun[index],
         )
@@ -277,7 +275,7 @@ class Forest:
         self._world.reset(index, state, key)
         if self._settings.gumbel is not None:
             self._settings.set_gumbel(self._core, index, len(self))
-        self._keys[index] = key
+        self._seeds[index] = self._search.seed
         self._set_root(index, state, 0)
 
     def _set_root(self, index: int, state: Any, begun: int) -> None:
@@ -314,6 +312,8 @@ class Forest:
 def _common(search: Search, states: Sequence[Any]) -> GameInfo:
     """What all states have in common; those of several games, and finished ones, are refused."""
     info = search.describe(states[0])
+    if isinstance(states, ObservedRows):
+        return info
     kinds = set(map(type, states))
     if kinds == {Observed}:
         return info

@@ -19,7 +19,7 @@ from ponderosa.leaves import Leaves
 from ponderosa.reference.lookahead import forced_actions
 from ponderosa.settings import Settings
 from ponderosa.turns import GameTurns, asks_of_leaves
-from ponderosa.world import Key, Over, World
+from ponderosa.world import Key, Keys, Over, World
 
 
 class CompiledWorld(World):
@@ -39,9 +39,9 @@ class CompiledWorld(World):
         """Unless something in Python has a say."""
         return self.settings.leaf != "outside"
 
-    def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
+    def plant(self, states: Sequence[Any], keys: Keys) -> None:
         """A tree for each state."""
-        self.core.plant(list(states), list(keys))
+        self.core.plant(list(states), keys)
 
     def reset(self, index: int, state: Any, key: Key) -> None:
         """Another state in the place of tree `index`."""
@@ -131,9 +131,10 @@ class PythonWorld(World):
     def __len__(self) -> int:
         return len(self._states)
 
-    def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
+    def plant(self, states: Sequence[Any], keys: Keys) -> None:
         """A tree for each state."""
-        for state, key in zip(states, keys, strict=True):
+        each = keys if isinstance(keys, list) else [(*keys, row) for row in range(len(states))]
+        for state, key in zip(states, each, strict=True):
             position = self._read_root(state)
             self._put_root(self.core.plant_external(position.to_play, position.legal, *key), state)
 

@@ -17,7 +17,7 @@ from ponderosa.game import GameInfo, describe
 from ponderosa.model_world import ModelWorld
 from ponderosa.models import as_model
 from ponderosa.models.arrays import library_of, number_array
-from ponderosa.observed import ONE, Observed, observed
+from ponderosa.observed import ONE, Observed, ObservedRows, observed
 from ponderosa.search import Search, Shared
 from ponderosa.settings import Settings
 from ponderosa.world import World
@@ -144,10 +144,18 @@ class ModelSearch(Search):
         to_play: Any = None,
         seeds: int | Sequence[int] | None = None,
     ) -> Forest:
-        """Many trees, grown together; their roots are given as in `run`."""
+        """Many trees, grown together; their roots are given as in `run`.
+
+        Observations may be one array, too, whose first axis is that of the batch.
+        """
+        if states is None and legal_actions is None and to_play is None and _are_rows(observation):
+            return Forest(self, ObservedRows(observation), seeds)
         roots = self._roots(states, observation, legal_actions, to_play)
         if isinstance(roots, Observed):
-            raise InvalidArgumentError("observation must be a list of observations; for one of them use tree()")
+            raise InvalidArgumentError(
+                "observation must be a list of observations, or an array of them with an axis of the batch; "
+                "for one of them use tree()"
+            )
         return super().forest(roots, seeds=seeds) if observation is None else Forest(self, roots, seeds)
 
     def _root(self, state: Any, observation: Any, legal_actions: Any, to_play: Any) -> Any:
@@ -197,6 +205,13 @@ def _are_many(observation: Any, legal_actions: Any, to_play: Any) -> bool:
     if check.is_listed(to_play):
         return True
     return check.is_listed(legal_actions) and any(_has_entries(each) for each in legal_actions)
+
+
+def _are_rows(observation: Any) -> bool:
+    """Whether it is an array of several observations; one axis alone is that of one of them."""
+    if library_of(observation) is None or observation.ndim < 2:
+        return False
+    return type(observation) is not np.ndarray or not observation.dtype.hasobject
 
 
 def _as_numpy(given: Any, name: str) -> Any:

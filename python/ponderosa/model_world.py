@@ -23,9 +23,9 @@ from ponderosa.models.hidden import flatten
 from ponderosa.models.inference import Inference
 from ponderosa.models.lane import Studio, has_studios
 from ponderosa.models.pool import HiddenPool
-from ponderosa.observed import Observed, follow, hint_of_many, root_of, roots_of, stack
+from ponderosa.observed import Observed, ObservedRows, follow, hint_of_many, root_of, roots_of, stack
 from ponderosa.settings import Settings, threads_beside
-from ponderosa.world import Key, Over, World
+from ponderosa.world import Key, Keys, Over, World
 
 #: Slots for each tree to begin with; the pool doubles when it is full.
 SLOTS_PER_TREE = 64
@@ -80,13 +80,16 @@ class ModelWorld(World):
         super().__init__(_core.Forest("latent", parts), info, settings)
         self._beside = Beside(self.core)
 
-    def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
+    def plant(self, states: Sequence[Any], keys: Keys) -> None:
         """A tree for each root; the model was asked about all of them at once."""
         first, roots, num_actions = self._first, self._roots, self.info.num_actions
         del self._first, self._roots
-        legal = [None if root.allowed is None else root.legal(num_actions) for root in roots]
-        slots = self.core.plant_latent([root.to_play for root in roots], legal, first.logits, first.values, list(keys))
-        self._pool.scatter(np.array(slots, dtype=np.int64), first.hidden)
+        turns = legal = None
+        if not isinstance(roots, ObservedRows):
+            legal = [None if root.allowed is None else root.legal(num_actions) for root in roots]
+            turns = [root.to_play for root in roots]
+        slots = self.core.plant_latent(turns, legal, first.logits, first.values, keys)
+        self._pool.scatter(slots, first.hidden)
 
     def expect(self, simulations: Sequence[int], at_once: bool) -> None:
         """So many more simulations in each tree. With room for them `at_once`, the pool need not grow on the way."""

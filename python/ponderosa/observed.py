@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -57,14 +57,44 @@ class Observed:
         return list(self.allowed)
 
 
+class ObservedRows(Sequence[Observed]):
+    """Observations that are rows of one array [B, ...], of which nothing else is known. Trees may get other roots."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self._others: dict[int, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @overload
+    def __getitem__(self, index: int) -> Observed: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Observed]: ...
+
+    def __getitem__(self, index: int | slice) -> Any:
+        """Made when somebody asks: there may be thousands, and nobody does."""
+        if isinstance(index, slice):
+            return [self[row] for row in range(*index.indices(len(self)))]
+        if index in self._others:
+            return self._others[index]
+        return Observed(self.array[index], name=f"observation[{index}]")
+
+    def __setitem__(self, index: int, root: Observed) -> None:
+        self._others[index] = root
+
+
 def follow(observation: Any, legal_actions: Any, to_play: Any, num_players: int) -> Observed:
     """The root after an action, from what a caller knows of it."""
     name = "the new root"
     return Observed(observation, *_legal(legal_actions, name), _turn(to_play, name, num_players), name)
 
 
-def roots_of(states: Sequence[Any]) -> list[Observed]:
+def roots_of(states: Sequence[Any]) -> Sequence[Observed]:
     """Roots as the search wants them; of several states, the one that breaks its word is named."""
+    if isinstance(states, ObservedRows):
+        return states
     if len(states) == 1:
         return [root_of(states[0])]
     return [
@@ -106,8 +136,10 @@ def observed(observation: Any, legal_actions: Any, to_play: Any, name: str, num_
 
 
 def hint_of_many(roots: Sequence[Observed], told: str) -> str | None:
-    """What may be wrong where a model complains of shapes: rows were meant to be several observations."""
+    """What may be wrong where a model complains of shapes: rows were meant to be several observations, or were not."""
     shape = tuple(getattr(roots[0].observation, "shape", ()))
+    if isinstance(roots, ObservedRows) and _OF_SHAPES.search(told):
+        return f"observation was read as {len(roots)} observations of shape {shape}; for one of them use tree()"
     if len(roots) > 1 or roots[0].name != ONE or len(shape) < 2 or not _OF_SHAPES.search(told):
         return None
     return f"one observation was given, of shape {shape}; give a list for several"
@@ -157,7 +189,12 @@ def _repeated(legal: tuple[int, ...]) -> int:
 
 
 def stack(roots: Sequence[Observed], room: Room | None = None) -> Any:
-    """The observations of roots as one batch, in the library they come from; in `room`, if they are arrays of NumPy."""
+    """The observations of roots as one batch, in the library they come from; in `room`, if they are arrays of NumPy.
+
+    A copy: the caller's own arrays are nobody else's.
+    """
+    if isinstance(roots, ObservedRows):
+        return _copy(roots.array, room)
     first = roots[0].observation
     if hasattr(first, "legal_actions") and hasattr(first, "play"):
         if not hasattr(first, "observation"):
@@ -182,6 +219,19 @@ def stack(roots: Sequence[Observed], room: Room | None = None) -> Any:
         return place
     except Exception as error:
         raise InvalidArgumentError(f"the observations cannot be put into one batch: {error}") from error
+
+
+def _copy(array: Any, room: Room | None) -> Any:
+    library = library_of(array)
+    if library == "torch":
+        return array.clone()
+    if library == "jax":  # nobody can change it
+        return array
+    place = None if room is None else room(array.shape, array.dtype)
+    if place is None:
+        return array.copy()
+    np.copyto(place, array)
+    return place
 
 
 def _read(listed: Any) -> Any:

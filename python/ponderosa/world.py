@@ -12,6 +12,8 @@ from ponderosa.settings import Settings
 
 #: The seed, call number and row that a tree's random numbers come from.
 Key = tuple[int, int, int]
+#: The keys of many trees, or the seed and the call that they have in common; they are then numbered.
+Keys = tuple[int, int] | list[Key]
 #: Asked now and then whether to come back early.
 Over = Callable[[], bool]
 
@@ -32,7 +34,7 @@ class World(ABC):
         return False
 
     @abstractmethod
-    def plant(self, states: Sequence[Any], keys: Sequence[Key]) -> None:
+    def plant(self, states: Sequence[Any], keys: Keys) -> None:
         """A tree for each state."""
 
     @abstractmethod
