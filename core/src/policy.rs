@@ -1,5 +1,7 @@
 //! From what an evaluator says of moves to priors: a softmax over the legal ones, computed in f64 and kept in f32.
 
+use std::cell::RefCell;
+
 use crate::elementary::exp_all;
 use crate::error::Error;
 
@@ -55,6 +57,11 @@ pub fn priors(numbers: impl Iterator<Item = f32> + Clone, kind: PolicyKind, out:
     Ok(())
 }
 
+thread_local! {
+    /// Exponentials of many numbers, which the allocator would fetch from the system every time.
+    static ROOM: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
+}
+
 /// Logits become exp(logit) over their sum. The greatest is subtracted first, so that nothing overflows; one must be above minus
 /// infinity, and none NaN.
 pub fn softmax(numbers: &mut [f32]) {
@@ -70,7 +77,10 @@ pub fn softmax(numbers: &mut [f32]) {
     match numbers.len() {
         0..=8 => share_out(numbers, most, &mut [0.0; 8]),
         9..=64 => share_out(numbers, most, &mut [0.0; 64]),
-        count => share_out_by(exp_all, numbers, most, &mut vec![0.0; count]),
+        count => ROOM.with_borrow_mut(|room| {
+            room.resize(count.max(room.len()), 0.0);
+            share_out_by(exp_all, numbers, most, room);
+        }),
     }
 }
 

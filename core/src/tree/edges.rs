@@ -13,15 +13,23 @@ const BLOCK_BITS: u32 = 10;
 impl Stored for u64 {
     #[inline]
     fn pool(capacity: usize) -> Option<&'static Pool<Self>> {
-        const SMALLEST: usize = 1 << BLOCK_BITS;
-        const SECOND: usize = 2 * SMALLEST;
-        static SMALL: Pool<u64> = Pool::new(SMALLEST);
-        static LARGE: Pool<u64> = Pool::new(SECOND);
-        match capacity {
-            SMALLEST => Some(&SMALL),
-            SECOND => Some(&LARGE),
-            _ => None,
+        const fn sized(bits: u32) -> Pool<u64> {
+            Pool::new(1 << bits)
         }
+        // The largest are for nodes with thousands of moves.
+        const SMALLEST: u32 = BLOCK_BITS;
+        static POOLS: [Pool<u64>; 7] = [
+            sized(SMALLEST),
+            sized(SMALLEST + 1),
+            sized(SMALLEST + 2),
+            sized(SMALLEST + 3),
+            sized(SMALLEST + 4),
+            sized(SMALLEST + 5),
+            sized(SMALLEST + 6),
+        ];
+        let bits = capacity.trailing_zeros();
+        let place = bits.checked_sub(SMALLEST).filter(|_| capacity.is_power_of_two())?;
+        POOLS.get(place as usize)
     }
 }
 

@@ -276,7 +276,9 @@ class TorchModel:
                     tensor = tensor.float()  # NumPy has no bfloat16
                 if tensor.device.type != "cpu":
                     devices.add(tensor.device)
-                    tensor = tensor.to("cpu", non_blocking=True)
+                    # In memory that a GPU writes by itself, of which PyTorch keeps some.
+                    place = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.device.type == "cuda")
+                    tensor = place.copy_(tensor, non_blocking=True)
             fetched.append(tensor)
         for device in devices:
             if device.type == "cuda":

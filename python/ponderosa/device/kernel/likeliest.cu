@@ -27,21 +27,23 @@ typedef struct {
     int most, rows;
 } Said;
 
-// Bits that are in the order of the numbers.
-HERE unsigned key_of(float number) {
+// Bits that are in the order of the numbers. Of bfloat16, the upper half tells all.
+#define ALL_BITS(type) ((type) == BFLOAT16 ? 0xffff0000u : 0xffffffffu)
+
+HERE unsigned key_of(float number, unsigned bits) {
     union {
         float number;
         unsigned bits;
     } read = {number};
-    if (number != number) return NOT_A_NUMBER;
-    return read.bits & 0x80000000u ? ~read.bits : read.bits | 0x80000000u;
+    if (number != number) return NOT_A_NUMBER & bits;
+    return (read.bits & 0x80000000u ? ~read.bits : read.bits | 0x80000000u) & bits;
 }
 
-HERE float number_of(unsigned key) {
+HERE float number_of(unsigned key, unsigned bits) {
     union {
         unsigned bits;
         float number;
-    } read = {key & 0x80000000u ? key ^ 0x80000000u : ~key};
+    } read = {(key & 0x80000000u ? key ^ 0x80000000u : ~key) & bits};
     return read.number;
 }
 
@@ -83,22 +85,22 @@ HERE void pick(const Said *s, word row, int thread) {
     SHARED int counts[2][WARPS];
     SHARED unsigned highest[WARPS], places[WARPS];
     SHARED double exponentials[WARPS];
-    unsigned keys[OWN], most_key = 0;
+    unsigned keys[OWN], most_key = 0, bits = ALL_BITS(s->logits_type);
     int first = thread * OWN, most = s->most;
     EACH_OWN(i) {
         int there = first + i < ACTIONS;
         // No number has this key.
-        keys[i] = there ? key_of((float)number(s->logits, row * ACTIONS + first + i, s->logits_type)) : 0;
+        keys[i] = there ? key_of((float)number(s->logits, row * ACTIONS + first + i, s->logits_type), bits) : 0;
         most_key = keys[i] > most_key ? keys[i] : most_key;
     }
-    double greatest = number_of(highest_of(most_key, highest, thread)), sum = 0.0;
+    double greatest = number_of(highest_of(most_key, highest, thread), bits), sum = 0.0;
     EACH_OWN(i) {
-        if (keys[i]) sum += exp((double)number_of(keys[i]) - greatest);
+        if (keys[i]) sum += exp((double)number_of(keys[i], bits) - greatest);
     }
     sum = exact_sum_of(sum, exponentials, thread);
     // Bit by bit, the highest key that at least `most` are not below.
     unsigned floor = 0;
-    for (int bit = 31, count = 0; bit >= 0 && count != most; --bit) {
+    for (int bit = 31, count = 0; bit >= 0 && (bits >> bit & 1u) && count != most; --bit) {
         unsigned candidate = floor | 1u << bit;
         count = 0;
         EACH_OWN(i) count += keys[i] >= candidate;
@@ -117,7 +119,7 @@ HERE void pick(const Said *s, word row, int thread) {
         int is_above = keys[i] > floor, is_level = keys[i] == floor;
         if (is_above || (is_level && level < level_room)) {
             int place = above + (level < level_room ? level : level_room);
-            logits[place] = number_of(keys[i]);
+            logits[place] = number_of(keys[i], bits);
             actions[place] = (float)(first + i);
         }
         above += is_above;
