@@ -2,11 +2,12 @@
 //! give its memory back to the system each time, and fetching it again, page by page, costs as much as searching.
 //!
 //! A slab is given back to the system when none of its blocks is in use, unless few such are kept; so a process that has once had
-//! a very large tree does not keep its memory.
+//! a very large tree does not keep its memory. Slabs of a
+//! kind that was not needed for longest go first: searches of one game follow those of another.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::pages::Pages;
@@ -24,6 +25,18 @@ const LINE: usize = 64;
 
 /// Bytes of slabs without a block in use, in all pools.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
+/// Counts slabs that came into use.
+static CLOCK: AtomicUsize = AtomicUsize::new(0);
+/// The pools that have slabs.
+static POOLS: Mutex<Vec<&'static dyn Keeps>> = Mutex::new(Vec::new());
+
+/// A pool of any kind.
+trait Keeps: Sync {
+    /// Gives a slab without a block in use back to the system, if there is one.
+    fn give_up_one(&self) -> bool;
+    /// When the last of its slabs came into use.
+    fn last_needed(&self) -> usize;
+}
 
 thread_local! {
     /// The shelf of this thread: the next one, for each thread that comes.
@@ -56,6 +69,10 @@ pub(super) struct Pool<T> {
     capacity: usize,
     /// Bytes in small slabs.
     small: AtomicUsize,
+    /// Whether it is one of `POOLS`.
+    known: AtomicBool,
+    /// When the last slab came into use.
+    last_needed: AtomicUsize,
     kind: PhantomData<fn() -> T>,
 }
 
@@ -72,6 +89,15 @@ struct Slab {
     free: Vec<u16>,
 }
 
+/// A block that is free: its slab, its place there, and where the slab begins.
+struct Free {
+    slab: u32,
+    place: u16,
+    start: NonNull<u8>,
+    /// Whether none of the slab's blocks was in use.
+    was_idle: bool,
+}
+
 #[derive(Debug)]
 struct Shelf {
     slabs: Vec<Option<Slab>>,
@@ -84,7 +110,14 @@ struct Shelf {
 impl<T> Pool<T> {
     pub(super) const fn new(capacity: usize) -> Self {
         let shelves = [const { Apart(Mutex::new(Shelf { slabs: Vec::new(), open: Vec::new(), vacant: Vec::new() })) }; SHELVES];
-        Self { shelves, capacity, small: AtomicUsize::new(0), kind: PhantomData }
+        Self {
+            shelves,
+            capacity,
+            small: AtomicUsize::new(0),
+            known: AtomicBool::new(false),
+            last_needed: AtomicUsize::new(0),
+            kind: PhantomData,
+        }
     }
 
     /// From one block to the next: an odd number of cache lines, or the beginnings of all blocks would fight for few places in the
@@ -99,14 +132,18 @@ impl<T> Pool<T> {
     }
 
     /// A block that nobody has: of this thread's shelf, of another, or of a new slab.
-    pub(super) fn take(&self) -> Lot<T> {
+    pub(super) fn take(&'static self) -> Lot<T> {
         let own = OWN_SHELF.with(|&own| own);
         let known = self.shelf(own).take().map(|found| (found, own));
         let elsewhere = || {
             let found = |(index, shelf): (usize, &Apart)| Some((shelf.0.try_lock().ok()?.take()?, index));
             self.shelves.iter().enumerate().find_map(found)
         };
-        let ((slab, place, start), shelf) = known.or_else(elsewhere).unwrap_or_else(|| (self.shelf(own).add(self.new_slab()), own));
+        let (Free { slab, place, start, was_idle }, shelf) =
+            known.or_else(elsewhere).unwrap_or_else(|| (self.shelf(own).add(self.new_slab()), own));
+        if was_idle {
+            self.last_needed.store(CLOCK.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
         // Within the slab: `add` has counted how many blocks there is room for.
         let start = NonNull::new(start.as_ptr().wrapping_add(usize::from(place) * self.stride())).unwrap_or(start);
         Lot { start: start.cast(), slab, place, shelf: shelf as u8 }
@@ -114,16 +151,18 @@ impl<T> Pool<T> {
 
     /// Takes back what `take` gave.
     pub(super) fn give_back(&self, lot: &Lot<T>) {
-        let unneeded = self.shelf(usize::from(lot.shelf)).give_back(lot.slab, lot.place);
-        // The system is asked when nobody waits for the lock.
-        if let Some(slab) = unneeded {
-            if slab.pages.bytes() == SMALL_SLAB {
-                self.small.fetch_sub(SMALL_SLAB, Ordering::Relaxed);
-            }
+        let kept = self.shelf(usize::from(lot.shelf)).give_back(lot.slab, lot.place);
+        if kept.is_some_and(|kept| kept > MOST_KEPT) {
+            let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+            pools.sort_unstable_by_key(|pool| pool.last_needed());
+            while KEPT.load(Ordering::Relaxed) > MOST_KEPT && pools.iter().any(|pool| pool.give_up_one()) {}
         }
     }
 
-    fn new_slab(&self) -> Slab {
+    fn new_slab(&'static self) -> Slab {
+        if !self.known.swap(true, Ordering::Relaxed) {
+            POOLS.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+        }
         let stride = self.stride();
         let is_small = stride <= SMALL_SLAB && self.small.load(Ordering::Relaxed) < MOST_SMALL;
         let pages = if is_small {
@@ -138,12 +177,39 @@ impl<T> Pool<T> {
     }
 }
 
+impl<T> Keeps for Pool<T> {
+    fn give_up_one(&self) -> bool {
+        let unneeded = self.shelves.iter().find_map(|shelf| shelf.0.try_lock().ok()?.give_up_one());
+        if let Some(slab) = &unneeded {
+            KEPT.fetch_sub(slab.pages.bytes(), Ordering::Relaxed);
+            if slab.pages.bytes() == SMALL_SLAB {
+                self.small.fetch_sub(SMALL_SLAB, Ordering::Relaxed);
+            }
+        }
+        unneeded.is_some()
+    }
+
+    fn last_needed(&self) -> usize {
+        self.last_needed.load(Ordering::Relaxed)
+    }
+}
+
 impl Shelf {
-    /// A free block: its slab, its place there, and where the slab begins.
-    fn take(&mut self) -> Option<(u32, u16, NonNull<u8>)> {
+    /// A slab without a block in use, if there is one.
+    fn give_up_one(&mut self) -> Option<Slab> {
+        let is_free = |slab: &Slab| slab.free.len() == usize::from(slab.blocks);
+        let at = self.open.iter().position(|&id| self.slabs[id as usize].as_ref().is_some_and(is_free))?;
+        let id = self.open.remove(at);
+        self.vacant.push(id);
+        self.slabs[id as usize].take()
+    }
+
+    /// A free block.
+    fn take(&mut self) -> Option<Free> {
         let id = *self.open.last()?;
         let slab = self.slabs[id as usize].as_mut()?;
-        if slab.free.len() == usize::from(slab.blocks) {
+        let was_idle = slab.free.len() == usize::from(slab.blocks);
+        if was_idle {
             KEPT.fetch_sub(slab.pages.bytes(), Ordering::Relaxed);
         }
         let place = slab.free.pop()?;
@@ -151,11 +217,11 @@ impl Shelf {
         if slab.free.is_empty() {
             self.open.pop();
         }
-        Some((id, place, start))
+        Some(Free { slab: id, place, start, was_idle })
     }
 
     /// Puts a slab here, and takes its first block.
-    fn add(&mut self, slab: Slab) -> (u32, u16, NonNull<u8>) {
+    fn add(&mut self, slab: Slab) -> Free {
         let start = slab.pages.start();
         let id = self.vacant.pop().unwrap_or_else(|| {
             self.slabs.push(None);
@@ -163,31 +229,18 @@ impl Shelf {
         });
         self.slabs[id as usize] = Some(slab);
         self.open.push(id);
-        self.take().unwrap_or((id, 0, start))
+        self.take().unwrap_or(Free { slab: id, place: 0, start, was_idle: true })
     }
 
-    /// Puts a block back; its slab, where that is not needed any more.
-    fn give_back(&mut self, id: u32, place: u16) -> Option<Slab> {
-        let entry = &mut self.slabs[id as usize];
-        let slab = entry.as_mut()?;
+    /// Puts a block back. If its slab is not in use any more, how many bytes are kept now.
+    fn give_back(&mut self, id: u32, place: u16) -> Option<usize> {
+        let slab = self.slabs[id as usize].as_mut()?;
         slab.free.push(place);
         if slab.free.len() == 1 {
             self.open.push(id);
         }
-        if slab.free.len() < usize::from(slab.blocks) {
-            return None;
-        }
         let bytes = slab.pages.bytes();
-        if KEPT.fetch_add(bytes, Ordering::Relaxed) + bytes <= MOST_KEPT {
-            return None;
-        }
-        KEPT.fetch_sub(bytes, Ordering::Relaxed);
-        self.vacant.push(id);
-        // It was used last, most likely.
-        if let Some(at) = self.open.iter().rposition(|&open| open == id) {
-            self.open.remove(at);
-        }
-        entry.take()
+        (slab.free.len() == usize::from(slab.blocks)).then(|| KEPT.fetch_add(bytes, Ordering::Relaxed) + bytes)
     }
 }
 
@@ -206,6 +259,12 @@ mod tests {
         lots.iter().for_each(|lot| POOL.give_back(lot));
         assert!(KEPT.load(Ordering::Relaxed) <= MOST_KEPT);
         assert!(slabs() < most);
+        static OTHER: Pool<u64> = Pool::new(2048);
+        let other: Vec<Lot<u64>> = (0..MOST_KEPT / 4 / 16384).map(|_| OTHER.take()).collect();
+        other.iter().for_each(|lot| OTHER.give_back(lot));
+        let kept = |pool: &Pool<u64>| pool.shelves.iter().map(|shelf| shelf.0.lock().expect("no panic").open.len()).sum::<usize>();
+        assert!(kept(&OTHER) > MOST_KEPT / 5 / (2 << 20), "the slabs of the first have made room");
+        assert!(KEPT.load(Ordering::Relaxed) <= MOST_KEPT);
         let again = POOL.take();
         assert!(lots.iter().any(|lot| lot.start == again.start), "what was kept is used again");
         POOL.give_back(&again);
