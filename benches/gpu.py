@@ -141,18 +141,19 @@ def lines_in(parser: argparse.ArgumentParser, file: Path) -> Lines:
 
 
 def joined(ours: Lines, peers: Lines) -> Lines:
-    """A row for each case, with its bars."""
+    """A row for each case, with its bars; there are none for tiny sizes."""
     rows = []
+    is_small = bool(ours and ours[0].get("small"))
     for name, case in CASES.items():
         own = next((line for line in ours if line.get("case") == name), None)
         if own is None:
             continue
         others = [line for line in peers if line.get("case") == name]
         best = max(others, key=lambda line: line["rate"], default=None)
-        row = {"case": name, "ours": own, "mctx": others, "bar": case.times_mctx}
+        row = {"case": name, "ours": own, "mctx": others, "bar": None if is_small else case.times_mctx}
         row["times_mctx"] = None if best is None else own["rate"] / best["rate"]
         if isinstance(case, GameCase):
-            row["share_bar"] = case.share
+            row["share_bar"] = None if is_small else case.share
         rows.append(row)
     return rows
 

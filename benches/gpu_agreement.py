@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from gpu_cases import GAMES
-from gpu_networks import Residual, Table
+from gpu_networks import LatentModel, Residual, Table
 from torch import nn
 
 import ponderosa
@@ -63,7 +63,7 @@ def agreement(*, small: bool = False) -> dict[str, str]:
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     found = {}
     for game, settings in GAMES.items():
-        states = openings(game, 10 if small else 1000 if game == "connect_four" else 300, seed=1)
+        states = openings(game, 10 if small else 1000, seed=1)
         cells = settings.planes * settings.board[0] * settings.board[1]
         torch.manual_seed(1)
         network = Residual(settings.planes, settings.board, 32, 2, settings.actions).eval()
@@ -75,9 +75,14 @@ def agreement(*, small: bool = False) -> dict[str, str]:
                 asked: dict[str, Any] = {"evaluator": (Torch, module), "num_simulations": 4 if small else 60}
                 found[f"{game}, {kind}{name}"] = _equal(search, asked, {"states": states})
     seen = [np.array([row], dtype=np.float32) for row in range(10 if small else 1000)]
+    torch.manual_seed(1)
     for kind, search in (("", ponderosa.MuZero), ("Gumbel, ", ponderosa.Gumbel)):
-        asked = {"model": (TorchModel, LatentTable(18)), "num_simulations": 4 if small else 50}
-        found[f"model, {kind}table"] = _equal(search, asked, {"observation": seen})
+        for name, model in (("table", LatentTable(18)), ("4672 actions, table", LatentTable(4672))):
+            asked = {"model": (TorchModel, model), "num_simulations": 4 if small else 50}
+            found[f"model, {kind}{name}"] = _equal(search, asked, {"observation": seen})
+    drawn = np.random.default_rng(1).normal(size=(len(seen), 64)).astype(np.float32)
+    asked = {"model": (TorchModel, LatentModel(64, 18)), "num_simulations": 4 if small else 50}
+    found["model, float32"] = _equal(ponderosa.MuZero, asked, {"observation": drawn})
     return found
 
 

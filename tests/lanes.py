@@ -100,7 +100,8 @@ class TableModelLane:
         if self.likeliest is not None:
             best = np.argsort(-logits, axis=1, kind="stable")[:, : self.likeliest]
             total = np.log(np.exp(logits.astype(np.float64)).sum(axis=1, keepdims=True))
-            policy = [total, np.take_along_axis(logits, best, axis=1), best]
+            first = total.astype(np.float32)
+            policy = [first, total - first, np.take_along_axis(logits, best, axis=1), best]
         self.answers = np.ascontiguousarray(np.concatenate([*columns, *policy], axis=1), dtype=np.float32)
 
 

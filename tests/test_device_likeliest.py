@@ -15,6 +15,7 @@ from tests.processor import COMPILER, for_a_processor
 
 torch = pytest.importorskip("torch")
 
+from ponderosa.device import likeliest  # noqa: E402 (after the package they need)
 from ponderosa.device.likeliest import (  # noqa: E402 (after the package they need)
     MOST_OWN,
     MOST_THREADS,
@@ -62,11 +63,12 @@ def check(launch: Any, logits: Any, most: int, discounts: bool) -> None:
     columns = [column.to(logits.device) for column in columns]
     answers = pick_likeliest(launch, columns, logits, most).cpu().numpy()
     actions, numbers, sums = expected(logits, most)
-    first = len(columns) + 1
+    first = len(columns) + 2
     assert answers.shape == (rows, first + 2 * most)
     np.testing.assert_array_equal(answers[:, first + most :], actions)
     np.testing.assert_array_equal(answers[:, first : first + most], numbers)
-    np.testing.assert_allclose(answers[:, first - 1], sums, rtol=1e-6, atol=1e-6)
+    parts = answers[:, first - 2 : first].astype(np.float64)
+    np.testing.assert_allclose(parts.sum(axis=1), sums, rtol=1e-13, atol=1e-13)
     for place, column in enumerate(columns):
         np.testing.assert_array_equal(answers[:, place], column.float().reshape(rows).cpu().numpy())
 
@@ -91,7 +93,7 @@ def test_what_is_no_number_is_told() -> None:
         logits = policies(3, 300, 8, 0, torch.float32)
         logits[1, 250] = wrong
         answers = pick_likeliest(on_a_processor(300), [logits[:, 0], logits[:, 1]], logits, 64).numpy()
-        assert not np.isfinite(answers[1, 2:67]).all(), "the engine refuses it"
+        assert not np.isfinite(answers[1, 2:68]).all(), "the engine refuses it"
         assert np.isfinite(answers[0, 2]), "of this row alone"
     ruled_out = torch.full((1, 300), -torch.inf)
     answers = pick_likeliest(on_a_processor(300), [torch.zeros(1)] * 2, ruled_out, 64).numpy()
@@ -112,6 +114,24 @@ def test_the_kernel_compiles_for_a_gpu(actions: int) -> None:
 def test_there_is_none_without_a_gpu_or_for_too_many_actions() -> None:
     assert compiled(torch.device("cpu"), 4672) is None
     assert compiled(torch.device("cuda"), MOST_THREADS * MOST_OWN + 1) is None
+
+
+def test_a_compiler_that_refuses_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be asked for while a graph is recorded."""
+    asked: list[Any] = []
+
+    def refuse(*given: Any) -> Any:
+        asked.append(given)
+        raise NotCompiled("no such compiler")
+
+    monkeypatch.setattr(likeliest, "kernel", refuse)
+    likeliest._compiled.cache_clear()
+    device = torch.device("cuda", 0)
+    with pytest.warns(RuntimeWarning, match="wide policies are slower on this GPU: no such compiler"):
+        assert compiled(device, 4672) is None
+    assert compiled(device, 4672) is None
+    assert len(asked) == 1
+    likeliest._compiled.cache_clear()
 
 
 @pytest.mark.gpu

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,11 +13,15 @@ import pytest
 
 import ponderosa
 from ponderosa.errors import EvaluationError, InvalidArgumentError
+from ponderosa.evaluators.lane import NotForLanes
 from ponderosa.models import HiddenPool, Inference, Parts, SeedForm, Support, TorchModel, as_model, min_max
 from ponderosa.models.answers import check_step
 from ponderosa.models.torch_model import torch_modules
+from ponderosa.settings import threads_beside
 
 torch = pytest.importorskip("torch")
+
+from ponderosa.models.torch_lane import TorchStudio  # noqa: E402 (after the package it needs)
 
 
 @pytest.fixture(autouse=True)
@@ -577,3 +584,46 @@ def test_the_room_of_observations_is_used_again_and_not_before() -> None:
     assert (room == 7).all()
     assert model.room((0, 3), np.dtype(np.float32)) is None
     assert TorchModel(Net(), "cuda").room((2, 3), np.dtype(np.float32)) is None
+
+
+def test_a_forest_takes_a_tensor_of_observations() -> None:
+    """In any order of memory; it is not changed, and gives what the list of its rows gives."""
+
+    class Picky(Net):
+        def initial_inference(self, observations: Any) -> tuple[Any, ...]:
+            seen = observations.view(len(observations), -1)
+            answer = super().initial_inference(seen.clone())
+            seen.zero_()
+            return answer
+
+    torch.manual_seed(3)
+    search = ponderosa.MuZero(TorchModel(Picky()), 20)
+    tensor = torch.rand(2, 3, 3).permute(1, 0, 2).requires_grad_()
+    before = tensor.detach().clone()
+    both = [search.forest(observation=given, seeds=[1, 2, 3]).simulate().visits() for given in (tensor, list(tensor))]
+    assert torch.equal(tensor.detach(), before)
+    np.testing.assert_array_equal(*both)
+
+
+@pytest.mark.parametrize("place", ["reward", "logits"])
+def test_what_a_lane_cannot_read_is_refused(place: str) -> None:
+    """A kernel reads wherever it is told to."""
+
+    class Elsewhere:
+        def __call__(self, hidden: Any, actions: Any) -> tuple[Any, ...]:
+            said = {"reward": torch.zeros(1), "logits": torch.zeros(1, 4), "value": torch.zeros(1)}
+            said[place] = said[place].to("meta")
+            return hidden, said["reward"], said["logits"], said["value"]
+
+    studio = TorchStudio(None, 1, torch.device("cpu"), Elsewhere(), contextlib.nullcontext)
+    studio.pool.scatter(np.array([0]), torch.zeros(1, 3))
+    [lane] = studio.open_lanes([1], 5)
+    with pytest.raises(NotForLanes, match="what lies elsewhere"):
+        lane.submit(1)
+
+
+@pytest.mark.parametrize(("cores", "rows", "threads"), [(16, 4096, 12), (16, 64, 2), (2, 4096, 1), (1, 4096, 1)])
+def test_threads_beside_an_accelerator(cores: int, rows: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
+    assert threads_beside(SimpleNamespace(device=torch.device("cuda")), rows) == threads
+    assert threads_beside(SimpleNamespace(device=torch.device("cpu")), rows) == 1

@@ -172,17 +172,44 @@ def test_a_forest_takes_an_array_of_observations() -> None:
     forest.reset(1, observation=np.array([7]))
     forest.advance(0, 2, observation=np.array([8]))
     assert [forest.state(index).observation.tolist() for index in range(3)] == [[8], [7], [3]]
+    assert forest.state(-1) is forest.state(2)
+    assert [root.observation.tolist() for root in forest._states] == [[8], [7], [3]]
+    assert [root.observation.tolist() for root in forest._states[1:]] == [[7], [3]]
     seeded = search.forest(observation=rows, seeds=[5, 6, 5]).simulate().results()
     assert fingerprint(seeded[0]) == fingerprint(seeded[2])
     assert [result.seed for result in seeded] == [5, 6, 5]
 
 
+@pytest.mark.parametrize(
+    ("form", "also"),
+    [
+        (lambda rows: rows.astype(">i4"), {}),
+        (lambda rows: np.asfortranarray(np.repeat(rows, 3, axis=1))[:, ::-1], {}),
+        (lambda rows: rows.astype(object), {}),
+        (lambda rows: rows, {"to_play": 0}),
+        (lambda rows: rows, {"to_play": [0, 0, 0]}),
+        (lambda rows: rows, {"legal_actions": [None] * 3}),
+        (lambda rows: rows, {"legal_actions": np.ones((3, 4), dtype=bool)}),
+    ],
+)
+def test_an_array_is_the_list_of_its_rows(form: Any, also: Any) -> None:
+    rows = form(np.array([[3], [4], [3]]))
+    search = ponderosa.MuZero(TableModel(4), 30)
+    both = [
+        search.forest(observation=given, seeds=[1, 2, 3], **also).simulate().results() for given in (rows, list(rows))
+    ]
+    assert [fingerprint(result) for result in both[0]] == [fingerprint(result) for result in both[1]]
+
+
 def test_an_array_of_observations_that_is_none() -> None:
     search = ponderosa.MuZero(TableModel(4), 30, seed=2)
-    with pytest.raises(InvalidArgumentError, match=r"array of them with an axis of the batch.*tree\(\)"):
+    with pytest.raises(InvalidArgumentError, match=r"an array with one axis is one of them: use tree\(\)"):
         search.forest(observation=np.array([3, 4]))
-    with pytest.raises(InvalidArgumentError, match="states is empty"):
-        search.forest(observation=np.zeros((0, 1)))
+    for empty in (np.zeros((0, 1)), []):
+        with pytest.raises(InvalidArgumentError, match="observation is empty: give at least one"):
+            search.forest(observation=empty)
+    with pytest.raises(InvalidArgumentError, match="legal_actions has 2 entries for 3 observations"):
+        search.forest(observation=np.array([[3], [4], [3]]), legal_actions=[0, 1])
 
     class Picture(TableModel):
         def initial_inference(self, observations: Any) -> tuple[Any, ...]:

@@ -60,7 +60,7 @@ impl Forest {
 
     /// Plants a tree for each state of the compiled game.
     fn plant(&self, py: Python<'_>, states: Vec<Bound<'_, PyAny>>, keys: Keys) -> PyResult<()> {
-        let keys = keys.of(states.len());
+        let keys = keys.of(states.len()).or_python()?;
         each_compiled!(&mut *self.lock()?, forest, Class => {
             let planted = states.iter().zip(keys).map(|(state, key)| Ok((copy_of(&state.cast::<Class>()?.get().0), key)));
             let planted = planted.collect::<PyResult<Vec<_>>>()?;

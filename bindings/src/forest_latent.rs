@@ -31,9 +31,9 @@ impl Forest {
         let forest = latent(&mut inner)?;
         let (actions, logits, values) = (forest.parts.num_actions, logits.as_slice()?, values.as_slice()?);
         let rows = values.len();
-        let keys = keys.of(rows);
-        let per_row = [to_play.as_ref().map_or(rows, Vec::len), legal.as_ref().map_or(rows, Vec::len), keys.len()];
-        if per_row != [rows; 3] || logits.len() != rows * actions {
+        let keys = keys.of(rows).or_python()?;
+        let per_row = [to_play.as_ref().map_or(rows, Vec::len), legal.as_ref().map_or(rows, Vec::len)];
+        if per_row != [rows; 2] || logits.len() != rows * actions {
             return Err(Error::Usage("the columns of plant_latent do not have one entry a row".into())).or_python();
         }
         let all: Vec<u16> = (0..actions as u16).collect();

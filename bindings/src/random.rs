@@ -1,6 +1,7 @@
-//! What random numbers of trees come from, and those of playouts that run in Python: the same numbers as
+//! The keys that random numbers of trees come from; and the numbers of playouts that run in Python, which are those of
 //! `ponderosa/reference/random.py`, sooner.
 
+use ponderosa_core::error::Error;
 use ponderosa_core::random::{tree_key, Purpose, Random as CoreRandom};
 use pyo3::prelude::*;
 
@@ -14,11 +15,15 @@ pub enum Keys {
 }
 
 impl Keys {
-    /// The engine's keys; of numbered trees there are `rows`.
-    pub fn of(self, rows: usize) -> Vec<u64> {
+    /// The engine's keys of `rows` trees.
+    ///
+    /// # Errors
+    /// `Error::Usage` if there is not one for each.
+    pub fn of(self, rows: usize) -> Result<Vec<u64>, Error> {
         match self {
-            Self::Numbered((seed, call)) => (0..rows as u64).map(|row| tree_key(seed, call, row)).collect(),
-            Self::Each(keys) => keys.into_iter().map(|(seed, call, row)| tree_key(seed, call, row)).collect(),
+            Self::Numbered((seed, call)) => Ok((0..rows as u64).map(|row| tree_key(seed, call, row)).collect()),
+            Self::Each(keys) if keys.len() == rows => Ok(keys.into_iter().map(|(seed, call, row)| tree_key(seed, call, row)).collect()),
+            Self::Each(keys) => Err(Error::Usage(format!("{} keys were given for {rows} trees", keys.len()))),
         }
     }
 }

@@ -8,6 +8,8 @@ use crate::wide;
 
 /// From this concentration on no gamma variate is too small for a float: the least uniform number is 2^-53, and 1/alpha its power.
 const NONE_VANISHES: f64 = 0.1;
+/// A smaller concentration than this is taken for it: logarithms of variates would be infinite, and the draw has one weight anyway.
+const LEAST: f64 = 1e-300;
 /// So many variates are tried at a time, at most.
 const MOST_TRIES: usize = 64;
 
@@ -30,6 +32,7 @@ struct Room {
 /// Draws `count` weights into `weights`, each of concentration `alpha`; in logarithms where some would vanish.
 pub fn dirichlet(alpha: f64, count: usize, random: &mut Random, weights: &mut Vec<f64>) {
     weights.clear();
+    let alpha = alpha.max(LEAST);
     if alpha >= 1.0 {
         weights.extend((0..count).map(|_| gamma_variate(alpha, random)));
     } else {
@@ -38,7 +41,7 @@ pub fn dirichlet(alpha: f64, count: usize, random: &mut Random, weights: &mut Ve
     }
     if alpha < NONE_VANISHES {
         let most = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        weights.iter_mut().for_each(|weight| *weight = (*weight - most).exp());
+        weights.iter_mut().for_each(|weight| *weight = elementary::exp(*weight - most));
     }
     let total = weights.iter().fold(0.0, |total, weight| total + weight);
     weights.iter_mut().for_each(|weight| *weight /= total);
@@ -91,7 +94,7 @@ fn below_one_wide(alpha: f64, random: &mut Random, variates: &mut [f64]) {
 fn below_one(alpha: f64, random: &mut Random, variates: &mut [f64]) {
     let b = 1.0 + alpha / std::f64::consts::E;
     let mut room = Room { p: ZEROS, u: ZEROS, x: ZEROS, log: ZEROS, limit: ZEROS };
-    let mut beyond = Room { ..room };
+    let mut beyond = room;
     let mut places = [0; MOST_TRIES];
     let mut found = 0;
     while found < variates.len() {
@@ -147,7 +150,7 @@ mod tests {
     #[test]
     fn a_draw_is_a_distribution() {
         let mut random = Random::new(5, Purpose::Noise);
-        for alpha in [0.003, 0.03, 0.3, 1.0, 10.0] {
+        for alpha in [5e-324, 1e-300, 0.003, 0.03, 0.3, 1.0, 10.0] {
             let mut draw = Vec::new();
             dirichlet(alpha, 30, &mut random, &mut draw);
             assert!((draw.iter().sum::<f64>() - 1.0).abs() < 1e-12);

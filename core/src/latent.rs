@@ -80,7 +80,7 @@ pub enum Logits<'a> {
         /// Their logits.
         logits: &'a [f32],
         /// The logarithm of the sum of the exponentials of all actions' logits.
-        log_sum: f32,
+        log_sum: f64,
     },
 }
 
@@ -131,9 +131,9 @@ impl Moves {
     }
 
     /// Gives `node` the likeliest of its moves, as a device has picked them. The prior of the rest.
-    fn give_likeliest(&mut self, tree: &mut Tree, node: NodeIndex, actions: &[f32], logits: &[f32], log_sum: f32) -> f32 {
+    fn give_likeliest(&mut self, tree: &mut Tree, node: NodeIndex, actions: &[f32], logits: &[f32], log_sum: f64) -> f32 {
         self.shares.resize(logits.len(), 0.0);
-        exp_all(logits, f64::from(log_sum), &mut self.shares);
+        exp_all(logits, log_sum, &mut self.shares);
         let likeliest = actions.iter().zip(&self.shares).map(|(&action, &share)| (action as u16, share as f32));
         self.likeliest.clear();
         self.likeliest.extend(likeliest.filter(|&(_, prior)| prior > 0.0));

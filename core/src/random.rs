@@ -117,6 +117,18 @@ mod tests {
     }
 
     #[test]
+    fn numbers_ahead_are_those_that_come() {
+        let mut random = Random::new(3, Purpose::Noise);
+        let begun = random.clone();
+        for count in 0..1000 {
+            assert_eq!(begun.uniform_ahead(count), random.uniform());
+        }
+        let mut skipped = begun;
+        skipped.skip(1000);
+        assert_eq!(skipped.next_u64(), random.next_u64());
+    }
+
+    #[test]
     fn below_stays_below_and_reaches_all() {
         let mut random = Random::new(1, Purpose::Playout);
         let mut seen = [0u32; 7];

@@ -1,5 +1,5 @@
-//! Whether the processor has registers of four numbers. The way down is compiled twice, with them and without, and the arithmetic
-//! is the same: nothing is contracted, and sums keep their order.
+//! Whether the processor has registers of four numbers. The way down and functions of many numbers are compiled twice, with them and
+//! without, and the arithmetic is the same: nothing is contracted, and sums keep their order.
 
 /// Whether what `#[target_feature(enable = "avx2,bmi1,popcnt")]` asks for is there.
 #[cfg(target_arch = "x86_64")]

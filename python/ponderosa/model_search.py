@@ -148,13 +148,17 @@ class ModelSearch(Search):
 
         Observations may be one array, too, whose first axis is that of the batch.
         """
-        if states is None and legal_actions is None and to_play is None and _are_rows(observation):
-            return Forest(self, ObservedRows(observation), seeds)
+        if states is None and _are_rows(observation):
+            if legal_actions is None and to_play is None and len(observation) and not _holds_objects(observation):
+                return Forest(self, ObservedRows(observation), seeds)
+            observation = list(observation)
         roots = self._roots(states, observation, legal_actions, to_play)
+        if observation is not None and isinstance(roots, list) and not roots:
+            raise InvalidArgumentError("observation is empty: give at least one observation")
         if isinstance(roots, Observed):
             raise InvalidArgumentError(
-                "observation must be a list of observations, or an array of them with an axis of the batch; "
-                "for one of them use tree()"
+                "observation must be a list of observations, or an array of them, whose first axis is that of the "
+                "batch; an array with one axis is one of them: use tree()"
             )
         return super().forest(roots, seeds=seeds) if observation is None else Forest(self, roots, seeds)
 
@@ -209,9 +213,11 @@ def _are_many(observation: Any, legal_actions: Any, to_play: Any) -> bool:
 
 def _are_rows(observation: Any) -> bool:
     """Whether it is an array of several observations; one axis alone is that of one of them."""
-    if library_of(observation) is None or observation.ndim < 2:
-        return False
-    return type(observation) is not np.ndarray or not observation.dtype.hasobject
+    return library_of(observation) is not None and observation.ndim >= 2
+
+
+def _holds_objects(array: Any) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype.hasobject
 
 
 def _as_numpy(given: Any, name: str) -> Any:

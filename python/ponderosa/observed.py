@@ -58,11 +58,14 @@ class Observed:
 
 
 class ObservedRows(Sequence[Observed]):
-    """Observations that are rows of one array [B, ...], of which nothing else is known. Trees may get other roots."""
+    """Observations that are rows of one array [B, ...], of which nothing else is known. Trees may get other roots.
+
+    They are made when somebody asks for them: there may be thousands, and most callers want arrays.
+    """
 
     def __init__(self, array: Any) -> None:
         self.array = array
-        self._others: dict[int, Any] = {}
+        self._made: dict[int, Observed] = {}
 
     def __len__(self) -> int:
         return len(self.array)
@@ -74,15 +77,15 @@ class ObservedRows(Sequence[Observed]):
     def __getitem__(self, index: slice) -> list[Observed]: ...
 
     def __getitem__(self, index: int | slice) -> Any:
-        """Made when somebody asks: there may be thousands, and nobody does."""
         if isinstance(index, slice):
             return [self[row] for row in range(*index.indices(len(self)))]
-        if index in self._others:
-            return self._others[index]
-        return Observed(self.array[index], name=f"observation[{index}]")
+        row = range(len(self))[index]
+        if row not in self._made:
+            self._made[row] = Observed(self.array[row], name=f"observation[{row}]")
+        return self._made[row]
 
     def __setitem__(self, index: int, root: Observed) -> None:
-        self._others[index] = root
+        self._made[range(len(self))[index]] = root
 
 
 def follow(observation: Any, legal_actions: Any, to_play: Any, num_players: int) -> Observed:
@@ -191,7 +194,7 @@ def _repeated(legal: tuple[int, ...]) -> int:
 def stack(roots: Sequence[Observed], room: Room | None = None) -> Any:
     """The observations of roots as one batch, in the library they come from; in `room`, if they are arrays of NumPy.
 
-    A copy: the caller's own arrays are nobody else's.
+    A copy, in which the model may write.
     """
     if isinstance(roots, ObservedRows):
         return _copy(roots.array, room)
@@ -222,14 +225,15 @@ def stack(roots: Sequence[Observed], room: Room | None = None) -> Any:
 
 
 def _copy(array: Any, room: Room | None) -> Any:
-    library = library_of(array)
-    if library == "torch":
-        return array.clone()
-    if library == "jax":  # nobody can change it
-        return array
-    place = None if room is None else room(array.shape, array.dtype)
-    if place is None:
+    """In the usual order of memory, whatever that of the caller's is."""
+    if library_of(array) == "torch":
+        return array.clone(memory_format=namespace_of(array).contiguous_format)
+    if library_of(array) == "jax":
         return array.copy()
+    dtype = array.dtype.newbyteorder("=")
+    place = None if room is None else room(array.shape, dtype)
+    if place is None:
+        return np.array(array, dtype, order="C")
     np.copyto(place, array)
     return place
 

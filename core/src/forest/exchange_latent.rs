@@ -20,7 +20,7 @@ use crate::world::Latent;
 pub const QUESTION: usize = 3;
 
 /// What a row of a model's answers holds, in this order: reward, value, discount if it says one; then a logit for each action, or of
-/// the likeliest actions alone the logarithm of the sum of all exponentials, the logits, and the actions.
+/// the likeliest actions alone the logarithm of the sum of all exponentials, as the sum of two numbers, the logits, and the actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
     /// Whether there is a discount.
@@ -33,7 +33,7 @@ impl Columns {
     /// How many numbers a row has.
     #[must_use]
     pub fn count(self, num_actions: usize) -> usize {
-        self.before_policy() + self.likeliest.map_or(num_actions, |likeliest| 1 + 2 * likeliest)
+        self.before_policy() + self.likeliest.map_or(num_actions, |likeliest| 2 + 2 * likeliest)
     }
 
     fn before_policy(self) -> usize {
@@ -45,8 +45,8 @@ impl Columns {
         let logits = match self.likeliest {
             None => Logits::All(policy),
             Some(likeliest) => {
-                let (logits, actions) = policy[1..].split_at(likeliest);
-                Logits::Likeliest { actions, logits, log_sum: policy[0] }
+                let (logits, actions) = policy[2..].split_at(likeliest);
+                Logits::Likeliest { actions, logits, log_sum: f64::from(policy[0]) + f64::from(policy[1]) }
             }
         };
         LeafAnswer {

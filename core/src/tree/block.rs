@@ -109,10 +109,10 @@ mod tests {
 
         /// Taken, copied, moved to other threads and given back in any order, no block ever changes under its owner.
         #[test]
-        fn blocks_keep_what_is_written(steps in prop::collection::vec((0usize..8, 0usize..3, any::<usize>()), 1..400)) {
+        fn blocks_keep_what_is_written(steps in prop::collection::vec((0usize..8, 0usize..5, any::<usize>()), 1..400)) {
             let mut held: Vec<(u64, Block<u64>)> = Vec::new();
             for (number, (what, kind, which)) in steps.into_iter().enumerate() {
-                let (number, capacity) = (number as u64, [1024, 2048, 4096 + 5][kind]);
+                let (number, capacity) = (number as u64, [1024, 2048, 4096, 16384, 4096 + 5][kind]);
                 let place = which % held.len().max(1);
                 match what {
                     0..4 => held.push((number, filled(capacity, number))),

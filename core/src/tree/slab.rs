@@ -2,8 +2,8 @@
 //! give its memory back to the system each time, and fetching it again, page by page, costs as much as searching.
 //!
 //! A slab is given back to the system when none of its blocks is in use, unless few such are kept; so a process that has once had
-//! a very large tree does not keep its memory. Slabs of a
-//! kind that was not needed for longest go first: searches of one game follow those of another.
+//! a very large tree does not keep its memory. Slabs of the kind that was not needed for longest go first: searches of one game
+//! follow those of another.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -14,7 +14,7 @@ use super::pages::Pages;
 
 /// Slabs without a block in use are kept up to so many bytes.
 const MOST_KEPT: usize = 256 << 20;
-/// A pool's first slabs are small: a single search of a small tree shall not fill a huge page.
+/// A pool's first slabs are small, if several blocks fit: a single search of a small tree shall not fill a huge page.
 const SMALL_SLAB: usize = 64 << 10;
 /// So much of a pool is in small slabs.
 const MOST_SMALL: usize = 2 << 20;
@@ -32,8 +32,8 @@ static POOLS: Mutex<Vec<&'static dyn Keeps>> = Mutex::new(Vec::new());
 
 /// A pool of any kind.
 trait Keeps: Sync {
-    /// Gives a slab without a block in use back to the system, if there is one.
-    fn give_up_one(&self) -> bool;
+    /// Lets go of a slab without a block in use, if there is one that nobody is looking at.
+    fn give_up_one(&self) -> Option<Slab>;
     /// When the last of its slabs came into use.
     fn last_needed(&self) -> usize;
 }
@@ -153,9 +153,16 @@ impl<T> Pool<T> {
     pub(super) fn give_back(&self, lot: &Lot<T>) {
         let kept = self.shelf(usize::from(lot.shelf)).give_back(lot.slab, lot.place);
         if kept.is_some_and(|kept| kept > MOST_KEPT) {
+            let mut unneeded = Vec::new();
             let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
             pools.sort_unstable_by_key(|pool| pool.last_needed());
-            while KEPT.load(Ordering::Relaxed) > MOST_KEPT && pools.iter().any(|pool| pool.give_up_one()) {}
+            while KEPT.load(Ordering::Relaxed) > MOST_KEPT {
+                let Some(slab) = pools.iter().find_map(|pool| pool.give_up_one()) else { break };
+                unneeded.push(slab);
+            }
+            // The system is asked when nobody waits for the lock.
+            drop(pools);
+            drop(unneeded);
         }
     }
 
@@ -164,7 +171,7 @@ impl<T> Pool<T> {
             POOLS.lock().unwrap_or_else(PoisonError::into_inner).push(self);
         }
         let stride = self.stride();
-        let is_small = stride <= SMALL_SLAB && self.small.load(Ordering::Relaxed) < MOST_SMALL;
+        let is_small = 2 * stride <= SMALL_SLAB && self.small.load(Ordering::Relaxed) < MOST_SMALL;
         let pages = if is_small {
             self.small.fetch_add(SMALL_SLAB, Ordering::Relaxed);
             Pages::plain(SMALL_SLAB)
@@ -178,7 +185,7 @@ impl<T> Pool<T> {
 }
 
 impl<T> Keeps for Pool<T> {
-    fn give_up_one(&self) -> bool {
+    fn give_up_one(&self) -> Option<Slab> {
         let unneeded = self.shelves.iter().find_map(|shelf| shelf.0.try_lock().ok()?.give_up_one());
         if let Some(slab) = &unneeded {
             KEPT.fetch_sub(slab.pages.bytes(), Ordering::Relaxed);
@@ -186,7 +193,7 @@ impl<T> Keeps for Pool<T> {
                 self.small.fetch_sub(SMALL_SLAB, Ordering::Relaxed);
             }
         }
-        unneeded.is_some()
+        unneeded
     }
 
     fn last_needed(&self) -> usize {

@@ -31,6 +31,8 @@ class Rules(ctypes.Structure):
     )
 
 
+#: Types of networks' numbers that kernels read as they are, as `numbers.h` calls them.
+NUMBER_TYPES = {torch.float32: 0, torch.bfloat16: 1}
 #: Arrays of the kernel in its order: name, type, and what their rows are.
 ARRAYS: tuple[tuple[str, torch.dtype, str], ...] = (
     ("root_count", torch.int32, "tree"),

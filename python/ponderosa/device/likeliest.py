@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from ponderosa.device.layout import NUMBER_TYPES
 from ponderosa.device.nvrtc import NotCompiled, kernel
 
 SOURCE = Path(__file__).parent / "kernel" / "likeliest.cu"
@@ -16,8 +19,6 @@ SOURCE = Path(__file__).parent / "kernel" / "likeliest.cu"
 MOST_OWN = 32
 #: Threads of a block, at least and at most.
 FEWEST_THREADS, MOST_THREADS = 128, 1024
-#: Types that the kernel reads as they are.
-_TYPES = {torch.float32: 0, torch.bfloat16: 1}
 
 
 class Said(ctypes.Structure):
@@ -44,29 +45,36 @@ def threads_for(actions: int) -> int:
 
 def compiled(device: Any, actions: int) -> Launch | None:
     """The kernel for a device; None where there is none, or no compiler."""
-    threads = threads_for(actions)
-    if device.type != "cuda" or actions > threads * MOST_OWN:
+    if device.type != "cuda" or actions > MOST_THREADS * MOST_OWN:
         return None
-    index = torch.cuda.current_device() if device.index is None else device.index
+    return _compiled(torch.cuda.current_device() if device.index is None else device.index, actions)
+
+
+@functools.cache
+def _compiled(index: int, actions: int) -> Launch | None:
+    """Tried once: it may be asked for while a graph is recorded, when nothing can be compiled."""
+    threads = threads_for(actions)
     try:
         pick = kernel(SOURCE, "likeliest", (f"-DACTIONS={actions}", f"-DTHREADS={threads}"), index)
-    except NotCompiled:
+    except NotCompiled as error:
+        warnings.warn(f"wide policies are slower on this GPU: {error}", RuntimeWarning, stacklevel=2)
         return None
     return lambda said: pick.launch(said.rows, threads, (said,))
 
 
 def pick_likeliest(launch: Launch, columns: Sequence[Any], logits: Any, most: int) -> Any:
-    """[rows, 2 or 3 columns + 1 + 2 most]: reward, value and discount if there is one; the logarithm of the sum of the
-    exponentials of all logits [rows, actions]; the `most` highest logits, lowest action first, and their actions.
+    """[rows, 2 or 3 columns + 2 + 2 most]: reward, value and discount if there is one; the logarithm of the sum of the
+    exponentials of all logits [rows, actions], as the sum of two numbers; the `most` highest logits, lowest action
+    first, and their actions.
     """
     rows = len(logits)
-    answers = torch.empty((rows, len(columns) + 1 + 2 * most), dtype=torch.float32, device=logits.device)
+    answers = torch.empty((rows, len(columns) + 2 + 2 * most), dtype=torch.float32, device=logits.device)
     said = Said(answers=answers.data_ptr(), most=most, rows=rows)
     kept = []
     for name, column in zip(("logits", "reward", "value", "discount"), (logits, *columns), strict=False):
-        column = column if column.dtype in _TYPES else column.float()
+        column = column if column.dtype in NUMBER_TYPES else column.float()
         kept.append(column.contiguous())
         setattr(said, name, kept[-1].data_ptr())
-        setattr(said, f"{name}_type", _TYPES[column.dtype])
+        setattr(said, f"{name}_type", NUMBER_TYPES[column.dtype])
     launch(said)
     return answers

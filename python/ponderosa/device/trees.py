@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from ponderosa.device.kind import MOST_BYTES, Kind
-from ponderosa.device.layout import GIVEN, LATER, Columns, First, Trees, rules_of
+from ponderosa.device.layout import GIVEN, LATER, NUMBER_TYPES, Columns, First, Trees, rules_of
 from ponderosa.device.step import Launch, compiled
 from ponderosa.evaluators.lane import NotForLanes, padded
 from ponderosa.evaluators.torch_graph import Graphs
@@ -35,8 +35,6 @@ _NODE = ("headers", "raw", "rewards", "discounts")
 _EDGE = ("sums", "visits", "priors", "actions", "children")
 #: What is said of leaves, and the kernel's name for its type.
 _SAID = {"reward": "reward_type", "value": "value_type", "logits": "logits_type", "own_discount": "discount_type"}
-#: Types that the kernel reads as they are.
-_TYPES = {torch.float32: 0, torch.bfloat16: 1}
 
 
 class DeviceTrees(ABC):
@@ -175,11 +173,11 @@ class DeviceTrees(ABC):
             raise NotForLanes("what lies elsewhere cannot be read")
         if column.numel() != place.numel() or len(column) != rows or (name == "logits" and column.ndim != 2):
             raise NotForLanes("shapes that may be wrong are told in words")
-        if column.dtype not in _TYPES or not column.is_contiguous():
+        if column.dtype not in NUMBER_TYPES or not column.is_contiguous():
             place.copy_(column.reshape(place.shape))
             column = self._said[name] = place
         setattr(self._struct, name, column.data_ptr())
-        setattr(self._struct.rules, _SAID[name], _TYPES[column.dtype])
+        setattr(self._struct.rules, _SAID[name], NUMBER_TYPES[column.dtype])
 
     @abstractmethod
     def _ask(self, rows: int) -> dict[str, Any]:

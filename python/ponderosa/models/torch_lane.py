@@ -128,6 +128,8 @@ class TorchModelLane:
         for column in (*columns, logits):
             if not isinstance(column, torch.Tensor) or column.dtype == torch.float64 or column.is_complex():
                 raise NotForLanes("only tensors of at most 32 bits fit")
+            if column.device != questions.device:
+                raise NotForLanes("what lies elsewhere cannot be read")
         if any(column.numel() != rows or len(column) != rows for column in columns) or logits.ndim != 2:
             raise NotForLanes("shapes that may be wrong are told in words")
         self._pool.write(slots, *flatten(hidden))
@@ -150,5 +152,7 @@ class TorchModelLane:
                 return pick_likeliest(pick, columns, logits, self.likeliest)
             numbers = logits.float()
             best, places = numbers.topk(self.likeliest, dim=1, sorted=False)
-            policy = [numbers.logsumexp(dim=1, keepdim=True), best, places.float()]
+            logarithm = numbers.double().logsumexp(dim=1, keepdim=True)
+            first = logarithm.float()
+            policy = [first, (logarithm - first).float(), best, places.float()]
         return torch.cat([column.float().reshape(rows, 1) for column in columns] + policy, dim=1)

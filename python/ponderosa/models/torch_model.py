@@ -276,9 +276,7 @@ class TorchModel:
                     tensor = tensor.float()  # NumPy has no bfloat16
                 if tensor.device.type != "cpu":
                     devices.add(tensor.device)
-                    # In memory that a GPU writes by itself, of which PyTorch keeps some.
-                    place = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.device.type == "cuda")
-                    tensor = place.copy_(tensor, non_blocking=True)
+                    tensor = _place_for(tensor).copy_(tensor, non_blocking=True)
             fetched.append(tensor)
         for device in devices:
             if device.type == "cuda":
@@ -289,6 +287,15 @@ class TorchModel:
 
     def __repr__(self) -> str:
         return f"TorchModel({type(self.model).__name__}, device={str(self.device)!r})"
+
+
+def _place_for(tensor: Any) -> Any:
+    """Memory of this machine for what a device has: such as a GPU writes by itself, all of which PyTorch keeps."""
+    torch = sys.modules["torch"]
+    if tensor.device.type == "cuda" and tensor.numel() * tensor.element_size() <= LARGEST_ROOM:
+        with contextlib.suppress(RuntimeError):  # there is no such memory left
+            return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    return torch.empty(tensor.shape, dtype=tensor.dtype)
 
 
 def torch_modules(model: Any) -> list[Any]:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from ponderosa.reference.policy import float32, softmax
 from ponderosa.reference.random import Random
 
+#: A smaller concentration than this is taken for it: logarithms would be infinite, and the draw has one weight anyway.
+LEAST = 1e-300
 #: From this concentration on no gamma variate is too small for a float.
 NONE_VANISHES = 0.1
 
@@ -30,6 +32,7 @@ def dirichlet(alpha: float, count: int, random: Random) -> list[float]:
 
     With a very small alpha many variates are too small for a float: then in logarithms.
     """
+    alpha = max(alpha, LEAST)
     if alpha < NONE_VANISHES:
         return softmax([_below_one(alpha, random)[1] for _ in range(count)])
     variates = [_gamma_variate(alpha, random) for _ in range(count)]

@@ -12,11 +12,11 @@
 // Actions of a thread.
 #define OWN ((ACTIONS + THREADS - 1) / THREADS)
 #define EACH_OWN(i) UNROLLED for (int i = 0; i < OWN; ++i)
-// No logit is NaN; if one is, it is the highest, so that the engine meets it.
+// A logit that is NaN counts as the highest, so that the engine meets it, and refuses.
 #define NOT_A_NUMBER 0xffffffffu
 
-// What a model said of each row, and where the answers go: reward, value, discount if there is one; then the logarithm, `most` logits,
-// and their actions.
+// What a model said of each row, and where the answers go: reward, value, discount if there is one; then the logarithm, in two
+// parts, `most` logits, and their actions.
 typedef struct {
     const void *reward;
     const void *value;
@@ -113,7 +113,7 @@ HERE void pick(const Said *s, word row, int thread) {
     unsigned before = sum_before(own, places, thread);
     int level_room = most - sum_of((int)(own / 65536u), counts[0], thread);
     int above = (int)(before / 65536u), level = (int)(before % 65536u);
-    int width = 3 + (s->discount != 0) + 2 * most;
+    int width = 4 + (s->discount != 0) + 2 * most;
     float *answer = s->answers + row * width, *logits = answer + width - 2 * most, *actions = logits + most;
     EACH_OWN(i) {
         int is_above = keys[i] > floor, is_level = keys[i] == floor;
@@ -129,7 +129,9 @@ HERE void pick(const Said *s, word row, int thread) {
         answer[0] = (float)number(s->reward, row, s->reward_type);
         answer[1] = (float)number(s->value, row, s->value_type);
         if (s->discount) answer[2] = (float)number(s->discount, row, s->discount_type);
-        logits[-1] = (float)(greatest + log(sum));
+        double logarithm = greatest + log(sum);
+        logits[-2] = (float)logarithm;
+        logits[-1] = (float)(logarithm - (double)logits[-2]);
     }
 }
 
