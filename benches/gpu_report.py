@@ -108,11 +108,11 @@ rows are of our side alone: "solving" has `solve=True`, a user's default, and "s
 after one to warm up; of the first, and at one batch alone, where it takes longer than five seconds.
 
 The bare network is the same one in PyTorch, bf16, recorded as one graph, in the faster of two forms (as written, and
-with convolutions, additions and ReLUs in one); in JAX, compiled. In models, bare is as many steps of the model alone as
-the search has simulations, and the share that of the search's time. On both sides 100 calls are one piece of work or
-queued, and waited for once; both are at the batch named. Below the table: where the time of one call of the network (in models, of one step)
-goes, in microseconds; the engine works for one group while the network computes for the other, so that they do not add
-up. Below that: in how many trees all visits are the same on the GPU and on the processor.
+with convolutions, additions and ReLUs in one); in JAX, 100 calls compiled as one program. In models, bare is as many
+steps of the model alone as the search has simulations, and the share that of the search's time. Both are at the batch
+named. Below the table: where the time of one call of the network (in models, of one step) goes, in microseconds, each
+the median of all runs; the engine works for one group while the network computes for the other, so that they do not
+add up. Below that: in how many trees all visits are the same on the GPU and on the processor.
 
 {table(record)}
 """
