@@ -622,7 +622,7 @@ def test_what_a_lane_cannot_read_is_refused(place: str) -> None:
         lane.submit(1)
 
 
-@pytest.mark.parametrize(("cores", "rows", "threads"), [(16, 4096, 12), (16, 64, 2), (2, 4096, 1), (1, 4096, 1)])
+@pytest.mark.parametrize(("cores", "rows", "threads"), [(16, 4096, 8), (16, 64, 2), (2, 4096, 1), (1, 4096, 1)])
 def test_threads_beside_an_accelerator(cores: int, rows: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
     assert threads_beside(SimpleNamespace(device=torch.device("cuda")), rows) == threads

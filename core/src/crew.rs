@@ -33,6 +33,8 @@ struct Shared {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// Those of rank 1 and above, once all have been started.
     hands: OnceLock<Vec<Hand>>,
+    /// How many are wanted for the job, the caller included; the others leave it alone.
+    wanted: AtomicUsize,
 }
 
 // SAFETY: `job` is guarded by `inside`, as said there; what it points to is `Sync`; the rest is made for threads.
@@ -46,13 +48,17 @@ impl Shared {
     /// Wakes two more, who wake two more each: it takes long to wake one, and nobody does it for all.
     fn wake_others(&self, rank: usize) {
         let hands = self.hands.get().map_or(&[][..], Vec::as_slice);
-        for hand in hands.iter().skip(2 * rank).take(2).filter(|hand| hand.asleep.load(Ordering::Relaxed)) {
+        let wanted = &hands[..hands.len().min(self.wanted.load(Ordering::Relaxed) - 1)];
+        for hand in wanted.iter().skip(2 * rank).take(2).filter(|hand| hand.asleep.load(Ordering::Relaxed)) {
             hand.thread.unpark();
         }
     }
 
     /// Takes part in the job, unless it is closed.
     fn join_in(&self, rank: usize) {
+        if rank >= self.wanted.load(Ordering::Relaxed) {
+            return;
+        }
         if self.inside.fetch_add(1, Ordering::Acquire) & CLOSED == 0 {
             // SAFETY: this hand is counted inside an open job, so that `Crew::all` does not return, and what it was given lives.
             #[expect(unsafe_code, reason = "see above")]
@@ -91,7 +97,7 @@ pub fn together<T: Send>(threads: usize, pieces: impl ExactSizeIterator<Item = T
     }
     let pieces: Vec<Mutex<Option<T>>> = pieces.map(|piece| Mutex::new(Some(piece))).collect();
     let mut crew = Crew::hire(threads);
-    crew.all(&|rank| {
+    crew.all(threads, &|rank| {
         let first = pieces.len() * rank / threads;
         for place in (first..pieces.len()).chain(0..first) {
             // Whoever holds the lock has the piece, or has had it; nobody panics while holding it.
@@ -104,11 +110,13 @@ pub fn together<T: Send>(threads: usize, pieces: impl ExactSizeIterator<Item = T
 }
 
 impl Crew {
-    /// A crew of `threads`: one that waits, or a new one.
+    /// A crew of at least `threads`: one that waits, or a new one.
     fn hire(threads: usize) -> Self {
         let process = std::process::id();
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = idle.iter().position(|crew| crew.threads == threads && crew.process == process);
+        // One for all jobs, if it can be: those who wait awake cost something.
+        let fits = |(_, crew): &(usize, &Self)| crew.threads >= threads && crew.process == process;
+        let place = idle.iter().enumerate().filter(fits).max_by_key(|(_, crew)| crew.threads).map(|(place, _)| place);
         let known = place.map(|place| idle.swap_remove(place));
         drop(idle);
         known.unwrap_or_else(|| Self::new(threads))
@@ -131,6 +139,7 @@ impl Crew {
             over: AtomicBool::new(false),
             panic: Mutex::new(None),
             hands: OnceLock::new(),
+            wanted: AtomicUsize::new(threads),
         });
         let start = |rank| {
             let (shared, asleep) = (Arc::clone(&shared), Arc::new(AtomicBool::new(false)));
@@ -144,9 +153,9 @@ impl Crew {
         Self { shared, threads, process: std::process::id() }
     }
 
-    /// Calls `job` on this thread and on every hand that comes before this thread has done with it; back when all have.
-    /// It must take its share of the work from a common store, and leave when nothing is left there.
-    fn all(&mut self, job: &(dyn Fn(usize) + Sync)) {
+    /// Calls `job` on this thread and on every hand, up to `wanted` in all, that comes before this thread has done with it; back when
+    /// all have. It must take its share of the work from a common store, and leave when nothing is left there.
+    fn all(&mut self, wanted: usize, job: &(dyn Fn(usize) + Sync)) {
         // SAFETY: only the lifetime is forgotten. The job is closed again, and left by all, before this function returns or unwinds.
         #[expect(unsafe_code, reason = "see above")]
         let pointer: Job = unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(job) };
@@ -157,6 +166,7 @@ impl Crew {
         }
         // One that was left by a job whose caller had its own.
         drop(self.shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.shared.wanted.store(wanted, Ordering::Relaxed);
         self.shared.inside.fetch_and(!CLOSED, Ordering::Release);
         self.shared.number.fetch_add(1, Ordering::Release);
         // A hand that falls asleep says so and then looks at the number once more: one of us sees the other.
@@ -248,9 +258,9 @@ mod tests {
     #[test]
     fn a_panic_comes_out_and_the_crew_lives() {
         let mut crew = Crew::new(3);
-        assert!(catch_unwind(AssertUnwindSafe(|| crew.all(&|_| panic!("on purpose")))).is_err());
+        assert!(catch_unwind(AssertUnwindSafe(|| crew.all(3, &|_| panic!("on purpose")))).is_err());
         let done = AtomicUsize::new(0);
-        crew.all(&|_| {
+        crew.all(3, &|_| {
             done.fetch_add(1, Ordering::Relaxed);
         });
         assert!(done.into_inner() >= 1);
@@ -261,13 +271,28 @@ mod tests {
         let mut crew = Crew::new(8);
         std::thread::sleep(20 * AWAKE);
         let (inside, begun) = (AtomicUsize::new(0), Instant::now());
-        crew.all(&|_| {
+        crew.all(8, &|_| {
             inside.fetch_add(1, Ordering::Relaxed);
             while inside.load(Ordering::Relaxed) < 8 && begun.elapsed() < Duration::from_secs(20) {
                 std::thread::yield_now();
             }
         });
         assert_eq!(inside.into_inner(), 8, "the caller wakes two alone");
+    }
+
+    #[test]
+    fn no_more_take_part_than_are_wanted() {
+        let mut crew = Crew::new(6);
+        for wanted in [1, 2, 4, 6, 3] {
+            let (highest, begun) = (AtomicUsize::new(0), Instant::now());
+            crew.all(wanted, &|rank| {
+                highest.fetch_max(rank, Ordering::Relaxed);
+                while highest.load(Ordering::Relaxed) + 1 < wanted && begun.elapsed() < Duration::from_secs(20) {
+                    std::thread::yield_now();
+                }
+            });
+            assert_eq!(highest.into_inner() + 1, wanted);
+        }
     }
 
     #[test]

@@ -128,5 +128,5 @@ def threads_beside(evaluator: Any, rows: int) -> int:
     if getattr(device, "type", "cpu") == "cpu":
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    # Others need cores, too, and a thread that waits for its core holds up all others.
-    return max(1, min(3 * cores // 4, rows // ROWS_PER_THREAD))
+    # Two threads often share a core without its being told, and a thread that waits for its core holds up all others.
+    return max(1, min(cores // 2, rows // ROWS_PER_THREAD))

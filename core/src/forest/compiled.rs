@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{piece_size, Forest};
+use super::{hands_for, piece_size, Forest};
 use crate::crew;
 use crate::error::Error;
 use crate::expand;
@@ -37,16 +37,18 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
     /// # Errors
     /// `Error::GameOver` if the game is over in one.
     pub fn plant_all(&mut self, states: Vec<(G, u64)>) -> Result<(), Error> {
-        let size = piece_size(states.len(), self.threads);
+        // Games with many moves have large positions.
+        let hands = hands_for(states.len(), 400 + 4 * self.parts.num_actions, self.threads);
+        let size = piece_size(states.len(), hands);
         let first_refused = AtomicUsize::new(states.len());
-        crew::together(self.threads, states.chunks(size).enumerate(), |(piece, states)| {
+        crew::together(hands, states.chunks(size).enumerate(), |(piece, states)| {
             if let Some(place) = states.iter().position(|(state, _)| state.outcome().is_some()) {
                 first_refused.fetch_min(piece * size + place, Ordering::Relaxed);
             }
         });
         let count = first_refused.into_inner();
-        let Self { trees, parts, threads, .. } = self;
-        extend_together(trees, count, (size, *threads), |index, legal| {
+        let Self { trees, parts, .. } = self;
+        extend_together(trees, count, (size, hands), |index, legal| {
             let (state, key) = &states[index];
             TreeSearch::new(fresh(parts, state, legal), state.clone(), *key)
         });

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::{piece_size, Forest};
+use super::{hands_for, piece_size, Forest};
 use crate::crew;
 use crate::search::TreeSearch;
 use crate::tree::{Arranged, Link, Tree, ROOT};
@@ -112,9 +112,10 @@ impl<W: World> Forest<W> {
         if !are_new(leaving) || leaving.iter().any(|search| search.tree().root_visits != 1) {
             return None;
         }
-        let size = piece_size(leaving.len(), self.threads);
+        let hands = hands_for(leaving.len(), 200 + 40 * self.parts.num_actions, self.threads);
+        let size = piece_size(leaving.len(), hands);
         let parts = &self.parts;
-        crew::together(self.threads, leaving.chunks_mut(size), |trees| {
+        crew::together(hands, leaving.chunks_mut(size), |trees| {
             for search in trees {
                 let (tree, walker) = search.parts_mut();
                 walker.settle_root(tree, parts);
@@ -125,7 +126,7 @@ impl<W: World> Forest<W> {
         let mut headers = vec![Header::default(); trees];
         let pieces = leaving.chunks(size).zip(headers.chunks_mut(size));
         let edges = roots.actions.chunks_mut(size * width).zip(roots.priors.chunks_mut(size * width));
-        crew::together(self.threads, pieces.zip(edges), |((trees, headers), (actions, priors))| {
+        crew::together(hands, pieces.zip(edges), |((trees, headers), (actions, priors))| {
             let rows = actions.chunks_mut(width).zip(priors.chunks_mut(width));
             for ((search, header), (actions, priors)) in trees.iter().zip(headers).zip(rows) {
                 let (tree, walker) = (search.tree(), &search.walker);
@@ -158,7 +159,7 @@ impl<W: World> Forest<W> {
             roots.draws = vec![0.0; trees * width];
             roots.considered = vec![0; trees * simulations];
             let rows = roots.draws.chunks_mut(size * width).zip(roots.considered.chunks_mut(size * simulations));
-            crew::together(self.threads, leaving.chunks(size).zip(rows), |(trees, (draws, considered))| {
+            crew::together(hands, leaving.chunks(size).zip(rows), |(trees, (draws, considered))| {
                 let rows = draws.chunks_mut(width).zip(considered.chunks_mut(simulations));
                 for (schedule, (draws, considered)) in trees.iter().filter_map(|search| search.walker.schedule.as_ref()).zip(rows) {
                     schedule.tell(draws, considered);
@@ -189,8 +190,9 @@ impl<W: World> Forest<W> {
         if !found.is_whole(trees, width) || !is_planted || trees == 0 || !has_slots || !has_gains {
             return false;
         }
-        let size = piece_size(trees, self.threads);
-        crew::together(self.threads, searches.chunks_mut(size).enumerate(), |(piece, searches)| {
+        let hands = hands_for(trees, (200 + 10 * width) * found.nodes, self.threads);
+        let size = piece_size(trees, hands);
+        crew::together(hands, searches.chunks_mut(size).enumerate(), |(piece, searches)| {
             for (place, search) in searches.iter_mut().enumerate() {
                 let index = piece * size + place;
                 if found.nodes > 1 {

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::{piece_size, Forest, Row};
+use super::{hands_for, piece_size, Forest, Row};
 use crate::error::Error;
 use crate::latent::ModelAnswer;
 use crate::lists::extend_together;
@@ -76,11 +76,12 @@ impl Forest<Latent> {
     /// `Error::InvalidArgument` or `Error::Evaluation` name what is wrong with a root.
     pub fn plant_all(&mut self, roots: &[(Root<'_>, u64)]) -> Result<Vec<u32>, Error> {
         let begun = self.trees.len();
-        let size = piece_size(roots.len(), self.threads);
+        let hands = hands_for(roots.len(), 400 + 12 * self.parts.num_actions, self.threads);
+        let size = piece_size(roots.len(), hands);
         let slots: Vec<u32> = roots.iter().map(|_| self.slots.take()).collect();
         let parts = &self.parts;
         let wrong: Mutex<Option<(usize, Error)>> = Mutex::new(None);
-        extend_together(&mut self.trees, roots.len(), (size, self.threads), |index, (): &mut ()| {
+        extend_together(&mut self.trees, roots.len(), (size, hands), |index, (): &mut ()| {
             let (root, key) = roots[index];
             let tree = planted(parts, root, begun + index, slots[index]).unwrap_or_else(|error| {
                 let mut first = wrong.lock().unwrap_or_else(PoisonError::into_inner);

@@ -25,6 +25,15 @@ use crate::world::World;
 /// Trees that share a limit of time take turns of at most this many simulations.
 const SIMULATIONS_PER_TURN: u64 = 64;
 
+/// A thread is worth so many nanoseconds of a job that is done once in a search: one that the system does not let run meanwhile
+/// holds up all others, on some machines for milliseconds.
+const WORTH_A_THREAD: usize = 200_000;
+
+/// How many of `threads` are to do a job of so many nanoseconds for each of `trees`, about.
+fn hands_for(trees: usize, nanoseconds: usize, threads: usize) -> usize {
+    (trees * nanoseconds / WORTH_A_THREAD).clamp(1, threads)
+}
+
 /// How many of `trees` to hand to a thread at a time: few enough that all end at about the same time, many enough that taking
 /// them costs nothing beside the work.
 fn piece_size(trees: usize, threads: usize) -> usize {
@@ -67,8 +76,10 @@ pub struct Forest<W: World> {
 impl<W: World> Drop for Forest<W> {
     /// Thousands of trees are dropped as they were planted: together.
     fn drop(&mut self) {
-        let size = piece_size(self.trees.len(), self.threads);
-        drop_together(std::mem::take(&mut self.trees), (size, self.threads));
+        let nodes = self.trees.first().map_or(0, |search| search.tree().num_nodes());
+        let hands = hands_for(self.trees.len(), 200 + 4 * nodes, self.threads);
+        let size = piece_size(self.trees.len(), hands);
+        drop_together(std::mem::take(&mut self.trees), (size, hands));
     }
 }
 
@@ -121,9 +132,10 @@ impl<W: World> Forest<W> {
 
     /// Reads something off every tree into its place of `answers`, on as many threads as there are.
     pub fn each_answer<T: Send>(&self, answers: &mut [T], read: impl Fn(usize, &TreeSearch<W>, &mut T) + Sync) {
-        let size = piece_size(self.trees.len(), self.threads);
+        let hands = hands_for(self.trees.len(), 150 + 4 * self.parts.num_actions, self.threads);
+        let size = piece_size(self.trees.len(), hands);
         let pieces = self.trees.chunks(size).zip(answers.chunks_mut(size)).enumerate();
-        crew::together(self.threads, pieces, |(piece, (trees, answers))| {
+        crew::together(hands, pieces, |(piece, (trees, answers))| {
             for (place, (tree, answer)) in trees.iter().zip(answers).enumerate() {
                 read(piece * size + place, tree, answer);
             }
