@@ -181,7 +181,7 @@ def test_numbers_of_a_record_are_easy_to_read(gpu: Gpu) -> None:
     code, printed, said = gpu.run(*gpu.files())
     assert code == 0, said
     assert "e+0" not in printed
-    assert "| 1200 ms |" in printed
+    assert re.search(r"\| 1[12]\d0 ms \|", printed), "mctx with 64 actions: more than a second, as milliseconds"
     number = r"[\d.]+"
     row = rf"\| Connect 4, 256 x 64 \| 512 \| {number}M/s \| {number}M-{number}M \| {number}k/s \| {number}x \|"
     assert re.search(row, printed)
