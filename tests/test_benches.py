@@ -134,13 +134,18 @@ class Gpu:
 
     def start(self, *args: str) -> "subprocess.Popen[str]":
         paths = [str(self.libraries), os.environ.get("PYTHONPATH", "")]
-        return subprocess.Popen(
-            [sys.executable, "-B", str(self.benches / "gpu.py"), *args],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        )
+        # Tests that run in the background of a shell are deaf to interrupts, and so would be what they start.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return subprocess.Popen(
+                [sys.executable, "-B", str(self.benches / "gpu.py"), *args],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
+            )
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def run(self, *args: str) -> tuple[int, str, str]:
         """(exit code, what it printed, what it said beside that)."""
