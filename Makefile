@@ -34,7 +34,7 @@ demo: $(ENGINE) ## watch a search think (examples/demo.py)
 	@$(PY) examples/demo.py $(ARGS)
 
 test: $(ENGINE) ## Rust tests with every assertion on, then pytest (ARGS="-k chess")
-	cargo test --package ponderosa-core
+	cargo test --package pondertree-core
 	$(PY) -m pytest $(ARGS)
 
 check: $(ENGINE) ## formatting, lints and types of Python and Rust; the stub against the compiled module
@@ -43,7 +43,7 @@ check: $(ENGINE) ## formatting, lints and types of Python and Rust; the stub aga
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(PY) -m mypy --strict
-	$(PY) -m mypy.stubtest ponderosa._core --mypy-config-file pyproject.toml
+	$(PY) -m mypy.stubtest pondertree._core --mypy-config-file pyproject.toml
 
 format: $(PACKAGES) ## rewrite the sources in the project's formatting
 	$(PY) -m ruff check --fix-only --quiet .
@@ -58,7 +58,7 @@ wheel: $(PACKAGES) ## build the wheel that users install, into dist/
 
 clean: ## remove everything that make made
 	rm -rf $(VENV) target dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	rm -f python/ponderosa/_core*.so python/ponderosa/_core*.pyd
+	rm -f python/pondertree/_core*.so python/pondertree/_core*.pyd
 	find python tests examples benches scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 tools:

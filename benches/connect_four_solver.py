@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 import time
 
-from ponderosa._core import PlayoutRandom
-from ponderosa.games import ConnectFour
-from ponderosa.games.connect_four import solve
+from pondertree._core import PlayoutRandom
+from pondertree.games import ConnectFour
+from pondertree.games.connect_four import solve
 
 
 def random_position(seed: int, plies: int) -> ConnectFour:

@@ -22,7 +22,7 @@ from gpu_report import renewed, table
 HERE = Path(__file__).parent
 RECORD, PAGE = HERE / "gpu.json", HERE / "RESULTS.md"
 #: What is asked of each side before anything is measured.
-OURS = "import ponderosa, torch; print('gpu' if torch.cuda.is_available() else 'cpu')"
+OURS = "import pondertree, torch; print('gpu' if torch.cuda.is_available() else 'cpu')"
 PEER = "import jax, mctx, pgx; print(jax.default_backend())"
 ENVIRONMENT = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 Lines = list[dict[str, Any]]
@@ -33,7 +33,7 @@ def arguments() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     parser = argparse.ArgumentParser(description=__doc__)
     names = "; ".join((*CASES, AGREEMENT))
     parser.add_argument("words", nargs="*", metavar="WORD", help=f"parts of names (default: all): {names}")
-    parser.add_argument("--no-peer", action="store_true", help="measure Ponderosa alone")
+    parser.add_argument("--no-peer", action="store_true", help="measure Pondertree alone")
     parser.add_argument(
         "--small", action="store_true", help="tiny sizes, on a CPU too: only shows that everything runs"
     )

@@ -11,10 +11,10 @@ from gpu_cases import GAMES
 from gpu_networks import LatentModel, Residual, Table
 from torch import nn
 
-import ponderosa
-from ponderosa import games
-from ponderosa.evaluators import Torch
-from ponderosa.models import TorchModel
+import pondertree
+from pondertree import games
+from pondertree.evaluators import Torch
+from pondertree.models import TorchModel
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -67,22 +67,22 @@ def agreement(*, small: bool = False) -> dict[str, str]:
         cells = settings.planes * settings.board[0] * settings.board[1]
         torch.manual_seed(1)
         network = Residual(settings.planes, settings.board, 32, 2, settings.actions).eval()
-        kinds: dict[str, Any] = {"": ponderosa.AlphaZero}
+        kinds: dict[str, Any] = {"": pondertree.AlphaZero}
         if game == "connect_four":
-            kinds["Gumbel, "] = ponderosa.Gumbel
+            kinds["Gumbel, "] = pondertree.Gumbel
         for kind, search in kinds.items():
             for name, module in (("table", Table(cells, settings.actions)), ("float32", network)):
                 asked: dict[str, Any] = {"evaluator": (Torch, module), "num_simulations": 4 if small else 60}
                 found[f"{game}, {kind}{name}"] = _equal(search, asked, {"states": states})
     seen = [np.array([row], dtype=np.float32) for row in range(10 if small else 1000)]
     torch.manual_seed(1)
-    for kind, search in (("", ponderosa.MuZero), ("Gumbel, ", ponderosa.Gumbel)):
+    for kind, search in (("", pondertree.MuZero), ("Gumbel, ", pondertree.Gumbel)):
         for name, model in (("table", LatentTable(18)), ("4672 actions, table", LatentTable(4672))):
             asked = {"model": (TorchModel, model), "num_simulations": 4 if small else 50}
             found[f"model, {kind}{name}"] = _equal(search, asked, {"observation": seen})
     drawn = np.random.default_rng(1).normal(size=(len(seen), 64)).astype(np.float32)
     asked = {"model": (TorchModel, LatentModel(64, 18)), "num_simulations": 4 if small else 50}
-    found["model, float32"] = _equal(ponderosa.MuZero, asked, {"observation": drawn})
+    found["model, float32"] = _equal(pondertree.MuZero, asked, {"observation": drawn})
     return found
 
 

@@ -1,4 +1,4 @@
-"""Ponderosa on a GPU: one line of JSON for each case named on the command line. `gpu.py` starts it."""
+"""Pondertree on a GPU: one line of JSON for each case named on the command line. `gpu.py` starts it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gpu_agreement import DEVICE, agreement, openings
 from gpu_cases import AGREEMENT, GAMES, GameCase, LatentCase, cases, with_agreement
 from gpu_networks import LatentModel, Residual
 
-import ponderosa
-from ponderosa.evaluators import Torch
-from ponderosa.models import TorchModel
+import pondertree
+from pondertree.evaluators import Torch
+from pondertree.models import TorchModel
 
 DTYPE = torch.bfloat16 if DEVICE == "cuda" else torch.float32
 ROUNDS = 5
@@ -130,7 +130,7 @@ def game_case(case: GameCase, warm_ups: int, rounds: int) -> dict[str, Any]:
     torch.manual_seed(0)
     network = Residual(game.planes, game.board, game.channels, game.blocks, game.actions).to(DEVICE, DTYPE).eval()
     evaluator = TimedTorch(network, DEVICE, batch_size=case.batch)
-    kind = ponderosa.AlphaZero if case.search == "puct" else ponderosa.Gumbel
+    kind = pondertree.AlphaZero if case.search == "puct" else pondertree.Gumbel
     search = kind(evaluator, case.simulations, seed=1, solve=case.solve)
     states = openings(case.game, 2 * case.batch)
     walls, spents = [], []
@@ -191,7 +191,7 @@ def latent_case(case: LatentCase, warm_ups: int, rounds: int) -> dict[str, Any]:
     module = LatentModel(case.width, case.actions).to(DEVICE, DTYPE)
     model = TorchModel(module, DEVICE)
     settings: dict[str, Any] = {"model": model, "num_simulations": case.simulations, "discount": 0.997, "seed": 1}
-    search = ponderosa.MuZero(**settings) if case.search == "puct" else ponderosa.Gumbel(**settings)
+    search = pondertree.MuZero(**settings) if case.search == "puct" else pondertree.Gumbel(**settings)
     seen = np.random.default_rng(0).normal(size=(case.batch, case.width)).astype(np.float32)
     walls, phases = [], []
     for _ in range(warm_ups + rounds):

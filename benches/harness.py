@@ -121,7 +121,7 @@ class Worker:
 
 
 def ours() -> Worker:
-    """A fresh process with Ponderosa."""
+    """A fresh process with Pondertree."""
     return Worker(sys.executable, "ours.py")
 
 

@@ -1,4 +1,4 @@
-"""The process that measures Ponderosa."""
+"""The process that measures Pondertree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import ours_muzero
 import tic_tac_toe
 from worker import Work, resident_bytes, serve
 
-from ponderosa import UCT, _core
+from pondertree import UCT, _core
 
 GAMES: dict[str, Any] = {
     "connect_four": _core.ConnectFour,
@@ -116,7 +116,7 @@ def _openings(count: int) -> list[Any]:
 def about() -> dict[str, Any]:
     """Which version this is, and which build."""
     engine = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
-    return {"packages": {name: version(name) for name in ("ponderosa", "numpy")}, "engine": engine[:12]}
+    return {"packages": {name: version(name) for name in ("pondertree", "numpy")}, "engine": engine[:12]}
 
 
 if __name__ == "__main__":

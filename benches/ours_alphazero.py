@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from worker import Work
 
-from ponderosa import AlphaZero, _core
-from ponderosa.evaluators import Onnx, Packed, Uniform
+from pondertree import AlphaZero, _core
+from pondertree.evaluators import Onnx, Packed, Uniform
 
 GAMES: dict[str, Any] = {"connect_four": _core.ConnectFour, "chess": _core.Chess}
 

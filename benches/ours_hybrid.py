@@ -11,9 +11,9 @@ from typing import Any
 
 from worker import Work
 
-from ponderosa import Hybrid, _core
-from ponderosa.chess import Pesto, mate_search
-from ponderosa.knowledge import Knowledge
+from pondertree import Hybrid, _core
+from pondertree.chess import Pesto, mate_search
+from pondertree.knowledge import Knowledge
 
 PESTO = Pesto()
 BUDGET = Knowledge(pesto=PESTO.compiled).mate_budget

@@ -10,8 +10,8 @@ import numpy as np
 from uneven import HIDDEN, Recited, Sines, prepared
 from worker import Work, resident_bytes
 
-from ponderosa import Gumbel, MuZero, _core
-from ponderosa.game import GameInfo
+from pondertree import Gumbel, MuZero, _core
+from pondertree.game import GameInfo
 
 
 def _search(algorithm: str, model: Any, sims: int, **settings: Any) -> Any:

@@ -12,7 +12,7 @@ import pyspiel
 from open_spiel.python.algorithms import mcts as python_mcts
 from worker import Work, resident_bytes, serve
 
-# OpenSpiel scores an edge `Q + uct_c * sqrt(ln N / n)`, Ponderosa `Q + c_param * sqrt(2 ln N / n)`: with c_param = 1
+# OpenSpiel scores an edge `Q + uct_c * sqrt(ln N / n)`, Pondertree `Q + c_param * sqrt(2 ln N / n)`: with c_param = 1
 # the two are the same. Results are from -1 to 1 on both sides.
 UCT_C = math.sqrt(2)
 NOTHING = np.zeros(2)

@@ -1,6 +1,6 @@
 """The process that measures searches written in Python: `mcts` and `mctspy`. Runs in the environment of those peers.
 
-Both get the same game as Ponderosa, behind the methods they ask for.
+Both get the same game as Pondertree, behind the methods they ask for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measures Ponderosa, and its peers in the same run. `make bench ARGS="uct --quick"`.
+"""Measures Pondertree, and its peers in the same run. `make bench ARGS="uct --quick"`.
 
 Peers are installed from PyPI, pinned, each into an environment of its own beside this file.
 """
@@ -44,7 +44,7 @@ def main() -> int:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
     size.add_argument("--tiny", action="store_true", help="tiny sizes: only shows that everything runs")
-    parser.add_argument("--no-peers", action="store_true", help="measure Ponderosa alone and install nothing")
+    parser.add_argument("--no-peers", action="store_true", help="measure Pondertree alone and install nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to FILE")
     parser.add_argument("--record", action="store_true", help="write RESULTS.md (a whole run only)")
     given = parser.parse_args()

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ponderosa.match import Adjudication, play_match
+from pondertree.match import Adjudication, play_match
 
 FILE = Path(__file__).parent / "strength.json"
 

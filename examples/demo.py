@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from ponderosa.cli.position import Position, read_position
-from ponderosa.cli.thinking import INTERRUPTED, Engine, think
-from ponderosa.errors import MissingExtraError
+from pondertree.cli.position import Position, read_position
+from pondertree.cli.thinking import INTERRUPTED, Engine, think
+from pondertree.errors import MissingExtraError
 
 try:
-    from ponderosa.cli import output
+    from pondertree.cli import output
 except MissingExtraError as error:
     sys.exit(f"demo: {error}")
 
@@ -67,9 +67,9 @@ def main() -> int:
     play(console, simulations=2_000)
 
     title(console, "Next")
-    console.print("ponderosa search othello --seconds 5     look into a position")
-    console.print("ponderosa play connect4                  play against it")
-    console.print("ponderosa --help                         everything else")
+    console.print("pondertree search othello --seconds 5     look into a position")
+    console.print("pondertree play connect4                  play against it")
+    console.print("pondertree --help                         everything else")
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-import ponderosa
+import pondertree
 
 GRID = [
     "S...",
@@ -73,12 +73,12 @@ def main() -> None:
     """Both searches on the way to the flag, and what they think at the start."""
     print("\n".join(GRID))
     for search in (
-        ponderosa.MuZero(World(), num_simulations=60, seed=1),
-        ponderosa.Gumbel(World(), num_simulations=16, seed=1),
+        pondertree.MuZero(World(), num_simulations=60, seed=1),
+        pondertree.Gumbel(World(), num_simulations=16, seed=1),
     ):
         taken, paid = walk(search)
         print(f"{type(search).__name__}: {' '.join(taken)}, paid {paid:+.0f}")
-    result = ponderosa.MuZero(World(), num_simulations=2000, seed=1).run(observation=[0, 0])
+    result = pondertree.MuZero(World(), num_simulations=2000, seed=1).run(observation=[0, 0])
     for name, visits, q in zip(NAMES, result.visits, result.q, strict=True):
         print(f"  {name:<6} {visits:>5} visits  {q:+.3f}")
     print(f"Exact is {DISCOUNT**4:.3f}: the flag is five steps away, and the first is not discounted.")

@@ -16,20 +16,20 @@ if ! command -v cargo >/dev/null 2>&1; then
     if [ -x "${HOME:-}/.cargo/bin/cargo" ]; then
         get_rust="it is installed but not on your PATH: run . \"\$HOME/.cargo/env\", or $get_rust"
     fi
-    lacks "Missing tool: cargo (Rust). It compiles Ponderosa's search engine. What to do: $get_rust."
+    lacks "Missing tool: cargo (Rust). It compiles Pondertree's search engine. What to do: $get_rust."
 elif ! version=$(cargo --version 2>/dev/null); then
-    lacks "Missing tool: cargo (Rust) is on the PATH but does not run. It compiles Ponderosa's search engine. What to do: $get_rust (then: rustup default stable)."
+    lacks "Missing tool: cargo (Rust) is on the PATH but does not run. It compiles Pondertree's search engine. What to do: $get_rust (then: rustup default stable)."
 elif [ "$(printf '%s\n' "$version" | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')" -lt "$rust" ] 2>/dev/null; then
-    lacks "Missing tool: a newer cargo (Rust): this is $version. It compiles Ponderosa's search engine. What to do: $get_rust."
+    lacks "Missing tool: a newer cargo (Rust): this is $version. It compiles Pondertree's search engine. What to do: $get_rust."
 elif ! command -v cc >/dev/null 2>&1 && ! command -v gcc >/dev/null 2>&1 && ! command -v clang >/dev/null 2>&1; then
     lacks "Missing tool: a C linker (cc). Rust links the search engine with it. What to do: install your distribution's package gcc (macOS: xcode-select --install)."
 fi
 
 get_python="install Python 3.11 or newer from https://www.python.org or your distribution's packages python3 and python3-venv; if it has another name, say so: make PYTHON=python3.12 ..."
 if ! command -v "$python" >/dev/null 2>&1; then
-    lacks "Missing tool: Python >= 3.11 (there is no $python). Ponderosa is a Python package. What to do: $get_python"
+    lacks "Missing tool: Python >= 3.11 (there is no $python). Pondertree is a Python package. What to do: $get_python"
 elif ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
-    lacks "Missing tool: Python >= 3.11 ($python is $("$python" --version 2>&1 | head -n 1)). Ponderosa is a Python package. What to do: $get_python"
+    lacks "Missing tool: Python >= 3.11 ($python is $("$python" --version 2>&1 | head -n 1)). Pondertree is a Python package. What to do: $get_python"
 elif ! "$python" -c 'import ensurepip, venv' >/dev/null 2>&1; then
     lacks "Missing tool: the venv module of $python. The build keeps its packages in .venv. What to do: install your distribution's package python3-venv."
 fi

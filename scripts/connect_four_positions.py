@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from functools import cache
 
-from ponderosa.games import ConnectFour
-from ponderosa.learn.connect_four_exact import value_keeping_positions
-from ponderosa.learn.exact import POSITIONS
+from pondertree.games import ConnectFour
+from pondertree.learn.connect_four_exact import value_keeping_positions
+from pondertree.learn.exact import POSITIONS
 
 SEED = 20
 

@@ -5,7 +5,7 @@
 
 Each time it is taken up again. Every shard must be whole, every game that was stored must stay where it is, and none
 may be stored twice; at the end the weights must be those of a training that nobody disturbed. Exit status 1 if anything
-is otherwise. Needs PyTorch (`ponderosa[train]`).
+is otherwise. Needs PyTorch (`pondertree[train]`).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from ponderosa.errors import PonderosaError
-from ponderosa.learn.checkpoint import newest_whole
-from ponderosa.learn.shards import list_shards, read_shard
+from pondertree.errors import PondertreeError
+from pondertree.learn.checkpoint import newest_whole
+from pondertree.learn.shards import list_shards, read_shard
 
 #: The training, as a process of its own.
 TRAINING = """
 import sys
 import torch
-from ponderosa.learn import default_config, train
-from ponderosa.learn.watch import Watcher
+from pondertree.learn import default_config, train
+from pondertree.learn.watch import Watcher
 torch.set_num_threads(1)
 out, steps, game, algorithm = sys.argv[1:]
 config = default_config(game, algorithm=algorithm, out=out, steps=int(steps), device="cpu").with_values(
@@ -111,7 +111,7 @@ def main() -> int:
                 break
             try:
                 found = stored_games(killed)
-            except PonderosaError as error:
+            except PondertreeError as error:
                 wrong.append(f"kill {kills}: {error}")
                 break
             if found[: len(known)] != known:

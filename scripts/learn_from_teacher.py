@@ -4,12 +4,12 @@
     python scripts/learn_from_teacher.py moves labels.jsonl move_scores.json     # MoveScores.from_file
     python scripts/learn_from_teacher.py weights labels.jsonl weights.json       # Pesto.from_file
 
-`games.jsonl` is the record of a match or of self-play (`ponderosa match --out`, `ponderosa tune --self-play`). Of each
-game some positions are taken, most of them after one or two random moves: a search sees many positions that no game
-would reach, and must know how to punish a bad move. The teacher is any UCI program. Its move and its score are kept.
+`games.jsonl` is the record of a match or of self-play (`pondertree match --out`, `pondertree tune --self-play`). Of
+each game some positions are taken, most of them after one or two random moves: a search sees many positions that no
+game would reach, and must know how to punish a bad move. The teacher is any UCI program. Its move and score are kept.
 
 Scores of moves are fitted to the teacher's move by logistic regression over the legal moves, on top of the weights of
-their categories. Weights of the evaluation are fitted as `ponderosa tune` does it, to the teacher's score instead of a
+their categories. Weights of the evaluation are fitted as `pondertree tune` does it, to the teacher's score instead of a
 result, in quiet positions. Every tenth game is held back to judge both.
 """
 
@@ -26,13 +26,13 @@ from typing import Any
 import chess.engine
 import numpy as np
 
-from ponderosa._core import MoveWeights
-from ponderosa.chess import MoveScores, Pesto
-from ponderosa.games import Chess
-from ponderosa.knowledge import CATEGORY_WEIGHTS
-from ponderosa.tune.features import Features, pesto_of, weights_of
-from ponderosa.tune.fitting import FitOptions, fit, unpack
-from ponderosa.tune.objective import errors
+from pondertree._core import MoveWeights
+from pondertree.chess import MoveScores, Pesto
+from pondertree.games import Chess
+from pondertree.knowledge import CATEGORY_WEIGHTS
+from pondertree.tune.features import Features, pesto_of, weights_of
+from pondertree.tune.fitting import FitOptions, fit, unpack
+from pondertree.tune.objective import errors
 
 #: Positions before this ply are those of the opening that both players were given.
 FIRST_PLY = 8

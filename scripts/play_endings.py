@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import random
 
-import ponderosa
-from ponderosa.games import Chess
+import pondertree
+from pondertree.games import Chess
 
 ENDINGS = ("Q", "R", "P", "RR", "QQ", "QR", "BB", "BN")
 MOVES = 50
@@ -34,13 +34,13 @@ def random_position(pieces: str, draw: random.Random) -> Chess:
             text = text.replace("." * run, str(run))
         try:
             state = Chess(f"{text} w - - 0 1")
-        except ponderosa.PonderosaError:
+        except pondertree.PondertreeError:
             continue  # Black would stand in check, or the kings beside each other
         if not state.is_terminal:
             return state
 
 
-def moves_to_mate(state: Chess, search: ponderosa.Hybrid) -> int | None:
+def moves_to_mate(state: Chess, search: pondertree.Hybrid) -> int | None:
     """The moves White needs to mate; None if it does not within 50."""
     for ply in range(2 * MOVES):
         state = state.play(search.run(state).action)
@@ -60,7 +60,7 @@ def main() -> None:
     limit = {"time_limit": arguments.seconds} if arguments.simulations is None else {}
     for pieces in arguments.endings:
         draw = random.Random(f"{pieces} against a bare king")
-        search = ponderosa.Hybrid(num_simulations=arguments.simulations, **limit)
+        search = pondertree.Hybrid(num_simulations=arguments.simulations, **limit)
         lengths = [moves_to_mate(random_position(pieces, draw), search) for _ in range(arguments.games)]
         won = sorted(length for length in lengths if length is not None)
         longest = f", the longest in {won[-1]} moves" if won else ""

@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from ponderosa.games import Chess
+from pondertree.games import Chess
 
 #: A program that is silent for so long has hung.
 PATIENCE = 30.0
@@ -29,7 +29,7 @@ class Program:
     """An engine as a process."""
 
     def __init__(self, arguments: list[str]) -> None:
-        command = [sys.executable, "-m", "ponderosa", "uci", *arguments]
+        command = [sys.executable, "-m", "pondertree", "uci", *arguments]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._lines: queue.Queue[tuple[str, float]] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()

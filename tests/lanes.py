@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ponderosa.evaluators.lane import Line, NotForLanes
-from ponderosa.models.pool import HiddenPool
+from pondertree.evaluators.lane import Line, NotForLanes
+from pondertree.models.pool import HiddenPool
 
 
 class TableLane:

@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from ponderosa.learn import Config, default_config
+from pondertree.learn import Config, default_config
 
 with contextlib.suppress(ImportError):
     import torch

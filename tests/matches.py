@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ponderosa.match import MatchResult, read_record
+from pondertree.match import MatchResult, read_record
 
 
 def shape(result: MatchResult) -> Any:

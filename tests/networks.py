@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from tests.trees import fingerprint
 
-import ponderosa
-from ponderosa.games import ConnectFour
+import pondertree
+from pondertree.games import ConnectFour
 
 Arrays = tuple[Any, Any]
 
@@ -51,7 +51,7 @@ def assert_same_search(one: Any, other: Any, state: Any, simulations: int = 60, 
     """Both evaluators grow the same trees, to the last bit."""
     states = [state, state.play(state.legal_actions()[0]), state.play(state.legal_actions()[-1])]
     trees = [
-        [fingerprint(result) for result in ponderosa.AlphaZero(evaluator, simulations, seed=3, **settings).run(states)]
+        [fingerprint(result) for result in pondertree.AlphaZero(evaluator, simulations, seed=3, **settings).run(states)]
         for evaluator in (one, other)
     ]
     assert trees[0] == trees[1]
@@ -92,27 +92,27 @@ NONSENSE: dict[str, tuple[Callable[[np.ndarray], Any], str]] = {
 def assert_refused(evaluator: Any, switch: Switch, broken: Callable[[np.ndarray], Any], match: str) -> None:
     """The nonsense is refused by name, the trees stay as they were, and go on as if nothing had been."""
     states = [ConnectFour(), ConnectFour().play(3)]
-    forest = ponderosa.AlphaZero(evaluator, seed=1).forest(states).simulate(10)
+    forest = pondertree.AlphaZero(evaluator, seed=1).forest(states).simulate(10)
     before = [fingerprint(result) for result in forest.results()]
     switch.broken = broken
-    with pytest.raises(ponderosa.EvaluationError, match=match):
+    with pytest.raises(pondertree.EvaluationError, match=match):
         forest.simulate(10)
     assert [fingerprint(result) for result in forest.results()] == before
     switch.broken = None
-    whole = ponderosa.AlphaZero(evaluator, seed=1).forest(states).simulate(20)
+    whole = pondertree.AlphaZero(evaluator, seed=1).forest(states).simulate(20)
     assert [fingerprint(result) for result in forest.simulate(10).results()] == list(map(fingerprint, whole.results()))
 
 
 def assert_no_entry(evaluator: Any, switch: Switch) -> None:
     """A network that calls the search it is part of is refused."""
-    tree = ponderosa.AlphaZero(evaluator, seed=1).tree(ConnectFour())
+    tree = pondertree.AlphaZero(evaluator, seed=1).tree(ConnectFour())
 
     def enter(observations: np.ndarray) -> Arrays:
         tree.simulate(1)
         return table(observations)
 
     switch.broken = enter
-    with pytest.raises(ponderosa.PonderosaError, match="already running"):
+    with pytest.raises(pondertree.PondertreeError, match="already running"):
         tree.simulate(5)
     switch.broken = None
     assert tree.simulate(5).result().simulations == 5

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ponderosa.reference.random import fold
+from pondertree.reference.random import fold
 
 NEVER = -1e9
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ponderosa
-from ponderosa.evaluators import Rollout
-from ponderosa.games import ConnectFour, TicTacToe
-from ponderosa.reference.random import fold
+import pondertree
+from pondertree.evaluators import Rollout
+from pondertree.games import ConnectFour, TicTacToe
+from pondertree.reference.random import fold
 
 pyspiel = pytest.importorskip("pyspiel")
 python_mcts = pytest.importorskip("open_spiel.python.algorithms.mcts")
@@ -76,7 +76,7 @@ def test_the_visits_are_openspiels(name: str, start: Any, simulations: int) -> N
     )
     root = bot.mcts_search(game.new_initial_state())
     theirs = {child.action: child.explore_count for child in root.children}
-    result = ponderosa.AlphaZero(Table(), simulations, c_puct=1.7, solve=False, seed=1).run(start())
+    result = pondertree.AlphaZero(Table(), simulations, c_puct=1.7, solve=False, seed=1).run(start())
     assert {action: int(result.visits[action]) for action in theirs} == theirs
     for child in root.children:
         if child.explore_count:
@@ -95,17 +95,17 @@ def test_a_prior_on_a_losing_move_is_put_right(first_moves: list[int]) -> None:
         logits[:, 4] = 6.0
         return logits, np.zeros(len(observations))
 
-    before = ponderosa.AlphaZero(blind, 1, solve=False, seed=1).run(state)
+    before = pondertree.AlphaZero(blind, 1, solve=False, seed=1).run(state)
     assert before.action == 4
     for solve in (False, True):
-        result = ponderosa.AlphaZero(blind, 2000, solve=solve, seed=1).run(state)
+        result = pondertree.AlphaZero(blind, 2000, solve=solve, seed=1).run(state)
         assert result.action == 0
         assert result.policy[0] > 0.5
 
 
 def test_more_simulations_play_better() -> None:
     """50, 200 and 800 simulations a move rank in that order."""
-    ladder = [ponderosa.AlphaZero(Rollout(), n, c_puct=1.5, solve=False, seed=7) for n in (50, 200, 800)]
+    ladder = [pondertree.AlphaZero(Rollout(), n, c_puct=1.5, solve=False, seed=7) for n in (50, 200, 800)]
     for weaker, stronger in itertools.pairwise(ladder):
         assert score(stronger, weaker, pairs=40) > 0.6
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from tests.trees import PythonGame, after, fingerprint, hashed_value
 
-import ponderosa
-from ponderosa.games import ConnectFour, Othello, TicTacToe, by_name
+import pondertree
+from pondertree.games import ConnectFour, Othello, TicTacToe, by_name
 
 NOT_WHOLE: list[Any] = [1.5, math.nan, math.inf, "3", True, None, [], object(), 1j]
 NOT_A_NUMBER: list[Any] = [math.nan, math.inf, -math.inf, "1.0", b"1", True, [], object(), 1j, 10**400]
@@ -47,145 +47,155 @@ BAD_SETTINGS = [
 
 @pytest.mark.parametrize(("name", "value"), BAD_SETTINGS, ids=[f"{n}={str(v)[:20]}" for n, v in BAD_SETTINGS])
 def test_settings(name: str, value: Any) -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match=name) as caught:
-        ponderosa.UCT(**{name: value})
+    with pytest.raises(pondertree.InvalidArgumentError, match=name) as caught:
+        pondertree.UCT(**{name: value})
     assert isinstance(caught.value, ValueError)
-    assert isinstance(caught.value, ponderosa.PonderosaError)
+    assert isinstance(caught.value, pondertree.PondertreeError)
 
 
 def test_an_unknown_setting_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="nonsense"):
-        ponderosa.UCT(nonsense=1)
+        pondertree.UCT(nonsense=1)
 
 
 @pytest.mark.parametrize("value", [1e300, 1e18, 2.0**62])
 def test_limits_too_large_to_matter(value: float) -> None:
-    assert ponderosa.UCT(10, max_memory=value, time_limit=value, c_param=value).run(ConnectFour()).simulations == 10
-    assert ponderosa.UCT(10, max_memory=value, time_limit=value).run(PythonGame(TicTacToe())).simulations == 10
+    assert pondertree.UCT(10, max_memory=value, time_limit=value, c_param=value).run(ConnectFour()).simulations == 10
+    assert pondertree.UCT(10, max_memory=value, time_limit=value).run(PythonGame(TicTacToe())).simulations == 10
 
 
 # --- Arguments of the methods -----------------------------------------------------------------------------------
 
-CALLS: list[tuple[str, Callable[[ponderosa.UCT, ponderosa.Forest], Any], type[Exception], str]] = [
-    ("run(None)", lambda s, f: s.run(None), ponderosa.InvalidArgumentError, "not a game state"),
-    ("run(int)", lambda s, f: s.run(5), ponderosa.InvalidArgumentError, "not a game state"),
-    ("run(class)", lambda s, f: s.run(ConnectFour), ponderosa.InvalidArgumentError, "not a game state"),
-    ("run([None])", lambda s, f: s.run([None]), ponderosa.InvalidArgumentError, "not a game state"),
+CALLS: list[tuple[str, Callable[[pondertree.UCT, pondertree.Forest], Any], type[Exception], str]] = [
+    ("run(None)", lambda s, f: s.run(None), pondertree.InvalidArgumentError, "not a game state"),
+    ("run(int)", lambda s, f: s.run(5), pondertree.InvalidArgumentError, "not a game state"),
+    ("run(class)", lambda s, f: s.run(ConnectFour), pondertree.InvalidArgumentError, "not a game state"),
+    ("run([None])", lambda s, f: s.run([None]), pondertree.InvalidArgumentError, "not a game state"),
     (
         "mixed",
         lambda s, f: s.run([ConnectFour(), Othello()]),
-        ponderosa.InvalidArgumentError,
+        pondertree.InvalidArgumentError,
         r"states\[1\].*othello.*connect_four",
     ),
     (
         "mixed python",
         lambda s, f: s.run([ConnectFour(), PythonGame(ConnectFour())]),
-        ponderosa.InvalidArgumentError,
+        pondertree.InvalidArgumentError,
         r"states\[1\].*of one game",
     ),
     (
         "temperature -1",
         lambda s, f: s.run(ConnectFour(), temperature=-1),
-        ponderosa.InvalidArgumentError,
+        pondertree.InvalidArgumentError,
         "temperature",
     ),
     (
         "temperature nan",
         lambda s, f: s.run(ConnectFour(), temperature=math.nan),
-        ponderosa.InvalidArgumentError,
+        pondertree.InvalidArgumentError,
         "temperature",
     ),
     (
         "temperature str",
         lambda s, f: s.run(ConnectFour(), temperature="hot"),
-        ponderosa.InvalidArgumentError,
+        pondertree.InvalidArgumentError,
         "temperature",
     ),
     (
         "temperatures",
         lambda s, f: s.run([ConnectFour()] * 2, temperature=[1.0]),
-        ponderosa.InvalidArgumentError,
+        pondertree.InvalidArgumentError,
         "temperature has 1 entries for 2",
     ),
-    ("noise", lambda s, f: s.run(ConnectFour(), add_noise=True), ponderosa.InvalidArgumentError, "add_noise"),
-    ("noise str", lambda s, f: s.run(ConnectFour(), add_noise="no"), ponderosa.InvalidArgumentError, "add_noise"),
-    ("seeds", lambda s, f: s.run([ConnectFour()] * 2, seeds=[1, 2, 3]), ponderosa.InvalidArgumentError, "seeds has 3"),
+    ("noise", lambda s, f: s.run(ConnectFour(), add_noise=True), pondertree.InvalidArgumentError, "add_noise"),
+    ("noise str", lambda s, f: s.run(ConnectFour(), add_noise="no"), pondertree.InvalidArgumentError, "add_noise"),
+    ("seeds", lambda s, f: s.run([ConnectFour()] * 2, seeds=[1, 2, 3]), pondertree.InvalidArgumentError, "seeds has 3"),
     (
         "seeds neg",
         lambda s, f: s.run([ConnectFour()] * 2, seeds=[1, -2]),
-        ponderosa.InvalidArgumentError,
+        pondertree.InvalidArgumentError,
         r"seeds\[1\]",
     ),
-    ("seeds str", lambda s, f: s.run(ConnectFour(), seeds="7"), ponderosa.InvalidArgumentError, "seeds"),
-    ("seeds big", lambda s, f: s.tree(ConnectFour(), seeds=2**64), ponderosa.InvalidArgumentError, "seeds"),
-    ("progress", lambda s, f: s.run(ConnectFour(), progress=3), ponderosa.InvalidArgumentError, "progress"),
-    ("search list", lambda s, f: s.search([ConnectFour()]), ponderosa.InvalidArgumentError, "not a game state"),
-    ("tree(list)", lambda s, f: s.tree([ConnectFour()]), ponderosa.InvalidArgumentError, "not a game state"),
-    ("forest([])", lambda s, f: s.forest([]), ponderosa.InvalidArgumentError, "states is empty"),
-    ("forest(state)", lambda s, f: s.forest(ConnectFour()), ponderosa.InvalidArgumentError, "list of states"),
-    ("forest(None)", lambda s, f: s.forest(None), ponderosa.InvalidArgumentError, "list of states"),
+    ("seeds str", lambda s, f: s.run(ConnectFour(), seeds="7"), pondertree.InvalidArgumentError, "seeds"),
+    ("seeds big", lambda s, f: s.tree(ConnectFour(), seeds=2**64), pondertree.InvalidArgumentError, "seeds"),
+    ("progress", lambda s, f: s.run(ConnectFour(), progress=3), pondertree.InvalidArgumentError, "progress"),
+    ("search list", lambda s, f: s.search([ConnectFour()]), pondertree.InvalidArgumentError, "not a game state"),
+    ("tree(list)", lambda s, f: s.tree([ConnectFour()]), pondertree.InvalidArgumentError, "not a game state"),
+    ("forest([])", lambda s, f: s.forest([]), pondertree.InvalidArgumentError, "states is empty"),
+    ("forest(state)", lambda s, f: s.forest(ConnectFour()), pondertree.InvalidArgumentError, "list of states"),
+    ("forest(None)", lambda s, f: s.forest(None), pondertree.InvalidArgumentError, "list of states"),
     *[
-        (f"simulate({n!r})", lambda s, f, n=n: f.simulate(n), ponderosa.InvalidArgumentError, "n")
+        (f"simulate({n!r})", lambda s, f, n=n: f.simulate(n), pondertree.InvalidArgumentError, "n")
         for n in (-1, 1.5, "3", True, [1], [1, 2, 3], [1, -1], 2**64, math.nan)
     ],
     *[
-        (f"seconds={n!r}", lambda s, f, n=n: f.simulate(seconds=n), ponderosa.InvalidArgumentError, "seconds")
+        (f"seconds={n!r}", lambda s, f, n=n: f.simulate(seconds=n), pondertree.InvalidArgumentError, "seconds")
         for n in (0, -1.0, math.nan, math.inf, "3", True, [1.0])
     ],
-    ("simulate progress", lambda s, f: f.simulate(5, progress="p"), ponderosa.InvalidArgumentError, "progress"),
+    ("simulate progress", lambda s, f: f.simulate(5, progress="p"), pondertree.InvalidArgumentError, "progress"),
     *[
         (f"advance({a!r})", lambda s, f, a=a: f.advance(0, a), ValueError, "action")
         for a in (-1, 7, 1.0, "3", None, True, 2**70)
     ],
     *[
-        (f"advance index {i!r}", lambda s, f, i=i: f.advance(i, 3), ponderosa.InvalidArgumentError, "index")
+        (f"advance index {i!r}", lambda s, f, i=i: f.advance(i, 3), pondertree.InvalidArgumentError, "index")
         for i in (2, -3, 1.0, "0", None, 2**70)
     ],
-    ("reset none", lambda s, f: f.reset(0, None), ponderosa.InvalidArgumentError, "not a game state"),
-    ("reset other", lambda s, f: f.reset(0, Othello()), ponderosa.InvalidArgumentError, "another game"),
-    ("reset over", lambda s, f: f.reset(0, after(ConnectFour(), "1 2 1 2 1 2 1")), ponderosa.GameOverError, "over"),
-    ("reset index", lambda s, f: f.reset(2, ConnectFour()), ponderosa.InvalidArgumentError, "index"),
-    ("result index", lambda s, f: f.result(2), ponderosa.InvalidArgumentError, "index"),
-    ("result temperature", lambda s, f: f.result(0, temperature="x"), ponderosa.InvalidArgumentError, "temperature"),
-    ("results", lambda s, f: f.results(temperature=[1.0] * 3), ponderosa.InvalidArgumentError, "temperature"),
-    ("policy_at", lambda s, f: f.result(0).policy_at(-1.0), ponderosa.InvalidArgumentError, "tau"),
-    ("policy_at nan", lambda s, f: f.result(0).policy_at(math.nan), ponderosa.InvalidArgumentError, "tau"),
-    ("trace", lambda s, f: f.trace(), ponderosa.UsageError, "trace=True"),
-    ("game name", lambda s, f: by_name("checkers"), ponderosa.InvalidArgumentError, "checkers.*connect4"),
-    ("playout player", lambda s, f: ponderosa.playout(ConnectFour(), 2), ponderosa.InvalidArgumentError, "perspective"),
-    ("playout state", lambda s, f: ponderosa.playout(3, 0), ponderosa.InvalidArgumentError, "not a game state"),
+    ("reset none", lambda s, f: f.reset(0, None), pondertree.InvalidArgumentError, "not a game state"),
+    ("reset other", lambda s, f: f.reset(0, Othello()), pondertree.InvalidArgumentError, "another game"),
+    ("reset over", lambda s, f: f.reset(0, after(ConnectFour(), "1 2 1 2 1 2 1")), pondertree.GameOverError, "over"),
+    ("reset index", lambda s, f: f.reset(2, ConnectFour()), pondertree.InvalidArgumentError, "index"),
+    ("result index", lambda s, f: f.result(2), pondertree.InvalidArgumentError, "index"),
+    ("result temperature", lambda s, f: f.result(0, temperature="x"), pondertree.InvalidArgumentError, "temperature"),
+    ("results", lambda s, f: f.results(temperature=[1.0] * 3), pondertree.InvalidArgumentError, "temperature"),
+    ("policy_at", lambda s, f: f.result(0).policy_at(-1.0), pondertree.InvalidArgumentError, "tau"),
+    ("policy_at nan", lambda s, f: f.result(0).policy_at(math.nan), pondertree.InvalidArgumentError, "tau"),
+    ("trace", lambda s, f: f.trace(), pondertree.UsageError, "trace=True"),
+    ("game name", lambda s, f: by_name("checkers"), pondertree.InvalidArgumentError, "checkers.*connect4"),
+    (
+        "playout player",
+        lambda s, f: pondertree.playout(ConnectFour(), 2),
+        pondertree.InvalidArgumentError,
+        "perspective",
+    ),
+    ("playout state", lambda s, f: pondertree.playout(3, 0), pondertree.InvalidArgumentError, "not a game state"),
     (
         "playout depth",
-        lambda s, f: ponderosa.playout(ConnectFour(), 0, -1),
-        ponderosa.InvalidArgumentError,
+        lambda s, f: pondertree.playout(ConnectFour(), 0, -1),
+        pondertree.InvalidArgumentError,
         "max_depth",
     ),
     (
         "playout policy",
-        lambda s, f: ponderosa.playout(ConnectFour(), 0, policy="best"),
-        ponderosa.InvalidArgumentError,
+        lambda s, f: pondertree.playout(ConnectFour(), 0, policy="best"),
+        pondertree.InvalidArgumentError,
         "policy",
     ),
-    ("playout seed", lambda s, f: ponderosa.playout(ConnectFour(), 0, seed=-1), ponderosa.InvalidArgumentError, "seed"),
+    (
+        "playout seed",
+        lambda s, f: pondertree.playout(ConnectFour(), 0, seed=-1),
+        pondertree.InvalidArgumentError,
+        "seed",
+    ),
     (
         "generator",
         lambda s, f: s.run(ConnectFour() for _ in range(2)),
-        ponderosa.InvalidArgumentError,
+        pondertree.InvalidArgumentError,
         "state is a generator: give a list",
     ),
-    ("map", lambda s, f: s.run(map(str, [1])), ponderosa.InvalidArgumentError, "state is a map: give a list"),
-    ("illegal play", lambda s, f: ConnectFour().play(7), ponderosa.InvalidActionError, "7"),
+    ("map", lambda s, f: s.run(map(str, [1])), pondertree.InvalidArgumentError, "state is a map: give a list"),
+    ("illegal play", lambda s, f: ConnectFour().play(7), pondertree.InvalidActionError, "7"),
 ]
 
 
 @pytest.mark.parametrize(("name", "call", "kind", "words"), CALLS, ids=[case[0] for case in CALLS])
 def test_arguments(name: str, call: Any, kind: type[Exception], words: str) -> None:
-    search = ponderosa.UCT(20, seed=1)
+    search = pondertree.UCT(20, seed=1)
     forest = search.forest([ConnectFour()] * 2).simulate(30)
     before = [fingerprint(result) for result in forest.results()]
     with pytest.raises(kind, match=words) as caught:
         call(search, forest)
-    assert isinstance(caught.value, ponderosa.PonderosaError)
+    assert isinstance(caught.value, pondertree.PondertreeError)
     assert [fingerprint(result) for result in forest.results()] == before
     forest.simulate(5)
     assert [result.simulations for result in forest.results()] == [35, 35]
@@ -193,10 +203,10 @@ def test_arguments(name: str, call: Any, kind: type[Exception], words: str) -> N
 
 
 def test_a_list_of_numbers_must_fit() -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match="num_simulations has 3 entries for 2"):
-        ponderosa.UCT([1, 2, 3]).run([ConnectFour()] * 2)
-    with pytest.raises(ponderosa.InvalidArgumentError, match="num_simulations has 0 entries for 1"):
-        ponderosa.UCT([]).run(ConnectFour())
+    with pytest.raises(pondertree.InvalidArgumentError, match="num_simulations has 3 entries for 2"):
+        pondertree.UCT([1, 2, 3]).run([ConnectFour()] * 2)
+    with pytest.raises(pondertree.InvalidArgumentError, match="num_simulations has 0 entries for 1"):
+        pondertree.UCT([]).run(ConnectFour())
 
 
 # --- Games that break their word --------------------------------------------------------------------------------
@@ -303,15 +313,15 @@ class Zero:
 def test_broken_games(name: str, methods: dict[str, Any], words: str, mode: str) -> None:
     options = {key: value() if callable(value) else value for key, value in MODES[mode].items()}
     game = broken("Wobbly", **methods)
-    forest = ponderosa.UCT(seed=1, solve=False, **options).forest([game(), game()])
-    with pytest.raises((ponderosa.GameContractError, ponderosa.EvaluationError), match=words) as caught:
+    forest = pondertree.UCT(seed=1, solve=False, **options).forest([game(), game()])
+    with pytest.raises((pondertree.GameContractError, pondertree.EvaluationError), match=words) as caught:
         forest.simulate(2000)
     assert isinstance(caught.value, ValueError)
     assert "Wobbly" in str(caught.value) or "row" in str(caught.value) or "values" in str(caught.value)
     results = forest.results()
     assert all(result.simulations == result.visits.sum() for result in results)
     again = [fingerprint(result) for result in results]
-    with pytest.raises((ponderosa.GameContractError, ponderosa.EvaluationError), match=words):
+    with pytest.raises((pondertree.GameContractError, pondertree.EvaluationError), match=words):
         forest.simulate(2000)
     assert all(result.simulations == result.visits.sum() for result in forest.results())
     assert len(again) == 2
@@ -344,8 +354,8 @@ BROKEN_ROOTS: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("name", "methods", "words"), BROKEN_ROOTS, ids=[case[0] for case in BROKEN_ROOTS])
 def test_broken_roots(name: str, methods: dict[str, Any], words: str) -> None:
     game = type("Wobbly", (Row,), methods)
-    search = ponderosa.UCT(20, seed=1)
-    with pytest.raises(ponderosa.GameContractError, match=words):
+    search = pondertree.UCT(20, seed=1)
+    with pytest.raises(pondertree.GameContractError, match=words):
         _ = search.run(game()).move
     assert search.run(Row()).simulations > 0
 
@@ -354,13 +364,13 @@ def test_missing_methods_are_named() -> None:
     class Nothing:
         to_play = 0
 
-    with pytest.raises(ponderosa.InvalidArgumentError, match=r"Nothing.*legal_actions, play, is_terminal, returns"):
-        ponderosa.UCT().run(Nothing())
+    with pytest.raises(pondertree.InvalidArgumentError, match=r"Nothing.*legal_actions, play, is_terminal, returns"):
+        pondertree.UCT().run(Nothing())
 
 
 def test_a_game_that_says_it_is_not_zero_sum_is_fine() -> None:
     game = type("Friendly", (Row,), {"returns": lambda self: [1.0, 1.0], "zero_sum": False})
-    assert ponderosa.UCT(20).run(game()).value == 1.0
+    assert pondertree.UCT(20).run(game()).value == 1.0
 
 
 # --- Evaluators -------------------------------------------------------------------------------------------------
@@ -414,15 +424,15 @@ BAD_ANSWERS: list[tuple[str, Callable[[np.ndarray], Any], str]] = [
 @pytest.mark.parametrize(("name", "change", "words"), BAD_ANSWERS, ids=[case[0] for case in BAD_ANSWERS])
 def test_bad_answers(name: str, change: Any, words: str, in_flight: int, kind: str) -> None:
     state = ConnectFour() if kind == "compiled" else PythonGame(ConnectFour())
-    forest = ponderosa.UCT(seed=1, evaluator=answering(change), in_flight=in_flight).forest([state] * 2)
+    forest = pondertree.UCT(seed=1, evaluator=answering(change), in_flight=in_flight).forest([state] * 2)
     before: list[Any] = []
-    with pytest.raises(ponderosa.EvaluationError, match=words) as caught:
+    with pytest.raises(pondertree.EvaluationError, match=words) as caught:
         forest.simulate(40, progress=lambda done, wanted: before.append([fingerprint(r) for r in forest.results()]))
     assert isinstance(caught.value, ValueError)
     assert [fingerprint(result) for result in forest.results()] == before[-1], "the tree is as it was"
     done = [result.simulations for result in forest.results()]
     forest.simulate([40 - n for n in done])
-    whole = ponderosa.UCT(seed=1, evaluator=answering(lambda v: (None, v)), in_flight=in_flight).forest([state] * 2)
+    whole = pondertree.UCT(seed=1, evaluator=answering(lambda v: (None, v)), in_flight=in_flight).forest([state] * 2)
     whole.simulate(40)
     assert [fingerprint(a) for a in forest.results()] == [fingerprint(b) for b in whole.results()]
 
@@ -435,20 +445,20 @@ def test_good_answers_of_other_kinds() -> None:
         lambda v: (None, np.round(v).astype(int)),
         lambda v: (None, np.stack([v, -v], axis=1)),
     ):
-        assert ponderosa.UCT(20, evaluator=answering(change)).run(ConnectFour()).simulations == 20
+        assert pondertree.UCT(20, evaluator=answering(change)).run(ConnectFour()).simulations == 20
 
 
 def test_three_players_need_three_values() -> None:
-    from ponderosa.reference.tabular import TabularGame
+    from pondertree.reference.tabular import TabularGame
 
-    search = ponderosa.UCT(20, evaluator=answering(lambda v: (None, v)))
-    with pytest.raises(ponderosa.EvaluationError, match=r"\(1, 3\)"):
+    search = pondertree.UCT(20, evaluator=answering(lambda v: (None, v)))
+    with pytest.raises(pondertree.EvaluationError, match=r"\(1, 3\)"):
         search.run(TabularGame(1, players=3).start())
 
 
 def test_an_evaluator_of_observations_needs_them() -> None:
-    with pytest.raises(ponderosa.GameContractError, match="observation"):
-        ponderosa.UCT(20, evaluator=answering(lambda v: (None, v))).run(Row())
+    with pytest.raises(pondertree.GameContractError, match="observation"):
+        pondertree.UCT(20, evaluator=answering(lambda v: (None, v))).run(Row())
 
 
 BAD_POLICIES: list[tuple[str, Any, str]] = [
@@ -467,20 +477,20 @@ BAD_POLICIES: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize("state", [ConnectFour(), PythonGame(ConnectFour())], ids=["compiled", "python"])
 @pytest.mark.parametrize(("name", "policy", "words"), BAD_POLICIES, ids=[case[0] for case in BAD_POLICIES])
 def test_bad_playout_policies(name: str, policy: Any, words: str, state: Any) -> None:
-    tree = ponderosa.UCT(seed=1, playout_policy=policy).tree(state)
-    with pytest.raises(ponderosa.EvaluationError, match=rf"playout policy.*{words}"):
+    tree = pondertree.UCT(seed=1, playout_policy=policy).tree(state)
+    with pytest.raises(pondertree.EvaluationError, match=rf"playout policy.*{words}"):
         tree.simulate(10)
     assert tree.result().simulations == 0
-    with pytest.raises(ponderosa.EvaluationError, match=words):
-        ponderosa.playout(state, 0, policy=policy)
+    with pytest.raises(pondertree.EvaluationError, match=words):
+        pondertree.playout(state, 0, policy=policy)
 
 
 @pytest.mark.parametrize("option", ["minimax_depth", "forced_depth"])
 def test_what_needs_two_players(option: str) -> None:
-    from ponderosa.reference.tabular import TabularGame
+    from pondertree.reference.tabular import TabularGame
 
-    with pytest.raises(ponderosa.InvalidArgumentError, match=f"{option} needs a zero-sum game"):
-        ponderosa.UCT(10, **{option: 1}).run(TabularGame(1, players=3).start())
+    with pytest.raises(pondertree.InvalidArgumentError, match=f"{option} needs a zero-sum game"):
+        pondertree.UCT(10, **{option: 1}).run(TabularGame(1, players=3).start())
 
 
 class Endless:
@@ -501,18 +511,18 @@ class Endless:
 @pytest.mark.parametrize("policy", [None, lambda state: [1.0, 2.0]])
 def test_a_game_without_end_does_not_outlast_the_time(policy: Any) -> None:
     begun = time.perf_counter()
-    result = ponderosa.UCT(50, time_limit=0.2, playout_policy=policy).run(Endless())
+    result = pondertree.UCT(50, time_limit=0.2, playout_policy=policy).run(Endless())
     assert time.perf_counter() - begun < 5
     assert result.action in (0, 1)
-    tree = ponderosa.UCT(50, playout_policy=policy).tree(Endless())
+    tree = pondertree.UCT(50, playout_policy=policy).tree(Endless())
     timer = threading.Timer(0.2, tree.stop)
     timer.start()
     tree.simulate()
     timer.join()
-    assert ponderosa.UCT(50, max_depth=10, playout_policy=policy).run(Endless()).simulations == 50
+    assert pondertree.UCT(50, max_depth=10, playout_policy=policy).run(Endless()).simulations == 50
 
 
 def test_an_action_beyond_all_numbers_is_not_legal() -> None:
     for action in (2**63, -(2**70), 10**30):
-        with pytest.raises(ponderosa.InvalidActionError, match="not legal"):
+        with pytest.raises(pondertree.InvalidActionError, match="not legal"):
             ConnectFour().play(action)

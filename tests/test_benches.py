@@ -36,7 +36,7 @@ def test_all_benches_run_without_peers(tmp_path: Path) -> None:
     assert {row["bench"] for row in found["rows"]} == set(NAMES)
     assert all(row["ours"] is not None or row["measured"] is not None for row in found["rows"])
     assert all(row["peer"] is None for row in found["rows"])
-    assert "ponderosa" in found["machine"]["packages"]
+    assert "pondertree" in found["machine"]["packages"]
 
 
 def test_one_bench_can_be_named(tmp_path: Path) -> None:

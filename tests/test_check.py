@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ponderosa import check
-from ponderosa.errors import InvalidArgumentError
+from pondertree import check
+from pondertree.errors import InvalidArgumentError
 
 
 @pytest.mark.parametrize("wrong", [math.nan, -1.0, "hot", math.inf, True])

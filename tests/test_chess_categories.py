@@ -10,10 +10,10 @@ import pytest
 from tests.test_chess_see import exchange
 from tests.test_games_chess import random_games
 
-from ponderosa.chess import MoveCategory, categorize, mate_search
-from ponderosa.errors import InvalidActionError, InvalidArgumentError
-from ponderosa.games import Chess, ConnectFour
-from ponderosa.reference.random import PLAYOUT, Random
+from pondertree.chess import MoveCategory, categorize, mate_search
+from pondertree.errors import InvalidActionError, InvalidArgumentError
+from pondertree.games import Chess, ConnectFour
+from pondertree.reference.random import PLAYOUT, Random
 
 
 def plain(board: chess.Board, move: chess.Move, killers: list[str], scores: dict[str, float], threshold: int) -> str:

@@ -11,13 +11,14 @@ import chess.variant
 import numpy as np
 import pytest
 
-import ponderosa
-from ponderosa import UCT, AlphaZero
-from ponderosa.chess import MCTS, ChessGame
-from ponderosa.door import chess_state, open_door
-from ponderosa.errors import GameOverError, InvalidArgumentError, InvalidPositionError, PonderosaError
-from ponderosa.evaluators import Uniform
-from ponderosa.games import Chess, ConnectFour
+import pondertree
+from pondertree import UCT, AlphaZero
+from pondertree.chess import MCTS, ChessGame
+from pondertree.door import chess_state, open_door
+from pondertree.errors import GameOverError, InvalidArgumentError, InvalidPositionError, PondertreeError
+from pondertree.evaluators import Uniform
+from pondertree.extras import install_command
+from pondertree.games import Chess, ConnectFour
 
 FOOLS_MATE = ["f2f3", "e7e5", "g2g4", "d8h4"]
 SHUFFLE = ["g1f3", "g8f6", "f3g1", "f6g8"]
@@ -37,7 +38,7 @@ def snapshot(board: chess.Board) -> tuple[str, str, list[chess.Move], int]:
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
 @pytest.mark.parametrize("moves", [[], ["e2e4"]])
-def test_every_search_takes_a_board(search: ponderosa.search.Search, moves: list[str]) -> None:
+def test_every_search_takes_a_board(search: pondertree.search.Search, moves: list[str]) -> None:
     board = board_after(moves)
     before = snapshot(board)
     move = search.search(board, temperature=0)
@@ -201,7 +202,7 @@ def test_variants_are_refused() -> None:
         chess.variant.AtomicBoard(),
         chess.variant.CrazyhouseBoard(),
     ):
-        with pytest.raises(PonderosaError, match="standard chess") as caught:
+        with pytest.raises(PondertreeError, match="standard chess") as caught:
             UCT(10).search(board)
         assert isinstance(caught.value, InvalidPositionError)
     with pytest.raises(InvalidPositionError):
@@ -218,20 +219,20 @@ def test_a_board_of_ones_own() -> None:
 
 LOADED = """
 import sys
-import ponderosa
-import ponderosa.chess
-ponderosa.chess.perft(ponderosa.games.Chess(), 2)
-ponderosa.chess.ChessNN()
-ponderosa.UCT(10).search(ponderosa.games.Chess())
+import pondertree
+import pondertree.chess
+pondertree.chess.perft(pondertree.games.Chess(), 2)
+pondertree.chess.ChessNN()
+pondertree.UCT(10).search(pondertree.games.Chess())
 print([name for name in ("chess", "torch", "keras", "safetensors", "tensorflow", "jax") if name in sys.modules])
 """
 
 LAZY = """
 import sys
-import ponderosa
-print("ponderosa.chess" in sys.modules, ponderosa.chess.__name__, "chess" in sys.modules)
+import pondertree
+print("pondertree.chess" in sys.modules, pondertree.chess.__name__, "chess" in sys.modules)
 import chess
-print(chess.Board().fen() == ponderosa.chess.ChessGame().fen())
+print(chess.Board().fen() == pondertree.chess.ChessGame().fen())
 """
 
 
@@ -240,20 +241,20 @@ def test_importing_brings_in_no_gpl_and_nothing_heavy() -> None:
 
 
 def test_the_package_is_lazy_and_shadows_nothing() -> None:
-    assert python(LAZY) == "False ponderosa.chess False\nTrue"
+    assert python(LAZY) == "False pondertree.chess False\nTrue"
 
 
 def test_without_python_chess_the_error_says_what_to_install() -> None:
     text = python("""
 import sys
 sys.modules["chess"] = None
-from ponderosa.chess import ChessGame
+from pondertree.chess import ChessGame
 try:
     ChessGame()
 except ImportError as error:
     print(type(error).__name__, error)
 """)
-    assert text == 'MissingExtraError ChessGame needs chess: pip install "ponderosa[python-chess]"'
+    assert text == f"MissingExtraError ChessGame needs chess: {install_command('python-chess')}"
 
 
 def python(text: str) -> str:

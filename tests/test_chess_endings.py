@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.test_engine_hybrid import Pair, assert_equal
 from tests.test_games_chess import random_games
 
-import ponderosa
-from ponderosa import _core
-from ponderosa.chess import Pesto
-from ponderosa.errors import InvalidArgumentError
-from ponderosa.games import Chess
+import pondertree
+from pondertree import _core
+from pondertree.chess import Pesto
+from pondertree.errors import InvalidArgumentError
+from pondertree.games import Chess
 
 LONGEST = {chess.QUEEN: 10, chess.ROOK: 16, chess.PAWN: 28}
 #: A king and one piece against a king are a capture or two away.
@@ -78,7 +78,7 @@ def test_every_position_is_what_its_moves_make_of_it(board: chess.Board) -> None
 
 @pytest.mark.parametrize("fen", WON)
 def test_a_root_is_decided_without_a_simulation(fen: str) -> None:
-    result = ponderosa.Hybrid(num_simulations=200).run(Chess(fen))
+    result = pondertree.Hybrid(num_simulations=200).run(Chess(fen))
     found = _core.ending(Chess(fen))
     assert found is not None
     assert (result.proven, result.simulations, found[0]) == (1, 0, 1)
@@ -91,7 +91,7 @@ def test_the_shortest_mate_is_played_against_the_longest_defence(fen: str, solve
     state = Chess(fen)
     found = _core.ending(state)
     assert found is not None
-    search = ponderosa.Hybrid(num_simulations=20, solve=solve)
+    search = pondertree.Hybrid(num_simulations=20, solve=solve)
     for _ in range(found[1]):
         state = state.play(search.run(state).action)
     assert state.termination == "checkmate"
@@ -101,23 +101,23 @@ def test_a_search_looks_into_the_tables_below_its_root() -> None:
     """The rook takes the pawn and wins: proven, whether mates are looked for or not."""
     state = Chess("8/6k1/8/8/p6R/2K5/8/8 w - - 0 1")
     for depth in (0, 3):
-        result = ponderosa.Hybrid(num_simulations=2000, mate_search_depth=depth).run(state)
+        result = pondertree.Hybrid(num_simulations=2000, mate_search_depth=depth).run(state)
         assert (result.proven, result.move) == (1, "h4a4")
         assert result.simulations > 0
-    without = ponderosa.Hybrid(num_simulations=50, mate_search_depth=0, endings=False).run(Chess(WON[1]))
+    without = pondertree.Hybrid(num_simulations=50, mate_search_depth=0, endings=False).run(Chess(WON[1]))
     assert (without.proven, without.simulations) == (None, 50)
     with pytest.raises(InvalidArgumentError, match="endings"):
-        ponderosa.Hybrid(endings="yes")  # type: ignore[arg-type]
+        pondertree.Hybrid(endings="yes")  # type: ignore[arg-type]
 
 
 def test_a_drawn_ending_is_worth_nothing_and_is_searched() -> None:
     """Only mistakes of the other side make it worth more."""
-    result = ponderosa.Hybrid(num_simulations=300).run(Chess(DRAWN_PAWN))
+    result = pondertree.Hybrid(num_simulations=300).run(Chess(DRAWN_PAWN))
     assert (result.proven, result.simulations, result.root.nn_value) == (None, 300, 0.0)
     assert 0.0 <= result.value < 0.5
     # The defender has one move that holds, and finds it because the others are proven to lose.
     defends = Chess("4k3/8/3KP3/8/8/8/8/8 b - - 0 1")
-    held = ponderosa.Hybrid(num_simulations=300).run(defends)
+    held = pondertree.Hybrid(num_simulations=300).run(defends)
     assert _core.ending(defends.play(held.action)) == (0, 0)
 
 
@@ -183,7 +183,7 @@ def test_bishops_and_knights_are_worth_more_the_nearer_the_mate() -> None:
 def test_two_bishops_mate_a_bare_king() -> None:
     """Few simulations suffice, because every step of the way counts."""
     state = Chess("8/8/8/4k3/8/8/8/2B1KB2 w - - 0 1")
-    search = ponderosa.Hybrid(num_simulations=3000, seed=1)
+    search = pondertree.Hybrid(num_simulations=3000, seed=1)
     for _ in range(100):
         state = state.play(search.run(state).action)
         if state.is_terminal:

@@ -10,16 +10,16 @@ import chess
 import numpy as np
 import pytest
 
-from ponderosa.chess import ChessGame, perft
-from ponderosa.errors import (
+from pondertree.chess import ChessGame, perft
+from pondertree.errors import (
     GameOverError,
     InvalidActionError,
     InvalidArgumentError,
     InvalidPositionError,
-    PonderosaError,
+    PondertreeError,
     UsageError,
 )
-from ponderosa.games import Chess
+from pondertree.games import Chess
 
 PROMOTION = "4k3/P6P/8/8/8/8/p6p/4K3 w - - 0 1"
 
@@ -92,7 +92,7 @@ def test_numbers_of_moves_round_trip() -> None:
 def test_numbers_of_no_move(index: Any) -> None:
     with pytest.raises(ValueError, match=r"action|index") as caught:
         ChessGame().get_move(index)
-    assert isinstance(caught.value, PonderosaError)
+    assert isinstance(caught.value, PondertreeError)
 
 
 def test_clones_are_apart() -> None:

@@ -14,11 +14,11 @@ from tests.mates.prover import OutOfNodesError, Prover, possible_checks
 from tests.test_games_chess import random_games
 from tests.test_interrupt import seconds_until_interrupted
 
-import ponderosa
-from ponderosa import _core
-from ponderosa.chess import ChessGame, MateAnswer, mate_search
-from ponderosa.errors import GameOverError, InvalidArgumentError, InvalidPositionError
-from ponderosa.games import Chess, ConnectFour
+import pondertree
+from pondertree import _core
+from pondertree.chess import ChessGame, MateAnswer, mate_search
+from pondertree.errors import GameOverError, InvalidArgumentError, InvalidPositionError
+from pondertree.games import Chess, ConnectFour
 
 HERE = Path(__file__).parent / "mates"
 
@@ -415,7 +415,7 @@ def test_a_wrong_budget_is_refused(budget: Any) -> None:
         mate_search(Chess(), 2, budget=budget)
 
 
-@pytest.mark.parametrize("state", [ConnectFour(), None, 7, object(), ponderosa])
+@pytest.mark.parametrize("state", [ConnectFour(), None, 7, object(), pondertree])
 def test_what_is_not_chess_is_refused(state: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="state must be a chess state"):
         mate_search(state, 2)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ponderosa import AlphaZero, Temperature
-from ponderosa.chess import MCTS, ChessGame, ChessNN
-from ponderosa.errors import InvalidArgumentError, UsageError
+from pondertree import AlphaZero, Temperature
+from pondertree.chess import MCTS, ChessGame, ChessNN
+from pondertree.errors import InvalidArgumentError, UsageError
 
 # Word for word, after the import lines.
 USAGE = """

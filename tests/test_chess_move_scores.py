@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from tests.test_games_chess import random_games
 
-import ponderosa
-from ponderosa._core import MoveWeights
-from ponderosa.chess import MoveCategory, MoveScores, categorize
-from ponderosa.errors import InvalidArgumentError
-from ponderosa.games import Chess
+import pondertree
+from pondertree._core import MoveWeights
+from pondertree.chess import MoveCategory, MoveScores, categorize
+from pondertree.errors import InvalidArgumentError
+from pondertree.games import Chess
 
 #: Where each kind of feature begins, and how many there are: the order of the engine.
 SIZES = {
@@ -204,7 +204,7 @@ def test_priors_follow_the_scores() -> None:
     numbers = [0] * NUM_FEATURES
     numbers[STARTS["castling"]] = 3000
     plain_root, shaped_root = (
-        ponderosa.Hybrid(num_simulations=1, move_scores=scores, seed=1).run(state).root
+        pondertree.Hybrid(num_simulations=1, move_scores=scores, seed=1).run(state).root
         for scores in (None, MoveScores(numbers))
     )
     castling, other = state.parse_action("e1g1"), state.parse_action("a2a3")
@@ -248,7 +248,7 @@ def test_wrong_files_are_named(tmp_path: Path) -> None:
     for text, says in (
         ("rubbish", "is not JSON"),
         ("[]", "holds no move scores"),
-        (json.dumps({"format": "ponderosa move scores"}), f"has 0 weights: it must have {NUM_FEATURES}"),
+        (json.dumps({"format": "pondertree move scores"}), f"has 0 weights: it must have {NUM_FEATURES}"),
     ):
         (tmp_path / "wrong.json").write_text(text)
         with pytest.raises(InvalidArgumentError, match=says):
@@ -259,7 +259,7 @@ def test_wrong_files_are_named(tmp_path: Path) -> None:
 
 def test_a_search_refuses_other_scores() -> None:
     with pytest.raises(InvalidArgumentError, match='must be a MoveScores, "learned", "auto" or None, not 3'):
-        ponderosa.Hybrid(move_scores=3)  # type: ignore[arg-type]
+        pondertree.Hybrid(move_scores=3)  # type: ignore[arg-type]
 
 
 def test_whose_opinion_counts_by_default() -> None:
@@ -270,7 +270,7 @@ def test_whose_opinion_counts_by_default() -> None:
             return dict.fromkeys(state.legal_actions(), 1.0), 0.5
 
     def priors(**options: Any) -> list[float]:
-        root = ponderosa.Hybrid(num_simulations=1, seed=1, **options).run(Chess()).root
+        root = pondertree.Hybrid(num_simulations=1, seed=1, **options).run(Chess()).root
         return [root.children[action].prior for action in Chess().legal_actions()]
 
     assert priors() == priors(move_scores="learned") == priors(move_scores=MoveScores())

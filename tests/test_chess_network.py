@@ -15,12 +15,12 @@ import chess
 import numpy as np
 import pytest
 
-from ponderosa import AlphaZero, evaluators
-from ponderosa.chess import MCTS, ChessGame, ChessNN
-from ponderosa.chess.config import NetworkConfig
-from ponderosa.errors import InvalidArgumentError, UsageError
-from ponderosa.evaluators.batch import Packed
-from ponderosa.games import Chess
+from pondertree import AlphaZero, evaluators
+from pondertree.chess import MCTS, ChessGame, ChessNN
+from pondertree.chess.config import NetworkConfig
+from pondertree.errors import InvalidArgumentError, UsageError
+from pondertree.evaluators.batch import Packed
+from pondertree.games import Chess
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch")
 needs_files = pytest.mark.skipif(
@@ -276,7 +276,7 @@ def test_broken_safetensors(tmp_path: Path) -> None:
     small().save_model(path)
     tensors = load_file(path)
     config = {"blocks": 2, "channels": 12, "value_channels": 3, "value_hidden": 10}
-    good = {"format": "ponderosa.chess.ChessNN", "version": "1", "config": json.dumps(config)}
+    good = {"format": "pondertree.chess.ChessNN", "version": "1", "config": json.dumps(config)}
     save_file(tensors, path, metadata=good)
     nn = ChessNN().load_model(path)
     fewer = {name: tensor for name, tensor in tensors.items() if name != "value_out.bias"}
@@ -319,7 +319,7 @@ def test_keras_files(tmp_path: Path) -> None:
 
 @needs_keras
 def test_keras_computes_the_same(tmp_path: Path) -> None:
-    from ponderosa.chess import residual_keras
+    from pondertree.chess import residual_keras
 
     nn, path = small(), tmp_path / "net.keras"
     nn.save_model(path)
@@ -333,7 +333,7 @@ def test_keras_computes_the_same(tmp_path: Path) -> None:
 def test_keras_alone_runs_a_network_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nn, path = small(), tmp_path / "net.keras"
     nn.save_model(path)
-    monkeypatch.setattr("ponderosa.chess.network.find_spec", lambda name: None)
+    monkeypatch.setattr("pondertree.chess.network.find_spec", lambda name: None)
     other = ChessNN().load_model(path)
     assert other.config == nn.config
     assert type(other.module) is not type(nn.module)
@@ -346,7 +346,7 @@ def test_keras_alone_runs_a_network_of_ours(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("planes_last", [True, False])
 @pytest.mark.parametrize("softmax", [True, False])
 def test_a_keras_network_of_another_make(tmp_path: Path, planes_last: bool, softmax: bool) -> None:
-    from ponderosa.chess.extras import keras as keras_module
+    from pondertree.chess.extras import keras as keras_module
 
     keras = keras_module()
     layers = keras.layers
@@ -377,7 +377,7 @@ def test_a_keras_network_of_another_make(tmp_path: Path, planes_last: bool, soft
 
 @needs_keras
 def test_a_keras_network_with_named_outputs_and_a_policy_of_planes(tmp_path: Path) -> None:
-    from ponderosa.chess.extras import keras as keras_module
+    from pondertree.chess.extras import keras as keras_module
 
     keras = keras_module()
     layers = keras.layers
@@ -395,7 +395,7 @@ def test_a_keras_network_with_named_outputs_and_a_policy_of_planes(tmp_path: Pat
 @needs_keras
 @pytest.mark.parametrize("shape", [(8, 8, 73), (73, 64), (64, 73), (4672, 1)])
 def test_a_keras_network_with_other_heads_of_chess(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    from ponderosa.chess.extras import keras as keras_module
+    from pondertree.chess.extras import keras as keras_module
 
     keras = keras_module()
     layers = keras.layers
@@ -412,7 +412,7 @@ def test_a_keras_network_with_other_heads_of_chess(tmp_path: Path, shape: tuple[
 
 @needs_keras
 def test_keras_files_that_are_refused(tmp_path: Path) -> None:
-    from ponderosa.chess.extras import keras as keras_module
+    from pondertree.chess.extras import keras as keras_module
 
     keras = keras_module()
     layers = keras.layers
@@ -449,10 +449,10 @@ def test_without_a_framework_the_error_says_what_to_install(monkeypatch: pytest.
 
     for name in ("torch", "keras"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=r'pip install "ponderosa\[torch\]"'):
+    with pytest.raises(ImportError, match=r"pip install .*\[torch\]"):
         ChessNN().build()
     for kind in ("safetensors", "keras"):
         path = tmp_path / f"net.{kind}"
         path.write_bytes(b"")
-        with pytest.raises(ImportError, match=r'pip install "ponderosa\[(torch|keras)\]"'):
+        with pytest.raises(ImportError, match=r"pip install .*\[(torch|keras)\]"):
             ChessNN().load_model(path)

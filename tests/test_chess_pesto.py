@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from tests.test_games_chess import random_games
 
-import ponderosa
-from ponderosa.chess import Pesto, PestoEval, PestoPolicy, PolicyNetwork
-from ponderosa.errors import InvalidArgumentError
-from ponderosa.games import Chess, ConnectFour
+import pondertree
+from pondertree.chess import Pesto, PestoEval, PestoPolicy, PolicyNetwork
+from pondertree.errors import InvalidArgumentError
+from pondertree.games import Chess, ConnectFour
 
 NAMES = {
     chess.PAWN: "pawn",
@@ -340,17 +340,17 @@ def test_other_games_are_refused() -> None:
     with pytest.raises(InvalidArgumentError, match=r"states\[1\] is of the class ConnectFour"):
         Pesto().values([Chess(), ConnectFour()])  # type: ignore[list-item]
     with pytest.raises(InvalidArgumentError, match="Pesto values positions of chess alone"):
-        ponderosa.UCT(evaluator=Pesto(), num_simulations=5).run(ConnectFour())
+        pondertree.UCT(evaluator=Pesto(), num_simulations=5).run(ConnectFour())
 
 
 # --- in a search, and as a policy ---------------------------------------------------------------------------------
 
 
 SEARCHES = [
-    lambda pesto: ponderosa.UCT(60, evaluator=pesto, seed=1),
-    lambda pesto: ponderosa.AlphaZero(pesto, 60, seed=1),
+    lambda pesto: pondertree.UCT(60, evaluator=pesto, seed=1),
+    lambda pesto: pondertree.AlphaZero(pesto, 60, seed=1),
     # Every move is considered: with fewer, the best one might not be drawn.
-    lambda pesto: ponderosa.Gumbel(pesto, 60, max_num_considered_actions=64, gumbel_scale=0.0, seed=1),
+    lambda pesto: pondertree.Gumbel(pesto, 60, max_num_considered_actions=64, gumbel_scale=0.0, seed=1),
 ]
 
 

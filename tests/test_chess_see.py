@@ -8,9 +8,9 @@ import chess
 import pytest
 from tests.test_games_chess import random_games
 
-from ponderosa.chess import see
-from ponderosa.errors import GameOverError, InvalidActionError, InvalidArgumentError
-from ponderosa.games import Chess, ConnectFour
+from pondertree.chess import see
+from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError
+from pondertree.games import Chess, ConnectFour
 
 VALUES = {chess.PAWN: 100, chess.KNIGHT: 320, chess.BISHOP: 330, chess.ROOK: 500, chess.QUEEN: 900, chess.KING: 0}
 

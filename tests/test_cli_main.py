@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import ponderosa
-from ponderosa.cli import main
+import pondertree
+from pondertree.cli import main
+from pondertree.extras import install_command
 
 ROOT = Path(__file__).parent.parent
 
@@ -58,7 +59,7 @@ def test_a_mistake_is_one_line_and_status_2(
     assert status == 2
     assert printed.out == ""
     assert printed.err.count("\n") == 1
-    assert printed.err.startswith("ponderosa")
+    assert printed.err.startswith("pondertree")
     assert message in printed.err
 
 
@@ -68,14 +69,14 @@ def test_help(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
         main([*command, "--help"])
     assert stopped.value.code == 0
     printed = capsys.readouterr().out
-    assert "Examples:\n  ponderosa " in printed
-    assert not any(f"ponderosa {name}" in printed for name in ("train", "export", "tune", "uci", "serve"))
+    assert "Examples:\n  pondertree " in printed
+    assert not any(f"pondertree {name}" in printed for name in ("train", "export", "tune", "uci", "serve"))
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--version"])
-    assert capsys.readouterr().out == f"ponderosa {ponderosa.__version__}\n"
+    assert capsys.readouterr().out == f"pondertree {pondertree.__version__}\n"
 
 
 def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -85,22 +86,22 @@ def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("command", ["search connect4", "play connect4", "match random first --game connect4"])
 def test_without_rich_it_says_what_to_install(command: str) -> None:
-    code = "import sys; sys.modules['rich'] = None; from ponderosa.cli import main; sys.exit(main(sys.argv[1:]))"
+    code = "import sys; sys.modules['rich'] = None; from pondertree.cli import main; sys.exit(main(sys.argv[1:]))"
     done = python(code, *command.split())
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == 'ponderosa: this command needs rich: pip install "ponderosa[cli]"\n'
+    assert done.stderr == f"pondertree: this command needs rich: {install_command('cli')}\n"
     assert python(code, command.split()[0], "--help").returncode == 0
 
 
-def test_import_ponderosa_imports_none_of_it() -> None:
-    modules = set(python("import sys, ponderosa; print(*sys.modules)").stdout.split())
-    assert "ponderosa.forest" in modules
-    assert not modules & {"rich", "tyro", "argparse", "multiprocessing", "ponderosa.cli", "ponderosa.match"}
+def test_import_pondertree_imports_none_of_it() -> None:
+    modules = set(python("import sys, pondertree; print(*sys.modules)").stdout.split())
+    assert "pondertree.forest" in modules
+    assert not modules & {"rich", "tyro", "argparse", "multiprocessing", "pondertree.cli", "pondertree.match"}
 
 
 def test_nobody_reads_on() -> None:
-    command = [sys.executable, "-m", "ponderosa", "search", "othello", "--json"]
+    command = [sys.executable, "-m", "pondertree", "search", "othello", "--json"]
     started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert started.stdout is not None
     assert started.stderr is not None

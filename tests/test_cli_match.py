@@ -1,4 +1,4 @@
-"""`ponderosa match` at the command line."""
+"""`pondertree match` at the command line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from ponderosa.cli import main
+from pondertree.cli import main
 
 pytest.importorskip("rich")
 
 PLAYERS = ["uct:num_simulations=100", "random"]
 SMALL = [*PLAYERS, "--game", "tictactoe", "--games", "8", "--seed", "1", "--concurrency", "1"]
-COMMAND = [sys.executable, "-m", "ponderosa", "match"]
+COMMAND = [sys.executable, "-m", "pondertree", "match"]
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""`ponderosa play` with moves from a script."""
+"""`pondertree play` with moves from a script."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from ponderosa.cli import main
+from pondertree.cli import main
 
-COMMAND = [sys.executable, "-m", "ponderosa", "play"]
+COMMAND = [sys.executable, "-m", "pondertree", "play"]
 
 
 def play(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, *arguments: str) -> str:
@@ -56,7 +56,7 @@ def test_hint_is_a_legal_move(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
 def test_end_of_input_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     out = play(monkeypatch, capsys, "", "othello", "--side", "second")
-    told = "Stopped. To go on from here: ponderosa play othello --side second --simulations 400 --seed 1 --moves "
+    told = "Stopped. To go on from here: pondertree play othello --side second --simulations 400 --seed 1 --moves "
     assert out.splitlines()[-1].startswith(told)
     fen = "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"
     out = play(monkeypatch, capsys, "", "chess", "--fen", fen)
@@ -95,7 +95,7 @@ def test_the_way_to_go_on_has_the_options(monkeypatch: pytest.MonkeyPatch, capsy
     given = ["connect4", "--player", "connect4", "--seconds", "0.05", "--threads", "2", "--moves", "4 4"]
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     assert main(["play", *given]) == 0
-    command = capsys.readouterr().out.splitlines()[-1].partition("To go on from here: ponderosa ")[2]
+    command = capsys.readouterr().out.splitlines()[-1].partition("To go on from here: pondertree ")[2]
     assert command == 'play connect4 --side first --player connect4 --seconds 0.05 --threads 2 --moves "4 4"'
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     assert main(shlex.split(command)) == 0

@@ -1,4 +1,4 @@
-"""`ponderosa search`: what it prints, for people and for programs."""
+"""`pondertree search`: what it prints, for people and for programs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from ponderosa import UCT
-from ponderosa.cli import main
-from ponderosa.cli.position import read_position
-from ponderosa.cli.report import line_below
-from ponderosa.cli.thinking import Engine, Reference, think
+from pondertree import UCT
+from pondertree.cli import main
+from pondertree.cli.position import read_position
+from pondertree.cli.report import line_below
+from pondertree.cli.thinking import Engine, Reference, think
 
-COMMAND = [sys.executable, "-m", "ponderosa", "search"]
+COMMAND = [sys.executable, "-m", "pondertree", "search"]
 KEYS = [
     "game",
     "position",
@@ -43,7 +43,7 @@ MOVE_KEYS = ["action", "move", "visits", "share", "q", "proven", "pv"]
 #: The command, with a word on stderr once it is ready to be interrupted: before that, Python is still starting.
 SAY_WHEN_READY = """
 import signal, sys, threading, time
-from ponderosa.cli import main
+from pondertree.cli import main
 
 def wait():
     while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -57,7 +57,7 @@ MATE_IN_TWO = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"
 
 
 def search(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    """What `ponderosa search --json` prints."""
+    """What `pondertree search --json` prints."""
     assert main(["search", *arguments, "--json"]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""

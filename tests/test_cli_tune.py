@@ -1,4 +1,4 @@
-"""`ponderosa tune` at the command line."""
+"""`pondertree tune` at the command line."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from tests.tuning import drawn_by
 
-from ponderosa.chess import Pesto
-from ponderosa.cli import main
-from ponderosa.match import read_player
+from pondertree.chess import Pesto
+from pondertree.cli import main
+from pondertree.extras import install_command
+from pondertree.match import read_player
 
 pytest.importorskip("rich")
 
@@ -43,7 +44,7 @@ def test_weights(data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     again = [data, "--out", str(tmp_path / "again"), "--start", f"{out}/weights.json", "--plots", "none", "--json"]
     found = json.loads(run(capsys, *again, "--iterations", "2", "--keep-scale")[0])
     assert found["scale"] == {"before": tuned.scale, "after": tuned.scale}
-    assert run(capsys, *again, status=2)[1].startswith("ponderosa: out: ")
+    assert run(capsys, *again, status=2)[1].startswith("pondertree: out: ")
 
 
 def test_plots_or_what_to_install(data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,7 +52,7 @@ def test_plots_or_what_to_install(data: str, tmp_path: Path, capsys: pytest.Capt
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        assert 'no plots: drawing plots needs matplotlib: pip install "ponderosa[viz]"' in err
+        assert f"no plots: drawing plots needs matplotlib: {install_command('viz')}" in err
     else:
         assert (tmp_path / "tuned" / "tables.png").exists()
 
@@ -91,7 +92,7 @@ def test_mistakes_are_one_line(
 ) -> None:
     out, err = run(capsys, *arguments, "--out", str(tmp_path / "out"), status=2)
     assert out == ""
-    assert err.startswith("ponderosa: ")
+    assert err.startswith("pondertree: ")
     assert text in err
     assert err.count("\n") == 1
 
@@ -101,7 +102,7 @@ def test_data_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[
     (tmp_path / "file").write_text("")
     _, err = run(capsys, str(tmp_path / "bad.epd"), "--out", str(tmp_path / "out"), status=2)
     assert "there are no positions to learn from (1 skipped, 0 not quiet; the first: " in err
-    (tmp_path / "weights.json").write_text('{"format": "ponderosa-pesto"')
+    (tmp_path / "weights.json").write_text('{"format": "pondertree-pesto"')
     _, err = run(capsys, "--start", str(tmp_path / "weights.json"), "--out", str(tmp_path / "out"), status=2)
     assert "is not a file of weights" in err
     _, err = run(capsys, "x.pgn", "--out", str(tmp_path / "file" / "below"), status=2)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.trees import Corridor, every_node
 
-import ponderosa
-from ponderosa.games import Othello
+import pondertree
+from pondertree.games import Othello
 
 
 def in_a_small_thread(work: Callable[[], Any], kibibytes: int = 512) -> Any:
@@ -52,7 +52,7 @@ def loads_deep(text: str) -> Any:
     return in_a_small_thread(work, 256 * 1024)
 
 
-def depth_of(root: ponderosa.Node) -> int:
+def depth_of(root: pondertree.Node) -> int:
     deepest, level = 0, [root]
     while level:
         level = [child for node in level for child in node.children.values()]
@@ -65,8 +65,8 @@ def test_a_chain_of_a_thousand_plies(solve: bool) -> None:
     """One legal move at each ply: every simulation goes one deeper, so the tree is a line."""
 
     def work() -> None:
-        uniform = ponderosa.evaluators.Uniform()
-        tree = ponderosa.UCT(seed=1, evaluator=uniform, solve=solve).tree(Corridor(1000)).simulate(1001)
+        uniform = pondertree.evaluators.Uniform()
+        tree = pondertree.UCT(seed=1, evaluator=uniform, solve=solve).tree(Corridor(1000)).simulate(1001)
         result = tree.result()
         assert depth_of(result.root) == 1000
         assert len(result.pv) == 1000
@@ -95,7 +95,7 @@ def test_a_long_game_with_choices_and_playouts() -> None:
     """A thousand plies with real playouts, 512 KiB of stack."""
 
     def work() -> tuple[int, int]:
-        tree = ponderosa.UCT(seed=1, max_depth=50).tree(Corridor(1000, width=2)).simulate(60)
+        tree = pondertree.UCT(seed=1, max_depth=50).tree(Corridor(1000, width=2)).simulate(60)
         deepest = 0
         for _ in range(40):
             tree.simulate(5)
@@ -111,9 +111,9 @@ def test_a_long_game_with_choices_and_playouts() -> None:
 def test_a_line_of_five_hundred_is_proven() -> None:
     """Stepping out loses, so the whole line is decided; the proof goes up 500 plies at once."""
 
-    def work() -> ponderosa.SearchResult:
-        uniform = ponderosa.evaluators.Uniform()
-        return ponderosa.UCT(200_000, seed=1, evaluator=uniform, c_param=0.1).run(Corridor(501, width=2))
+    def work() -> pondertree.SearchResult:
+        uniform = pondertree.evaluators.Uniform()
+        return pondertree.UCT(200_000, seed=1, evaluator=uniform, c_param=0.1).run(Corridor(501, width=2))
 
     result = in_a_small_thread(work)
     assert result.proven == 1
@@ -124,14 +124,14 @@ def test_a_line_of_five_hundred_is_proven() -> None:
 
 def test_a_compiled_game_in_a_small_thread() -> None:
     for threads, in_flight in ((1, 1), (2, 8)):
-        search = ponderosa.UCT(2000, seed=1, threads=threads, in_flight=in_flight)
+        search = pondertree.UCT(2000, seed=1, threads=threads, in_flight=in_flight)
         assert in_a_small_thread(lambda search=search: search.run(Othello())).simulations == 2000
 
 
 def test_the_last_position_of_a_chain_at_once() -> None:
     """Its state is asked for before any other's: no recursion from child to parent."""
-    uniform = ponderosa.evaluators.Uniform()
-    node = ponderosa.UCT(5001, evaluator=uniform).run(Corridor(5000)).root
+    uniform = pondertree.evaluators.Uniform()
+    node = pondertree.UCT(5001, evaluator=uniform).run(Corridor(5000)).root
     while node.children:
         [node] = node.children.values()
     assert node.state == Corridor(5000, 5000)

@@ -15,8 +15,8 @@ from tests.processor import COMPILER, for_a_processor
 
 torch = pytest.importorskip("torch")
 
-from ponderosa.device import likeliest  # noqa: E402 (after the package they need)
-from ponderosa.device.likeliest import (  # noqa: E402 (after the package they need)
+from pondertree.device import likeliest  # noqa: E402 (after the package they need)
+from pondertree.device.likeliest import (  # noqa: E402 (after the package they need)
     MOST_OWN,
     MOST_THREADS,
     SOURCE,
@@ -25,7 +25,7 @@ from ponderosa.device.likeliest import (  # noqa: E402 (after the package they n
     pick_likeliest,
     threads_for,
 )
-from ponderosa.device.nvrtc import NotCompiled, compile_source  # noqa: E402
+from pondertree.device.nvrtc import NotCompiled, compile_source  # noqa: E402
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no compiler for C")
 

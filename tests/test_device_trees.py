@@ -12,23 +12,23 @@ import numpy as np
 import pytest
 from tests.processor import COMPILER, for_a_processor
 
-import ponderosa
-from ponderosa.beside import Beside
-from ponderosa.evaluators import Torch
-from ponderosa.games import ConnectFour
-from ponderosa.models import TorchModel
-from ponderosa.rules import LogPuct, Puct
-from ponderosa.turns import GameTurns
+import pondertree
+from pondertree.beside import Beside
+from pondertree.evaluators import Torch
+from pondertree.games import ConnectFour
+from pondertree.models import TorchModel
+from pondertree.rules import LogPuct, Puct
+from pondertree.turns import GameTurns
 
 torch = pytest.importorskip("torch")
 
-from ponderosa.device import kind as kinds  # noqa: E402 (after the package they need)
-from ponderosa.device import step  # noqa: E402
-from ponderosa.device import trees as device_trees  # noqa: E402
-from ponderosa.device.layout import Trees  # noqa: E402
-from ponderosa.device.nvrtc import NotCompiled, compile_source  # noqa: E402
-from ponderosa.device.step import SOURCE, options_of  # noqa: E402
-from ponderosa.device.trees import DeviceTrees  # noqa: E402
+from pondertree.device import kind as kinds  # noqa: E402 (after the package they need)
+from pondertree.device import step  # noqa: E402
+from pondertree.device import trees as device_trees  # noqa: E402
+from pondertree.device.layout import Trees  # noqa: E402
+from pondertree.device.nvrtc import NotCompiled, compile_source  # noqa: E402
+from pondertree.device.step import SOURCE, options_of  # noqa: E402
+from pondertree.device.trees import DeviceTrees  # noqa: E402
 
 TREES = 5
 
@@ -127,12 +127,12 @@ def told(forest: Any) -> list[Any]:
 
 
 SEARCHES: dict[str, Any] = {
-    "node": (ponderosa.MuZero, {}),
-    "tree": (ponderosa.MuZero, {"normalize": "tree"}),
-    "as they are": (ponderosa.MuZero, {"normalize": None}),
-    "gumbel": (ponderosa.Gumbel, {}),
-    "own value": (ponderosa.Gumbel, {"use_mixed_value": False, "rescale_values": False, "value_scale": 1.0}),
-    "few": (ponderosa.Gumbel, {"max_num_considered_actions": 3}),
+    "node": (pondertree.MuZero, {}),
+    "tree": (pondertree.MuZero, {"normalize": "tree"}),
+    "as they are": (pondertree.MuZero, {"normalize": None}),
+    "gumbel": (pondertree.Gumbel, {}),
+    "own value": (pondertree.Gumbel, {"use_mixed_value": False, "rescale_values": False, "value_scale": 1.0}),
+    "few": (pondertree.Gumbel, {"max_num_considered_actions": 3}),
 }
 MODELS: dict[str, dict[str, Any]] = {
     "dice": {},
@@ -164,7 +164,7 @@ def test_they_are_the_engine_s_own(monkeypatch: pytest.MonkeyPatch, name: str, m
                 **options,
             )
             forest = planted(search, actions, two=two, some=actions > 2)
-            noisy = None if kind is ponderosa.Gumbel else True
+            noisy = None if kind is pondertree.Gumbel else True
             first = told(forest.simulate(add_noise=noisy))
             assert len(opened) == int(grows)
             assert not grows or opened[0].rows == 60 * TREES
@@ -198,9 +198,9 @@ def test_what_no_model_may_say_is_told_in_words(monkeypatch: pytest.MonkeyPatch,
         with monkeypatch.context() as patch:
             if grows:
                 beside(patch)
-            search = ponderosa.MuZero(model=TorchModel(Broken(actions), "cpu"), num_simulations=80, seed=1)
+            search = pondertree.MuZero(model=TorchModel(Broken(actions), "cpu"), num_simulations=80, seed=1)
             forest = planted(search, actions, two=False, some=False)
-            with pytest.raises(ponderosa.EvaluationError) as caught:
+            with pytest.raises(pondertree.EvaluationError) as caught:
                 forest.simulate()
             said.append(str(caught.value))
             # Nothing was lost: the same trees can be searched again.
@@ -212,7 +212,7 @@ def test_what_no_model_may_say_is_told_in_words(monkeypatch: pytest.MonkeyPatch,
 def test_a_search_that_is_stopped_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     beside(monkeypatch)
     monkeypatch.setattr(device_trees, "MOST_STEPS", 4)
-    search = ponderosa.MuZero(model=TorchModel(Dice(6), "cpu"), num_simulations=40, seed=1)
+    search = pondertree.MuZero(model=TorchModel(Dice(6), "cpu"), num_simulations=40, seed=1)
     forest = planted(search, 6, two=False, some=False)
     go_on, begun = DeviceTrees.go_on, []
 
@@ -228,14 +228,14 @@ def test_a_search_that_is_stopped_keeps_what_it_has(monkeypatch: pytest.MonkeyPa
     assert (forest.visits().sum(axis=1) == 12).all()
     assert [result.simulations for result in forest.results()] == [12] * TREES
     monkeypatch.setattr(DeviceTrees, "go_on", go_on)
-    again = ponderosa.MuZero(model=TorchModel(Dice(6), "cpu"), num_simulations=12, seed=1)
+    again = pondertree.MuZero(model=TorchModel(Dice(6), "cpu"), num_simulations=12, seed=1)
     assert (planted(again, 6, two=False, some=False).simulate().visits() == forest.visits()).all()
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 def test_a_search_that_is_stopped_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     beside(monkeypatch)
-    search = ponderosa.AlphaZero(Torch(Stones(), "cpu", batch_size=4), 40, seed=3, solve=False)
+    search = pondertree.AlphaZero(Torch(Stones(), "cpu", batch_size=4), 40, seed=3, solve=False)
     forest, answer = search.forest(boards(12)), GameTurns.answer_roots
 
     def stop(turns: GameTurns, group: int) -> None:
@@ -245,7 +245,7 @@ def test_a_search_that_is_stopped_before_it_begins(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(GameTurns, "answer_roots", stop)
     assert forest.simulate().visits().sum() == 0
     monkeypatch.setattr(GameTurns, "answer_roots", answer)
-    alone = ponderosa.AlphaZero(Torch(Stones(), "cpu"), 40, seed=3, solve=False).forest(boards(12)).simulate()
+    alone = pondertree.AlphaZero(Torch(Stones(), "cpu"), 40, seed=3, solve=False).forest(boards(12)).simulate()
     assert (forest.simulate().visits() == alone.visits()).all()
     # Their roots are known already, which is no reason to search them elsewhere.
     assert forest._world._beside.rows > 0
@@ -254,7 +254,7 @@ def test_a_search_that_is_stopped_before_it_begins(monkeypatch: pytest.MonkeyPat
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 def test_trees_that_were_interrupted_on_their_way_home_come_later(monkeypatch: pytest.MonkeyPatch) -> None:
     beside(monkeypatch)
-    search = ponderosa.MuZero(model=TorchModel(Dice(6), "cpu"), num_simulations=40, seed=1)
+    search = pondertree.MuZero(model=TorchModel(Dice(6), "cpu"), num_simulations=40, seed=1)
     forest = planted(search, 6, two=False, some=False).simulate()
     nodes = DeviceTrees.nodes
 
@@ -272,7 +272,7 @@ def test_trees_that_were_interrupted_on_their_way_home_come_later(monkeypatch: p
 def test_an_interrupt_between_the_groups_on_their_way_home(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither do some trees know less than others, nor does another search write where they are."""
     beside(monkeypatch)
-    search = ponderosa.AlphaZero(Torch(Stones(), "cpu", batch_size=4), 40, seed=3, solve=False)
+    search = pondertree.AlphaZero(Torch(Stones(), "cpu", batch_size=4), 40, seed=3, solve=False)
     expected = told(search.forest(boards(12), seeds=1).simulate())
     forest, tell, calls = search.forest(boards(12), seeds=1), Beside._tell, []
 
@@ -302,10 +302,10 @@ def test_games_that_end_one_by_one_use_the_same_memory(monkeypatch: pytest.Monke
             model, evaluator, seen = TorchModel(Dice(6), "cpu"), Torch(Stones(), "cpu"), []
             for trees, simulations in ((23, 40), (22, 20), (21, 40), (19, 20), (19, 40)):
                 if what == "game":
-                    search = ponderosa.AlphaZero(evaluator, simulations, seed=3, solve=False)
+                    search = pondertree.AlphaZero(evaluator, simulations, seed=3, solve=False)
                     forest = search.forest(boards(trees), seeds=1)
                 else:
-                    search = ponderosa.MuZero(model=model, num_simulations=simulations, seed=3)
+                    search = pondertree.MuZero(model=model, num_simulations=simulations, seed=3)
                     observations = [np.array([row], dtype=np.float32) for row in range(trees)]
                     forest = search.forest(observation=observations, seeds=1)
                 seen.append(told(forest.simulate()))
@@ -321,7 +321,7 @@ def test_games_that_end_one_by_one_use_the_same_memory(monkeypatch: pytest.Monke
 def test_slots_of_what_was_not_searched_are_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
     beside(monkeypatch)
     monkeypatch.setattr(device_trees, "MOST_STEPS", 4)
-    search = ponderosa.MuZero(model=TorchModel(Dice(6), "cpu"), num_simulations=400, seed=1)
+    search = pondertree.MuZero(model=TorchModel(Dice(6), "cpu"), num_simulations=400, seed=1)
     forest, go_on, most = planted(search, 6, two=False, some=False), DeviceTrees.go_on, []
 
     def stop(trees: DeviceTrees) -> bool:
@@ -373,10 +373,10 @@ def boards(count: int) -> list[Any]:
 
 
 GAMES: dict[str, Any] = {
-    "puct": (ponderosa.AlphaZero, {}),
-    "parent": (ponderosa.AlphaZero, {"fpu": ("parent", 0.2), "parent_visits": "edges"}),
-    "gumbel": (ponderosa.Gumbel, {}),
-    "few": (ponderosa.Gumbel, {"max_num_considered_actions": 2, "rescale_values": False, "value_scale": 1.0}),
+    "puct": (pondertree.AlphaZero, {}),
+    "parent": (pondertree.AlphaZero, {"fpu": ("parent", 0.2), "parent_visits": "edges"}),
+    "gumbel": (pondertree.Gumbel, {}),
+    "few": (pondertree.Gumbel, {"max_num_considered_actions": 2, "rescale_values": False, "value_scale": 1.0}),
 }
 
 
@@ -392,7 +392,7 @@ def test_games_are_the_engine_s_own(monkeypatch: pytest.MonkeyPatch, name: str, 
             evaluator = Torch(Stones(looked=looked).to(getattr(torch, dtype)), "cpu", batch_size=batch)
             search = kind(evaluator, num_simulations=90, seed=3, solve=False, **options)
             forest = search.forest(boards(40))
-            noisy = None if kind is ponderosa.Gumbel else True
+            noisy = None if kind is pondertree.Gumbel else True
             first = told(forest.simulate(add_noise=noisy))
             assert bool(opened) == grows
             assert sum(trees.trees for trees in opened) == (40 if grows else 0)
@@ -445,9 +445,9 @@ def test_what_no_network_may_say_is_told_in_words(
         with monkeypatch.context() as patch:
             if grows:
                 beside(patch)
-            search = ponderosa.AlphaZero(Torch(Stones(spoiled), "cpu", batch_size=batch), 90, seed=3, solve=False)
+            search = pondertree.AlphaZero(Torch(Stones(spoiled), "cpu", batch_size=batch), 90, seed=3, solve=False)
             forest = search.forest(boards(3))
-            with pytest.raises(ponderosa.EvaluationError) as caught:
+            with pytest.raises(pondertree.EvaluationError) as caught:
                 forest.simulate()
             assert forest.visits().sum() == 0 or not grows
             said.append(str(caught.value))
@@ -468,7 +468,7 @@ def test_pieces_of_work_are_all_steps(simulations: int, is_game: bool) -> None:
 def test_lanes_are_not_lent_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees that are not home yet must not be overwritten by the next search."""
     beside(monkeypatch)
-    search = ponderosa.AlphaZero(Torch(Stones(), "cpu"), 40, seed=3, solve=False)
+    search = pondertree.AlphaZero(Torch(Stones(), "cpu"), 40, seed=3, solve=False)
     first, second = search.forest(boards(5), seeds=1), search.forest(boards(9)[4:], seeds=1)
     alone = told(search.forest(boards(5), seeds=1).simulate())
     first.simulate()
@@ -509,7 +509,7 @@ def test_on_a_gpu(monkeypatch: pytest.MonkeyPatch, name: str, model: str) -> Non
                 **options,
             )
             forest = planted(search, actions, two=two, some=actions > 2)
-            found.append(told(forest.simulate(add_noise=None if kind is ponderosa.Gumbel else True)))
+            found.append(told(forest.simulate(add_noise=None if kind is pondertree.Gumbel else True)))
             if device == "cuda":
                 assert forest._world._beside.rows == 60 * TREES
         assert found[0] == found[1], actions
@@ -526,6 +526,6 @@ def test_games_on_a_gpu(name: str, dtype: str) -> None:
         evaluator = Torch(Stones().to(getattr(torch, dtype)), device)
         search = kind(evaluator, num_simulations=90, seed=3, solve=False, **options)
         forest = search.forest(boards(500))
-        found.append(told(forest.simulate(add_noise=None if kind is ponderosa.Gumbel else True)))
+        found.append(told(forest.simulate(add_noise=None if kind is pondertree.Gumbel else True)))
         assert (forest._world._beside.rows > 0) == (device == "cuda")
     assert found[0] == found[1]

@@ -21,14 +21,14 @@ from pathlib import Path
 
 import pytest
 
-import ponderosa
-from ponderosa.evaluators import Uniform
-from ponderosa.games import ConnectFour
+import pondertree
+from pondertree.evaluators import Uniform
+from pondertree.games import ConnectFour
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")] + sorted(ROOT.glob("docs/*.md"))
 PICTURES = sorted(ROOT.glob("docs/images/*.py"))
-SOURCES = ("core/src", "bindings/src", "python/ponderosa")
+SOURCES = ("core/src", "bindings/src", "python/pondertree")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def test_console_blocks_print_what_they_say(block: Block) -> None:
     pytest.importorskip("rich")
     prompt, *expected = block.text.splitlines()
     program, *arguments = shlex.split(prompt.removeprefix("$ "))
-    assert program == "ponderosa"
+    assert program == "pondertree"
     done = subprocess.run(
         [sys.executable, "-m", program, *arguments],
         capture_output=True,
@@ -157,11 +157,11 @@ def test_every_picture_is_drawn_by_one_script_and_shown_on_a_page() -> None:
 
 
 def test_the_table_of_presets_is_true() -> None:
-    rows = re.findall(r"^\| `(?:ponderosa\.)?(\w+)` \|.*\| (\w+) \|$", (ROOT / "README.md").read_text("utf-8"), re.M)
+    rows = re.findall(r"^\| `(?:pondertree\.)?(\w+)` \|.*\| (\w+) \|$", (ROOT / "README.md").read_text("utf-8"), re.M)
     assert {state for _, state in rows} <= {"ready", "planned"}
     assert ("UCT", "ready") in rows
     for name, state in rows:
-        assert hasattr(ponderosa, name) == (state == "ready"), f"{name} is not {state}"
+        assert hasattr(pondertree, name) == (state == "ready"), f"{name} is not {state}"
 
 
 def test_speeds_are_the_recorded_ones() -> None:
@@ -274,12 +274,12 @@ def test_a_seed_is_complete(seed: int) -> None:
 
 def test_the_preset_of_seed_2() -> None:
     """What the page says of it: c_puct 1.5, noise of 0.25 and alpha 0.3, N(s) over the moves; each can be changed."""
-    preset = ponderosa.AlphaZero.connect_four(Uniform(), 60, seed=3)
+    preset = pondertree.AlphaZero.connect_four(Uniform(), 60, seed=3)
     assert (preset.c_puct, preset.parent_visits) == (1.5, "edges")
     assert (preset.dirichlet_alpha, preset.dirichlet_epsilon) == (0.3, 0.25)
-    written = ponderosa.AlphaZero(Uniform(), 60, c_puct=1.5, parent_visits="edges", seed=3)
+    written = pondertree.AlphaZero(Uniform(), 60, c_puct=1.5, parent_visits="edges", seed=3)
     same = [search.run(ConnectFour(), add_noise=True) for search in (preset, written)]
     assert same[0].visits.tolist() == same[1].visits.tolist()
     assert same[0].root.children[0].prior == same[1].root.children[0].prior
-    assert ponderosa.AlphaZero.connect_four(Uniform(), c_puct=2.0).c_puct == 2.0
-    assert ponderosa.AlphaZero.connect_four(Uniform()).num_simulations == 100
+    assert pondertree.AlphaZero.connect_four(Uniform(), c_puct=2.0).c_puct == 2.0
+    assert pondertree.AlphaZero.connect_four(Uniform()).num_simulations == 100

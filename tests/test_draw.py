@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from tests.trees import PythonGame, after, every_node
 
-import ponderosa
-from ponderosa.draw import best_children
-from ponderosa.evaluators import Uniform
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
-from ponderosa.reference.tabular import TabularGame
+import pondertree
+from pondertree.draw import best_children
+from pondertree.evaluators import Uniform
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.reference.tabular import TabularGame
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ STATES: dict[str, Any] = {
 
 
 @pytest.fixture(params=STATES)
-def root(request: pytest.FixtureRequest) -> ponderosa.Node:
-    return ponderosa.UCT(120, seed=1).run(STATES[request.param]).root
+def root(request: pytest.FixtureRequest) -> pondertree.Node:
+    return pondertree.UCT(120, seed=1).run(STATES[request.param]).root
 
 
-def test_text(root: ponderosa.Node) -> None:
+def test_text(root: pondertree.Node) -> None:
     lines = root.to_text(depth=2, width=3).split("\n")
     assert lines[0].startswith(f"root  {root.visit_count} visits")
     shown = best_children(root, 3)
@@ -59,7 +59,7 @@ def test_text(root: ponderosa.Node) -> None:
     assert len(root.to_text(depth=1, width=2).split("\n")) == 1 + min(2, len(root.children))
 
 
-def test_dot(root: ponderosa.Node) -> None:
+def test_dot(root: pondertree.Node) -> None:
     for node in (root, next(iter(root.children.values()))):
         text = node.to_dot(depth=2, width=3)
         assert text.startswith("digraph")
@@ -71,9 +71,9 @@ def test_dot(root: ponderosa.Node) -> None:
         assert text.count(", penwidth=2.5];") == len(drawn_line(node, 2))
 
 
-def drawn_line(node: ponderosa.Node, depth: int) -> list[ponderosa.Node]:
+def drawn_line(node: pondertree.Node, depth: int) -> list[pondertree.Node]:
     """The best move, the best reply, and so on."""
-    line: list[ponderosa.Node] = []
+    line: list[pondertree.Node] = []
     while len(line) < depth and node.children:
         node = best_children(node, 1)[0]
         line.append(node)
@@ -87,7 +87,7 @@ def number(element: ElementTree.Element, attribute: str) -> float:
     return float(str(element.get(attribute)))
 
 
-def test_svg(root: ponderosa.Node) -> None:
+def test_svg(root: pondertree.Node) -> None:
     for node in (root, next(iter(root.children.values()))):
         for depth in (0, 1, 3):
             picture = ElementTree.fromstring(node.to_svg(depth=depth, width=3))
@@ -115,7 +115,7 @@ def test_svg(root: ponderosa.Node) -> None:
 
 
 def test_svg_shows_the_best_line() -> None:
-    result = ponderosa.UCT(2000, seed=1).run(ConnectFour())
+    result = pondertree.UCT(2000, seed=1).run(ConnectFour())
     picture = ElementTree.fromstring(result.root.to_svg())
     assert picture.findtext(f"{SVG}title") == f"Search tree: 2,000 visits, best move {result.move}"
     assert number(picture, "width") < 1200
@@ -128,7 +128,7 @@ def test_svg_shows_the_best_line() -> None:
 
 def test_boxes_grow_with_the_names_of_moves() -> None:
     boxes = [
-        ElementTree.fromstring(ponderosa.UCT(50, seed=1).run(state).root.to_svg()).find(f"{SVG}rect")
+        ElementTree.fromstring(pondertree.UCT(50, seed=1).run(state).root.to_svg()).find(f"{SVG}rect")
         for state in (Awkward(TicTacToe()), LongNames(TicTacToe()))
     ]
     narrow, wide = (number(box, "width") for box in boxes if box is not None)
@@ -136,7 +136,7 @@ def test_boxes_grow_with_the_names_of_moves() -> None:
 
 
 def test_svg_colours_are_for_the_player_who_chose() -> None:
-    root = ponderosa.UCT(seed=1).run(Chess("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1")).root
+    root = pondertree.UCT(seed=1).run(Chess("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1")).root
     picture = ElementTree.fromstring(root.to_svg(depth=3, width=3))
     values = [text.text or "" for text in picture.findall(f"{SVG}text")[2::3]]
     fills = [box.get("fill") for box in picture.findall(f"{SVG}rect")]
@@ -149,7 +149,7 @@ def test_a_proven_win_comes_first() -> None:
     """It may have few visits: a search stops when it is found."""
     found = 0
     for seed in range(20):
-        result = ponderosa.UCT(2000, seed=seed).run(after(ConnectFour(), "4 4 3 4"))
+        result = pondertree.UCT(2000, seed=seed).run(after(ConnectFour(), "4 4 3 4"))
         assert result.proven == 1
         best = best_children(result.root, 1)[0]
         assert (best.move, best.proven) == (result.move, -1)
@@ -157,7 +157,7 @@ def test_a_proven_win_comes_first() -> None:
     assert found > 0, "some were found before they were the most visited"
 
 
-def test_json(root: ponderosa.Node) -> None:
+def test_json(root: pondertree.Node) -> None:
     data = json.loads(root.to_json())
     stack = [(root, data)]
     count = 0
@@ -183,13 +183,13 @@ def test_json(root: ponderosa.Node) -> None:
 
 
 def test_json_of_a_part() -> None:
-    root = ponderosa.UCT(100, seed=1).run(ConnectFour()).root
+    root = pondertree.UCT(100, seed=1).run(ConnectFour()).root
     child = root.children[3]
     assert json.loads(child.to_json())["move"] == "4"
 
 
 def test_an_empty_tree_can_be_drawn() -> None:
-    root = ponderosa.UCT().tree(ConnectFour()).result().root
+    root = pondertree.UCT().tree(ConnectFour()).result().root
     assert root.to_text() == "root  0 visits  +0.000"
     assert json.loads(root.to_json())["children"] == []
     assert len(ElementTree.fromstring(root.to_svg())) > 0
@@ -197,14 +197,14 @@ def test_an_empty_tree_can_be_drawn() -> None:
 
 
 def test_proven_words() -> None:
-    result = ponderosa.UCT(2000, seed=1).run(after(ConnectFour(), "1 2 1 2 1 2"))
+    result = pondertree.UCT(2000, seed=1).run(after(ConnectFour(), "1 2 1 2 1 2"))
     assert "win in 1" in result.root.to_text().split("\n")[0]
     [line] = [line for line in result.root.to_text(depth=1, width=9).split("\n")[1:] if re.search(r"─ 1 ", line)]
     assert line.endswith("win in 1"), "for the player who chose it, counted from where it was chosen"
 
 
 def test_untried_moves_are_data_and_not_drawn() -> None:
-    root = ponderosa.AlphaZero(Uniform(), num_simulations=12, seed=1).run(ConnectFour()).root
+    root = pondertree.AlphaZero(Uniform(), num_simulations=12, seed=1).run(ConnectFour()).root
     assert any(not child.visit_count for node in every_node(root) for child in node.children.values())
     for text in (root.to_text(depth=9, width=9), root.to_dot(depth=9, width=9), root.to_svg(depth=9, width=9)):
         assert not re.search(r"\b0 +0\.0%|\\n0\\n|>0</text>", text)

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.trees import PythonGame, every_node, fingerprint, random_position
 
-import ponderosa
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
-from ponderosa.reference import alphazero as twin
-from ponderosa.reference.random import fold
-from ponderosa.reference.tabular import TabularGame, minimax_value
-from ponderosa.reference.trace import first_difference
+import pondertree
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.reference import alphazero as twin
+from pondertree.reference.random import fold
+from pondertree.reference.tabular import TabularGame, minimax_value
+from pondertree.reference.trace import first_difference
 
 MATE_IN_ONE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 KING_AND_PAWN = "8/8/8/8/8/5k2/5p2/5K2 b - - 0 1"
@@ -87,7 +87,7 @@ class Pair:
         self.twin = twin.MCTS(theirs, seed=self.seed, **self.options)
         self.tree = self.twin.tree(self.state, trace=True)
         self.engines = [
-            ponderosa.AlphaZero(self.network, seed=self.seed, trace=trace, **self.options).tree(self.state)
+            pondertree.AlphaZero(self.network, seed=self.seed, trace=trace, **self.options).tree(self.state)
             for trace in (True, False)
         ]
 
@@ -128,7 +128,7 @@ class Pair:
             engine.advance(action)
 
 
-def compare_nodes(engine: ponderosa.Node, root: twin.Node, *, zero_sum: bool) -> None:
+def compare_nodes(engine: pondertree.Node, root: twin.Node, *, zero_sum: bool) -> None:
     """Every node and every move: order, visits, sums, priors with and without noise, proofs, nothing in flight."""
     assert engine.visit_count == root.visit_count
     assert engine.total_value == pytest.approx(root.total_value, abs=1e-9)
@@ -312,7 +312,7 @@ def test_evaluators_inside_the_engine(
     start: Any, plies: int, which: str, options: dict[str, Any], seed: int, simulations: int, noise: bool
 ) -> None:
     state = random_position(start, plies, seed)
-    pair = Pair(state, getattr(ponderosa.evaluators, which)(), seed, options, getattr(twin, which)())
+    pair = Pair(state, getattr(pondertree.evaluators, which)(), seed, options, getattr(twin, which)())
     result = pair.simulate(simulations, noise)
     after = state.play(result.action)
     if not after.is_terminal:
@@ -333,7 +333,7 @@ def test_evaluators_of_the_engine_on_games_in_python(
 ) -> None:
     state = game.start()
     if not state.is_terminal:
-        network = getattr(ponderosa.evaluators, which)()
+        network = getattr(pondertree.evaluators, which)()
         assert_equal(state, simulations, seed, network, theirs=getattr(twin, which)(), **options)
 
 
@@ -381,31 +381,31 @@ def test_a_game_of_chess_with_a_kept_tree_and_fresh_noise(in_flight: int) -> Non
 # --- The engine alone: what must not change a tree ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("evaluator", [Table(), ponderosa.evaluators.Uniform(), ponderosa.evaluators.Rollout()])
+@pytest.mark.parametrize("evaluator", [Table(), pondertree.evaluators.Uniform(), pondertree.evaluators.Rollout()])
 @pytest.mark.parametrize("in_flight", [1, 3])
 def test_a_row_does_not_depend_on_its_batch(evaluator: Any, in_flight: int) -> None:
     states = [random_position(ConnectFour, plies, plies) for plies in range(20)]
     seeds = [7 * row for row in range(20)]
     options: dict[str, Any] = {"num_simulations": 80, "in_flight": in_flight}
     noise = [row % 2 == 0 for row in range(20)]
-    together = ponderosa.AlphaZero(evaluator, **options).run(states, seeds=seeds, add_noise=noise)
+    together = pondertree.AlphaZero(evaluator, **options).run(states, seeds=seeds, add_noise=noise)
     for row, result in enumerate(together):
-        alone = ponderosa.AlphaZero(evaluator, **options).run(states[row], seeds=seeds[row], add_noise=noise[row])
+        alone = pondertree.AlphaZero(evaluator, **options).run(states[row], seeds=seeds[row], add_noise=noise[row])
         assert fingerprint(alone) == fingerprint(result)
         reference = twin.MCTS(THEIRS.get(type(evaluator), lambda: evaluator)(), seed=seeds[row], **options)
         theirs = reference.run(states[row], add_noise=noise[row])
         compare_nodes(result.root, theirs.root, zero_sum=True)
 
 
-THEIRS: dict[type, Any] = {ponderosa.evaluators.Uniform: twin.Uniform, ponderosa.evaluators.Rollout: twin.Rollout}
+THEIRS: dict[type, Any] = {pondertree.evaluators.Uniform: twin.Uniform, pondertree.evaluators.Rollout: twin.Rollout}
 
 
-@pytest.mark.parametrize("evaluator", [Table(), ponderosa.evaluators.Rollout()])
+@pytest.mark.parametrize("evaluator", [Table(), pondertree.evaluators.Rollout()])
 @pytest.mark.parametrize("in_flight", [1, 4])
 @pytest.mark.parametrize("rows", [1, 9])
 def test_threads_do_not_change_a_tree(evaluator: Any, in_flight: int, rows: int) -> None:
     def trees(threads: int) -> list[Any]:
-        search = ponderosa.AlphaZero(evaluator, 150, seed=3, threads=threads, in_flight=in_flight)
+        search = pondertree.AlphaZero(evaluator, 150, seed=3, threads=threads, in_flight=in_flight)
         return [fingerprint(result) for result in search.run([ConnectFour()] * rows, add_noise=True)]
 
     one = trees(1)
@@ -420,14 +420,14 @@ def test_threads_do_not_change_a_tree(evaluator: Any, in_flight: int, rows: int)
 def test_a_compiled_game_is_the_same_game_in_python(start: Any, in_flight: int, solve: bool) -> None:
     for plies in (0, 12):
         state = random_position(start, plies, plies)
-        search = functools.partial(ponderosa.AlphaZero, Table(), 80, seed=8, in_flight=in_flight, solve=solve)
+        search = functools.partial(pondertree.AlphaZero, Table(), 80, seed=8, in_flight=in_flight, solve=solve)
         compiled = search().run(state, add_noise=True)
         assert fingerprint(search().run(PythonGame(state), add_noise=True)) == fingerprint(compiled)
 
 
 def test_simulations_in_pieces_are_the_simulations_in_one_go() -> None:
-    whole = ponderosa.AlphaZero(Table(), seed=4).tree(ConnectFour()).simulate(300, add_noise=True).result()
-    pieces = ponderosa.AlphaZero(Table(), seed=4).tree(ConnectFour()).simulate(1, add_noise=True)
+    whole = pondertree.AlphaZero(Table(), seed=4).tree(ConnectFour()).simulate(300, add_noise=True).result()
+    pieces = pondertree.AlphaZero(Table(), seed=4).tree(ConnectFour()).simulate(1, add_noise=True)
     for count in (49, 250):
         pieces.simulate(count)
     assert fingerprint(pieces.result()) == fingerprint(whole)
@@ -442,7 +442,7 @@ def test_simulations_in_pieces_are_the_simulations_in_one_go() -> None:
 def test_invariants(start: Any, noise: bool, in_flight: int) -> None:
     for plies in (0, 9):
         state = random_position(start, plies, 2 * plies)
-        tree = ponderosa.AlphaZero(Table(), seed=2, in_flight=in_flight).tree(state)
+        tree = pondertree.AlphaZero(Table(), seed=2, in_flight=in_flight).tree(state)
         for _ in range(2):
             result = tree.simulate(60, add_noise=noise).result(temperature=1.0)
             check_invariants(result)
@@ -451,7 +451,7 @@ def test_invariants(start: Any, noise: bool, in_flight: int) -> None:
             tree.advance(result.action)
 
 
-def check_invariants(result: ponderosa.SearchResult) -> None:
+def check_invariants(result: pondertree.SearchResult) -> None:
     root = result.root
     assert result.action in root.children
     for node in every_node(root):
@@ -483,23 +483,23 @@ BLOCKS = [
 ]
 
 
-@pytest.mark.parametrize("evaluator", [ponderosa.evaluators.Uniform(), ponderosa.evaluators.Rollout()])
+@pytest.mark.parametrize("evaluator", [pondertree.evaluators.Uniform(), pondertree.evaluators.Rollout()])
 @pytest.mark.parametrize(("start", "moves", "best"), WINS + BLOCKS)
 def test_wins_and_blocks_are_found_by_both_players(start: Any, moves: str, best: str, evaluator: Any) -> None:
     state = start()
     for move in moves.split():
         state = state.play(state.parse_action(move))
     action = state.parse_action(best)
-    letter = ponderosa.AlphaZero(evaluator, 600, seed=1, solve=False).run(state)
+    letter = pondertree.AlphaZero(evaluator, 600, seed=1, solve=False).run(state)
     assert int(letter.visits.argmax()) == letter.action == action
     assert letter.proven is None
-    proven = ponderosa.AlphaZero(evaluator, 600, seed=1)
+    proven = pondertree.AlphaZero(evaluator, 600, seed=1)
     assert proven.run(state).action == action
     assert (start, moves, best) in BLOCKS or proven.run(state, temperature=1.0).action == action
 
 
 def test_noise_has_its_weight_on_legal_moves_and_none_elsewhere() -> None:
-    search = ponderosa.AlphaZero(Table(), 1, seed=6)
+    search = pondertree.AlphaZero(Table(), 1, seed=6)
     result = search.run(Chess(), add_noise=True)
     children = result.root.children
     assert sorted(children) == sorted(Chess().legal_actions())
@@ -511,7 +511,7 @@ def test_noise_has_its_weight_on_legal_moves_and_none_elsewhere() -> None:
 
 
 def test_noise_on_a_kept_tree_is_mixed_into_the_clean_priors() -> None:
-    tree = ponderosa.AlphaZero(Table(), seed=6).tree(Chess())
+    tree = pondertree.AlphaZero(Table(), seed=6).tree(Chess())
     priors = set()
     for _ in range(3):
         root = tree.simulate(40, add_noise=True).result().root
@@ -527,7 +527,7 @@ def test_noise_on_a_kept_tree_is_mixed_into_the_clean_priors() -> None:
 @pytest.mark.parametrize("simulations", [1, 2, 50])
 @pytest.mark.parametrize("temperature", [0, 1e-300, 1e-9, 1.0, 1e9, 1e300])
 def test_no_temperature_and_no_budget_gives_nan(simulations: int, temperature: float, solve: bool) -> None:
-    search = ponderosa.AlphaZero(Table(), simulations, seed=9, solve=solve)
+    search = pondertree.AlphaZero(Table(), simulations, seed=9, solve=solve)
     for state in (TicTacToe(), Chess(MATE_IN_ONE)):
         result = search.run(state, temperature=temperature)
         assert result.visits.sum() == result.simulations <= simulations

@@ -13,13 +13,13 @@ from tests.test_engine_alphazero import Table
 from tests.test_reference_hybrid import ENDGAME, MATE_IN_ONE, MIDDLEGAME, PRIORITIES, TACTICS, forced_mates, mirror
 from tests.trees import after, fingerprint, random_position
 
-import ponderosa
-from ponderosa.chess import MoveScores, PestoPolicy
-from ponderosa.games import Chess
-from ponderosa.reference import hybrid as twin
-from ponderosa.reference.answer import policy_at
-from ponderosa.reference.random import fold
-from ponderosa.reference.trace import first_difference
+import pondertree
+from pondertree.chess import MoveScores, PestoPolicy
+from pondertree.games import Chess
+from pondertree.reference import hybrid as twin
+from pondertree.reference.answer import policy_at
+from pondertree.reference.random import fold
+from pondertree.reference.trace import first_difference
 
 TEMPERATURES = (0.0, 1.0, 1e9)
 PROMOTIONS = "8/PPP4k/8/8/8/8/4Kppp/8 w - - 0 1"
@@ -42,7 +42,7 @@ class Pair:
         self.twin = twin.MCTS(**told, move_scores=None if scores is None else scores.compiled)
         self.tree = self.twin.tree(self.state, trace=True)
         self.engines = [
-            ponderosa.Hybrid(trace=trace, threads=self.threads, **self.options).tree(self.state)
+            pondertree.Hybrid(trace=trace, threads=self.threads, **self.options).tree(self.state)
             for trace in (True, False)
         ]
 
@@ -81,7 +81,7 @@ class Pair:
             engine.advance(action)
 
 
-def compare_nodes(engine: ponderosa.Node, root: twin.MctsNode) -> None:
+def compare_nodes(engine: pondertree.Node, root: twin.MctsNode) -> None:
     """Every node and every move: order, visits, sums, priors, categories, exact values, nothing in flight."""
     assert engine.visit_count == root.visits
     assert engine.total_value == pytest.approx(root.total_value, abs=1e-9)
@@ -302,7 +302,7 @@ def test_a_loss_found_late_at_a_root_that_was_kept(priority: str | None, solve: 
     late = 0
     for fen in forced_mates(3)[:12]:
         state = Chess(fen)
-        mating = ponderosa.chess.mate_search(state, 3).action
+        mating = pondertree.chess.mate_search(state, 3).action
         assert mating is not None
         pair = Pair(state, {"solve": solve, "seed": 3, "mate_search_depth": 1, "priority": priority})
         if pair.simulate(150).proven is None:
@@ -325,7 +325,7 @@ def predecessors(state: Any) -> list[Any]:
 
 
 def mates_in_two(state: Any) -> bool:
-    return not state.is_terminal and ponderosa.chess.mate_search(state, 2).kind == "mate_in"
+    return not state.is_terminal and pondertree.chess.mate_search(state, 2).kind == "mate_in"
 
 
 def test_draws_in_the_tree() -> None:
@@ -344,8 +344,8 @@ def test_pesto_policy_is_pesto() -> None:
     """The engine knows it, and does not take its values through the range from 0 to 1, where they would be rounded."""
     options: dict[str, Any] = {"seed": 7, "mate_search_depth": 2, "num_simulations": 200}
     for quiescence in (True, False):
-        pesto = ponderosa.Hybrid(quiescence=quiescence, **options).run(Chess(TACTICS))
-        policy = ponderosa.Hybrid(policy_network=PestoPolicy(quiescence=quiescence), **options).run(Chess(TACTICS))
+        pesto = pondertree.Hybrid(quiescence=quiescence, **options).run(Chess(TACTICS))
+        policy = pondertree.Hybrid(policy_network=PestoPolicy(quiescence=quiescence), **options).run(Chess(TACTICS))
         assert fingerprint(pesto) == fingerprint(policy)
 
 
@@ -356,9 +356,9 @@ def test_threads_and_batches_do_not_change_a_tree(priority: str | None, in_fligh
     states = [Chess(fen) for fen in (None, TACTICS, MIDDLEGAME)]
 
     def trees(threads: int) -> list[Any]:
-        return [fingerprint(result) for result in ponderosa.Hybrid(threads=threads, **options).run(states)]
+        return [fingerprint(result) for result in pondertree.Hybrid(threads=threads, **options).run(states)]
 
     assert trees(1) == trees(2)
-    alone = [ponderosa.Hybrid(threads=2, **options).run(state, seeds=[row]) for row, state in enumerate(states)]
-    together = ponderosa.Hybrid(threads=2, **options).run(states, seeds=list(range(len(states))))
+    alone = [pondertree.Hybrid(threads=2, **options).run(state, seeds=[row]) for row, state in enumerate(states)]
+    together = pondertree.Hybrid(threads=2, **options).run(states, seeds=list(range(len(states))))
     assert list(map(fingerprint, alone)) == list(map(fingerprint, together))

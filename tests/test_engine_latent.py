@@ -13,11 +13,11 @@ from tests.models import TableModel
 from tests.test_engine_alphazero import Table
 from tests.trees import PythonGame, fingerprint, random_position
 
-import ponderosa
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
-from ponderosa.reference import gumbel, muzero
-from ponderosa.reference.tabular import TabularGame
-from ponderosa.reference.trace import first_difference
+import pondertree
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.reference import gumbel, muzero
+from pondertree.reference.tabular import TabularGame
+from pondertree.reference.trace import first_difference
 
 TEMPERATURES = (0.0, 0.5, 1.0, 1e9)
 
@@ -63,7 +63,7 @@ class Pair:
             engine.advance(action, **about)
 
 
-def compare_nodes(engine: ponderosa.Node, root: Any) -> None:
+def compare_nodes(engine: pondertree.Node, root: Any) -> None:
     """Every node: order, visits, priors, whose turn it is, nothing in flight."""
     stack = [(engine, root)]
     while stack:
@@ -126,7 +126,7 @@ def test_muzero_on_any_model(data: st.DataObject) -> None:
     }
     pair = Pair(
         muzero.MCTS(model, **options),
-        [ponderosa.MuZero(model, trace=trace, **options) for trace in (True, False)],
+        [pondertree.MuZero(model, trace=trace, **options) for trace in (True, False)],
         draw(roots(model.num_actions, players)),
     )
     for _ in range(3):
@@ -157,7 +157,7 @@ def test_gumbel_on_any_model(data: st.DataObject) -> None:
     options = {"num_players": players, "discount": draw(st.sampled_from([1.0, 0.997])), **draw(GUMBEL_OPTIONS)}
     pair = Pair(
         gumbel.MCTS(model, **options),
-        [ponderosa.Gumbel(model, trace=trace, **options) for trace in (True, False)],
+        [pondertree.Gumbel(model, trace=trace, **options) for trace in (True, False)],
         draw(roots(model.num_actions, players)),
         noise=False,
     )
@@ -186,7 +186,7 @@ def test_gumbel_on_games(
     network = Table(kind, levels, options["seed"], ruled_out=kind != "even" and levels == 3)
     pair = Pair(
         gumbel.MCTS(network, solve=solve, **options),
-        [ponderosa.Gumbel(network, trace=trace, solve=solve, **options) for trace in (True, False)],
+        [pondertree.Gumbel(network, trace=trace, solve=solve, **options) for trace in (True, False)],
         {"state": state},
         noise=False,
     )
@@ -214,7 +214,7 @@ def test_gumbel_on_random_games(game: TabularGame, options: Any) -> None:
     network = Table("logits", 11, game.seed)
     pair = Pair(
         gumbel.MCTS(network, **options),
-        [ponderosa.Gumbel(network, trace=trace, **options) for trace in (True, False)],
+        [pondertree.Gumbel(network, trace=trace, **options) for trace in (True, False)],
         {"state": state},
         noise=False,
     )

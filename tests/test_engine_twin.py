@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ponderosa
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
-from ponderosa.reference.random import fold
-from ponderosa.reference.tabular import TabularGame
-from ponderosa.reference.trace import first_difference
-from ponderosa.reference.uct import MCTS
+import pondertree
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.reference.random import fold
+from pondertree.reference.tabular import TabularGame
+from pondertree.reference.trace import first_difference
+from pondertree.reference.uct import MCTS
 
 
 def assert_equal(state: Any, simulations: int, seed: int, evaluator: Any = None, **options: Any) -> None:
     """Runs both and compares everything they answer; on a difference, says where the descents part."""
     twin_search = MCTS(simulations, seed=seed, evaluator=evaluator, **options)
-    engine_search = ponderosa.UCT(simulations, seed=seed, evaluator=evaluator, trace=True, **options)
+    engine_search = pondertree.UCT(simulations, seed=seed, evaluator=evaluator, trace=True, **options)
     twin_tree = twin_search.tree(state, trace=True)
     twin_search.simulate(twin_tree, simulations)
     twin = twin_search.result(twin_tree)
@@ -40,7 +40,7 @@ def assert_equal(state: Any, simulations: int, seed: int, evaluator: Any = None,
     compare_nodes(engine.root, twin.root)
 
 
-def compare_nodes(engine: ponderosa.Node, twin: Any) -> None:
+def compare_nodes(engine: pondertree.Node, twin: Any) -> None:
     """Every node: visits, sums for the chooser, proofs, nothing left in flight."""
     stack = [(engine, twin)]
     while stack:
@@ -207,8 +207,8 @@ def test_a_playout_policy_in_python() -> None:
 
 
 def test_simulations_in_pieces_are_the_simulations_in_one_go() -> None:
-    whole = ponderosa.UCT(seed=4).tree(ConnectFour()).simulate(500).result()
-    pieces = ponderosa.UCT(seed=4).tree(ConnectFour())
+    whole = pondertree.UCT(seed=4).tree(ConnectFour()).simulate(500).result()
+    pieces = pondertree.UCT(seed=4).tree(ConnectFour())
     for n in (1, 99, 250, 150):
         pieces.simulate(n)
     assert (pieces.result().visits == whole.visits).all()

@@ -13,13 +13,13 @@ import pytest
 from tests.networks import table
 from tests.trees import PythonGame
 
-import ponderosa
-from ponderosa.errors import EvaluationError
-from ponderosa.evaluators import Batch, Cached, Function, Packed, Symmetric, ask, symmetries_of
-from ponderosa.evaluators.answer import LARGEST_VALUE, check_policy, check_values, flat_policy
-from ponderosa.game import GameInfo, describe
-from ponderosa.games import Chess, ConnectFour
-from ponderosa.reference.tabular import TabularGame
+import pondertree
+from pondertree.errors import EvaluationError
+from pondertree.evaluators import Batch, Cached, Function, Packed, Symmetric, ask, symmetries_of
+from pondertree.evaluators.answer import LARGEST_VALUE, check_policy, check_values, flat_policy
+from pondertree.game import GameInfo, describe
+from pondertree.games import Chess, ConnectFour
+from pondertree.reference.tabular import TabularGame
 
 PLAIN = describe(ConnectFour())
 REWARDS = GameInfo("points", False, 7, 2, False, True)
@@ -71,7 +71,7 @@ def test_a_search_reads_a_chess_head() -> None:
         return logits, np.zeros(len(observations))
 
     for evaluator in (planes, Cached(planes), Function(planes, policy="logits")):
-        result = ponderosa.AlphaZero(evaluator, 5, seed=1).run(Chess())
+        result = pondertree.AlphaZero(evaluator, 5, seed=1).run(Chess())
         assert result.move == "e2e4"
         assert result.visits.max() == 5
 
@@ -266,12 +266,12 @@ class PackedOnly:
 @pytest.mark.parametrize("wrap", [lambda e: e, Cached, lambda e: Symmetric(e, symmetries_of("connect4"))])
 def test_the_packed_form_alone(wrap: Any) -> None:
     evaluator = wrap(PackedOnly())
-    assert ponderosa.AlphaZero(evaluator, 5).run(ConnectFour()).simulations == 5
+    assert pondertree.AlphaZero(evaluator, 5).run(ConnectFour()).simulations == 5
     words = "evaluate_packed alone.*compiled games in searches with priors.*needs evaluate"
     for search, state in (
-        (ponderosa.AlphaZero(evaluator, 5), PythonGame(ConnectFour())),
-        (ponderosa.UCT(5, evaluator=evaluator), ConnectFour()),
-        (ponderosa.UCT(5, evaluator=evaluator), PythonGame(ConnectFour())),
+        (pondertree.AlphaZero(evaluator, 5), PythonGame(ConnectFour())),
+        (pondertree.UCT(5, evaluator=evaluator), ConnectFour()),
+        (pondertree.UCT(5, evaluator=evaluator), PythonGame(ConnectFour())),
     ):
         with pytest.raises(EvaluationError, match=words):
             search.run(state)
@@ -286,8 +286,8 @@ def test_a_kind_of_policy_that_is_none(policy: Any) -> None:
     odd = Odd()
     odd.policy = policy  # type: ignore[attr-defined]
     words = 'policy must be "logits" or "probabilities", not '
-    for make in (lambda: ponderosa.AlphaZero(odd, 5), lambda: Cached(odd), lambda: Function(table, policy=policy)):
-        with pytest.raises(ponderosa.InvalidArgumentError, match=words):
+    for make in (lambda: pondertree.AlphaZero(odd, 5), lambda: Cached(odd), lambda: Function(table, policy=policy)):
+        with pytest.raises(pondertree.InvalidArgumentError, match=words):
             make()
 
 
@@ -300,7 +300,7 @@ def test_a_probability_that_is_none_is_called_one(packed: bool) -> None:
 
     evaluator = Function(broken)
     with pytest.raises(EvaluationError, match=r"row 0: policy has NaN.*probabilities"):
-        ponderosa.AlphaZero(Cached(evaluator) if packed else evaluator, 5).run(ConnectFour())
+        pondertree.AlphaZero(Cached(evaluator) if packed else evaluator, 5).run(ConnectFour())
 
 
 @pytest.mark.parametrize("mode", ["cached", "average", "sample"])
@@ -310,4 +310,4 @@ def test_wrappers_say_what_is_wrong_with_values(mode: str) -> None:
 
     evaluator = Cached(texts) if mode == "cached" else Symmetric(texts, symmetries_of("connect4"), mode)
     with pytest.raises(EvaluationError, match="values of row 0 cannot be read as numbers"):
-        ponderosa.AlphaZero(evaluator, 5).run(ConnectFour())
+        pondertree.AlphaZero(evaluator, 5).run(ConnectFour())

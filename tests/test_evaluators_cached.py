@@ -13,9 +13,9 @@ import pytest
 from tests.networks import NONSENSE, Switch, assert_refused, assert_same_search, table
 from tests.trees import PythonGame, random_position
 
-import ponderosa
-from ponderosa.evaluators import Cached, Function, Packed, Uniform
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
+import pondertree
+from pondertree.evaluators import Cached, Function, Packed, Uniform
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 
 
 class Dense:
@@ -92,19 +92,19 @@ def test_probabilities() -> None:
 
 
 def test_uct_asks_it_too() -> None:
-    runs = [ponderosa.UCT(100, evaluator=e, seed=1).run(ConnectFour()) for e in (Dense(7), Cached(Dense(7)))]
+    runs = [pondertree.UCT(100, evaluator=e, seed=1).run(ConnectFour()) for e in (Dense(7), Cached(Dense(7)))]
     assert runs[0].visits.tolist() == runs[1].visits.tolist()
 
 
 def test_positions_are_evaluated_once() -> None:
     inner = Fast(9)
     cached = Cached(inner)
-    search = ponderosa.AlphaZero(cached, 100, seed=1, solve=False)
+    search = pondertree.AlphaZero(cached, 100, seed=1, solve=False)
     search.run([TicTacToe()] * 4)
     assert inner.rows == cached.misses == len(cached)
     assert cached.hits > cached.misses
     once = inner.rows
-    ponderosa.AlphaZero(cached, 100, seed=1, solve=False).run([TicTacToe()] * 4)
+    pondertree.AlphaZero(cached, 100, seed=1, solve=False).run([TicTacToe()] * 4)
     assert inner.rows == once
 
 
@@ -143,13 +143,13 @@ def test_a_batch_larger_than_the_cache() -> None:
 def test_a_new_version_forgets() -> None:
     inner = Fast(7)
     cached = Cached(inner)
-    first = ponderosa.AlphaZero(cached, 50, seed=1).run(ConnectFour())
+    first = pondertree.AlphaZero(cached, 50, seed=1).run(ConnectFour())
     inner.version = 1
-    second = ponderosa.AlphaZero(cached, 50, seed=1).run(ConnectFour())
+    second = pondertree.AlphaZero(cached, 50, seed=1).run(ConnectFour())
     assert cached.version == 1
     changed = Fast(7)
     changed.version = 1
-    assert second.visits.tolist() == ponderosa.AlphaZero(changed, 50, seed=1).run(ConnectFour()).visits.tolist()
+    assert second.visits.tolist() == pondertree.AlphaZero(changed, 50, seed=1).run(ConnectFour()).visits.tolist()
     assert second.value != first.value
 
 
@@ -187,17 +187,17 @@ def test_states_that_cannot_be_hashed() -> None:
     class Unhashable(PythonGame):
         __hash__ = None  # type: ignore[assignment]
 
-    with pytest.raises(ponderosa.EvaluationError, match="unhashable"):
-        ponderosa.AlphaZero(Cached(StatesOnly()), 5).run(Unhashable(ConnectFour()))
+    with pytest.raises(pondertree.EvaluationError, match="unhashable"):
+        pondertree.AlphaZero(Cached(StatesOnly()), 5).run(Unhashable(ConnectFour()))
 
 
 def test_threads() -> None:
     cached = Cached(Fast(7), size=50)
-    wanted = ponderosa.AlphaZero(Fast(7), 200, seed=1).run(ConnectFour()).visits.tolist()
+    wanted = pondertree.AlphaZero(Fast(7), 200, seed=1).run(ConnectFour()).visits.tolist()
     found: list[list[int]] = []
 
     def search() -> None:
-        found.append(ponderosa.AlphaZero(cached, 200, seed=1).run(ConnectFour()).visits.tolist())
+        found.append(pondertree.AlphaZero(cached, 200, seed=1).run(ConnectFour()).visits.tolist())
 
     threads = [threading.Thread(target=search) for _ in range(4)]
     for thread in threads:
@@ -210,12 +210,12 @@ def test_threads() -> None:
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, "3", None])
 def test_size(size: Any) -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match="size"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="size"):
         Cached(table, size)
 
 
 def test_what_is_no_evaluator() -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match="evaluator"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="evaluator"):
         Cached(3)
     assert repr(Cached(Uniform(), 5)) == "Cached(Uniform(), size=5)"
 
@@ -224,12 +224,12 @@ def test_what_is_no_evaluator() -> None:
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda cached: pickle.loads(pickle.dumps(cached))])
 def test_a_copy_has_no_answers_but_all_forms(kind: type[Dense], copied: Any) -> None:
     cached = Cached(kind(7), size=50)
-    wanted = ponderosa.AlphaZero(cached, 40, seed=1).run(ConnectFour()).visits.tolist()
+    wanted = pondertree.AlphaZero(cached, 40, seed=1).run(ConnectFour()).visits.tolist()
     other = copied(cached)
     assert other.evaluator is not cached.evaluator
     assert (len(other), other.hits, other.misses, other.size) == (0, 0, 0, 50)
     assert cached.misses == len(cached) > 0
-    assert ponderosa.AlphaZero(other, 40, seed=1).run(ConnectFour()).visits.tolist() == wanted
+    assert pondertree.AlphaZero(other, 40, seed=1).run(ConnectFour()).visits.tolist() == wanted
     assert other.misses == other.evaluator.rows - cached.evaluator.rows == cached.misses
     other.evaluator.version = 1
     assert (other.version, cached.version) == (1, 0)

@@ -9,9 +9,9 @@ import pytest
 from tests.networks import NONSENSE, Switch, assert_no_entry, assert_refused, assert_same_search, table
 from tests.trees import PythonGame, random_position
 
-import ponderosa
-from ponderosa.evaluators import Cached, Jax, Symmetric, symmetries_of
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
+import pondertree
+from pondertree.evaluators import Cached, Jax, Symmetric, symmetries_of
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 
 jax = pytest.importorskip("jax")
 numpy = jax.numpy
@@ -85,7 +85,7 @@ def test_bfloat16() -> None:
     board = random_position(ConnectFour, 5, 1).observation()[None]
     logits, values = evaluator.evaluate(board)
     assert logits.dtype == values.dtype == np.float32
-    assert ponderosa.AlphaZero(evaluator, 20).run(ConnectFour()).simulations == 20
+    assert pondertree.AlphaZero(evaluator, 20).run(ConnectFour()).simulations == 20
 
 
 def test_flax() -> None:
@@ -100,7 +100,7 @@ def test_flax() -> None:
 
     net = Net()
     variables = net.init(jax.random.key(0), ConnectFour().observation()[None])
-    one, other = (ponderosa.AlphaZero(Jax(net.apply, variables), 40, seed=1).run(ConnectFour()) for _ in range(2))
+    one, other = (pondertree.AlphaZero(Jax(net.apply, variables), 40, seed=1).run(ConnectFour()) for _ in range(2))
     assert one.visits.tolist() == other.visits.tolist()
 
 
@@ -110,7 +110,7 @@ def test_probabilities() -> None:
         Jax(linear, params),
         Jax(lambda p, o: (numpy.exp(linear(p, o)[0]), linear(p, o)[1]), params, policy="probabilities"),
     ]
-    one, other = (ponderosa.AlphaZero(evaluator, 80, seed=1).run(ConnectFour()) for evaluator in both)
+    one, other = (pondertree.AlphaZero(evaluator, 80, seed=1).run(ConnectFour()) for evaluator in both)
     assert one.visits.tolist() == other.visits.tolist()
 
 
@@ -132,14 +132,14 @@ def test_nonsense(name: str) -> None:
 
 def test_nonsense_compiled() -> None:
     broken = Jax(lambda params, o: (numpy.full((len(o), 7), numpy.nan), numpy.zeros(len(o))), None)
-    with pytest.raises(ponderosa.EvaluationError, match="row 0"):
-        ponderosa.AlphaZero(broken, 5).run(ConnectFour())
+    with pytest.raises(pondertree.EvaluationError, match="row 0"):
+        pondertree.AlphaZero(broken, 5).run(ConnectFour())
     broken = Jax(lambda params, o: {"policy": o}, None)
-    with pytest.raises(ponderosa.EvaluationError, match="a dict with the keys 'policy'"):
-        ponderosa.AlphaZero(broken, 5).run(ConnectFour())
+    with pytest.raises(pondertree.EvaluationError, match="a dict with the keys 'policy'"):
+        pondertree.AlphaZero(broken, 5).run(ConnectFour())
     broken = Jax(lambda params, o: (numpy.zeros((len(o), 7), dtype=complex), numpy.zeros(len(o))), None)
-    with pytest.raises(ponderosa.EvaluationError, match="complex"):
-        ponderosa.AlphaZero(broken, 5).run(ConnectFour())
+    with pytest.raises(pondertree.EvaluationError, match="complex"):
+        pondertree.AlphaZero(broken, 5).run(ConnectFour())
 
 
 def test_it_may_not_enter_its_own_search() -> None:
@@ -148,11 +148,11 @@ def test_it_may_not_enter_its_own_search() -> None:
 
 
 def test_arguments() -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match="apply"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="apply"):
         Jax(3, None)  # type: ignore[arg-type]
-    with pytest.raises(ponderosa.InvalidArgumentError, match="policy"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="policy"):
         Jax(table, None, policy="odds")
-    with pytest.raises(ponderosa.InvalidArgumentError, match="jit"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="jit"):
         Jax(table, None, jit=1)  # type: ignore[arg-type]
     assert repr(Jax(linear, None)) == "Jax(linear, policy='logits')"
 
@@ -168,7 +168,7 @@ def test_a_chess_head() -> None:
 
     logits, _ = Jax(planes, None).evaluate(np.stack([Chess().observation()] * 3))
     assert logits.tolist() == [(np.arange(4672.0) % 97).tolist()] * 3
-    with pytest.raises(ponderosa.EvaluationError, match=r"shape \(4, 9, 3, 3\).*num_actions"):
+    with pytest.raises(pondertree.EvaluationError, match=r"shape \(4, 9, 3, 3\).*num_actions"):
         Jax(lambda params, o: (numpy.zeros((len(o), 9, 3, 3)), o[:, 0, 0, 0]), None).evaluate(
             np.stack([TicTacToe().observation()] * 3)
         )

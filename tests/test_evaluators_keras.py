@@ -14,9 +14,9 @@ import pytest
 from tests.networks import NONSENSE, Switch, assert_no_entry, assert_refused, assert_same_search, table
 from tests.trees import PythonGame, random_position
 
-import ponderosa
-from ponderosa.evaluators import Cached, Keras
-from ponderosa.games import Chess, ConnectFour
+import pondertree
+from pondertree.evaluators import Cached, Keras
+from pondertree.games import Chess, ConnectFour
 
 if "KERAS_BACKEND" not in os.environ:
     installed = [name for name in ("torch", "jax", "tensorflow") if importlib.util.find_spec(name)]
@@ -76,7 +76,7 @@ def test_it_answers_what_the_model_says(named: bool) -> None:
 
 
 def test_it_searches() -> None:
-    one, other = (ponderosa.AlphaZero(Keras(build()), 30, seed=1).run(ConnectFour()) for _ in range(2))
+    one, other = (pondertree.AlphaZero(Keras(build()), 30, seed=1).run(ConnectFour()) for _ in range(2))
     assert one.simulations == 30
     assert one.visits.tolist() == other.visits.tolist()
 
@@ -106,8 +106,8 @@ def test_probabilities() -> None:
     board = keras.Input((3, 6, 7))
     policy, value = model(board)
     soft = keras.Model(board, [layers.Softmax()(policy), value])
-    one = ponderosa.AlphaZero(Keras(model), 30, seed=1).run(ConnectFour())
-    other = ponderosa.AlphaZero(Keras(soft, policy="probabilities"), 30, seed=1).run(ConnectFour())
+    one = pondertree.AlphaZero(Keras(model), 30, seed=1).run(ConnectFour())
+    other = pondertree.AlphaZero(Keras(soft, policy="probabilities"), 30, seed=1).run(ConnectFour())
     assert one.visits.tolist() == other.visits.tolist()
 
 
@@ -129,8 +129,8 @@ def test_other_heads_are_refused() -> None:
     board = keras.Input((3, 6, 7))
     flat = layers.Flatten()(board)
     model = keras.Model(board, [layers.Reshape((7, 6))(layers.Dense(42)(flat)), layers.Dense(1)(flat)])
-    with pytest.raises(ponderosa.EvaluationError, match=r"7, 6\).*num_actions"):
-        ponderosa.AlphaZero(Keras(model), 5).run(ConnectFour())
+    with pytest.raises(pondertree.EvaluationError, match=r"7, 6\).*num_actions"):
+        pondertree.AlphaZero(Keras(model), 5).run(ConnectFour())
 
 
 @pytest.mark.parametrize("name", NONSENSE)
@@ -145,13 +145,13 @@ def test_nonsense(name: str) -> None:
 def test_nan_from_the_weights() -> None:
     model = build()
     model.set_weights([np.full_like(array, np.nan) for array in model.get_weights()])
-    with pytest.raises(ponderosa.EvaluationError, match="row 0"):
-        ponderosa.AlphaZero(Keras(model), 5).run(ConnectFour())
+    with pytest.raises(pondertree.EvaluationError, match="row 0"):
+        pondertree.AlphaZero(Keras(model), 5).run(ConnectFour())
 
 
 def test_another_game() -> None:
-    with pytest.raises(ponderosa.EvaluationError, match="raised"):
-        ponderosa.AlphaZero(Keras(build()), 5).run(ponderosa.games.TicTacToe())
+    with pytest.raises(pondertree.EvaluationError, match="raised"):
+        pondertree.AlphaZero(Keras(build()), 5).run(pondertree.games.TicTacToe())
 
 
 def test_it_may_not_enter_its_own_search() -> None:
@@ -190,28 +190,28 @@ def lambda_file(tmp_path: Path) -> Path:
 
 
 def test_a_lambda_layer_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match=r"lambda.keras is refused.*Lambda.*run.*ONNX") as caught:
+    with pytest.raises(pondertree.InvalidArgumentError, match=r"lambda.keras is refused.*Lambda.*run.*ONNX") as caught:
         Keras(lambda_file(tmp_path))
     assert isinstance(caught.value, ValueError)
 
 
 @pytest.mark.usefixtures("_unsafe_allowed")
 def test_a_lambda_layer_is_refused_whatever_the_program_allows(tmp_path: Path) -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match="refused"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="refused"):
         Keras(lambda_file(tmp_path))
 
 
 @pytest.mark.usefixtures("_unsafe_allowed")
 def test_keras_itself_is_in_safe_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Were our own look into the file to miss something, Keras would refuse it."""
-    monkeypatch.setattr("ponderosa.evaluators.keras_model._refuse_code", lambda *_: None)
-    with pytest.raises(ponderosa.InvalidArgumentError, match=r"cannot be loaded in safe mode.*(?i:lambda)"):
+    monkeypatch.setattr("pondertree.evaluators.keras_model._refuse_code", lambda *_: None)
+    with pytest.raises(pondertree.InvalidArgumentError, match=r"cannot be loaded in safe mode.*(?i:lambda)"):
         Keras(lambda_file(tmp_path))
 
 
 def test_the_layer_object_itself_is_the_user_s_own_code() -> None:
     model = build(middle=layers.Lambda(lambda hidden: hidden * 2, output_shape=(16,)))
-    assert ponderosa.AlphaZero(Keras(model), 5).run(ConnectFour()).simulations == 5
+    assert pondertree.AlphaZero(Keras(model), 5).run(ConnectFour()).simulations == 5
 
 
 def tampered(tmp_path: Path, change: Any) -> Path:
@@ -233,7 +233,7 @@ def test_a_module_from_elsewhere_is_refused_and_not_imported(tmp_path: Path, mon
     (tmp_path / "trap_of_keras.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path)
     path = tampered(tmp_path, lambda layer: layer.update(module="trap_of_keras", registered_name="Trap"))
-    with pytest.raises(ponderosa.InvalidArgumentError, match=r"module trap_of_keras.*not registered"):
+    with pytest.raises(pondertree.InvalidArgumentError, match=r"module trap_of_keras.*not registered"):
         Keras(path)
 
 
@@ -241,7 +241,7 @@ def test_a_function_of_python_is_refused(tmp_path: Path) -> None:
     def change(layer: dict[str, Any]) -> None:
         layer["config"]["activation"] = {"module": "os", "class_name": "function", "config": "system"}
 
-    with pytest.raises(ponderosa.InvalidArgumentError, match="module os"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="module os"):
         Keras(tampered(tmp_path, change))
 
 
@@ -249,12 +249,12 @@ def test_a_lambda_deep_inside_is_refused(tmp_path: Path) -> None:
     def change(layer: dict[str, Any]) -> None:
         layer["config"]["activation"] = {"class_name": "__lambda__", "config": {"value": ["4wAAAA==", None, None]}}
 
-    with pytest.raises(ponderosa.InvalidArgumentError, match="__lambda__"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="__lambda__"):
         Keras(tampered(tmp_path, change))
 
 
 def test_a_registered_layer_is_the_user_s_own_code(tmp_path: Path) -> None:
-    @keras.saving.register_keras_serializable("ponderosa_tests")
+    @keras.saving.register_keras_serializable("pondertree_tests")
     class Double(layers.Layer):  # type: ignore[misc,name-defined]
         def call(self, hidden: Any) -> Any:
             return hidden * 2
@@ -269,7 +269,7 @@ def test_a_registered_layer_is_the_user_s_own_code(tmp_path: Path) -> None:
 def test_a_keras_too_old_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build().save(tmp_path / "small.keras")
     monkeypatch.setattr(keras, "__version__", "3.9.2")
-    with pytest.raises(ponderosa.InvalidArgumentError, match=r"Keras 3\.9\.2.*3\.12"):
+    with pytest.raises(pondertree.InvalidArgumentError, match=r"Keras 3\.9\.2.*3\.12"):
         Keras(tmp_path / "small.keras")
 
 
@@ -286,7 +286,7 @@ def test_a_keras_too_old_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_other_files(tmp_path: Path, name: str, data: bytes | None, match: str) -> None:
     if data is not None:
         (tmp_path / name).write_bytes(data)
-    with pytest.raises(ponderosa.InvalidArgumentError, match=match):
+    with pytest.raises(pondertree.InvalidArgumentError, match=match):
         Keras(tmp_path / name)
 
 
@@ -295,15 +295,15 @@ def test_an_archive_of_something_else(tmp_path: Path) -> None:
         path = tmp_path / "other.keras"
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr(name, content)
-        with pytest.raises(ponderosa.InvalidArgumentError, match=r"other.keras cannot be"):
+        with pytest.raises(pondertree.InvalidArgumentError, match=r"other.keras cannot be"):
             Keras(path)
 
 
 def test_arguments() -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match=r"keras\.Model"):
+    with pytest.raises(pondertree.InvalidArgumentError, match=r"keras\.Model"):
         Keras(3)
-    with pytest.raises(ponderosa.InvalidArgumentError, match="policy"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="policy"):
         Keras(build(), policy="odds")
-    with pytest.raises(ponderosa.InvalidArgumentError, match="channels_last"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="channels_last"):
         Keras(build(), channels_last="yes")  # type: ignore[arg-type]
     assert repr(Keras(build())) == "Keras(small, policy='logits')"

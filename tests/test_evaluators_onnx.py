@@ -10,9 +10,9 @@ import pytest
 from tests.networks import assert_same_search
 from tests.trees import PythonGame, random_position
 
-import ponderosa
-from ponderosa.evaluators import Cached, Onnx
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
+import pondertree
+from pondertree.evaluators import Cached, Onnx
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -139,24 +139,24 @@ def test_a_chess_head(batch: Any) -> None:
     logits, _ = Onnx(build(Chess(), head=(73, 8, 8), batch=batch)).evaluate(boards)
     raw = plain(Chess())(boards)[0]
     assert np.allclose(logits, raw.reshape(3, 73, 64).transpose(0, 2, 1).reshape(3, 4672), atol=1e-3)
-    with pytest.raises(ponderosa.EvaluationError, match=r"3, 3\).*num_actions"):
-        ponderosa.AlphaZero(Onnx(build(TicTacToe(), head=(3, 3))), 5).run(TicTacToe())
+    with pytest.raises(pondertree.EvaluationError, match=r"3, 3\).*num_actions"):
+        pondertree.AlphaZero(Onnx(build(TicTacToe(), head=(3, 3))), 5).run(TicTacToe())
 
 
 def test_numbers_that_float32_cannot_hold() -> None:
     for number in (1e39, -1e39):
         evaluator = Onnx(build(ConnectFour(), dtype=np.float64, bias=one(number)))
-        with pytest.raises(ponderosa.EvaluationError, match=r"policy_logits of row 0 has .*too large for float32"):
-            ponderosa.AlphaZero(evaluator, 5).run(ConnectFour())
-    with pytest.raises(ponderosa.EvaluationError, match=r"values of row 0 has .*too large for float32"):
-        ponderosa.AlphaZero(Onnx(build(ConnectFour(), dtype=np.float64, value_bias=1e39)), 5).run(ConnectFour())
+        with pytest.raises(pondertree.EvaluationError, match=r"policy_logits of row 0 has .*too large for float32"):
+            pondertree.AlphaZero(evaluator, 5).run(ConnectFour())
+    with pytest.raises(pondertree.EvaluationError, match=r"values of row 0 has .*too large for float32"):
+        pondertree.AlphaZero(Onnx(build(ConnectFour(), dtype=np.float64, value_bias=1e39)), 5).run(ConnectFour())
 
 
 def test_probabilities() -> None:
     assert Onnx(build(ConnectFour()), policy="probabilities").policy == "probabilities"
     even = Onnx(build(ConnectFour(), bias=np.full(7, -1e9)), policy="probabilities")
-    with pytest.raises(ponderosa.EvaluationError, match="row 0"):  # there is no negative probability
-        ponderosa.AlphaZero(even, 5).run(ConnectFour())
+    with pytest.raises(pondertree.EvaluationError, match="row 0"):  # there is no negative probability
+        pondertree.AlphaZero(even, 5).run(ConnectFour())
 
 
 def test_threads_and_providers() -> None:
@@ -185,8 +185,8 @@ NONSENSE: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", NONSENSE)
 def test_nonsense(name: str) -> None:
     model, message = NONSENSE[name]
-    tree = ponderosa.AlphaZero(Onnx(model()), seed=1).tree(ConnectFour())
-    with pytest.raises(ponderosa.EvaluationError, match=message):
+    tree = pondertree.AlphaZero(Onnx(model()), seed=1).tree(ConnectFour())
+    with pytest.raises(pondertree.EvaluationError, match=message):
         tree.simulate(5)
     assert tree.result().simulations == 0
 
@@ -213,7 +213,7 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("model", "settings", "match"), WRONG)
 def test_arguments(model: Any, settings: dict[str, Any], match: str) -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match=match):
+    with pytest.raises(pondertree.InvalidArgumentError, match=match):
         Onnx(model() if callable(model) else model, **settings)
 
 

@@ -10,9 +10,9 @@ import pytest
 from tests.networks import NONSENSE, ObservationsOnly, Switch, assert_refused, assert_same_search, table
 from tests.trees import PythonGame, random_position
 
-import ponderosa
-from ponderosa.evaluators import Cached, Function, Packed, Rollout, Symmetric, Symmetry, symmetries_of
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
+import pondertree
+from pondertree.evaluators import Cached, Function, Packed, Rollout, Symmetric, Symmetry, symmetries_of
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 
 BOARDS = [TicTacToe, ConnectFour, Othello]
 
@@ -178,7 +178,9 @@ def test_the_packed_form_gives_the_same_search(start: Any, mode: str) -> None:
 
 
 def test_a_symmetric_position_gets_a_symmetric_policy() -> None:
-    result = ponderosa.AlphaZero(Symmetric(Net(ConnectFour()), symmetries_of("connect4")), 1, seed=1).run(ConnectFour())
+    result = pondertree.AlphaZero(Symmetric(Net(ConnectFour()), symmetries_of("connect4")), 1, seed=1).run(
+        ConnectFour()
+    )
     priors = [result.root.children[action].prior for action in range(7)]
     assert priors == priors[::-1]
     assert len(set(priors)) == 4
@@ -234,7 +236,7 @@ def test_wrappers_in_wrappers() -> None:
 def test_a_policy_of_none() -> None:
     inner = Function(lambda o: (None, table(o)[1]))
     assert Symmetric(inner, symmetries_of("connect4")).evaluate(ConnectFour().observation()[None])[0] is None
-    assert ponderosa.AlphaZero(Symmetric(inner, symmetries_of("connect4")), 20).run(ConnectFour()).simulations == 20
+    assert pondertree.AlphaZero(Symmetric(inner, symmetries_of("connect4")), 20).run(ConnectFour()).simulations == 20
 
 
 def test_python_games() -> None:
@@ -282,17 +284,17 @@ WRONG: list[tuple[tuple[Any, ...], str]] = [
 
 @pytest.mark.parametrize(("arguments", "match"), WRONG)
 def test_arguments(arguments: tuple[Any, ...], match: str) -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match=match):
+    with pytest.raises(pondertree.InvalidArgumentError, match=match):
         Symmetric(*arguments)
 
 
 def test_symmetries_of_another_game() -> None:
     for state in (Othello(), PythonGame(Othello()), TicTacToe(), PythonGame(TicTacToe())):
-        with pytest.raises(ponderosa.EvaluationError, match="symmetries are those of"):
-            ponderosa.AlphaZero(Symmetric(Net(state), symmetries_of("connect4")), 5).run(state)
+        with pytest.raises(pondertree.EvaluationError, match="symmetries are those of"):
+            pondertree.AlphaZero(Symmetric(Net(state), symmetries_of("connect4")), 5).run(state)
 
 
 @pytest.mark.parametrize("game", [PythonGame(ConnectFour()), PythonGame, 3, None])
 def test_what_has_no_symmetries(game: Any) -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match="no compiled game"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="no compiled game"):
         symmetries_of(game)

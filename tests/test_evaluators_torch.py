@@ -21,14 +21,14 @@ from tests.networks import (
 )
 from tests.trees import PythonGame, random_position
 
-import ponderosa
-from ponderosa.evaluators import Cached, Packed, Symmetric, Torch, symmetries_of
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
+import pondertree
+from pondertree.evaluators import Cached, Packed, Symmetric, Torch, symmetries_of
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 
 torch = pytest.importorskip("torch")
 
-from ponderosa.evaluators.lane import padded  # noqa: E402
-from ponderosa.evaluators.torch_graph import own_stream  # noqa: E402 (after the package it needs)
+from pondertree.evaluators.lane import padded  # noqa: E402
+from pondertree.evaluators.torch_graph import own_stream  # noqa: E402 (after the package it needs)
 
 torch.set_num_threads(1)  # the networks are tiny, and other work on the machine is not
 
@@ -92,7 +92,7 @@ def test_unpacking_is_exact(start: Any) -> None:
         return table(observations, start().num_actions)
 
     states = [random_position(start, plies, 5) for plies in (0, 3, 4, 8, 30)]
-    ponderosa.AlphaZero(Torch(Wrapped(look)), 1, seed=1).run(states)
+    pondertree.AlphaZero(Torch(Wrapped(look)), 1, seed=1).run(states)
     assert np.array_equal(seen[0], np.stack([state.observation() for state in states]))
 
 
@@ -158,11 +158,11 @@ def test_a_chess_head(form: str, planes_first: bool, batch_size: int | None) -> 
 @pytest.mark.parametrize("form", ["packed", "observations"])
 def test_other_heads_are_refused(form: str) -> None:
     evaluator: Any = Torch(Wrapped(lambda o: (np.zeros((len(o), 9, 3, 3), dtype=np.float32), table(o)[1])))
-    with pytest.raises(ponderosa.EvaluationError, match=r"shape \(1, 9, 3, 3\).*num_actions"):
-        ponderosa.AlphaZero(evaluator if form == "packed" else ObservationsOnly(evaluator), 5).run(TicTacToe())
+    with pytest.raises(pondertree.EvaluationError, match=r"shape \(1, 9, 3, 3\).*num_actions"):
+        pondertree.AlphaZero(evaluator if form == "packed" else ObservationsOnly(evaluator), 5).run(TicTacToe())
     flat: Any = Torch(Wrapped(lambda o: (np.zeros(len(o), dtype=np.float32), table(o)[1])))
-    with pytest.raises(ponderosa.EvaluationError, match=r"shape \(1,\): it must be \(1, 9\)"):
-        ponderosa.AlphaZero(flat if form == "packed" else ObservationsOnly(flat), 5).run(TicTacToe())
+    with pytest.raises(pondertree.EvaluationError, match=r"shape \(1,\): it must be \(1, 9\)"):
+        pondertree.AlphaZero(flat if form == "packed" else ObservationsOnly(flat), 5).run(TicTacToe())
 
 
 @pytest.mark.parametrize("form", ["packed", "observations"])
@@ -174,8 +174,8 @@ def test_numbers_that_float32_cannot_hold(form: str, number: float) -> None:
         return logits, np.zeros(len(observations))
 
     evaluator: Any = Torch(Wrapped(large))
-    with pytest.raises(ponderosa.EvaluationError, match=r"row 1 has .*too large for float32"):
-        ponderosa.AlphaZero(evaluator if form == "packed" else ObservationsOnly(evaluator), 5).run([ConnectFour()] * 2)
+    with pytest.raises(pondertree.EvaluationError, match=r"row 1 has .*too large for float32"):
+        pondertree.AlphaZero(evaluator if form == "packed" else ObservationsOnly(evaluator), 5).run([ConnectFour()] * 2)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda evaluator: pickle.loads(pickle.dumps(evaluator))])
@@ -221,7 +221,7 @@ WAYS = ["no_grad", "load_state_dict", "assigned", "statistics", "SGD", "Adam", "
 def test_the_version_of_the_weights(how: str) -> None:
     evaluator = Torch(net(ConnectFour()))
     before = evaluator.weights_version()
-    ponderosa.AlphaZero(evaluator, 10).run(ConnectFour())
+    pondertree.AlphaZero(evaluator, 10).run(ConnectFour())
     assert evaluator.weights_version() == before, "to evaluate changes nothing"
     change(evaluator.module, how)
     assert evaluator.weights_version() != before
@@ -238,8 +238,8 @@ def test_values_for_each_player() -> None:
 
 def test_probabilities() -> None:
     module = Wrapped(lambda observations: (np.exp(table(observations)[0]), table(observations)[1]))
-    one = ponderosa.AlphaZero(Torch(module, policy="probabilities"), 80, seed=1).run(ConnectFour())
-    other = ponderosa.AlphaZero(Torch(Wrapped(table)), 80, seed=1).run(ConnectFour())
+    one = pondertree.AlphaZero(Torch(module, policy="probabilities"), 80, seed=1).run(ConnectFour())
+    other = pondertree.AlphaZero(Torch(Wrapped(table)), 80, seed=1).run(ConnectFour())
     assert one.visits.tolist() == other.visits.tolist()
 
 
@@ -250,14 +250,14 @@ def test_modes_are_given_back() -> None:
     assert True in modes
     assert False in modes
     statistics = module.body[1].running_mean.clone()
-    ponderosa.AlphaZero(Torch(module), 20).run(ConnectFour())
+    pondertree.AlphaZero(Torch(module), 20).run(ConnectFour())
     assert [part.training for part in module.modules()] == modes
     assert torch.equal(module.body[1].running_mean, statistics)
 
     switch = Switch(broken=NONSENSE["failure"][0])
     failing = Wrapped(switch).train()
-    with pytest.raises(ponderosa.EvaluationError):
-        ponderosa.AlphaZero(Torch(failing), 5).run(ConnectFour())
+    with pytest.raises(pondertree.EvaluationError):
+        pondertree.AlphaZero(Torch(failing), 5).run(ConnectFour())
     assert failing.training
 
 
@@ -290,12 +290,12 @@ def test_weights_in_half_precision() -> None:
     evaluator = Torch(net(ConnectFour()).to(torch.bfloat16))
     assert_same_search(evaluator, ObservationsOnly(evaluator), ConnectFour(), 20)
     Torch(net(ConnectFour()).to(torch.bfloat16), dtype="bfloat16")
-    with pytest.raises(ponderosa.InvalidArgumentError, match="weights are bfloat16"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="weights are bfloat16"):
         Torch(net(ConnectFour()).to(torch.bfloat16), dtype="float32")
 
 
 def test_uct_takes_its_values() -> None:
-    assert ponderosa.UCT(20, evaluator=Torch(net(ConnectFour())), seed=1).run(ConnectFour()).simulations == 20
+    assert pondertree.UCT(20, evaluator=Torch(net(ConnectFour())), seed=1).run(ConnectFour()).simulations == 20
 
 
 @pytest.mark.parametrize("form", ["packed", "observations"])
@@ -318,13 +318,13 @@ MODULES: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", MODULES)
 def test_wrong_structure(name: str) -> None:
     function, message = MODULES[name]
-    with pytest.raises(ponderosa.EvaluationError, match=message):
-        ponderosa.AlphaZero(Torch(Wrapped(function)), 5).run(ConnectFour())
+    with pytest.raises(pondertree.EvaluationError, match=message):
+        pondertree.AlphaZero(Torch(Wrapped(function)), 5).run(ConnectFour())
 
 
 def test_whole_numbers_are_numbers() -> None:
     module = Wrapped(lambda o: [torch.zeros(len(o), 7, dtype=torch.int32), torch.zeros(len(o), dtype=torch.int64)])
-    assert ponderosa.AlphaZero(Torch(module), 5).run(ConnectFour()).simulations == 5
+    assert pondertree.AlphaZero(Torch(module), 5).run(ConnectFour()).simulations == 5
 
 
 def test_it_may_not_enter_its_own_search() -> None:
@@ -347,14 +347,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("given", "match"), WRONG)
 def test_arguments(given: dict[str, Any], match: str) -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match=match):
+    with pytest.raises(pondertree.InvalidArgumentError, match=match):
         Torch(**{"module": net(ConnectFour()), **given})
 
 
 def test_a_device_that_is_not_there() -> None:
     if torch.cuda.is_available():
         pytest.skip("it is there")
-    with pytest.raises(ponderosa.InvalidArgumentError, match="cuda"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="cuda"):
         Torch(net(ConnectFour()), device="cuda")
 
 
@@ -377,7 +377,7 @@ def test_repr() -> None:
 def test_lanes_serve_searches_of_other_sizes() -> None:
     """Games that end one after another: a lane for each number of them would be recorded anew at every move."""
     evaluator = Torch(net(ConnectFour()))
-    search = ponderosa.AlphaZero(evaluator, 4, seed=1, solve=False)
+    search = pondertree.AlphaZero(evaluator, 4, seed=1, solve=False)
     alone = [search.run(ConnectFour(), seeds=5).visits.tolist()]
     for count in range(1, 9):
         assert [one.visits.tolist() for one in search.run([ConnectFour()] * count, seeds=[5] * count)] == alone * count

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.trees import Failing, Hashed, PythonGame, after, every_node, fingerprint, random_position
 
-import ponderosa
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
-from ponderosa.reference.tabular import TabularGame
+import pondertree
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.reference.tabular import TabularGame
 
 BOTH = pytest.mark.parametrize("wrap", [False, True], ids=["compiled", "python"])
 
@@ -25,7 +25,7 @@ def made(state: Any, wrap: bool) -> Any:
     return PythonGame(state) if wrap else state
 
 
-def statistics(node: ponderosa.Node) -> tuple[Any, ...]:
+def statistics(node: pondertree.Node) -> tuple[Any, ...]:
     """A subtree as plain data, without its root's own visits."""
     return tuple(
         (action, child.visit_count, child.total_value, child.proven, statistics(child))
@@ -38,7 +38,7 @@ def statistics(node: ponderosa.Node) -> tuple[Any, ...]:
 
 @BOTH
 def test_simulate_by_number_and_by_time(wrap: bool) -> None:
-    tree = ponderosa.UCT(77, seed=1).tree(made(ConnectFour(), wrap))
+    tree = pondertree.UCT(77, seed=1).tree(made(ConnectFour(), wrap))
     assert tree.result().simulations == 0
     assert tree.simulate(10) is tree
     assert tree.result().simulations == 10
@@ -55,7 +55,7 @@ def test_simulate_by_number_and_by_time(wrap: bool) -> None:
 
 @BOTH
 def test_a_number_per_tree(wrap: bool) -> None:
-    forest = ponderosa.UCT(seed=1).forest([made(ConnectFour(), wrap)] * 3)
+    forest = pondertree.UCT(seed=1).forest([made(ConnectFour(), wrap)] * 3)
     forest.simulate([5, 0, 20])
     assert [result.simulations for result in forest.results()] == [5, 0, 20]
     forest.simulate(7)
@@ -68,7 +68,7 @@ def test_a_number_per_tree(wrap: bool) -> None:
 @pytest.mark.parametrize("in_flight", [1, 4])
 def test_rows_are_exactly_as_alone(wrap: bool, in_flight: int) -> None:
     states = [made(random_position(ConnectFour, ply, ply), wrap) for ply in (0, 9, 20, 30)]
-    search = ponderosa.UCT(in_flight=in_flight, evaluator=Hashed())
+    search = pondertree.UCT(in_flight=in_flight, evaluator=Hashed())
     forest = search.forest(states, seeds=[5, 6, 7, 8])
     forest.simulate([20, 50, 80, 33])
     for row, count in enumerate([20, 50, 80, 33]):
@@ -77,7 +77,7 @@ def test_rows_are_exactly_as_alone(wrap: bool, in_flight: int) -> None:
 
 
 def test_one_temperature_per_tree() -> None:
-    forest = ponderosa.UCT(seed=1).forest([ConnectFour()] * 2).simulate(50)
+    forest = pondertree.UCT(seed=1).forest([ConnectFour()] * 2).simulate(50)
     cold = forest.results(temperature=[0.0, 0.0])
     assert [result.action for result in cold] == [result.action for result in forest.results()]
 
@@ -88,7 +88,7 @@ def test_one_temperature_per_tree() -> None:
 @BOTH
 @pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello])
 def test_advance_keeps_the_subtree(start: Any, wrap: bool) -> None:
-    tree = ponderosa.UCT(seed=3).tree(made(start(), wrap)).simulate(400)
+    tree = pondertree.UCT(seed=3).tree(made(start(), wrap)).simulate(400)
     for _ in range(5):
         result = tree.result()
         child = result.root.children[result.action]
@@ -109,7 +109,7 @@ def test_the_value_after_advance_is_the_mean_of_what_was_kept(wrap: bool) -> Non
     """UCT's root is not evaluated, also where it was a leaf once: its value is that of its edges."""
     state = made(random_position(ConnectFour, 8, 3), wrap)
     for seed in range(5):
-        tree = ponderosa.UCT(seed=seed, solve=False).tree(state).simulate(30)
+        tree = pondertree.UCT(seed=seed, solve=False).tree(state).simulate(30)
         tree.advance(tree.result().action)
         result = tree.result()
         sums = sum(-child.total_value for child in result.root.children.values())
@@ -119,7 +119,7 @@ def test_the_value_after_advance_is_the_mean_of_what_was_kept(wrap: bool) -> Non
 
 @BOTH
 def test_advance_into_a_move_never_tried(wrap: bool) -> None:
-    tree = ponderosa.UCT(seed=3).tree(made(ConnectFour(), wrap)).simulate(2)
+    tree = pondertree.UCT(seed=3).tree(made(ConnectFour(), wrap)).simulate(2)
     untried = next(a for a in tree.state.legal_actions() if a not in tree.result().root.children)
     tree.advance(untried)
     assert tree.state == made(ConnectFour().play(untried), wrap)
@@ -132,12 +132,12 @@ def test_advance_into_a_move_never_tried(wrap: bool) -> None:
 @pytest.mark.parametrize("action", [0, 6, 7, 65535, 10**9])
 def test_an_illegal_move_is_refused(action: int, wrap: bool) -> None:
     state = after(ConnectFour(), "1 1 1 1 1 1")
-    tree = ponderosa.UCT(seed=3).tree(made(state, wrap)).simulate(50)
+    tree = pondertree.UCT(seed=3).tree(made(state, wrap)).simulate(50)
     before = fingerprint(tree.result())
     if action == 6:
         tree.advance(action)
         return
-    with pytest.raises(ponderosa.InvalidActionError, match=rf"{action} is not legal.*legal are \[1, 2, 3, 4, 5, 6\]"):
+    with pytest.raises(pondertree.InvalidActionError, match=rf"{action} is not legal.*legal are \[1, 2, 3, 4, 5, 6\]"):
         tree.advance(action)
     assert fingerprint(tree.result()) == before
     assert tree.simulate(10).result().simulations == 60
@@ -146,9 +146,9 @@ def test_an_illegal_move_is_refused(action: int, wrap: bool) -> None:
 @BOTH
 @pytest.mark.parametrize("count", [0, 3, 300])
 def test_a_move_that_ends_the_game_is_refused(wrap: bool, count: int) -> None:
-    tree = ponderosa.UCT(seed=3, solve=False).tree(made(after(ConnectFour(), "1 2 1 2 1 2"), wrap)).simulate(count)
+    tree = pondertree.UCT(seed=3, solve=False).tree(made(after(ConnectFour(), "1 2 1 2 1 2"), wrap)).simulate(count)
     before = fingerprint(tree.result())
-    with pytest.raises(ponderosa.GameOverError):
+    with pytest.raises(pondertree.GameOverError):
         tree.advance(0)
     assert fingerprint(tree.result()) == before
     assert tree.state == made(after(ConnectFour(), "1 2 1 2 1 2"), wrap)
@@ -159,7 +159,7 @@ def test_a_move_that_ends_the_game_is_refused(wrap: bool, count: int) -> None:
 def test_advance_with_forced_moves(wrap: bool) -> None:
     """A move that the search did not look at, because another was forced, can still be played."""
     state = made(after(ConnectFour(), "1 2 1 2 1 2"), wrap)
-    tree = ponderosa.UCT(seed=3, forced_depth=2, solve=False).tree(state).simulate(20)
+    tree = pondertree.UCT(seed=3, forced_depth=2, solve=False).tree(state).simulate(20)
     assert list(tree.result().root.children) == [0]
     tree.advance(4)
     assert tree.simulate(20).result().action == 1, "the opponent wins at once"
@@ -167,7 +167,7 @@ def test_advance_with_forced_moves(wrap: bool) -> None:
 
 @BOTH
 def test_reset(wrap: bool) -> None:
-    search = ponderosa.UCT(seed=3)
+    search = pondertree.UCT(seed=3)
     forest = search.forest([made(ConnectFour(), wrap)] * 2).simulate(40)
     other = fingerprint(forest.result(1))
     state = made(random_position(ConnectFour, 6, 1), wrap)
@@ -179,13 +179,13 @@ def test_reset(wrap: bool) -> None:
     assert forest.result(0).visits.sum() == 30
     forest.reset(0, state)
     forest.simulate([30, 0])
-    tree = ponderosa.UCT(seed=3).tree(state)
+    tree = pondertree.UCT(seed=3).tree(state)
     tree.reset(made(ConnectFour(), wrap))
     assert tree.state == made(ConnectFour(), wrap)
 
 
 def test_a_reset_tree_draws_new_numbers() -> None:
-    tree = ponderosa.UCT(seed=3).tree(ConnectFour())
+    tree = pondertree.UCT(seed=3).tree(ConnectFour())
     seen = set()
     for _ in range(10):
         tree.reset(ConnectFour())
@@ -198,7 +198,7 @@ def test_a_reset_tree_draws_new_numbers() -> None:
 
 @BOTH
 def test_stop_from_another_thread(wrap: bool) -> None:
-    tree = ponderosa.UCT(seed=3).tree(made(Othello(), wrap))
+    tree = pondertree.UCT(seed=3).tree(made(Othello(), wrap))
     timer = threading.Timer(0.1, tree.stop)
     timer.start()
     begun = time.perf_counter()
@@ -207,7 +207,7 @@ def test_stop_from_another_thread(wrap: bool) -> None:
     timer.join()
     result = tree.result()
     assert result.simulations == result.visits.sum() > 0
-    alone = ponderosa.UCT(seed=3).tree(made(Othello(), wrap)).simulate(result.simulations)
+    alone = pondertree.UCT(seed=3).tree(made(Othello(), wrap)).simulate(result.simulations)
     assert fingerprint(alone.result()) == fingerprint(result)
     tree.simulate(10)
     assert tree.result().simulations == result.simulations + 10
@@ -215,28 +215,28 @@ def test_stop_from_another_thread(wrap: bool) -> None:
 
 @BOTH
 def test_a_running_tree_refuses_a_second_user(wrap: bool) -> None:
-    tree = ponderosa.UCT(seed=3).tree(made(Othello(), wrap))
+    tree = pondertree.UCT(seed=3).tree(made(Othello(), wrap))
     runner = threading.Thread(target=lambda: tree.simulate(seconds=0.5))
     runner.start()
     time.sleep(0.1)
     for use in (lambda: tree.simulate(1), lambda: tree.advance(19), lambda: tree.reset(tree.state)):
-        with pytest.raises(ponderosa.UsageError, match="running"):
+        with pytest.raises(pondertree.UsageError, match="running"):
             use()
     try:
         seen = tree.result()
         assert seen.simulations >= 0
-    except ponderosa.UsageError:
+    except pondertree.UsageError:
         pass
     runner.join()
     result = tree.result()
     assert result.simulations == result.visits.sum() > 0
-    alone = ponderosa.UCT(seed=3).tree(made(Othello(), wrap)).simulate(result.simulations)
+    alone = pondertree.UCT(seed=3).tree(made(Othello(), wrap)).simulate(result.simulations)
     assert fingerprint(alone.result()) == fingerprint(result)
 
 
 @BOTH
 def test_an_evaluator_may_not_enter_the_search_that_asks_it(wrap: bool) -> None:
-    trees: list[ponderosa.Tree] = []
+    trees: list[pondertree.Tree] = []
 
     class Entering(Hashed):
         def evaluate(self, observations: np.ndarray) -> tuple[None, np.ndarray]:
@@ -244,11 +244,11 @@ def test_an_evaluator_may_not_enter_the_search_that_asks_it(wrap: bool) -> None:
                 trees[0].simulate(1)
             return super().evaluate(observations)
 
-    tree = ponderosa.UCT(seed=3, evaluator=Entering()).tree(made(ConnectFour(), wrap))
+    tree = pondertree.UCT(seed=3, evaluator=Entering()).tree(made(ConnectFour(), wrap))
     trees.append(tree)
-    with pytest.raises(ponderosa.PonderosaError, match="already running") as caught:
+    with pytest.raises(pondertree.PondertreeError, match="already running") as caught:
         tree.simulate(20)
-    assert isinstance(caught.value.__cause__, ponderosa.UsageError) or isinstance(caught.value, ponderosa.UsageError)
+    assert isinstance(caught.value.__cause__, pondertree.UsageError) or isinstance(caught.value, pondertree.UsageError)
     assert tree.result().simulations == 5
     tree._forest._settings.evaluator.calls = 6
     assert tree.simulate(20).result().simulations == 25
@@ -257,10 +257,10 @@ def test_an_evaluator_may_not_enter_the_search_that_asks_it(wrap: bool) -> None:
 def test_another_search_inside_an_evaluator_is_fine() -> None:
     class Nested:
         def evaluate_states(self, states: Any) -> tuple[None, np.ndarray]:
-            inner = ponderosa.UCT(8, seed=1).run(list(states))
+            inner = pondertree.UCT(8, seed=1).run(list(states))
             return None, np.array([result.value for result in inner])
 
-    assert ponderosa.UCT(20, seed=3, evaluator=Nested()).run(ConnectFour()).simulations == 20
+    assert pondertree.UCT(20, seed=3, evaluator=Nested()).run(ConnectFour()).simulations == 20
 
 
 # --- Snapshots --------------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def test_another_search_inside_an_evaluator_is_fine() -> None:
 
 @BOTH
 def test_a_held_result_does_not_change(wrap: bool) -> None:
-    tree = ponderosa.UCT(seed=3).tree(made(ConnectFour(), wrap)).simulate(60)
+    tree = pondertree.UCT(seed=3).tree(made(ConnectFour(), wrap)).simulate(60)
     held = tree.result()
     before, text = fingerprint(held), held.root.to_json()
     untouched = tree.result().root
@@ -285,7 +285,7 @@ def test_a_held_result_does_not_change(wrap: bool) -> None:
 # --- Slots of Python games --------------------------------------------------------------------------------------
 
 
-def slots_of(forest: ponderosa.Forest) -> int:
+def slots_of(forest: pondertree.Forest) -> int:
     """Nodes that have a state, counted in the trees themselves."""
     return sum(forest.result(row)._view.num_nodes for row in range(len(forest)))
 
@@ -301,7 +301,7 @@ def slots_of(forest: ponderosa.Forest) -> int:
 def test_the_table_of_states_holds_what_the_trees_hold(seed: int, steps: list[tuple[str, int]], in_flight: int) -> None:
     evaluator = Failing(0, RuntimeError("on purpose"))
     start = TabularGame(seed, depth=(6, 9)).start()
-    forest = ponderosa.UCT(seed=1, in_flight=in_flight, evaluator=evaluator).forest([start] * 3)
+    forest = pondertree.UCT(seed=1, in_flight=in_flight, evaluator=evaluator).forest([start] * 3)
     for what, number in steps:
         row = number % 3
         if what == "simulate":
@@ -310,7 +310,7 @@ def test_the_table_of_states_holds_what_the_trees_hold(seed: int, steps: list[tu
             forest.reset(row, start)
         elif what == "fail":
             evaluator.left = number + 1
-            with contextlib.suppress(ponderosa.EvaluationError):
+            with contextlib.suppress(pondertree.EvaluationError):
                 forest.simulate(15)
             evaluator.left = 0
         else:
@@ -353,7 +353,7 @@ def test_a_batch_that_fails_is_taken_back_whole(
     error: BaseException = KeyboardInterrupt() if interrupt else RuntimeError("on purpose")
     evaluator = Failing(at, error)
     options: dict[str, Any] = {"in_flight": in_flight, "solve": solve}
-    disturbed = ponderosa.UCT(evaluator=evaluator, **options).forest(states, seeds=list(range(trees)))
+    disturbed = pondertree.UCT(evaluator=evaluator, **options).forest(states, seeds=list(range(trees)))
     before: list[Any] = [fingerprint(result) for result in disturbed.results()]
 
     def note(done: int, wanted: int) -> None:
@@ -363,11 +363,11 @@ def test_a_batch_that_fails_is_taken_back_whole(
     if evaluator.left > 0:
         assert caught is None, "the evaluator was not asked that often"
         return
-    assert isinstance(caught, KeyboardInterrupt if interrupt else ponderosa.EvaluationError)
+    assert isinstance(caught, KeyboardInterrupt if interrupt else pondertree.EvaluationError)
     assert [fingerprint(result) for result in disturbed.results()] == before
     done = [result.simulations for result in disturbed.results()]
     disturbed.simulate([count - n for n in done])
-    whole = ponderosa.UCT(evaluator=Hashed(), **options).forest(states, seeds=list(range(trees))).simulate(count)
+    whole = pondertree.UCT(evaluator=Hashed(), **options).forest(states, seeds=list(range(trees))).simulate(count)
     assert [fingerprint(a) for a in disturbed.results()] == [fingerprint(b) for b in whole.results()]
     assert all(node.in_flight == 0 for result in disturbed.results() for node in every_node(result.root))
 
@@ -378,7 +378,7 @@ def test_a_failure_after_a_move_does_not_reach_back_before_it(wrap: bool) -> Non
         for count in range(1, 20):
             evaluator = Failing(0, RuntimeError("on purpose"))
             state = made(random_position(ConnectFour, 26, seed), wrap)
-            tree = ponderosa.UCT(seed=seed, evaluator=evaluator, solve=False).tree(state).simulate(count)
+            tree = pondertree.UCT(seed=seed, evaluator=evaluator, solve=False).tree(state).simulate(count)
             if tree.state.play(tree.result().action).is_terminal:
                 continue
             tree.advance(tree.result().action)
@@ -387,7 +387,7 @@ def test_a_failure_after_a_move_does_not_reach_back_before_it(wrap: bool) -> Non
             caught = raised_by(lambda tree=tree: tree.simulate(1))
             if caught is None:
                 continue
-            assert isinstance(caught, ponderosa.EvaluationError)
+            assert isinstance(caught, pondertree.EvaluationError)
             assert fingerprint(tree.result()) == before
             assert tree.simulate(5).result().simulations == 5, "counted from the new root"
 
@@ -433,7 +433,7 @@ def test_a_game_that_fails_leaves_the_trees_whole(
     states = [Fragile(random_position(ConnectFour, plies + row, row)) for row in range(2)]
     options: dict[str, Any] = {"in_flight": in_flight, "forced_depth": forced_depth}
     Fragile.method = ""
-    forest = ponderosa.UCT(**options).forest(states, seeds=[1, 2])
+    forest = pondertree.UCT(**options).forest(states, seeds=[1, 2])
     Fragile.method, Fragile.left = method, at
     Fragile.error = KeyboardInterrupt() if interrupt else ZeroDivisionError("on purpose")
     caught = raised_by(lambda: forest.simulate(25))
@@ -443,14 +443,14 @@ def test_a_game_that_fails_leaves_the_trees_whole(
     elif interrupt:
         assert isinstance(caught, KeyboardInterrupt)
     else:
-        assert isinstance(caught, ponderosa.GameContractError)
+        assert isinstance(caught, pondertree.GameContractError)
         assert "ZeroDivisionError" in str(caught)
         assert "Fragile" in str(caught)
     assert forest._world is not None
     assert len(forest._world) == slots_of(forest)
     done = [result.simulations for result in forest.results()]
     forest.simulate([25 - n for n in done])
-    whole = ponderosa.UCT(**options).forest(states, seeds=[1, 2]).simulate(25)
+    whole = pondertree.UCT(**options).forest(states, seeds=[1, 2]).simulate(25)
     assert [fingerprint(a) for a in forest.results()] == [fingerprint(b) for b in whole.results()]
 
 
@@ -459,7 +459,7 @@ def test_an_exception_in_progress_leaves_the_tree_usable(wrap: bool) -> None:
     def refuse(done: int, wanted: int) -> None:
         raise LookupError("enough")
 
-    tree = ponderosa.UCT(seed=3).tree(made(Othello(), wrap))
+    tree = pondertree.UCT(seed=3).tree(made(Othello(), wrap))
     with pytest.raises(LookupError, match="enough"):
         tree.simulate(20_000 if not wrap else 30, progress=refuse)
     count = tree.result().simulations
@@ -468,20 +468,20 @@ def test_an_exception_in_progress_leaves_the_tree_usable(wrap: bool) -> None:
     tree.simulate(50, progress=lambda done, wanted: told.append(done))
     assert tree.result().simulations == count + 50
     assert told[-1] == count + 50
-    alone = ponderosa.UCT(seed=3).tree(made(Othello(), wrap)).simulate(count + 50)
+    alone = pondertree.UCT(seed=3).tree(made(Othello(), wrap)).simulate(count + 50)
     assert fingerprint(alone.result()) == fingerprint(tree.result())
 
 
 def test_trace_needs_to_be_asked_for() -> None:
-    with pytest.raises(ponderosa.UsageError, match="trace=True"):
-        ponderosa.UCT().tree(ConnectFour()).trace()
-    tree = ponderosa.UCT(trace=True, seed=1).tree(ConnectFour()).simulate(5)
+    with pytest.raises(pondertree.UsageError, match="trace=True"):
+        pondertree.UCT().tree(ConnectFour()).trace()
+    tree = pondertree.UCT(trace=True, seed=1).tree(ConnectFour()).simulate(5)
     assert [row["simulation"] for row in tree.trace()] == list(range(5))
     assert "Tree: 5 simulations" in repr(tree)
 
 
 def test_chess_keeps_its_history_through_advance() -> None:
-    tree = ponderosa.UCT(seed=1, max_depth=2).tree(Chess())
+    tree = pondertree.UCT(seed=1, max_depth=2).tree(Chess())
     for move in ["g1f3", "g8f6", "f3g1", "f6g8", "g1f3", "g8f6", "f3g1"]:
         tree.simulate(20)
         tree.advance(tree.state.parse_action(move))
@@ -493,8 +493,8 @@ def test_the_record_forgets_what_was_taken_back() -> None:
     """Ends of the game in a batch that fails are taken back with it, from the trace too."""
     for at in range(1, 12):
         evaluator = Failing(at, RuntimeError("on purpose"))
-        search = ponderosa.UCT(60, seed=1, evaluator=evaluator, in_flight=4, solve=False, trace=True)
+        search = pondertree.UCT(60, seed=1, evaluator=evaluator, in_flight=4, solve=False, trace=True)
         tree = search.tree(random_position(TicTacToe, 4, 1))
-        with contextlib.suppress(ponderosa.EvaluationError):
+        with contextlib.suppress(pondertree.EvaluationError):
             tree.simulate()
         assert [row["simulation"] for row in tree.trace()] == list(range(tree.result().simulations))

@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ponderosa._core import perft
-from ponderosa.errors import GameOverError, InvalidActionError, InvalidPositionError
-from ponderosa.games import Chess
-from ponderosa.reference.random import PLAYOUT, Random, fold
+from pondertree._core import perft
+from pondertree.errors import GameOverError, InvalidActionError, InvalidPositionError
+from pondertree.games import Chess
+from pondertree.reference.random import PLAYOUT, Random, fold
 
 pytestmark = pytest.mark.oracle
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.test_interrupt import seconds_until_interrupted
 
-import ponderosa
-from ponderosa.errors import GameOverError, InvalidArgumentError, UnsolvedError
-from ponderosa.games import ConnectFour, TicTacToe, connect_four
-from ponderosa.games.connect_four import Solution, solve, solve_many
+import pondertree
+from pondertree.errors import GameOverError, InvalidArgumentError, UnsolvedError
+from pondertree.games import ConnectFour, TicTacToe, connect_four
+from pondertree.games.connect_four import Solution, solve, solve_many
 
 #: Two full columns without a line: what follows is solved at once.
 FULL = "777777666666"
@@ -106,7 +106,7 @@ def test_many_are_solved_in_their_order_on_any_number_of_threads() -> None:
 
 
 def test_the_solver_is_found_from_the_package_and_solutions_travel() -> None:
-    assert ponderosa.games.connect_four.solve is solve
+    assert pondertree.games.connect_four.solve is solve
     assert connect_four.Solution is Solution
     solution = solve(after(FULL + "112233"))
     assert pickle.loads(pickle.dumps(solution)) == solution
@@ -120,7 +120,7 @@ def test_finished_games_and_other_things_are_refused() -> None:
         solve(after("1212121"))
     with pytest.raises(GameOverError, match=r"states\[1\]: the game is over"):
         solve_many([ConnectFour(), after("1212121")])
-    with pytest.raises(InvalidArgumentError, match=r"state must be a ponderosa\.games\.ConnectFour, not TicTacToe"):
+    with pytest.raises(InvalidArgumentError, match=r"state must be a pondertree\.games\.ConnectFour, not TicTacToe"):
         solve(TicTacToe())  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match=r"states\[0\] is of the class int"):
         solve_many([4])  # type: ignore[list-item]

@@ -13,12 +13,12 @@ from examples.games.double_move import DoubleMove
 from examples.games.nim import Nim
 from examples.games.triangle import Triangle
 
-import ponderosa
-from ponderosa import _core
-from ponderosa.game import COMPILED, Game
-from ponderosa.games import BY_NAME, Chess, ConnectFour, Othello, TicTacToe
-from ponderosa.reference.tabular import TabularGame, TabularState
-from ponderosa.testing import check_game
+import pondertree
+from pondertree import _core
+from pondertree.game import COMPILED, Game
+from pondertree.games import BY_NAME, Chess, ConnectFour, Othello, TicTacToe
+from pondertree.reference.tabular import TabularGame, TabularState
+from pondertree.testing import check_game
 
 # Games and the most moves a random one may take.
 EVERYTHING: list[tuple[Any, int, int]] = [
@@ -118,7 +118,7 @@ def test_a_pickle_of_chess_has_its_history() -> None:
 
 
 def test_nodes_have_states_to_pickle() -> None:
-    node = ponderosa.UCT(50, seed=1).run(Chess(), temperature=1.0).root
+    node = pondertree.UCT(50, seed=1).run(Chess(), temperature=1.0).root
     while node.children:
         node = next(iter(node.children.values()))
         assert_alike(pickle.loads(pickle.dumps(node.state)), node.state)
@@ -132,8 +132,8 @@ def test_a_state_out_of_a_search_says_that_it_cannot_be_pickled() -> None:
             seen.extend(states)
             return None, np.zeros(len(states))
 
-    ponderosa.AlphaZero(Looks(), 3, seed=1).run(ConnectFour())
-    with pytest.raises(ponderosa.UsageError, match="came out of a search"):
+    pondertree.AlphaZero(Looks(), 3, seed=1).run(ConnectFour())
+    with pytest.raises(pondertree.UsageError, match="came out of a search"):
         pickle.dumps(seen[-1])
     assert_alike(copy.deepcopy(seen[-1]), seen[-1])
 
@@ -150,5 +150,5 @@ def test_a_state_out_of_a_search_says_that_it_cannot_be_pickled() -> None:
     ],
 )
 def test_a_pickle_that_was_tampered_with(arguments: tuple[Any, ...], words: str) -> None:
-    with pytest.raises(ponderosa.PonderosaError, match=words):
+    with pytest.raises(pondertree.PondertreeError, match=words):
         _core.restore(*arguments)

@@ -20,8 +20,8 @@ from examples.games.double_move import DoubleMove
 from examples.games.nim import LARGEST, Nim
 from examples.games.triangle import ROWS, Triangle
 
-from ponderosa import UCT
-from ponderosa.testing import check_game
+from pondertree import UCT
+from pondertree.testing import check_game
 
 GAMES = [Nim, CoinRow, Triangle, DoubleMove]
 

@@ -10,9 +10,9 @@ import pyspiel
 import pytest
 from numpy.typing import NDArray
 
-from ponderosa.errors import GameOverError, InvalidActionError
-from ponderosa.games import ConnectFour, Othello, TicTacToe
-from ponderosa.reference.random import PLAYOUT, Random, fold
+from pondertree.errors import GameOverError, InvalidActionError
+from pondertree.games import ConnectFour, Othello, TicTacToe
+from pondertree.reference.random import PLAYOUT, Random, fold
 
 pytestmark = pytest.mark.oracle
 

@@ -17,13 +17,13 @@ from tests.test_presets import with_threats
 from tests.trees import PythonGame, after, every_node, fingerprint, random_position
 from tests.worlds import Decisions, Guess, Rules, Wide
 
-import ponderosa
-from ponderosa.evaluators import Rollout, Uniform
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
-from ponderosa.reference import gumbel
-from ponderosa.reference.gumbel import considered_visits
-from ponderosa.reference.halving import gumbel_number
-from ponderosa.reference.random import GUMBEL, Random, fold, tree_key
+import pondertree
+from pondertree.evaluators import Rollout, Uniform
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.reference import gumbel
+from pondertree.reference.gumbel import considered_visits
+from pondertree.reference.halving import gumbel_number
+from pondertree.reference.random import GUMBEL, Random, fold, tree_key
 
 ONE = np.array([1])
 
@@ -75,25 +75,25 @@ def test_names_and_defaults() -> None:
         "num_players": 1,
         "gumbel": None,
     }
-    search = ponderosa.Gumbel(Uniform())
+    search = pondertree.Gumbel(Uniform())
     assert {name: getattr(search, name) for name in promised} == promised
     assert (search.in_flight, search.threads, search.solve, search.time_limit) == (1, 1, True, None)
-    names = inspect.signature(ponderosa.Gumbel).parameters
+    names = inspect.signature(pondertree.Gumbel).parameters
     assert list(names)[:11] == ["evaluator", *promised]
     assert "model" in names
     model = TableModel()
-    for search in (ponderosa.Gumbel(model), ponderosa.Gumbel(model=model), ponderosa.Gumbel(evaluator=model)):
+    for search in (pondertree.Gumbel(model), pondertree.Gumbel(model=model), pondertree.Gumbel(evaluator=model)):
         assert search.model is model
         assert search.evaluator is None
-    assert repr(ponderosa.Gumbel(Uniform(), 8, seed=2)).endswith("num_simulations=8, seed=2)")
-    assert ponderosa.Gumbel(Uniform(), time_limit=9.0).num_simulations == 32, "a plan has a length"
+    assert repr(pondertree.Gumbel(Uniform(), 8, seed=2)).endswith("num_simulations=8, seed=2)")
+    assert pondertree.Gumbel(Uniform(), time_limit=9.0).num_simulations == 32, "a plan has a length"
 
 
 def test_an_early_stop_is_refused() -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match="early_stop"):
-        ponderosa.Gumbel(Uniform(), early_stop=True).run(ConnectFour())
-    with pytest.raises(ponderosa.InvalidArgumentError, match="early_stop"):
-        ponderosa.Gumbel(TableModel(), early_stop=True).run(observation=ONE)
+    with pytest.raises(pondertree.InvalidArgumentError, match="early_stop"):
+        pondertree.Gumbel(Uniform(), early_stop=True).run(ConnectFour())
+    with pytest.raises(pondertree.InvalidArgumentError, match="early_stop"):
+        pondertree.Gumbel(TableModel(), early_stop=True).run(observation=ONE)
 
 
 # --- Both worlds ------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def test_an_early_stop_is_refused() -> None:
 @pytest.mark.parametrize("wrap", [False, True])
 def test_games(start: Any, evaluator: Any, wrap: bool) -> None:
     state = random_position(start, 6, 2)
-    search = ponderosa.Gumbel(evaluator, 16, seed=1)
+    search = pondertree.Gumbel(evaluator, 16, seed=1)
     result = search.run(PythonGame(state) if wrap else state)
     assert result.action in state.legal_actions()
     assert result.visits.sum() == result.simulations <= 16
@@ -118,7 +118,7 @@ def test_games(start: Any, evaluator: Any, wrap: bool) -> None:
 def test_a_board_of_python_chess() -> None:
     chess = pytest.importorskip("chess")
     board = chess.Board()
-    assert ponderosa.Gumbel(Uniform(), 8, seed=1).search(board) in board.legal_moves
+    assert pondertree.Gumbel(Uniform(), 8, seed=1).search(board) in board.legal_moves
 
 
 @pytest.mark.parametrize(("start", "plies"), [(TicTacToe, 2), (ConnectFour, 0), (ConnectFour, 20)])
@@ -126,8 +126,8 @@ def test_a_perfect_model_is_the_game_itself(start: Any, plies: int) -> None:
     """With nothing proven and nothing discounted, both worlds grow the same tree."""
     states = [random_position(start, plies, seed) for seed in range(3)]
     options: dict[str, Any] = {"num_simulations": 100, "solve": False, "seed": 3}
-    games = ponderosa.Gumbel(Guess(plies), **options).run(states)
-    models = ponderosa.Gumbel(model=Rules(states, Guess(plies)), discount=1.0, **options).run(states)
+    games = pondertree.Gumbel(Guess(plies), **options).run(states)
+    models = pondertree.Gumbel(model=Rules(states, Guess(plies)), discount=1.0, **options).run(states)
     for game, model in zip(games, models, strict=True):
         assert game.visits.tolist() == model.visits.tolist()
         assert game.policy == pytest.approx(model.policy, abs=1e-12)
@@ -145,14 +145,14 @@ def test_a_seeded_row_depends_on_nothing_else(data: st.DataObject) -> None:
     together = [
         [
             fingerprint(result)
-            for result in ponderosa.Gumbel(model, 20, in_flight=in_flight, threads=threads).run(
+            for result in pondertree.Gumbel(model, 20, in_flight=in_flight, threads=threads).run(
                 observation=[[number] for number, _ in rows], seeds=[seed for _, seed in rows]
             )
         ]
         for threads in (1, 2, 4)
     ]
     alone = [
-        fingerprint(ponderosa.Gumbel(model, 20, in_flight=in_flight).run(observation=[number], seeds=seed))
+        fingerprint(pondertree.Gumbel(model, 20, in_flight=in_flight).run(observation=[number], seeds=seed))
         for number, seed in rows
     ]
     assert together == [alone] * 3
@@ -166,7 +166,7 @@ def test_values_of_one_player_approach_the_exact_ones() -> None:
         for seed in range(6):
             problem = Decisions(seed)
             options: dict[str, Any] = {"maxvisit_init": 0, "value_scale": 0.3, "discount": problem.gamma, "seed": 1}
-            result = ponderosa.Gumbel(problem, simulations, **options).run(observation=[0])
+            result = pondertree.Gumbel(problem, simulations, **options).run(observation=[0])
             exact = problem.exact()[0]
             row.append(abs(np.nanmax(result.q) - exact.max()))
             assert simulations < 128 or exact[result.action] == exact.max()
@@ -179,12 +179,12 @@ def test_4672_actions() -> None:
     model = TableModel(4672, levels=101)
     pair = Pair(
         gumbel.MCTS(model, num_players=2, discount=1.0, seed=3),
-        [ponderosa.Gumbel(model, num_players=2, discount=1.0, trace=trace, seed=3) for trace in (True, False)],
+        [pondertree.Gumbel(model, num_players=2, discount=1.0, trace=trace, seed=3) for trace in (True, False)],
         {"observation": ONE, "legal_actions": list(range(7, 4000, 130))},
         noise=False,
     )
     pair.simulate(40)
-    result = ponderosa.Gumbel(Wide(4672), 200, seed=1).run(observation=ONE, legal_actions=range(0, 4672, 99))
+    result = pondertree.Gumbel(Wide(4672), 200, seed=1).run(observation=ONE, legal_actions=range(0, 4672, 99))
     assert result.memory < 2**20
 
 
@@ -198,7 +198,7 @@ def test_the_policy_improves(bandit: Bandit, simulations: int, seed: int, consid
 
     That is a theorem where moves never tried are completed by the value of the root (Danihelka et al. 2022, section 4).
     """
-    result = ponderosa.Gumbel(
+    result = pondertree.Gumbel(
         bandit,
         simulations,
         max_num_considered_actions=considered,
@@ -219,7 +219,7 @@ def test_the_action_improves_on_average(simulations: int, mixed: bool) -> None:
     for seed in range(4):
         numbers = np.random.default_rng(seed)
         bandit = Bandit(numbers.normal(size=8), numbers.uniform(-1.0, 1.0, 8))
-        search = ponderosa.Gumbel(bandit, simulations, use_mixed_value=mixed, discount=1.0, seed=seed)
+        search = pondertree.Gumbel(bandit, simulations, use_mixed_value=mixed, discount=1.0, seed=seed)
         results = search.run(observation=[[0.0]] * 300)
         prior = bandit.prior @ bandit.worth
         gains.append(np.mean([bandit.worth[result.action] for result in results]) - prior)
@@ -231,7 +231,7 @@ def test_the_action_improves_on_average(simulations: int, mixed: bool) -> None:
 def test_the_policy_by_hand() -> None:
     """softmax(logits + sigma(completed Q)), sigma and the mixed value as mctx has them."""
     bandit = Bandit([1.0, 0.0, -0.5, 0.2], [0.1, 0.7, -0.3, 0.4])
-    result = ponderosa.Gumbel(bandit, 3, gumbel_scale=0.0, discount=1.0, seed=1).run(
+    result = pondertree.Gumbel(bandit, 3, gumbel_scale=0.0, discount=1.0, seed=1).run(
         observation=[0.0], legal_actions=[0, 1, 3]
     )
     prior = np.exp(bandit.logits[[0, 1, 3]])
@@ -268,7 +268,7 @@ def test_the_policy_is_one(
     """Never NaN, at any size of values, logits and weights."""
     numbers = np.random.default_rng(seed)
     logits = np.where(numbers.random(6) < 0.5, numbers.normal(size=6), numbers.choice([-1e9, -1e30, 80.0], 6))
-    search = ponderosa.Gumbel(
+    search = pondertree.Gumbel(
         Bandit(logits, size * numbers.uniform(-1.0, 1.0, 6)),
         simulations,
         value_scale=scale,
@@ -288,7 +288,7 @@ def test_the_policy_is_one(
 
 
 def test_temperature() -> None:
-    search = ponderosa.Gumbel(Bandit([0.0] * 3, [0.0, 0.1, 0.05]), 6, value_scale=0.02, seed=1)
+    search = pondertree.Gumbel(Bandit([0.0] * 3, [0.0, 0.1, 0.05]), 6, value_scale=0.02, seed=1)
     sampled = search.run(observation=[[0.0]] * 900, temperature=1.0)
     expected = np.mean([result.policy for result in sampled], axis=0)
     drawn = np.bincount([result.action for result in sampled], minlength=3) / 900
@@ -306,23 +306,23 @@ def test_numbers_given_or_drawn() -> None:
     model = TableModel(9)
     for seed in range(5):
         legal = [8, 1, 4, 5, 2]
-        drawn = ponderosa.Gumbel(model, 20, seed=seed).run(observation=ONE, legal_actions=legal)
+        drawn = pondertree.Gumbel(model, 20, seed=seed).run(observation=ONE, legal_actions=legal)
         random = Random(fold(tree_key(seed, 0, 0), 0), GUMBEL)
         numbers = np.zeros(9)
         for action in sorted(legal):
             numbers[action] = gumbel_number(random)
-        given_ones = ponderosa.Gumbel(model, 20, gumbel=numbers, seed=99).run(observation=ONE, legal_actions=legal)
+        given_ones = pondertree.Gumbel(model, 20, gumbel=numbers, seed=99).run(observation=ONE, legal_actions=legal)
         assert fingerprint(given_ones) == fingerprint(drawn), "those drawn from the lowest action on"
-    one = ponderosa.Gumbel(model, 1, gumbel=np.eye(9)[4] * 100.0).run(observation=ONE)
+    one = pondertree.Gumbel(model, 1, gumbel=np.eye(9)[4] * 100.0).run(observation=ONE)
     assert one.visits.argmax() == 4
-    rows = ponderosa.Gumbel(model, 1, gumbel=np.eye(9)[[7, 2]] * 100.0).run(observation=[[1], [1]])
+    rows = pondertree.Gumbel(model, 1, gumbel=np.eye(9)[[7, 2]] * 100.0).run(observation=[[1], [1]])
     assert [result.visits.argmax() for result in rows] == [7, 2]
-    tree = ponderosa.Gumbel(model, 1, gumbel=np.eye(9)[4] * 100.0).tree(observation=ONE)
+    tree = pondertree.Gumbel(model, 1, gumbel=np.eye(9)[4] * 100.0).tree(observation=ONE)
     tree.simulate()
     tree.advance(4)
     assert tree.simulate().result().action == 4, "given ones hold for every plan"
-    half = ponderosa.Gumbel(model, 20, gumbel=numbers, gumbel_scale=0.5).run(observation=ONE, legal_actions=legal)
-    same = ponderosa.Gumbel(model, 20, gumbel=numbers / 2).run(observation=ONE, legal_actions=legal)
+    half = pondertree.Gumbel(model, 20, gumbel=numbers, gumbel_scale=0.5).run(observation=ONE, legal_actions=legal)
+    same = pondertree.Gumbel(model, 20, gumbel=numbers / 2).run(observation=ONE, legal_actions=legal)
     assert fingerprint(half) == fingerprint(same)
 
 
@@ -331,13 +331,13 @@ def test_without_numbers_there_is_no_chance() -> None:
     for options, noise in (({"gumbel_scale": 0.0}, None), ({}, False)):
         for about, by in (({"observation": ONE}, model), ({"state": state}, Uniform())):
             prints = {
-                fingerprint(ponderosa.Gumbel(by, 24, seed=seed, **options).run(**about, add_noise=noise))
+                fingerprint(pondertree.Gumbel(by, 24, seed=seed, **options).run(**about, add_noise=noise))
                 for seed in range(6)
             }
             assert len(prints) == 1
-    drawn = {ponderosa.Gumbel(Uniform(), 24, seed=seed).run(state, add_noise=True).action for seed in range(12)}
+    drawn = {pondertree.Gumbel(Uniform(), 24, seed=seed).run(state, add_noise=True).action for seed in range(12)}
     assert len(drawn) > 1
-    search = ponderosa.Gumbel(Uniform(), 8, seed=1)
+    search = pondertree.Gumbel(Uniform(), 8, seed=1)
     assert len({search.search(state, add_noise=False) for _ in range(5)}) == 1
     assert len({search.search(state) for _ in range(12)}) > 1
 
@@ -357,7 +357,7 @@ def planned(moves: int, simulations: int) -> list[int]:
 @pytest.mark.parametrize("considered", [1, 2, 5, 16])
 @pytest.mark.parametrize("in_flight", [1, 3, 8])
 def test_visits_are_those_of_the_table(simulations: int, considered: int, in_flight: int) -> None:
-    search = ponderosa.Gumbel(
+    search = pondertree.Gumbel(
         Decisions(2, states=9, actions=20), simulations, considered, in_flight=in_flight, seed=simulations
     )
     result = search.run(observation=[0])
@@ -368,7 +368,7 @@ def test_visits_are_those_of_the_table(simulations: int, considered: int, in_fli
 
 
 def test_each_call_is_a_plan() -> None:
-    tree = ponderosa.Gumbel(Decisions(2, states=9, actions=20), max_num_considered_actions=4, seed=1).tree(
+    tree = pondertree.Gumbel(Decisions(2, states=9, actions=20), max_num_considered_actions=4, seed=1).tree(
         observation=[0]
     )
     before = np.zeros(20, dtype=np.int64)
@@ -392,8 +392,8 @@ def test_a_limit_of_time_cuts_the_plan_short() -> None:
         time.sleep(0.003)
         return model.recurrent_inference(hidden, actions)
 
-    slowly = ponderosa.models.FunctionModel(model.initial_inference, slow)
-    result = ponderosa.Gumbel(slowly, 500, time_limit=0.12, seed=1).run(observation=ONE)
+    slowly = pondertree.models.FunctionModel(model.initial_inference, slow)
+    result = pondertree.Gumbel(slowly, 500, time_limit=0.12, seed=1).run(observation=ONE)
     assert 1 <= result.simulations < 60
     twin = gumbel.MCTS(model, seed=1)
     tree = twin.tree(observation=ONE)
@@ -403,10 +403,10 @@ def test_a_limit_of_time_cuts_the_plan_short() -> None:
     assert result.action == theirs.action
     assert result.visits[result.action] == result.visits.max()
     assert {action: result.policy[action] for action in theirs.policy} == pytest.approx(theirs.policy)
-    whole = ponderosa.Gumbel(model, 500, seed=1).run(observation=ONE)
+    whole = pondertree.Gumbel(model, 500, seed=1).run(observation=ONE)
     assert whole.simulations == 500
-    assert ponderosa.Gumbel(slowly, 500, time_limit=1e-6).run(observation=ONE).simulations == 1
-    forest = ponderosa.Gumbel(slowly, 40, seed=1).tree(observation=ONE)
+    assert pondertree.Gumbel(slowly, 500, time_limit=1e-6).run(observation=ONE).simulations == 1
+    forest = pondertree.Gumbel(slowly, 40, seed=1).tree(observation=ONE)
     assert forest.simulate(seconds=60.0).result().simulations == 40, "time alone does not lift the number"
 
 
@@ -422,7 +422,7 @@ MATES = [
 @pytest.mark.parametrize(("fen", "move"), MATES)
 def test_a_mate_in_one_is_found(fen: str, move: str) -> None:
     for seed in range(5):
-        search = ponderosa.Gumbel(Uniform(), 40, max_num_considered_actions=40, seed=seed)
+        search = pondertree.Gumbel(Uniform(), 40, max_num_considered_actions=40, seed=seed)
         result = search.run(Chess(fen))
         assert result.move == move
         assert result.proven == 1
@@ -435,7 +435,7 @@ def test_a_mate_in_one_is_found(fen: str, move: str) -> None:
 def test_connect_four_wins_and_blocks(mover: int) -> None:
     for kind, simulations in (("win", 16), ("block", 128)):
         positions = with_threats(ConnectFour, kind, mover, 10)
-        results = ponderosa.Gumbel(Uniform(), simulations, seed=1).run([state for state, _ in positions])
+        results = pondertree.Gumbel(Uniform(), simulations, seed=1).run([state for state, _ in positions])
         for (_, action), result in zip(positions, results, strict=True):
             if result.proven != -1:
                 assert result.action == action
@@ -446,24 +446,24 @@ def test_wins_and_blocks_in_a_perfect_model() -> None:
     """Nothing is ever proven in a model, and it finds them all the same."""
     for moves, action in (("1 2 1 2 1 2", 0), ("1 2 3 2 1 2 7", 1), ("1 2 1 2 1", 0), ("7 2 7 2 6 2", 1)):
         state = after(ConnectFour(), moves)
-        result = ponderosa.Gumbel(Rules([state]), 200, discount=1.0, seed=1).run(state)
+        result = pondertree.Gumbel(Rules([state]), 200, discount=1.0, seed=1).run(state)
         assert result.action == action
         assert result.proven is None
 
 
 def test_proven_losses_leave_the_candidates() -> None:
     state = after(ConnectFour(), "4 1 4 1 4")
-    result = ponderosa.Gumbel(Uniform(), 200, seed=3).run(state)
+    result = pondertree.Gumbel(Uniform(), 200, seed=3).run(state)
     lost = [action for action, child in result.root.children.items() if child.proven == 1]
     assert len(lost) == 6, "all but the block"
     assert result.policy[lost].tolist() == [0.0] * 6
     assert result.action == 3
-    tree = ponderosa.Gumbel(Uniform(), seed=3).tree(state).simulate(200)
+    tree = pondertree.Gumbel(Uniform(), seed=3).tree(state).simulate(200)
     before = tree.result().visits
     after_it = tree.simulate(50).result().visits
     assert (after_it - before)[lost].tolist() == [0] * 6, "no visit more"
     assert (after_it - before).sum() == tree.result().simulations - 200
-    free = ponderosa.Gumbel(Uniform(), 200, solve=False, seed=3).run(state)
+    free = pondertree.Gumbel(Uniform(), 200, solve=False, seed=3).run(state)
     assert free.proven is None
     assert all(child.proven is None for child in free.root.children.values())
     assert free.action == 3

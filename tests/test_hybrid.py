@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from tests.test_reference_hybrid import ENDGAME, MATE_IN_ONE, MIDDLEGAME, PRIORITIES, TACTICS, forced_mates, mirror
 from tests.trees import PythonGame, after, every_node, fingerprint, random_position
 
-import ponderosa
-from ponderosa.chess import MoveCategory, Pesto, PestoPolicy, categorize, mate_search, mcts_search
-from ponderosa.errors import EvaluationError, GameOverError, InvalidArgumentError
-from ponderosa.games import Chess, ConnectFour, TicTacToe
-from ponderosa.knowledge import CATEGORY_WEIGHTS
-from ponderosa.reference.random import fold
+import pondertree
+from pondertree.chess import MoveCategory, Pesto, PestoPolicy, categorize, mate_search, mcts_search
+from pondertree.errors import EvaluationError, GameOverError, InvalidArgumentError
+from pondertree.games import Chess, ConnectFour, TicTacToe
+from pondertree.knowledge import CATEGORY_WEIGHTS
+from pondertree.reference.random import fold
 
 STALEMATE = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
 CHECKMATE = "R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1"
@@ -67,7 +67,7 @@ class Outside:
 
 
 def test_names_and_defaults() -> None:
-    names = list(inspect.signature(ponderosa.Hybrid).parameters)
+    names = list(inspect.signature(pondertree.Hybrid).parameters)
     assert names[:8] == [
         "evaluator",
         "policy_network",
@@ -78,11 +78,11 @@ def test_names_and_defaults() -> None:
         "see_threshold",
         "quiescence",
     ]
-    search = ponderosa.Hybrid()
+    search = pondertree.Hybrid()
     assert (search.num_simulations, search.see_threshold, search.quiescence) == (1000, 0, True)
     assert search.priority in PRIORITIES
     assert search.category_weights == CATEGORY_WEIGHTS
-    assert ponderosa.Hybrid(time_limit=0.1).num_simulations is None
+    assert pondertree.Hybrid(time_limit=0.1).num_simulations is None
     assert "Hybrid(" in repr(search)
 
 
@@ -129,26 +129,26 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("arguments", "text"), WRONG)
 def test_wrong_settings_are_named(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidArgumentError, match=text):
-        ponderosa.Hybrid(**arguments)
+        pondertree.Hybrid(**arguments)
 
 
 @pytest.mark.parametrize("state", [ConnectFour(), TicTacToe(), PythonGame(Chess()), PythonGame(ConnectFour())])
 def test_other_games_are_refused(state: Any) -> None:
     for policy in (None, PestoPolicy()):
-        search = ponderosa.Hybrid(policy_network=policy, num_simulations=5)
+        search = pondertree.Hybrid(policy_network=policy, num_simulations=5)
         for door in (search.run, search.tree, search.search, lambda state, search=search: search.forest([state])):
             with pytest.raises(InvalidArgumentError, match="Hybrid searches chess alone, not "):
                 door(state)
     with pytest.raises(InvalidArgumentError, match="root_state is of the class"):
         mcts_search(state, iterations=5)
     with pytest.raises(InvalidArgumentError, match=r"states\[1\]"):
-        ponderosa.Hybrid(num_simulations=5).run([Chess(), state])
+        pondertree.Hybrid(num_simulations=5).run([Chess(), state])
 
 
 def test_a_finished_game_is_refused() -> None:
     for fen in (STALEMATE, CHECKMATE):
         with pytest.raises(GameOverError):
-            ponderosa.Hybrid().run(Chess(fen))
+            pondertree.Hybrid().run(Chess(fen))
 
 
 BROKEN: list[tuple[str, Callable[[Any], Any], str]] = [
@@ -185,7 +185,7 @@ def test_a_network_that_goes_wrong_is_named_and_nothing_is_lost(
     for simulations, row in itertools.product((0, 24), (0, 1)):
         network = Network(drawn)
         broken, whole = (
-            ponderosa.Hybrid(policy_network=one, in_flight=in_flight, seed=4).forest([Chess(MIDDLEGAME), Chess()])
+            pondertree.Hybrid(policy_network=one, in_flight=in_flight, seed=4).forest([Chess(MIDDLEGAME), Chess()])
             for one in (network, Network(drawn))
         )
         for forest in (broken, whole):
@@ -208,7 +208,7 @@ def test_a_network_that_goes_wrong_is_named_and_nothing_is_lost(
 
 def test_an_error_of_the_network_is_kept_as_the_cause() -> None:
     with pytest.raises(EvaluationError) as caught:
-        ponderosa.Hybrid(policy_network=Network(lambda state: {}["missing"])).run(Chess())
+        pondertree.Hybrid(policy_network=Network(lambda state: {}["missing"])).run(Chess())
     assert isinstance(caught.value.__cause__, KeyError)
     assert Chess().fen() in str(caught.value)
 
@@ -218,7 +218,7 @@ def test_ctrl_c_in_a_network_leaves_the_tree_as_it_was() -> None:
         raise KeyboardInterrupt
 
     network = Network(drawn)
-    tree = ponderosa.Hybrid(policy_network=network, seed=2).tree(Chess(TACTICS)).simulate(20)
+    tree = pondertree.Hybrid(policy_network=network, seed=2).tree(Chess(TACTICS)).simulate(20)
     before = fingerprint(tree.result())
     network.function = interrupt
     with pytest.raises(KeyboardInterrupt):
@@ -240,7 +240,7 @@ def test_priors_are_honoured_and_a_move_without_one_has_none() -> None:
             def evaluate(at: Any, form: Any = form, fen: str = state.fen()) -> Any:
                 return (dict(zip(form, (30.0, 20.0, 10.0), strict=True)), 0.75) if at.fen() == fen else ({}, 0.5)
 
-            search = ponderosa.Hybrid(policy_network=Network(evaluate), priority=None, num_simulations=40, seed=1)
+            search = pondertree.Hybrid(policy_network=Network(evaluate), priority=None, num_simulations=40, seed=1)
             result = search.run(state)
             children = result.root.children
             assert sorted(children) == sorted(state.legal_actions())
@@ -261,7 +261,7 @@ def test_weights_shape_what_the_network_says() -> None:
     state = Chess(TACTICS)
     options: dict[str, Any] = {"mate_search_depth": 0, "num_simulations": 1, "see_threshold": 50}
     root = (
-        ponderosa.Hybrid(policy_network=Network(drawn), priority="prior", category_weights=weights, **options)
+        pondertree.Hybrid(policy_network=Network(drawn), priority="prior", category_weights=weights, **options)
         .run(state)
         .root
     )
@@ -283,7 +283,7 @@ def test_a_value_is_for_the_player_to_move() -> None:
             return {}, 0.1 if at.fen() == liked else 0.5
 
         for priority in PRIORITIES:
-            search = ponderosa.Hybrid(
+            search = pondertree.Hybrid(
                 policy_network=Network(evaluate), priority=priority, mate_search_depth=0, num_simulations=120, seed=3
             )
             result = search.run(state)
@@ -298,22 +298,22 @@ def test_other_evaluators() -> None:
         return logits, np.full(len(observations), 0.25)
 
     state = Chess()
-    root = ponderosa.Hybrid(function, num_simulations=30, priority=None, seed=1).run(state).root
+    root = pondertree.Hybrid(function, num_simulations=30, priority=None, seed=1).run(state).root
     assert root.nn_value == 0.25
     assert max(root.children.values(), key=lambda child: child.prior).action == 877
     with pytest.raises(EvaluationError, match="values of row 0 are nan"):
-        ponderosa.Hybrid(lambda batch: (None, [math.nan] * len(batch)), num_simulations=3).run(state)
+        pondertree.Hybrid(lambda batch: (None, [math.nan] * len(batch)), num_simulations=3).run(state)
     with pytest.raises(EvaluationError, match="raised ZeroDivisionError"):
-        ponderosa.Hybrid(lambda batch: 1 // 0, num_simulations=3).run(state)
+        pondertree.Hybrid(lambda batch: 1 // 0, num_simulations=3).run(state)
 
 
 # --- PeSTO inside and outside -------------------------------------------------------------------------------------
 
-SEARCHES: dict[str, Callable[..., ponderosa.search.Search]] = {
-    "AlphaZero": lambda evaluator, **options: ponderosa.AlphaZero(evaluator, 120, **options),
-    "UCT": lambda evaluator, **options: ponderosa.UCT(120, evaluator=evaluator, **options),
-    "Gumbel": lambda evaluator, **options: ponderosa.Gumbel(evaluator, 64, **options),
-    "Hybrid": lambda evaluator, **options: ponderosa.Hybrid(
+SEARCHES: dict[str, Callable[..., pondertree.search.Search]] = {
+    "AlphaZero": lambda evaluator, **options: pondertree.AlphaZero(evaluator, 120, **options),
+    "UCT": lambda evaluator, **options: pondertree.UCT(120, evaluator=evaluator, **options),
+    "Gumbel": lambda evaluator, **options: pondertree.Gumbel(evaluator, 64, **options),
+    "Hybrid": lambda evaluator, **options: pondertree.Hybrid(
         evaluator, num_simulations=120, move_scores="learned", **options
     ),
 }
@@ -339,8 +339,8 @@ def test_pesto_policy_is_pesto() -> None:
         policy = PestoPolicy(weights, quiescence=quiescence)
         pesto = Pesto(quiescence=quiescence) if weights is None else Pesto(tempo_bonus=(50, 50), quiescence=quiescence)
         options: dict[str, Any] = {"num_simulations": 150, "seed": 8, "move_scores": "learned"}
-        inside = ponderosa.Hybrid(policy_network=policy, **options).run(Chess(MIDDLEGAME))
-        outside = ponderosa.Hybrid(Outside(pesto), **options).run(Chess(MIDDLEGAME))
+        inside = pondertree.Hybrid(policy_network=policy, **options).run(Chess(MIDDLEGAME))
+        outside = pondertree.Hybrid(Outside(pesto), **options).run(Chess(MIDDLEGAME))
         assert fingerprint(inside) == fingerprint(outside)
         assert inside.root.nn_value == pesto.value(Chess(MIDDLEGAME))
         assert policy.evaluate(Chess(MIDDLEGAME))[1] == pytest.approx((pesto.value(Chess(MIDDLEGAME)) + 1.0) / 2.0)
@@ -351,12 +351,12 @@ def test_quiescence_is_off_if_either_says_so() -> None:
     static, quiet = Pesto(quiescence=False).value(state), Pesto().value(state)
     assert static != quiet
     for search, expected in (
-        (ponderosa.Hybrid(), quiet),
-        (ponderosa.Hybrid(quiescence=False), static),
-        (ponderosa.Hybrid(Pesto(quiescence=False)), static),
-        (ponderosa.Hybrid(Pesto(), quiescence=False), static),
-        (ponderosa.Hybrid(policy_network=PestoPolicy()), static),
-        (ponderosa.Hybrid(policy_network=PestoPolicy(quiescence=True)), quiet),
+        (pondertree.Hybrid(), quiet),
+        (pondertree.Hybrid(quiescence=False), static),
+        (pondertree.Hybrid(Pesto(quiescence=False)), static),
+        (pondertree.Hybrid(Pesto(), quiescence=False), static),
+        (pondertree.Hybrid(policy_network=PestoPolicy()), static),
+        (pondertree.Hybrid(policy_network=PestoPolicy(quiescence=True)), quiet),
     ):
         assert search.tree(state).simulate(1).result().root.nn_value == expected
 
@@ -367,7 +367,7 @@ def test_a_class_derived_from_pesto_is_asked_itself() -> None:
             return -super().values(states)
 
     state = Chess(MIDDLEGAME)
-    root = ponderosa.Hybrid(Contrary(), num_simulations=2).run(state).root
+    root = pondertree.Hybrid(Contrary(), num_simulations=2).run(state).root
     assert root.nn_value == -Pesto().value(state) != 0.0
 
 
@@ -381,7 +381,7 @@ def test_a_mate_at_the_root_is_played_at_once(priority: str | None, solve: bool)
     for moves, fens in ((1, [MATE_IN_ONE]), (2, forced_mates(2)[:8]), (3, forced_mates(3)[:8])):
         for fen in fens:
             for state in (Chess(fen), Chess(mirror(fen))):
-                search = ponderosa.Hybrid(policy_network=network, priority=priority, solve=solve)
+                search = pondertree.Hybrid(policy_network=network, priority=priority, solve=solve)
                 result = search.run(state)
                 assert (result.proven, result.value, result.simulations) == (1, 1.0, 0)
                 assert result.root.distance == 2 * moves - 1
@@ -408,7 +408,7 @@ def test_a_lost_root_defends_as_long_as_it_can(priority: str | None, solve: bool
     for fen in forced_mates(3)[:10]:
         for start in (Chess(fen), Chess(mirror(fen))):
             state = start.play(mate_search(start, 3).action or 0)
-            result = ponderosa.Hybrid(priority=priority, solve=solve).run(state)
+            result = pondertree.Hybrid(priority=priority, solve=solve).run(state)
             lasts = {action: mate_search(state.play(action), 3).n or 0 for action in state.legal_actions()}
             assert (result.proven, result.value, result.simulations) == (-1, -1.0, 0)
             assert lasts[result.action] == max(lasts.values()) == 2
@@ -426,7 +426,7 @@ def test_a_mate_is_played_out(priority: str | None) -> None:
     """Both sides of it, in a tree that is kept."""
     for fen in forced_mates(3)[:4]:
         for state in (Chess(fen), Chess(mirror(fen))):
-            tree = ponderosa.Hybrid(priority=priority).tree(state)
+            tree = pondertree.Hybrid(priority=priority).tree(state)
             for distance in (5, 4, 3, 2, 1):
                 result = tree.simulate(20).result()
                 assert (result.root.distance, result.simulations) == (distance, 0)
@@ -441,10 +441,10 @@ def test_without_mate_search_the_tree_finds_a_mate_in_one(priority: str | None) 
     for state in (Chess(MATE_IN_ONE), Chess(mirror(MATE_IN_ONE))):
         mate = next(a for a in state.legal_actions() if state.play(a).termination == "checkmate")
         options: dict[str, Any] = {"mate_search_depth": 0, "priority": priority, "seed": 5}
-        counted = ponderosa.Hybrid(solve=False, num_simulations=300, **options).run(state)
+        counted = pondertree.Hybrid(solve=False, num_simulations=300, **options).run(state)
         assert counted.visits.argmax() == counted.action == mate
         assert (counted.proven, counted.simulations) == (None, 300)
-        solved = ponderosa.Hybrid(num_simulations=300, **options).run(state)
+        solved = pondertree.Hybrid(num_simulations=300, **options).run(state)
         assert (solved.action, solved.proven) == (mate, 1)
         assert 0 < solved.simulations < 300
         # Whoever is mated, never a static score.
@@ -462,7 +462,7 @@ def test_a_threat_of_mate_is_met(priority: str | None, solve: bool) -> None:
         losing = {a for a in state.legal_actions() if mate_search(state.play(a), 1).kind == "mate_in"}
         assert 0 < len(losing) < len(state.legal_actions())
         for depth in (0, 1, 3):
-            search = ponderosa.Hybrid(
+            search = pondertree.Hybrid(
                 mate_search_depth=depth, priority=priority, solve=solve, num_simulations=1500, seed=2
             )
             result = search.run(state)
@@ -502,7 +502,7 @@ def test_invariants(options: dict[str, Any], plies: int, game: int, simulations:
     state = random_position(Chess, plies, game)
     fen, legal = state.fen(), state.legal_actions()
     by = {} if network is None else {"policy_network": Network(network)}
-    result = ponderosa.Hybrid(num_simulations=simulations, **by, **options).run(state)
+    result = pondertree.Hybrid(num_simulations=simulations, **by, **options).run(state)
     assert (state.fen(), state.legal_actions()) == (fen, legal)
     assert result.action in legal
     assert result.policy.sum() == pytest.approx(1.0)
@@ -513,11 +513,11 @@ def test_invariants(options: dict[str, Any], plies: int, game: int, simulations:
     assert result.root.visit_count == (result.simulations + 1 if result.root.nn_value is not None else 0)
     for node in every_node(result.root):
         check_node(node, options)
-    again = ponderosa.Hybrid(num_simulations=simulations, threads=2, **by, **options).run(state)
+    again = pondertree.Hybrid(num_simulations=simulations, threads=2, **by, **options).run(state)
     assert fingerprint(again) == fingerprint(result)
 
 
-def check_node(node: ponderosa.Node, options: dict[str, Any]) -> None:
+def check_node(node: pondertree.Node, options: dict[str, Any]) -> None:
     assert node.in_flight == 0
     assert abs(node.total_value) <= node.visit_count
     assert abs(node.q_value) <= 1.0
@@ -545,7 +545,7 @@ def check_node(node: ponderosa.Node, options: dict[str, Any]) -> None:
     check_categories(node, options)
 
 
-def check_categories(node: ponderosa.Node, options: dict[str, Any]) -> None:
+def check_categories(node: pondertree.Node, options: dict[str, Any]) -> None:
     """They are those of `categorize`; what was learned may make a quiet move a killer, or one of a good history."""
     if options["priority"] is None or node.nn_value is None:
         assert options["priority"] is not None or node.category is None
@@ -571,7 +571,7 @@ def check_categories(node: ponderosa.Node, options: dict[str, Any]) -> None:
 def test_the_roots_categories_are_those_of_categorize(priority: str) -> None:
     for fen in (None, TACTICS, mirror(TACTICS), MIDDLEGAME, ENDGAME):
         for threshold in (0, 120):
-            search = ponderosa.Hybrid(
+            search = pondertree.Hybrid(
                 priority=priority, see_threshold=threshold, mate_search_depth=0, num_simulations=300, seed=1
             )
             tree = search.tree(Chess(fen)).simulate(300)
@@ -592,9 +592,9 @@ def test_the_roots_categories_are_those_of_categorize(priority: str) -> None:
 
 def test_other_searches_have_no_categories() -> None:
     for search in (
-        ponderosa.Hybrid(priority=None, num_simulations=20),
-        ponderosa.AlphaZero(Pesto(), 20),
-        ponderosa.UCT(20),
+        pondertree.Hybrid(priority=None, num_simulations=20),
+        pondertree.AlphaZero(Pesto(), 20),
+        pondertree.UCT(20),
     ):
         assert all(node.category is None for node in every_node(search.run(Chess(TACTICS)).root))
 
@@ -604,7 +604,7 @@ def test_strict_and_tactical_go_by_kind_before_any_score() -> None:
     kinds = categorize(state)
     promising = sum(kind <= MoveCategory.Check for kind in kinds.values())
     for priority, first in (("strict", len(kinds)), ("tactical", promising)):
-        search = ponderosa.Hybrid(priority=priority, mate_search_depth=0, num_simulations=first + 1, trace=True)
+        search = pondertree.Hybrid(priority=priority, mate_search_depth=0, num_simulations=first + 1, trace=True)
         tree = search.tree(state).simulate(first + 1)
         rows = tree.trace()
         opened = [kinds[row["path"][0]] for row in rows[:first]]
@@ -613,7 +613,7 @@ def test_strict_and_tactical_go_by_kind_before_any_score() -> None:
         assert rows[first]["scores"][0] is not None
         assert len(rows[first]["scores"][0]) == len(kinds)
     for other in ("prior", None):
-        tree = ponderosa.Hybrid(priority=other, mate_search_depth=0, trace=True).tree(state).simulate(50)
+        tree = pondertree.Hybrid(priority=other, mate_search_depth=0, trace=True).tree(state).simulate(50)
         assert all(scores is not None for row in tree.trace() for scores in row["scores"])
 
 
@@ -628,29 +628,31 @@ def test_threads_give_the_same_tree(network: Any, in_flight: int) -> None:
         by = {} if network is None else {"policy_network": Network(network)}
         options: dict[str, Any] = {"priority": priority, "in_flight": in_flight, "num_simulations": 150, "seed": 1}
         alone, many = (
-            [fingerprint(result) for result in ponderosa.Hybrid(threads=threads, **by, **options).run(states)]
+            [fingerprint(result) for result in pondertree.Hybrid(threads=threads, **by, **options).run(states)]
             for threads in (1, 3)
         )
         assert alone == many
-        one, two = (ponderosa.Hybrid(threads=n, **by, **options).run(states[1], seeds=5) for n in (1, 2))
+        one, two = (pondertree.Hybrid(threads=n, **by, **options).run(states[1], seeds=5) for n in (1, 2))
         assert fingerprint(one) == fingerprint(two)
 
 
 def test_every_process_finds_the_same() -> None:
     program = (
-        "import ponderosa; from ponderosa.games import Chess\n"
-        f"r = ponderosa.Hybrid(num_simulations=400, in_flight=4, threads=2, seed=3).run(Chess({MIDDLEGAME!r}))\n"
+        "import pondertree; from pondertree.games import Chess\n"
+        f"r = pondertree.Hybrid(num_simulations=400, in_flight=4, threads=2, seed=3).run(Chess({MIDDLEGAME!r}))\n"
         "print(r.action, r.value.hex(), r.visits.nonzero()[0].tolist(), r.visits[r.visits > 0].tolist())"
     )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, encoding="utf-8").stdout
-    here = ponderosa.Hybrid(num_simulations=400, in_flight=4, seed=3).run(Chess(MIDDLEGAME))
+    here = pondertree.Hybrid(num_simulations=400, in_flight=4, seed=3).run(Chess(MIDDLEGAME))
     expected = [here.action, here.value.hex(), here.visits.nonzero()[0].tolist(), here.visits[here.visits > 0].tolist()]
     assert printed.strip() == " ".join(map(str, expected))
 
 
 def test_rows_and_calls_draw_different_numbers() -> None:
     """All moves of the start are alike without kinds: which comes first is drawn."""
-    search = ponderosa.Hybrid(policy_network=Network(lambda state: ({}, 0.5)), priority=None, num_simulations=3, seed=1)
+    search = pondertree.Hybrid(
+        policy_network=Network(lambda state: ({}, 0.5)), priority=None, num_simulations=3, seed=1
+    )
     rows = [tuple(result.visits.nonzero()[0]) for _ in range(2) for result in search.run([Chess()] * 8)]
     assert len(set(rows)) > 8
 
@@ -667,7 +669,7 @@ def test_mcts_search() -> None:
         assert mcts_search(Chess(), time_limit=limit) in Chess().legal_actions()
     for fen in (STALEMATE, CHECKMATE):
         assert mcts_search(Chess(fen), iterations=10) is None
-    expected = ponderosa.Hybrid(policy_network=Network(drawn), num_simulations=60, mate_search_depth=2, seed=9)
+    expected = pondertree.Hybrid(policy_network=Network(drawn), num_simulations=60, mate_search_depth=2, seed=9)
     found = mcts_search(Chess(TACTICS), Network(drawn), 2, iterations=60, seed=9)
     assert found == expected.run(Chess(TACTICS)).action
 
@@ -700,18 +702,18 @@ def test_mcts_search_refuses(arguments: dict[str, Any], text: str) -> None:
 
 def test_boards_of_python_chess() -> None:
     chess = pytest.importorskip("chess")
-    from ponderosa.chess import ChessGame
+    from pondertree.chess import ChessGame
 
     for fen, moves in ((MATE_IN_ONE, {"h5f7"}), (mirror(MATE_IN_ONE), {"h4f2"})):
         board = chess.Board(fen)
         for position in (board, ChessGame(board)):
             assert mcts_search(position, iterations=5) in map(chess.Move.from_uci, moves)
-            assert ponderosa.Hybrid().search(position) in map(chess.Move.from_uci, moves)
+            assert pondertree.Hybrid().search(position) in map(chess.Move.from_uci, moves)
         assert board.fen() == chess.Board(fen).fen()
         assert board.move_stack == []
     assert mcts_search(chess.Board(STALEMATE), iterations=5) is None
     board = chess.Board(MIDDLEGAME)
-    search = ponderosa.Hybrid(num_simulations=100, seed=1)
+    search = pondertree.Hybrid(num_simulations=100, seed=1)
     assert fingerprint(search.run(board, seeds=1)) == fingerprint(search.run(Chess(MIDDLEGAME), seeds=1))
     tree = search.tree(board).simulate(50)
     move = chess.Move.from_uci(tree.result().move)
@@ -728,8 +730,8 @@ def test_a_repetition_on_the_board_counts() -> None:
     for move in ["e1e8", "g8h7", "e8e1", "h7g8", "e1e8", "g8h7", "e8e1", "h7g8"]:
         board.push_uci(move)
     again = Chess(board.fen()).parse_action("e1e8")
-    with_history = ponderosa.Hybrid(num_simulations=300, seed=1).run(board)
-    without = ponderosa.Hybrid(num_simulations=300, seed=1).run(chess.Board(board.fen()))
+    with_history = pondertree.Hybrid(num_simulations=300, seed=1).run(board)
+    without = pondertree.Hybrid(num_simulations=300, seed=1).run(chess.Board(board.fen()))
     assert with_history.root.children[again].terminal_or_mate_value == 0.0
     assert without.root.children[again].terminal_or_mate_value is None
 
@@ -743,13 +745,13 @@ def test_a_full_tree_still_answers(priority: str | None) -> None:
     lost = mating.play(mate_search(mating, 3).action or 0)
     for most in (1, 2, 5, 40):
         for state in (Chess(TACTICS), mating, lost):
-            result = ponderosa.Hybrid(max_nodes=most, priority=priority, num_simulations=200, seed=1).run(state)
+            result = pondertree.Hybrid(max_nodes=most, priority=priority, num_simulations=200, seed=1).run(state)
             assert result.action in state.legal_actions()
             assert result._view.positions <= most
             assert sum(child.visit_count for child in result.root.children.values()) == result.simulations
 
 
 def test_a_limit_of_time_is_kept() -> None:
-    result = ponderosa.Hybrid(time_limit=0.1, in_flight=8, threads=2).run(Chess(MIDDLEGAME))
+    result = pondertree.Hybrid(time_limit=0.1, in_flight=8, threads=2).run(Chess(MIDDLEGAME))
     assert result.simulations > 0
     assert result.elapsed < 2.0

@@ -1,4 +1,4 @@
-"""`import ponderosa` needs NumPy, loads nothing else, and costs little."""
+"""`import pondertree` needs NumPy, loads nothing else, and costs little."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LOADED = """
 import sys
 import numpy
 before = set(sys.modules)
-import ponderosa
+import pondertree
 news = sorted({name.partition(".")[0] for name in set(sys.modules) - before})
 print(",".join(name for name in news if name not in sys.stdlib_module_names and name != "numpy"))
 print(",".join(name for name in ("rich", "tyro", "chess", "torch", "pyspiel", "hypothesis") if name in sys.modules))
@@ -20,7 +20,7 @@ import time
 begun = time.perf_counter()
 import numpy
 middle = time.perf_counter()
-import ponderosa
+import pondertree
 print(middle - begun, time.perf_counter() - middle)
 """
 
@@ -32,7 +32,7 @@ def python(text: str) -> list[str]:
 
 def test_nothing_but_numpy_is_loaded() -> None:
     news, unwanted, *_ = python(LOADED)
-    assert news == "ponderosa"
+    assert news == "pondertree"
     assert unwanted == ""
 
 
@@ -40,4 +40,4 @@ def test_it_costs_little_beside_numpy() -> None:
     """The better of three, since other work on the machine only adds."""
     times = [tuple(map(float, python(TIMES)[0].split())) for _ in range(3)]
     numpy, ours = min(n for n, _ in times), min(p for _, p in times)
-    assert ours < 2 * numpy + 0.1, f"numpy {numpy:.3f} s, ponderosa {ours:.3f} s"
+    assert ours < 2 * numpy + 0.1, f"numpy {numpy:.3f} s, pondertree {ours:.3f} s"

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from tests.trees import Hashed, PythonGame, fingerprint
 
-import ponderosa
-from ponderosa.games import Chess, ConnectFour, Othello
+import pondertree
+from pondertree.games import Chess, ConnectFour, Othello
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
 
@@ -65,11 +65,11 @@ def test_an_interrupt_surfaces_soon_and_breaks_nothing(name: str, capsys: pytest
     waited = []
     for _ in range(3):
         # A tree that has grown for a minute must be as quick to stop; a kept one is used, so that it is checked after.
-        forest = ponderosa.UCT(time_limit=60.0, **options).forest(states, seeds=7)
+        forest = pondertree.UCT(time_limit=60.0, **options).forest(states, seeds=7)
         waited.append(seconds_until_interrupted(forest.simulate, numbers.uniform(0.005, 0.15)))
         done = [result.simulations for result in forest.results()]
         forest.simulate([max(done) + 20 - n for n in done])
-        whole = ponderosa.UCT(**options).forest(states, seeds=7).simulate(max(done) + 20)
+        whole = pondertree.UCT(**options).forest(states, seeds=7).simulate(max(done) + 20)
         assert [fingerprint(a) for a in forest.results()] == [fingerprint(b) for b in whole.results()]
     with capsys.disabled():
         print(f"\n  {name}: interrupted within {', '.join(f'{1000 * s:.0f}' for s in waited)} ms", end=" ")
@@ -77,7 +77,7 @@ def test_an_interrupt_surfaces_soon_and_breaks_nothing(name: str, capsys: pytest
 
 
 def test_an_interrupt_of_run_leaves_the_search_usable() -> None:
-    search = ponderosa.UCT(time_limit=60.0, seed=1)
+    search = pondertree.UCT(time_limit=60.0, seed=1)
     assert seconds_until_interrupted(lambda: search.run(Othello()), 0.05) < LATEST
     search.time_limit, search.num_simulations = None, 50
     result = search.run(Othello())

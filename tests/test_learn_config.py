@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ponderosa.errors import GameContractError, InvalidArgumentError
-from ponderosa.learn import Config, EvaluationConfig, default_config, read_config, text_of_config
-from ponderosa.learn.config import SECTIONS
-from ponderosa.learn.config_file import config_of_text, field_sentences, toml_value
-from ponderosa.learn.game_spec import game_spec
+from pondertree.errors import GameContractError, InvalidArgumentError
+from pondertree.learn import Config, EvaluationConfig, default_config, read_config, text_of_config
+from pondertree.learn.config import SECTIONS
+from pondertree.learn.config_file import config_of_text, field_sentences, toml_value
+from pondertree.learn.game_spec import game_spec
 
 
 @pytest.mark.parametrize("kind", [Config, *SECTIONS.values()])
@@ -35,7 +35,7 @@ def test_what_is_written_is_read_again(game: str, on_gpu: bool) -> None:
 
 
 def test_a_compiled_game_has_one_name_that_is_written_down() -> None:
-    for name in ("tictactoe", "TicTacToe", "tic_tac_toe", "tic-tac-toe", "ponderosa.games:TicTacToe"):
+    for name in ("tictactoe", "TicTacToe", "tic_tac_toe", "tic-tac-toe", "pondertree.games:TicTacToe"):
         assert default_config(name) == default_config("tic-tac-toe")
         assert default_config(name).game == "tic-tac-toe"
 
@@ -187,7 +187,7 @@ def test_games_that_cannot_be_learned() -> None:
 
 def test_a_configuration_is_written_also_where_sources_have_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that is replaced during a long training must not end it."""
-    from ponderosa.learn import config_file
+    from pondertree.learn import config_file
 
     def gone(kind: Any) -> str:
         raise OSError("could not get source code")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from ponderosa.errors import EvaluationError, InvalidArgumentError
-from ponderosa.games import ConnectFour
-from ponderosa.games.connect_four import solve_many
-from ponderosa.learn.connect_four_exact import share_of_value_keeping_moves, value_keeping_positions
+from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.games import ConnectFour
+from pondertree.games.connect_four import solve_many
+from pondertree.learn.connect_four_exact import share_of_value_keeping_moves, value_keeping_positions
 
 
 def stones(state: ConnectFour) -> int:

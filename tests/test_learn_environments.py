@@ -12,13 +12,13 @@ gymnasium = pytest.importorskip("gymnasium")
 from tests import environments  # noqa: E402 (after the packages it needs)
 from tests.environments import Corridor  # noqa: E402
 
-from ponderosa import Gumbel, MuZero  # noqa: E402
-from ponderosa.errors import GameContractError, InvalidArgumentError, UsageError  # noqa: E402
-from ponderosa.learn.arena import play_episodes  # noqa: E402
-from ponderosa.learn.environment_views import view_of  # noqa: E402
-from ponderosa.learn.environments import Environments  # noqa: E402
-from ponderosa.learn.game_spec import game_spec  # noqa: E402
-from ponderosa.learn.observations import kept_bytes  # noqa: E402
+from pondertree import Gumbel, MuZero  # noqa: E402
+from pondertree.errors import GameContractError, InvalidArgumentError, UsageError  # noqa: E402
+from pondertree.learn.arena import play_episodes  # noqa: E402
+from pondertree.learn.environment_views import view_of  # noqa: E402
+from pondertree.learn.environments import Environments  # noqa: E402
+from pondertree.learn.game_spec import game_spec  # noqa: E402
+from pondertree.learn.observations import kept_bytes  # noqa: E402
 
 
 def corridor(kind: Any = Corridor) -> Environments:

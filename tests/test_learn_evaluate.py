@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ponderosa.evaluators import Function
-from ponderosa.games import ConnectFour, TicTacToe
-from ponderosa.learn.arena import bare_policy, play_pairs, searching
-from ponderosa.learn.exact import MovesThatKeep, exam_of, read_positions
-from ponderosa.learn.game_spec import game_spec
-from ponderosa.learn.ratings import Games, rate
-from ponderosa.match.elo import score_of as expected_score
-from ponderosa.presets import UCT
+from pondertree.evaluators import Function
+from pondertree.games import ConnectFour, TicTacToe
+from pondertree.learn.arena import bare_policy, play_pairs, searching
+from pondertree.learn.exact import MovesThatKeep, exam_of, read_positions
+from pondertree.learn.game_spec import game_spec
+from pondertree.learn.ratings import Games, rate
+from pondertree.match.elo import score_of as expected_score
+from pondertree.presets import UCT
 
 
 def first_move(states: Any, seeds: Any) -> list[int]:

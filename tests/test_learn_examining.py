@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from ponderosa.learn.evaluate import Evaluation
-from ponderosa.learn.examining import Examining
-from ponderosa.learn.session import Counters
+from pondertree.learn.evaluate import Evaluation
+from pondertree.learn.examining import Examining
+from pondertree.learn.session import Counters
 
 
 class Slow:

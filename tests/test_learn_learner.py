@@ -10,21 +10,21 @@ import pytest
 from tests.learning import small
 from tests.test_learn_records import make_game
 
-from ponderosa.errors import EvaluationError, InvalidArgumentError, StorageError, TrainingError
-from ponderosa.evaluators.symmetry import symmetries_of
+from pondertree.errors import EvaluationError, InvalidArgumentError, StorageError, TrainingError
+from pondertree.evaluators.symmetry import symmetries_of
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from ponderosa.learn.captured import Steps  # noqa: E402 (after the packages it needs)
-from ponderosa.learn.config_sections import NetworkConfig  # noqa: E402
-from ponderosa.learn.devices import choose_device, memory_complaints  # noqa: E402
-from ponderosa.learn.game_spec import game_spec  # noqa: E402
-from ponderosa.learn.learner import Learner, Turning, outcome_shares, policy_loss, value_loss  # noqa: E402
-from ponderosa.learn.networks import Architecture, PolicyValueNetwork, fresh, player_of, update_player  # noqa: E402
-from ponderosa.learn.player_file import player_bytes, player_of_bytes, read_player  # noqa: E402
-from ponderosa.learn.replay import Replay  # noqa: E402
-from ponderosa.learn.unpack import unpacked  # noqa: E402
+from pondertree.learn.captured import Steps  # noqa: E402 (after the packages it needs)
+from pondertree.learn.config_sections import NetworkConfig  # noqa: E402
+from pondertree.learn.devices import choose_device, memory_complaints  # noqa: E402
+from pondertree.learn.game_spec import game_spec  # noqa: E402
+from pondertree.learn.learner import Learner, Turning, outcome_shares, policy_loss, value_loss  # noqa: E402
+from pondertree.learn.networks import Architecture, PolicyValueNetwork, fresh, player_of, update_player  # noqa: E402
+from pondertree.learn.player_file import player_bytes, player_of_bytes, read_player  # noqa: E402
+from pondertree.learn.replay import Replay  # noqa: E402
+from pondertree.learn.unpack import unpacked  # noqa: E402
 
 CPU = torch.device("cpu")
 SIZE = NetworkConfig(blocks=2, channels=8, policy_channels=4, value_channels=2, value_hidden=8)
@@ -93,7 +93,7 @@ def test_a_player_as_a_file(tmp_path: Path) -> None:
         path.write_bytes(damaged)
         with pytest.raises(StorageError, match=r"player\.safetensors"):
             read_player(path)
-    for wrong, says in ((b'version\\": 1', "version 9"), (b"ponderosa-player", "ponderosa-plover")):
+    for wrong, says in ((b'version\\": 1', "version 9"), (b"pondertree-player", "pondertree-plover")):
         changed = content.replace(wrong, wrong.replace(b"1", b"9").replace(b"player", b"plover"), 1)
         with pytest.raises(StorageError, match=says):
             player_of_bytes(changed)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ponderosa.learn import random_arrays
-from ponderosa.learn.legal import LegalActions
-from ponderosa.reference import random
+from pondertree.learn import random_arrays
+from pondertree.learn.legal import LegalActions
+from pondertree.reference import random
 
 WORDS = st.integers(0, (1 << 64) - 1)
 LISTS = st.lists(st.lists(st.integers(0, 4671), min_size=1, max_size=9, unique=True), min_size=1, max_size=8)

@@ -11,23 +11,23 @@ import numpy as np
 import pytest
 from tests.learning import small
 
-import ponderosa
-from ponderosa import cli
-from ponderosa.errors import EvaluationError, InvalidArgumentError, StorageError
-from ponderosa.game import describe
-from ponderosa.games import ConnectFour, TicTacToe
-from ponderosa.learn.own_game import check_own_game
-from ponderosa.match import play_match
-from ponderosa.match.spec import read_player
-from ponderosa.uci.build import open_network
+import pondertree
+from pondertree import cli
+from pondertree.errors import EvaluationError, InvalidArgumentError, StorageError
+from pondertree.game import describe
+from pondertree.games import ConnectFour, TicTacToe
+from pondertree.learn.own_game import check_own_game
+from pondertree.match import play_match
+from pondertree.match.spec import read_player
+from pondertree.uci.build import open_network
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from ponderosa.learn import train  # noqa: E402 (after the packages it needs)
-from ponderosa.learn.metrics import Metrics, read_metrics  # noqa: E402
-from ponderosa.learn.report import page, write_report  # noqa: E402
-from ponderosa.learn.summary import Summary  # noqa: E402
+from pondertree.learn import train  # noqa: E402 (after the packages it needs)
+from pondertree.learn.metrics import Metrics, read_metrics  # noqa: E402
+from pondertree.learn.report import page, write_report  # noqa: E402
+from pondertree.learn.summary import Summary  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -41,51 +41,53 @@ def test_a_folder_a_checkpoint_and_a_file_are_one_player(trained: Path) -> None:
     newest = sorted((trained / "checkpoints").glob("round-*"))[-1]
     states = [TicTacToe(), TicTacToe().play(4)]
     observations = np.stack([state.observation() for state in states])
-    answers = [ponderosa.load(path).evaluate(observations) for path in (trained, newest, newest / "player.safetensors")]
+    answers = [
+        pondertree.load(path).evaluate(observations) for path in (trained, newest, newest / "player.safetensors")
+    ]
     for logits, values in answers[1:]:
         np.testing.assert_array_equal(logits, answers[0][0])
         np.testing.assert_array_equal(values, answers[0][1])
-    about = ponderosa.load(str(trained)).about
+    about = pondertree.load(str(trained)).about
     assert (about["game"], about["step"]) == ("tic-tac-toe", 12)
 
 
 def test_what_cannot_be_loaded(trained: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="neither the folder of a training nor a file"):
-        ponderosa.load("none-such")
+        pondertree.load("none-such")
     with pytest.raises(StorageError, match="is no folder of a training"):
-        ponderosa.load(tmp_path)
+        pondertree.load(tmp_path)
     (tmp_path / "net.safetensors").write_bytes(b"PK\x03\x04 a pickle, perhaps")
     with pytest.raises(StorageError, match="no file of a player"):
-        ponderosa.load(tmp_path / "net.safetensors")
+        pondertree.load(tmp_path / "net.safetensors")
     newest = sorted((trained / "checkpoints").glob("round-*"))[-1]
     (tmp_path / "noise").write_bytes(np.random.default_rng(0).bytes(100_000))
     (tmp_path / "net.onnx").write_bytes(b"\x08\x08\x12\x07pytorch" * 1000)
-    (tmp_path / "other.safetensors").write_bytes(b"\x22" + bytes(7) + b'{"__metadata__":{"ponderosa":"3"}}')
+    (tmp_path / "other.safetensors").write_bytes(b"\x22" + bytes(7) + b'{"__metadata__":{"pondertree":"3"}}')
     for name, message in (
         (tmp_path / "noise", "no file of a player"),
         (newest / "games.npz", "looks like a pickle, or an archive of them, which is never opened"),
         (newest / "training.safetensors", "weights of a checkpoint, whose player.safetensors is beside it"),
         (newest / "state.json", "no file of a player"),
         (tmp_path / "other.safetensors", "no file of a player"),
-        (tmp_path / "net.onnx", r"is an ONNX file, no player: ponderosa\.evaluators\.Onnx reads it"),
+        (tmp_path / "net.onnx", r"is an ONNX file, no player: pondertree\.evaluators\.Onnx reads it"),
     ):
         with pytest.raises(StorageError, match=message) as told:
-            ponderosa.load(name)
+            pondertree.load(name)
         assert len(str(told.value)) < 300 + len(str(name))
         assert str(told.value).isprintable()
     (tmp_path / "run.json").write_bytes((trained / "run.json").read_bytes())
     with pytest.raises(InvalidArgumentError, match="has no checkpoint yet"):
-        ponderosa.load(tmp_path)
+        pondertree.load(tmp_path)
 
 
 def test_a_player_of_another_game(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    player = ponderosa.load(trained)
+    player = pondertree.load(trained)
     with pytest.raises(EvaluationError, match=r"a player of tic-tac-toe, which sees .* \(3, 3, 3\), not \(3, 6, 7\)"):
-        ponderosa.Gumbel(player, num_simulations=4).run(ConnectFour())
+        pondertree.Gumbel(player, num_simulations=4).run(ConnectFour())
     assert cli.main(["search", "connect4", "--player", str(trained), "--simulations", "4"]) == 2
     assert "this is a player of tic-tac-toe, not of connect4" in capsys.readouterr().err
     named = f"alphazero:evaluator=player:{trained},num_simulations=4"
-    for given in (named, ponderosa.AlphaZero(player, num_simulations=4)):
+    for given in (named, pondertree.AlphaZero(player, num_simulations=4)):
         with pytest.raises(InvalidArgumentError, match="player1: this is a player of tic-tac-toe, not of othello"):
             play_match(given, "random", game="othello", num_games=2)
     with pytest.raises(InvalidArgumentError, match="this is a player of tic-tac-toe, not of chess"):
@@ -94,16 +96,16 @@ def test_a_player_of_another_game(trained: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_the_player_that_comes_with_the_package() -> None:
-    player = ponderosa.load("connect4")
+    player = pondertree.load("connect4")
     assert player.about["game"] == "connect4"
     # It sees that three in a column must be stopped.
-    search = ponderosa.Gumbel(player, 64, gumbel_scale=0.0, seed=1, solve=False)
+    search = pondertree.Gumbel(player, 64, gumbel_scale=0.0, seed=1, solve=False)
     state = ConnectFour()
     for move in ("1", "4", "1", "5", "1"):
         state = state.play(state.parse_action(move))
     assert search.run(state).move == "1"
     with pytest.raises(InvalidArgumentError, match="with the package come connect4"):
-        ponderosa.load("checkers")
+        pondertree.load("checkers")
 
 
 def test_a_match_takes_the_player_by_name(trained: Path) -> None:
@@ -116,7 +118,7 @@ def test_a_match_takes_the_player_by_name(trained: Path) -> None:
 def test_the_onnx_player_gives_the_same_moves(trained: Path, tmp_path: Path) -> None:
     pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
-    from ponderosa.evaluators import Onnx
+    from pondertree.evaluators import Onnx
 
     path = tmp_path / "player.onnx"
     assert cli.main(["export", str(trained), "--onnx", str(path)]) == 0
@@ -124,8 +126,8 @@ def test_the_onnx_player_gives_the_same_moves(trained: Path, tmp_path: Path) -> 
     while not states[-1].is_terminal:
         states.append(states[-1].play(states[-1].legal_actions()[len(states) % 2]))
     moves = [
-        [result.action for result in ponderosa.AlphaZero(evaluator, 60, seed=1).run(states[:-1])]
-        for evaluator in (ponderosa.load(trained), Onnx(str(path)))
+        [result.action for result in pondertree.AlphaZero(evaluator, 60, seed=1).run(states[:-1])]
+        for evaluator in (pondertree.load(trained), Onnx(str(path)))
     ]
     assert moves[0] == moves[1]
 
@@ -232,8 +234,6 @@ def test_a_config_of_another_game_is_refused(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_the_package_needs_no_torch_to_be_imported() -> None:
-    code = (
-        "import sys, ponderosa, ponderosa.learn, ponderosa.cli; ponderosa.cli.parser(); print('torch' in sys.modules)"
-    )
+    code = "import sys, pondertree.learn, pondertree.cli; pondertree.cli.parser(); print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

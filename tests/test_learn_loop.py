@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 from tests.learning import digest, small
 
-import ponderosa
-from ponderosa.errors import InvalidArgumentError, StorageError, TrainingError, UsageError
-from ponderosa.learn.shards import list_shards, read_shard
+import pondertree
+from pondertree.errors import InvalidArgumentError, StorageError, TrainingError, UsageError
+from pondertree.learn.shards import list_shards, read_shard
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from ponderosa.learn import train  # noqa: E402 (after the packages it needs)
-from ponderosa.learn.checkpoint import list_checkpoints, load_checkpoint, newest_whole  # noqa: E402
-from ponderosa.learn.metrics import read_metrics  # noqa: E402
-from ponderosa.learn.watch import Status, Watcher  # noqa: E402
+from pondertree.learn import train  # noqa: E402 (after the packages it needs)
+from pondertree.learn.checkpoint import list_checkpoints, load_checkpoint, newest_whole  # noqa: E402
+from pondertree.learn.metrics import read_metrics  # noqa: E402
+from pondertree.learn.watch import Status, Watcher  # noqa: E402
 
 
 class Stopper(Watcher):
@@ -140,7 +140,7 @@ def test_no_whole_checkpoint_and_other_versions_are_refused(whole: Path, tmp_pat
         train(small(out, steps=40), resume=True)
     about = json.loads((out / "run.json").read_text())
     (out / "run.json").write_text(json.dumps({**about, "version": 2}))
-    with pytest.raises(StorageError, match="of version 2; this version reads ponderosa-training 1"):
+    with pytest.raises(StorageError, match="of version 2; this version reads pondertree-training 1"):
         train(small(out, steps=40), resume=True)
     (out / "run.json").write_text("{")
     with pytest.raises(StorageError, match=r"run\.json.* is damaged"):
@@ -192,7 +192,7 @@ def test_a_full_disk_stops_it_and_it_goes_on_later(
 
 
 def test_a_network_that_breaks_stops_it_and_stores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ponderosa.learn.session import Session
+    from pondertree.learn.session import Session
 
     refresh = Session.refresh_player
 
@@ -226,7 +226,7 @@ def test_two_trainings_in_one_folder_are_refused(tmp_path: Path) -> None:
 def test_other_games_and_the_other_search(game: str, algorithm: str, tmp_path: Path) -> None:
     from tests.learning import SMALL
 
-    from ponderosa.learn import Config
+    from pondertree.learn import Config
 
     config = Config(game=game, algorithm=algorithm, out=str(tmp_path), steps=6).with_values(**SMALL)
     config = config.with_values(
@@ -236,15 +236,15 @@ def test_other_games_and_the_other_search(game: str, algorithm: str, tmp_path: P
     assert result.steps == 6
     [line] = result.evaluations
     assert set(line["scores"]) == {"UCT 5"}
-    player = ponderosa.load(tmp_path)
-    from ponderosa.learn.game_spec import game_spec
+    player = pondertree.load(tmp_path)
+    from pondertree.learn.game_spec import game_spec
 
-    assert ponderosa.AlphaZero(player, 10, seed=1).run(game_spec(game).factory()).simulations > 0
+    assert pondertree.AlphaZero(player, 10, seed=1).run(game_spec(game).factory()).simulations > 0
 
 
 def test_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Playing in a thread: nothing is lost or stored twice, also when it goes on."""
-    from ponderosa.learn import rounds
+    from pondertree.learn import rounds
 
     monkeypatch.setattr(rounds, "STORE_SECONDS", 0.0)
     monkeypatch.setattr(rounds, "PUBLISH_SECONDS", 0.0)
@@ -264,7 +264,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from tests.learning import small
-from ponderosa.learn import train
+from pondertree.learn import train
 train(small(Path(sys.argv[1]), steps=40), resume=True)
 """
 

@@ -13,10 +13,10 @@ from tests.test_learn_trajectories import played
 
 torch = pytest.importorskip("torch")
 
-from ponderosa.learn.model_learner import ModelLearner, inputs_of, policy_losses  # noqa: E402 (after the packages it needs)
-from ponderosa.learn.model_quality import errors_by_depth  # noqa: E402
-from ponderosa.learn.networks import player_of  # noqa: E402
-from ponderosa.learn.trajectories import Unrolled  # noqa: E402
+from pondertree.learn.model_learner import ModelLearner, inputs_of, policy_losses  # noqa: E402 (after the packages it needs)
+from pondertree.learn.model_quality import errors_by_depth  # noqa: E402
+from pondertree.learn.networks import player_of  # noqa: E402
+from pondertree.learn.trajectories import Unrolled  # noqa: E402
 
 CPU = torch.device("cpu")
 
@@ -100,8 +100,8 @@ def test_all_steps_are_turned_alike() -> None:
             tensor.add_(0.1 * torch.randn(tensor.shape, generator=torch.Generator().manual_seed(1)))
     turned = losses_of(learner, batch, which)[0]
     # By hand: moves and actions by the permutation, observations by the rules.
-    from ponderosa.games import TicTacToe
-    from ponderosa.learn.observations import Seen
+    from pondertree.games import TicTacToe
+    from pondertree.learn.observations import Seen
 
     states = []
     for game in games:
@@ -159,7 +159,7 @@ def test_losses_fall_and_going_on_is_exact(muzero: dict[str, float]) -> None:
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_recorded_steps_are_those_done_one_by_one() -> None:
-    from ponderosa.learn.captured import Steps
+    from pondertree.learn.captured import Steps
 
     spec, replay, _ = played(20)
     config = small(Path("unused"), algorithm="muzero", learner={"reduced_precision": False, "learning_rate": 1e-3})
@@ -192,10 +192,10 @@ def test_reanalysis_gives_the_policy_of_a_search_with_the_present_weights() -> N
 def test_fresh_values_lean_on_what_the_present_weights_think() -> None:
     from tests.test_learn_muzero import Stairs
 
-    from ponderosa.evaluators import Uniform
-    from ponderosa.learn.game_spec import game_spec
-    from ponderosa.learn.self_play import SelfPlay
-    from ponderosa.learn.trajectories import Trajectories
+    from pondertree.evaluators import Uniform
+    from pondertree.learn.game_spec import game_spec
+    from pondertree.learn.self_play import SelfPlay
+    from pondertree.learn.trajectories import Trajectories
 
     muzero = {"support": 5, "td_steps": 2, "discount": 0.5, "fresh_values": True}
     config = small(Path("unused"), algorithm="muzero", muzero=muzero, learner={"root_value_share": 0.0})
@@ -231,7 +231,7 @@ def test_fresh_values_lean_on_what_the_present_weights_think() -> None:
 @pytest.mark.parametrize("kept", [0.0, 0.5])
 def test_less_of_a_gradient_is_left_at_each_step_back(kept: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """With nothing left, what is seen is understood by what it says itself; with half, by what comes of it, too."""
-    from ponderosa.learn import model_learner
+    from pondertree.learn import model_learner
 
     assert model_learner.GRADIENT_KEPT == 0.5
     monkeypatch.setattr(model_learner, "GRADIENT_KEPT", kept)

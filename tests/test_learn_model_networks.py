@@ -12,14 +12,14 @@ from tests.learning import small
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from ponderosa.errors import StorageError  # noqa: E402 (after the packages it needs)
-from ponderosa.learn.action_planes import ActionPlanes  # noqa: E402
-from ponderosa.learn.categories import Categories  # noqa: E402
-from ponderosa.learn.game_spec import game_spec  # noqa: E402
-from ponderosa.learn.model_architecture import ModelArchitecture  # noqa: E402
-from ponderosa.learn.model_networks import ModelNetwork, fresh_model  # noqa: E402
-from ponderosa.learn.networks import player_of, update_player  # noqa: E402
-from ponderosa.learn.player_file import player_bytes, player_of_bytes  # noqa: E402
+from pondertree.errors import StorageError  # noqa: E402 (after the packages it needs)
+from pondertree.learn.action_planes import ActionPlanes  # noqa: E402
+from pondertree.learn.categories import Categories  # noqa: E402
+from pondertree.learn.game_spec import game_spec  # noqa: E402
+from pondertree.learn.model_architecture import ModelArchitecture  # noqa: E402
+from pondertree.learn.model_networks import ModelNetwork, fresh_model  # noqa: E402
+from pondertree.learn.networks import player_of, update_player  # noqa: E402
+from pondertree.learn.player_file import player_bytes, player_of_bytes  # noqa: E402
 
 GAMES = ["tic-tac-toe", "connect4", "othello", "chess", "examples.games.nim:Nim"]
 

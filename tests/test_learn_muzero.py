@@ -14,20 +14,20 @@ import pytest
 from tests.learning import SMALL, digest, small
 from tests.test_learn_loop import Killed, Stopper, numbers_of
 
-import ponderosa
-from ponderosa import cli
-from ponderosa.errors import GameContractError, InvalidArgumentError
-from ponderosa.games import TicTacToe
+import pondertree
+from pondertree import cli
+from pondertree.errors import GameContractError, InvalidArgumentError
+from pondertree.games import TicTacToe
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from ponderosa.learn import Config, train  # noqa: E402 (after the packages it needs)
-from ponderosa.learn.metrics import read_metrics  # noqa: E402
-from ponderosa.learn.report import write_report  # noqa: E402
-from ponderosa.learn.shards import list_shards, read_shard  # noqa: E402
-from ponderosa.match import play_match  # noqa: E402
-from ponderosa.match.spec import read_player  # noqa: E402
+from pondertree.learn import Config, train  # noqa: E402 (after the packages it needs)
+from pondertree.learn.metrics import read_metrics  # noqa: E402
+from pondertree.learn.report import write_report  # noqa: E402
+from pondertree.learn.shards import list_shards, read_shard  # noqa: E402
+from pondertree.match import play_match  # noqa: E402
+from pondertree.match.spec import read_player  # noqa: E402
 
 STEPS = 30
 GYM = "gym:CartPole-v1"
@@ -119,7 +119,7 @@ def test_an_environment_without_an_end_is_told_once(tmp_path: Path, monkeypatch:
     pytest.importorskip("gymnasium")
     from tests.environments import Endless
 
-    from ponderosa.learn import session
+    from pondertree.learn import session
 
     monkeypatch.setattr(session, "LONG", 10)
     config = modelled(tmp_path, steps=1, muzero={"support": 10})
@@ -312,8 +312,8 @@ def test_other_games_and_settings(game: str, muzero: dict[str, Any], tmp_path: P
 
 def test_what_is_kept_of_an_episode(whole: dict[str, Path]) -> None:
     gymnasium = pytest.importorskip("gymnasium")
-    from ponderosa.learn.game_spec import game_spec
-    from ponderosa.learn.observations import seen_in
+    from pondertree.learn.game_spec import game_spec
+    from pondertree.learn.observations import seen_in
 
     spec = game_spec(GYM, rewards=True)
     games = [game for shard in list_shards(whole[GYM] / "games") for game in read_shard(shard)]
@@ -328,16 +328,16 @@ def test_what_is_kept_of_an_episode(whole: dict[str, Path]) -> None:
 
 def test_a_model_for_every_search(whole: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     out = whole["tic-tac-toe"]
-    model = ponderosa.load(out)
+    model = pondertree.load(out)
     assert (model.about["game"], model.about["step"]) == ("tic-tac-toe", STEPS)
-    for search in (ponderosa.MuZero(model, 20, seed=1), ponderosa.Gumbel(model, 20, seed=1)):
+    for search in (pondertree.MuZero(model, 20, seed=1), pondertree.Gumbel(model, 20, seed=1)):
         result = search.run(TicTacToe())
         assert result.simulations == 20
         # The model says itself that players take turns, and that nothing is discounted.
         assert abs(result.value) <= 1.0
     state = TicTacToe()
-    action = ponderosa.select_action(
-        model, ponderosa.MCTSConfig(num_players=2), state.observation(), state.legal_actions(), seed=1
+    action = pondertree.select_action(
+        model, pondertree.MCTSConfig(num_players=2), state.observation(), state.legal_actions(), seed=1
     )
     assert action in state.legal_actions()
     for text in (f"muzero:model=player:{out},num_simulations=8", f"gumbel:model=player:{out},num_simulations=8"):
@@ -405,7 +405,7 @@ def test_a_model_is_exported_in_two_parts(
     assert cli.main(["export", str(whole["tic-tac-toe"]), "--onnx", str(tmp_path / "ttt.onnx")]) == 0
     told = [line.split(":")[0] for line in capsys.readouterr().out.splitlines()]
     assert told == [str(tmp_path / "ttt.onnx"), str(tmp_path / "ttt.step.onnx")]
-    model = ponderosa.load(whole["tic-tac-toe"])
+    model = pondertree.load(whole["tic-tac-toe"])
     seen = np.stack([TicTacToe().observation(), TicTacToe().play(4).observation(), TicTacToe().play(0).observation()])
     first = runtime.InferenceSession(str(tmp_path / "ttt.onnx"), providers=["CPUExecutionProvider"])
     hidden, *rest = first.run(None, {"observations": seen})
@@ -430,7 +430,7 @@ def test_mistakes_are_said_before_the_work(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_said_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ponderosa.learn import room
+    from pondertree.learn import room
 
     monkeypatch.setattr(room, "memory_of", lambda device: 1_000_000)
     with pytest.raises(InvalidArgumentError, match=r"need 4,000 kB, but there are 1,000 kB: lower replay\.window"):
@@ -452,12 +452,12 @@ def test_an_environment_that_breaks_stops_the_training(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
-    """`ponderosa train` chooses MuZero for an environment by itself, and goes on with it."""
+    """`pondertree train` chooses MuZero for an environment by itself, and goes on with it."""
     pytest.importorskip("gymnasium")
     settings = "[self_play]\ngames_at_once = 4\nsimulations = 2\nworkers = 1\n[replay]\nlearned_first = 30\n"
     settings += "[learner]\nbatch_size = 8\n[network]\nchannels = 8\n[evaluation]\ngames = 2\nsimulations = 2\n"
     (tmp_path / "settings.toml").write_text(settings)
-    command = [sys.executable, "-m", "ponderosa", "train", GYM, "--out", str(tmp_path / "run"), "--json"]
+    command = [sys.executable, "-m", "pondertree", "train", GYM, "--out", str(tmp_path / "run"), "--json"]
     done = subprocess.run(
         [*command, "--config", str(tmp_path / "settings.toml"), "--steps", "3", "--device", "cpu"],
         capture_output=True,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tests.learning import SMALL
 
-import ponderosa
-from ponderosa.errors import InvalidArgumentError, StorageError
-from ponderosa.games import TicTacToe
+import pondertree
+from pondertree.errors import InvalidArgumentError, StorageError
+from pondertree.games import TicTacToe
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -19,11 +19,11 @@ gymnasium = pytest.importorskip("gymnasium")
 
 from tests.environments import Corridor  # noqa: E402 (after the packages it needs)
 
-from ponderosa.learn import Config  # noqa: E402
-from ponderosa.learn.game_spec import GameSpec, game_spec  # noqa: E402
-from ponderosa.learn.model_architecture import ModelArchitecture  # noqa: E402
-from ponderosa.learn.model_networks import ModelNetwork  # noqa: E402
-from ponderosa.learn.player_file import player_bytes  # noqa: E402
+from pondertree.learn import Config  # noqa: E402
+from pondertree.learn.game_spec import GameSpec, game_spec  # noqa: E402
+from pondertree.learn.model_architecture import ModelArchitecture  # noqa: E402
+from pondertree.learn.model_networks import ModelNetwork  # noqa: E402
+from pondertree.learn.player_file import player_bytes  # noqa: E402
 
 spaces = gymnasium.spaces
 PIXELS = np.arange(5 * 6 * 3, dtype=np.uint8).reshape(5, 6, 3) * 2
@@ -65,30 +65,30 @@ def environment(space: Any, start: int = 0) -> GameSpec:
 )
 def test_observations_as_the_environment_gives_them(space: Any, given: Any, tmp_path: Path) -> None:
     spec = environment(space, start=5)
-    model = ponderosa.load(written(tmp_path / "player", spec))
+    model = pondertree.load(written(tmp_path / "player", spec))
     assert model.about["environment"]["first_action"] == 5
     running = spec.start(0)._running
     expected = running.home.view.read(given, "Other")
     seen = model.see(given)
     np.testing.assert_array_equal(np.asarray(seen, np.float32), expected)
     results = [
-        ponderosa.MuZero(model, 8, seed=1).run(observation=each)
+        pondertree.MuZero(model, 8, seed=1).run(observation=each)
         for each in (given, seen, torch.as_tensor(np.asarray(given)))
     ]
     assert results[0].value == results[1].value == results[2].value
     np.testing.assert_array_equal(model.initial_inference([given])[1], model.initial_inference(seen[None])[1])
-    both = ponderosa.MuZero(model, 8, seed=1).run(observation=[seen, seen])
+    both = pondertree.MuZero(model, 8, seed=1).run(observation=[seen, seen])
     assert both[1].root.raw_value == pytest.approx(results[0].root.raw_value, abs=1e-4)
-    config = ponderosa.MCTSConfig(num_simulations=4)
-    assert ponderosa.select_action(model, config, given, [1], seed=1) == 1
+    config = pondertree.MCTSConfig(num_simulations=4)
+    assert pondertree.select_action(model, config, given, [1], seed=1) == 1
 
 
 def test_observations_that_do_not_fit(tmp_path: Path) -> None:
-    model = ponderosa.load(written(tmp_path / "image", environment(spaces.Box(0, 255, (5, 6, 3), np.uint8))))
+    model = pondertree.load(written(tmp_path / "image", environment(spaces.Box(0, 255, (5, 6, 3), np.uint8))))
     takes = r"shape \(5, 6\): a player of .*Other takes \(5, 6, 3\), or \(3, 5, 6\) as `see` gives them"
     with pytest.raises(InvalidArgumentError, match=takes):
-        ponderosa.MuZero(model, 4).run(observation=PIXELS[:, :, 0])
-    model = ponderosa.load(written(tmp_path / "number", environment(spaces.Discrete(4))))
+        pondertree.MuZero(model, 4).run(observation=PIXELS[:, :, 0])
+    model = pondertree.load(written(tmp_path / "number", environment(spaces.Discrete(4))))
     for wrong in (4, -1):
         with pytest.raises(InvalidArgumentError, match="no such observation"):
             model.see(wrong)
@@ -97,25 +97,25 @@ def test_observations_that_do_not_fit(tmp_path: Path) -> None:
 def test_files_without_a_view_are_loaded(tmp_path: Path) -> None:
     """Those of before: they take what their network sees."""
     spec = environment(spaces.Discrete(4))
-    model = ponderosa.load(written(tmp_path / "old", spec, {"game": "other", "step": 1, "games": 2}))
-    assert ponderosa.MuZero(model, 4, seed=1).run(observation=np.eye(4, dtype=np.float32)[2]).simulations == 4
+    model = pondertree.load(written(tmp_path / "old", spec, {"game": "other", "step": 1, "games": 2}))
+    assert pondertree.MuZero(model, 4, seed=1).run(observation=np.eye(4, dtype=np.float32)[2]).simulations == 4
     data = dict(spec.about(1, 2)["environment"]["view"])
     for wrong in ({"view": {}}, {"view": {**data, "shape": [9]}}, {"view": {**data, "firsts": []}}):
         path = written(tmp_path / "wrong", spec, {"game": "other", "environment": wrong})
         with pytest.raises(StorageError, match="this player is damaged"):
-            ponderosa.load(path)
+            pondertree.load(path)
 
 
 def test_the_model_says_how_many_players_there_are(tmp_path: Path) -> None:
     state = TicTacToe()
-    model = ponderosa.load(written(tmp_path / "two", game_spec("tic-tac-toe", rewards=True)))
+    model = pondertree.load(written(tmp_path / "two", game_spec("tic-tac-toe", rewards=True)))
     assert model.num_players == 2
-    for preset in (ponderosa.MuZero, ponderosa.Gumbel):
+    for preset in (pondertree.MuZero, pondertree.Gumbel):
         told = preset(model, 20, seed=1).run(state)
         bare = preset(model, 20, seed=1).run(observation=state.observation(), legal_actions=state.legal_actions())
         assert (told.action, told.value) == (bare.action, bare.value)
         with pytest.raises(InvalidArgumentError, match=r"num_players is 1, but .* game of 2: give num_players=2"):
             preset(model, 20, num_players=1).run(observation=state.observation())
     with pytest.raises(InvalidArgumentError, match="give num_players=2, or leave it out"):
-        ponderosa.select_action(model, ponderosa.MCTSConfig(), state.observation(), state.legal_actions())
-    assert ponderosa.load(written(tmp_path / "one", environment(spaces.Discrete(4)))).num_players == 1
+        pondertree.select_action(model, pondertree.MCTSConfig(), state.observation(), state.legal_actions())
+    assert pondertree.load(written(tmp_path / "one", environment(spaces.Discrete(4)))).num_players == 1

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ponderosa.errors import InvalidArgumentError, StorageError
-from ponderosa.games import ConnectFour
-from ponderosa.learn.records import GameRecord, from_columns, to_columns
-from ponderosa.learn.shards import list_shards, read_shard, write_shard
-from ponderosa.learn.store import GameStore
+from pondertree.errors import InvalidArgumentError, StorageError
+from pondertree.games import ConnectFour
+from pondertree.learn.records import GameRecord, from_columns, to_columns
+from pondertree.learn.shards import list_shards, read_shard, write_shard
+from pondertree.learn.store import GameStore
 
 HAS_PYARROW = importlib.util.find_spec("pyarrow") is not None
 KINDS = ["npz", pytest.param("parquet", marks=pytest.mark.skipif(not HAS_PYARROW, reason="needs pyarrow"))]

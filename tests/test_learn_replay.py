@@ -8,17 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.test_learn_records import make_game
 
-from ponderosa import games
-from ponderosa.errors import InvalidActionError
-from ponderosa.learn.config_sections import ReplayConfig
-from ponderosa.learn.game_spec import game_spec
-from ponderosa.learn.observations import seen_in
-from ponderosa.learn.records import GameRecord
-from ponderosa.learn.replay import Replay, TrainingBatch
+from pondertree import games
+from pondertree.errors import InvalidActionError
+from pondertree.learn.config_sections import ReplayConfig
+from pondertree.learn.game_spec import game_spec
+from pondertree.learn.observations import seen_in
+from pondertree.learn.records import GameRecord
+from pondertree.learn.replay import Replay, TrainingBatch
 
 torch = pytest.importorskip("torch")
 
-from ponderosa.learn.unpack import unpacked  # noqa: E402 (after the package it needs)
+from pondertree.learn.unpack import unpacked  # noqa: E402 (after the package it needs)
 
 
 def observations_of(batch: TrainingBatch, shape: tuple[int, ...]) -> np.ndarray:

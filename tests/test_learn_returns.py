@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ponderosa.learn.records import GameRecord
-from ponderosa.learn.returns import NOTHING, returns_of
+from pondertree.learn.records import GameRecord
+from pondertree.learn.returns import NOTHING, returns_of
 
 
 def record(moves: int, **fields: Any) -> GameRecord:

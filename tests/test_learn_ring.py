@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ponderosa.learn import ring as rings
-from ponderosa.learn.ring import Ring
+from pondertree.learn import ring as rings
+from pondertree.learn.ring import Ring
 
 
 @settings(max_examples=60, deadline=None)

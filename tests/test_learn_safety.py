@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from tests.learning import digest, small
 
-import ponderosa
-from ponderosa.errors import InvalidArgumentError, MissingExtraError, StorageError
+import pondertree
+from pondertree.errors import InvalidArgumentError, MissingExtraError, StorageError
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from ponderosa.cli import main
-from ponderosa.learn import checkpoint, train
-from ponderosa.learn.metrics import read_metrics
-from ponderosa.learn.shards import list_shards, read_shard, write_shard
-from ponderosa.learn.watch import Watcher
+from pondertree.cli import main
+from pondertree.learn import checkpoint, train
+from pondertree.learn.metrics import read_metrics
+from pondertree.learn.shards import list_shards, read_shard, write_shard
+from pondertree.learn.watch import Watcher
 
 
 class Notes(Watcher):
@@ -55,7 +55,7 @@ def test_a_kill_while_a_checkpoint_is_made_again(tmp_path: Path, monkeypatch: py
     with pytest.raises(KilledError):
         train(small(tmp_path, steps=5, keep_checkpoints=1), resume=True)
     monkeypatch.undo()
-    assert ponderosa.load(tmp_path).about["step"] == 5
+    assert pondertree.load(tmp_path).about["step"] == 5
     result = train(small(tmp_path, steps=6, keep_checkpoints=1), resume=True)
     assert result.steps == 6
     assert digest(tmp_path) != before
@@ -65,26 +65,26 @@ def test_a_kill_while_a_checkpoint_is_made_again(tmp_path: Path, monkeypatch: py
 def test_a_player_that_was_changed_is_noticed(tmp_path: Path) -> None:
     train(small(tmp_path, steps=12))
     paths = checkpoint.list_checkpoints(tmp_path / "checkpoints")
-    whole = ponderosa.load(paths[-2]).about
+    whole = pondertree.load(paths[-2]).about
     file = paths[-1] / "player.safetensors"
     content = bytearray(file.read_bytes())
     content[-40] ^= 0x20
     file.write_bytes(content)
     with pytest.warns(UserWarning, match="is damaged: the one before it is taken"):
-        assert ponderosa.load(tmp_path).about == whole
+        assert pondertree.load(tmp_path).about == whole
     with pytest.raises(StorageError, match="checksum differs"):
-        ponderosa.load(file)
+        pondertree.load(file)
     for path in paths[:-1]:
         (path / "player.safetensors").write_bytes(b"cut")
     with pytest.warns(UserWarning, match="is damaged"), pytest.raises(StorageError, match="is whole"):
-        ponderosa.load(tmp_path)
+        pondertree.load(tmp_path)
     for path in paths[1:]:
         shutil.rmtree(path)
     # Nothing is before the last one: there is no warning (which tests take for an error) of another that is taken.
     with pytest.raises(StorageError, match="is whole"):
-        ponderosa.load(tmp_path)
+        pondertree.load(tmp_path)
     with pytest.raises(InvalidArgumentError, match="path is empty"):
-        ponderosa.load("")
+        pondertree.load("")
 
 
 def test_what_is_refused_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_what_is_refused_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_start_that_failed_does_not_block_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ponderosa.learn import loop
+    from pondertree.learn import loop
 
     class BrokenError(Exception):
         pass

@@ -14,14 +14,14 @@ from tests.learning import small
 from tests.networks import table
 from tests.test_learn_records import same
 
-from ponderosa.evaluators import Function
-from ponderosa.games import TicTacToe
-from ponderosa.learn.game_spec import game_spec
-from ponderosa.learn.records import GameRecord, from_columns, to_columns
-from ponderosa.learn.resignation import ENOUGH, Resignation
-from ponderosa.learn.self_play import SelfPlay
-from ponderosa.learn.targets import pruned_visits
-from ponderosa.presets import AlphaZero, Gumbel
+from pondertree.evaluators import Function
+from pondertree.games import TicTacToe
+from pondertree.learn.game_spec import game_spec
+from pondertree.learn.records import GameRecord, from_columns, to_columns
+from pondertree.learn.resignation import ENOUGH, Resignation
+from pondertree.learn.self_play import SelfPlay
+from pondertree.learn.targets import pruned_visits
+from pondertree.presets import AlphaZero, Gumbel
 
 
 def self_play(game: str = "tic-tac-toe", evaluator: Any = None, algorithm: str = "gumbel", **play: Any) -> SelfPlay:
@@ -66,7 +66,7 @@ def test_the_policy_that_is_learned_is_the_search_s_own() -> None:
     search = games._search
     games.move(0)
     game = games.games[0]
-    from ponderosa.reference.random import fold
+    from pondertree.reference.random import fold
 
     evaluator = search.evaluator  # type: ignore[attr-defined]
     again = Gumbel(evaluator, 8, 4, seed=0, solve=False).run([TicTacToe()], seeds=[fold(game.key, 0)])[0]

@@ -11,14 +11,14 @@ from tests.learning import small
 
 torch = pytest.importorskip("torch")
 
-from ponderosa.errors import GameContractError  # noqa: E402 (after the packages it needs)
-from ponderosa.evaluators import Uniform  # noqa: E402
-from ponderosa.games import TicTacToe  # noqa: E402
-from ponderosa.learn.game_spec import GameSpec, game_spec  # noqa: E402
-from ponderosa.learn.records import GameRecord  # noqa: E402
-from ponderosa.learn.self_play import SelfPlay  # noqa: E402
-from ponderosa.learn.trajectories import Trajectories  # noqa: E402
-from ponderosa.learn.unpack import unpacked  # noqa: E402
+from pondertree.errors import GameContractError  # noqa: E402 (after the packages it needs)
+from pondertree.evaluators import Uniform  # noqa: E402
+from pondertree.games import TicTacToe  # noqa: E402
+from pondertree.learn.game_spec import GameSpec, game_spec  # noqa: E402
+from pondertree.learn.records import GameRecord  # noqa: E402
+from pondertree.learn.self_play import SelfPlay  # noqa: E402
+from pondertree.learn.trajectories import Trajectories  # noqa: E402
+from pondertree.learn.unpack import unpacked  # noqa: E402
 
 NUMBERS = np.random.default_rng(0)
 

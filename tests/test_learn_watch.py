@@ -11,8 +11,8 @@ pytest.importorskip("torch")
 
 from rich.console import Console
 
-from ponderosa.learn.session import Counters
-from ponderosa.learn.watch import PanelWatcher, Status
+from pondertree.learn.session import Counters
+from pondertree.learn.watch import PanelWatcher, Status
 
 
 def test_a_note_is_printed_as_it_is_and_the_panel_is_drawn() -> None:

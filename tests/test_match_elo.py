@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ponderosa.errors import InvalidArgumentError
-from ponderosa.match import elo_of, estimate, score_of
-from ponderosa.match.elo import moments, normal, quantile
+from pondertree.errors import InvalidArgumentError
+from pondertree.match import elo_of, estimate, score_of
+from pondertree.match.elo import moments, normal, quantile
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from examples.games.nim import Nim
 
-import ponderosa
-from ponderosa.errors import InvalidArgumentError, PlayerError
-from ponderosa.games import Chess, ConnectFour, TicTacToe
-from ponderosa.match import Adjudication, Choice, GameRecord, Opening, Player, PlayerFailure, read_player
-from ponderosa.match.adjudication import claimed_draw
-from ponderosa.match.game import play_game
+import pondertree
+from pondertree.errors import InvalidArgumentError, PlayerError
+from pondertree.games import Chess, ConnectFour, TicTacToe
+from pondertree.match import Adjudication, Choice, GameRecord, Opening, Player, PlayerFailure, read_player
+from pondertree.match.adjudication import claimed_draw
+from pondertree.match.game import play_game
 
 
 class Scripted(Player):
@@ -106,7 +106,7 @@ def test_draws_that_can_be_claimed() -> None:
 
 def test_games_in_python_without_notation() -> None:
     """Nim counts its actions; whoever knows the trick wins."""
-    game = play(read_player(ponderosa.UCT(500)).start(), read_player("first").start(), Nim)
+    game = play(read_player(pondertree.UCT(500)).start(), read_player("first").start(), Nim)
     assert game.points == 1.0
     assert all(move.lstrip("-").isdigit() or move for move in game.moves)
 
@@ -191,7 +191,7 @@ def test_a_game_depends_on_its_seed_alone(text: str) -> None:
 
 
 def test_a_kept_tree_sees_more() -> None:
-    search = ponderosa.UCT(200, trace=False)
+    search = pondertree.UCT(200, trace=False)
     player: Any = read_player("uct:num_simulations=200,reuse=true").start()
     player.new_game(ConnectFour(), 1)
     state = ConnectFour()

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from examples.games.nim import Nim
 
-from ponderosa import UCT
-from ponderosa.errors import InvalidArgumentError, PonderosaError
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
-from ponderosa.match import Opening, openings
-from ponderosa.match.notation import read_epd, read_pgn
-from ponderosa.match.openings import RandomOpenings, make_openings
+from pondertree import UCT
+from pondertree.errors import InvalidArgumentError, PondertreeError
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.match import Opening, openings
+from pondertree.match.notation import read_epd, read_pgn
+from pondertree.match.openings import RandomOpenings, make_openings
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ WRONG: list[tuple[str, str, Any, str, str]] = [
 def test_wrong_files_are_named(tmp_path: Path, name: str, text: str, game: Any, called: str, message: str) -> None:
     file = tmp_path / name
     file.write_text(text)
-    with pytest.raises(PonderosaError, match=message) as caught:
+    with pytest.raises(PondertreeError, match=message) as caught:
         make_openings(file, game, called, 0, None)
     assert name in str(caught.value)
 

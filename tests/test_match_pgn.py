@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ponderosa.games import Chess, ConnectFour
-from ponderosa.match import GameRecord, MatchResult, play_match, write_games
-from ponderosa.match.notation import read_pgn
-from ponderosa.match.openings import read_openings
-from ponderosa.match.pgn import write_pgn
+from pondertree.games import Chess, ConnectFour
+from pondertree.match import GameRecord, MatchResult, play_match, write_games
+from pondertree.match.notation import read_pgn
+from pondertree.match.openings import read_openings
+from pondertree.match.pgn import write_pgn
 
 BLACK_TO_MOVE = "4k3/8/8/8/8/8/4P3/4K3 b - - 3 17"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ponderosa.errors import InvalidArgumentError, PonderosaError, UsageError
-from ponderosa.match import GameRecord, Opening, PairRecord, read_record
-from ponderosa.match.record import RecordFile, read_line, write_line
+from pondertree.errors import InvalidArgumentError, PondertreeError, UsageError
+from pondertree.match import GameRecord, Opening, PairRecord, read_record
+from pondertree.match.record import RecordFile, read_line, write_line
 
 SETTINGS: dict[str, Any] = {"game": "connect_four", "seed": 3, "games": 10}
 
@@ -135,7 +135,7 @@ def test_two_matches_do_not_share_a_file(tmp_path: Path) -> None:
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none" / "match.jsonl"):
-        with pytest.raises(PonderosaError, match="out: "):
+        with pytest.raises(PondertreeError, match="out: "):
             RecordFile(path, SETTINGS)
     with pytest.raises(InvalidArgumentError, match="cannot be read"):
         read_record(tmp_path / "missing.jsonl")

@@ -10,9 +10,9 @@ import pytest
 from examples.games.nim import Nim
 from tests.matches import lines_without_times, shape
 
-import ponderosa
-from ponderosa.errors import InvalidArgumentError
-from ponderosa.match import Adjudication, MatchResult, SearchEntrant, play_match, read_record
+import pondertree
+from pondertree.errors import InvalidArgumentError
+from pondertree.match import Adjudication, MatchResult, SearchEntrant, play_match, read_record
 
 STRONG, WEAK = "uct:num_simulations=400", "uct:num_simulations=20"
 
@@ -44,11 +44,11 @@ def test_equal_players_without_chance_split_every_pair() -> None:
 
 def test_any_game_and_any_player() -> None:
     """A game in Python; a search, a function and an entrant."""
-    best = play_match(ponderosa.UCT(300, seed=9), lambda state: state.legal_actions()[0], Nim, num_games=4, seed=1)
+    best = play_match(pondertree.UCT(300, seed=9), lambda state: state.legal_actions()[0], Nim, num_games=4, seed=1)
     assert best.players == ("UCT(num_simulations=300)", "<lambda>")
     assert best.game == "examples.games.nim.Nim"
     assert best.wins >= 2
-    named = SearchEntrant(ponderosa.UCT(20), reuse=True, label="mine")
+    named = SearchEntrant(pondertree.UCT(20), reuse=True, label="mine")
     assert play_match(named, "random", "tictactoe", num_games=2, concurrency=1).players == ("mine", "random")
 
 
@@ -58,7 +58,7 @@ def test_any_game_and_any_player() -> None:
 @pytest.mark.slow
 def test_the_seed_repeats_it_on_any_number_of_processes(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"num_games": 16, "seed": 5}
-    players = "uct:num_simulations=60,temperature=0.5", ponderosa.UCT(40, c_param=0.7)
+    players = "uct:num_simulations=60,temperature=0.5", pondertree.UCT(40, c_param=0.7)
     first = play_match(*players, "connect4", concurrency=1, out=tmp_path / "one", **settings)
     again = play_match(*players, "connect4", concurrency=1, **settings)
     spread = play_match(*players, "connect4", concurrency=3, out=tmp_path / "three", **settings)
@@ -68,9 +68,9 @@ def test_the_seed_repeats_it_on_any_number_of_processes(tmp_path: Path) -> None:
 
 
 def test_a_search_that_was_used_before_plays_the_same() -> None:
-    fresh, used = ponderosa.UCT(30), ponderosa.UCT(30)
-    used.run([ponderosa.games.ConnectFour()] * 3)
-    used.run(ponderosa.games.ConnectFour())
+    fresh, used = pondertree.UCT(30), pondertree.UCT(30)
+    used.run([pondertree.games.ConnectFour()] * 3)
+    used.run(pondertree.games.ConnectFour())
     results = [play_match(one, "random", "connect4", num_games=4, seed=2, concurrency=1) for one in (fresh, used)]
     assert shape(results[0]) == shape(results[1])
 
@@ -168,7 +168,7 @@ def test_a_match_can_be_made_longer(tmp_path: Path) -> None:
         ({"num_games": 2.0}, "num_games"),
         ({"game": "go"}, "unknown game 'go'"),
         ({"game": 3}, "game must be"),
-        ({"game": ponderosa.games.TicTacToe()}, "game must be"),
+        ({"game": pondertree.games.TicTacToe()}, "game must be"),
         ({"player1": "uct:x=1"}, "player1 'uct:x=1': unknown setting 'x'"),
         ({"player2": 7}, "player2 must be"),
         ({"seed": -1}, "seed"),

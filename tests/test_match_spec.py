@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-import ponderosa
-from ponderosa.chess import Pesto
-from ponderosa.errors import InvalidArgumentError, MissingExtraError, PonderosaError
-from ponderosa.evaluators import Rollout, Uniform
-from ponderosa.games import TicTacToe
-from ponderosa.match import FunctionEntrant, SearchEntrant, UciEntrant, read_player
-from ponderosa.match.spec import read_value, split
+import pondertree
+from pondertree.chess import Pesto
+from pondertree.errors import InvalidArgumentError, MissingExtraError, PondertreeError
+from pondertree.evaluators import Rollout, Uniform
+from pondertree.games import TicTacToe
+from pondertree.match import FunctionEntrant, SearchEntrant, UciEntrant, read_player
+from pondertree.match.spec import read_value, split
 
 
 def search_of(text: str) -> Any:
@@ -24,11 +24,11 @@ def search_of(text: str) -> Any:
 
 def test_searches() -> None:
     uct = search_of("uct:num_simulations=200,c_param=1.4,forced_depth=2")
-    assert isinstance(uct, ponderosa.UCT)
+    assert isinstance(uct, pondertree.UCT)
     assert (uct.num_simulations, uct.c_param, uct.forced_depth) == (200, 1.4, 2)
     assert search_of("UCT").num_simulations == 1000
     zero = search_of('alphazero:evaluator=rollout,num_simulations=1_000,fpu=("parent", 0.2),solve=false')
-    assert isinstance(zero, ponderosa.AlphaZero)
+    assert isinstance(zero, pondertree.AlphaZero)
     assert isinstance(zero.evaluator, Rollout)
     assert (zero.num_simulations, zero.fpu, zero.solve) == (1000, ("parent", 0.2), False)
     assert isinstance(search_of("uct:evaluator=pesto").evaluator, Pesto)
@@ -60,18 +60,18 @@ def first_of(state: Any) -> int:
 
 
 def test_objects() -> None:
-    search = ponderosa.UCT(50, c_param=0.5)
+    search = pondertree.UCT(50, c_param=0.5)
     entrant = read_player(search)
     assert entrant.name == "UCT(num_simulations=50)"
     # The seed of a search is drawn anew each time it is made, and does not count in a match.
-    assert entrant.text == read_player(ponderosa.UCT(50, c_param=0.5)).text != read_player(ponderosa.UCT(50)).text
+    assert entrant.text == read_player(pondertree.UCT(50, c_param=0.5)).text != read_player(pondertree.UCT(50)).text
     assert read_player(entrant) is entrant
     function = read_player(first_of)
     assert isinstance(function, FunctionEntrant)
     assert function.name == "first_of"
 
 
-@pytest.mark.parametrize("given", ["uct:num_simulations=7", "random", "uci:x,depth=3", ponderosa.UCT(7), first_of])
+@pytest.mark.parametrize("given", ["uct:num_simulations=7", "random", "uci:x,depth=3", pondertree.UCT(7), first_of])
 def test_entrants_travel(given: Any) -> None:
     entrant = read_player(given)
     other = pickle.loads(pickle.dumps(entrant))
@@ -120,14 +120,14 @@ def test_wrong_ones_are_named(text: str, message: str) -> None:
     assert str(caught.value).startswith(f"player2 {text!r}: ")
 
 
-@pytest.mark.parametrize("given", [None, 3, ponderosa.UCT, TicTacToe(), ["uct"], b"uct"])
+@pytest.mark.parametrize("given", [None, 3, pondertree.UCT, TicTacToe(), ["uct"], b"uct"])
 def test_wrong_kinds_are_named(given: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="player1 must be"):
         read_player(given, "player1")
 
 
 def test_a_network_that_is_not_there() -> None:
-    with pytest.raises((PonderosaError, OSError, MissingExtraError), match=r"no-such\.onnx|onnxruntime"):
+    with pytest.raises((PondertreeError, OSError, MissingExtraError), match=r"no-such\.onnx|onnxruntime"):
         read_player("alphazero:evaluator=onnx:no-such.onnx")
 
 

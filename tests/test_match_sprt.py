@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ponderosa.errors import InvalidArgumentError
-from ponderosa.match import Sprt, llr, score_of
-from ponderosa.match.elo import moments
-from ponderosa.match.sprt import check_sprt
+from pondertree.errors import InvalidArgumentError
+from pondertree.match import Sprt, llr, score_of
+from pondertree.match.elo import moments
+from pondertree.match.sprt import check_sprt
 
 
 def likelihood(counts: list[int], score: float) -> float:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ponderosa.errors import InvalidArgumentError, MissingExtraError, PlayerError
-from ponderosa.match import Adjudication, MatchResult, UciEntrant, play_match
-from ponderosa.match.uci import _value
+from pondertree.errors import InvalidArgumentError, MissingExtraError, PlayerError
+from pondertree.match import Adjudication, MatchResult, UciEntrant, play_match
+from pondertree.match.uci import _value
 
 pytest.importorskip("chess.engine")
 
@@ -120,7 +120,7 @@ def test_what_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(InvalidArgumentError, match="player2: there is no program 'no-such-program'"):
         match("random", "uci:no-such-program,nodes=1")
     monkeypatch.setitem(sys.modules, "chess.engine", None)
-    with pytest.raises(MissingExtraError, match=r"ponderosa\[python-chess\]"):
+    with pytest.raises(MissingExtraError, match=r"pondertree\[python-chess\]"):
         match("random", program("good"))
 
 

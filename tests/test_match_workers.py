@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from tests.matches import lines_without_times, shape
 
-from ponderosa.errors import PlayerError
-from ponderosa.match import play_match, read_record
+from pondertree.errors import PlayerError
+from pondertree.match import play_match, read_record
 
 KILLED = """
 import sys
-from ponderosa.match import play_match
+from pondertree.match import play_match
 
 if __name__ == "__main__":
     play_match("uct:num_simulations=1500", "uct:num_simulations=300", "connect4", num_games=24, seed=8,
@@ -91,7 +91,7 @@ def test_what_a_player_raises_names_it(concurrency: int) -> None:
 def test_a_script_without_a_guard_is_told_about_it(tmp_path: Path) -> None:
     script = tmp_path / "play.py"
     script.write_text(
-        "from ponderosa.match import play_match\n"
+        "from pondertree.match import play_match\n"
         "play_match('random', 'first', 'connect4', num_games=8, concurrency=2)\n"
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)

@@ -6,28 +6,28 @@ from typing import Any
 
 import pytest
 
-import ponderosa
-from ponderosa.games import Chess, ConnectFour
+import pondertree
+from pondertree.games import Chess, ConnectFour
 
 
 @pytest.mark.parametrize(("state", "most"), [(Chess(), 24.0), (ConnectFour(), 28.0)], ids=["chess", "connect4"])
 @pytest.mark.parametrize("simulations", [10_000, 100_000])
 def test_bytes_per_edge(state: Any, most: float, simulations: int) -> None:
     """The larger trees are grown without playouts, to save time: the tree is what is weighed."""
-    view = ponderosa.UCT(simulations, seed=1, max_depth=0 if simulations > 10_000 else None).run(state)._view
+    view = pondertree.UCT(simulations, seed=1, max_depth=0 if simulations > 10_000 else None).run(state)._view
     assert view.num_edges > simulations
     assert view.bytes / view.num_edges <= most
 
 
 def test_bytes_per_simulation() -> None:
-    result = ponderosa.UCT(1_000_000, seed=1).run(ConnectFour())
+    result = pondertree.UCT(1_000_000, seed=1).run(ConnectFour())
     assert result.simulations == 1_000_000
     assert result.memory / result.simulations <= 81
 
 
 def test_a_snapshot_is_no_copy() -> None:
     """Results of a tree at rest share it; only a search that goes on makes its own."""
-    tree = ponderosa.UCT(seed=1).tree(ConnectFour()).simulate(1000)
+    tree = pondertree.UCT(seed=1).tree(ConnectFour()).simulate(1000)
     a, b = tree.result(), tree.result()
     assert a.memory == b.memory
     tree.simulate(5000)

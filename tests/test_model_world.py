@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ponderosa
+import pondertree
 
 WIDTH = 16384
 SLOT = 4 * WIDTH / 2**20
@@ -27,13 +27,13 @@ class Heavy:
 
 
 def test_a_number_that_time_will_cut_takes_no_room() -> None:
-    result = ponderosa.MuZero(Heavy(), num_simulations=10_000_000, time_limit=0.1).run(observation=np.zeros(3))
+    result = pondertree.MuZero(Heavy(), num_simulations=10_000_000, time_limit=0.1).run(observation=np.zeros(3))
     assert 0 < result.simulations < 10_000_000
 
 
 @pytest.mark.parametrize("trees", [1, 3])
 def test_a_limit_of_memory_counts_hidden_states(trees: int) -> None:
-    forest = ponderosa.MuZero(Heavy(), max_memory=5, seed=1).forest(observation=[np.zeros(3)] * trees)
+    forest = pondertree.MuZero(Heavy(), max_memory=5, seed=1).forest(observation=[np.zeros(3)] * trees)
     for _ in range(3):
         forest.simulate(500)
         assert forest._world.hidden_bytes <= 5.0 * 2**20 + SLOT * 2**20 * trees  # type: ignore[attr-defined]
@@ -44,15 +44,15 @@ def test_a_limit_of_memory_counts_hidden_states(trees: int) -> None:
 
 
 def test_nothing_to_plan_in_is_refused() -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match="model is None"):
-        ponderosa.MuZero(None)
+    with pytest.raises(pondertree.InvalidArgumentError, match="model is None"):
+        pondertree.MuZero(None)
 
 
 def test_roots_of_several_kinds() -> None:
-    search = ponderosa.MuZero(Heavy(), 3, seed=1)
+    search = pondertree.MuZero(Heavy(), 3, seed=1)
     several = search.run(observation=np.zeros((2, 3)), legal_actions=[None, [1]])
     assert [np.flatnonzero(result.visits).tolist() for result in several][1] == [1]
-    with pytest.raises(ponderosa.InvalidArgumentError, match="one list for several observations"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="one list for several observations"):
         search.run(observation=[np.zeros(3)] * 2, legal_actions=[0, 1])
-    with pytest.raises(ponderosa.InvalidArgumentError, match="a mask has True and False"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="a mask has True and False"):
         search.run(observation=np.zeros(3), legal_actions=[1, 0, 1, 0])

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ponderosa.errors import EvaluationError, InvalidArgumentError
-from ponderosa.models import FunctionModel, Inference, Model, check_model
-from ponderosa.models.answers import check_root, check_step
+from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.models import FunctionModel, Inference, Model, check_model
+from pondertree.models.answers import check_root, check_step
 
 ROWS, ACTIONS = 4, 3
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ponderosa.errors import EvaluationError, InvalidArgumentError
-from ponderosa.models import HiddenPool, Inference, JaxModel, SeedForm, Support, min_max
+from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.models import HiddenPool, Inference, JaxModel, SeedForm, Support, min_max
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from ponderosa.errors import EvaluationError, InvalidArgumentError, UsageError
-from ponderosa.models import HiddenPool, Inference
-from ponderosa.models.hidden import flatten, unflatten
+from pondertree.errors import EvaluationError, InvalidArgumentError, UsageError
+from pondertree.models import HiddenPool, Inference
+from pondertree.models.hidden import flatten, unflatten
 
 
 class Pair(NamedTuple):

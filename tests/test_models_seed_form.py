@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ponderosa.errors import EvaluationError, InvalidArgumentError
-from ponderosa.models import FunctionModel, Inference, Parts, SeedForm, as_model
+from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.models import FunctionModel, Inference, Parts, SeedForm, as_model
 
 ACTIONS = 3
 OBSERVATIONS = np.arange(24, dtype=np.float32).reshape(4, 2, 3)

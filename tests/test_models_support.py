@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ponderosa.errors import InvalidArgumentError
-from ponderosa.models import Support, min_max
+from pondertree.errors import InvalidArgumentError
+from pondertree.models import Support, min_max
 
 NUMBERS = st.floats(-1e4, 1e4)
 

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ponderosa
-from ponderosa.errors import EvaluationError, InvalidArgumentError
-from ponderosa.evaluators.lane import NotForLanes
-from ponderosa.models import HiddenPool, Inference, Parts, SeedForm, Support, TorchModel, as_model, min_max
-from ponderosa.models.answers import check_step
-from ponderosa.models.torch_model import torch_modules
-from ponderosa.settings import threads_beside
+import pondertree
+from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.evaluators.lane import NotForLanes
+from pondertree.models import HiddenPool, Inference, Parts, SeedForm, Support, TorchModel, as_model, min_max
+from pondertree.models.answers import check_step
+from pondertree.models.torch_model import torch_modules
+from pondertree.settings import threads_beside
 
 torch = pytest.importorskip("torch")
 
-from ponderosa.models.torch_lane import TorchStudio  # noqa: E402 (after the package it needs)
+from pondertree.models.torch_lane import TorchStudio  # noqa: E402 (after the package it needs)
 
 
 @pytest.fixture(autouse=True)
@@ -381,7 +381,7 @@ def test_whole_numbers_arrive_in_the_type_of_the_weights(device: str, dtype: Any
     pixels = np.arange(24).reshape(4, 2, 3).astype(dtype)
     model = TorchModel(net().to(getattr(torch, weights)), device=device)
     assert same(play(model, pixels), play(model, pixels.astype(np.float32)))
-    result = ponderosa.MuZero(model, 5, seed=1).run(observation=list(pixels))
+    result = pondertree.MuZero(model, 5, seed=1).run(observation=list(pixels))
     assert [each.simulations for each in result] == [5] * 4
 
 
@@ -426,7 +426,7 @@ def test_the_first_error_is_told(kind: Any, dtype: Any) -> None:
             raise ValueError("of another form")
 
     with pytest.raises(EvaluationError, match=f"the model raised {kind.__name__} in initial_inference: mine"):
-        ponderosa.MuZero(Mistaken(), 5).run(observation=OBSERVATIONS[0].astype(dtype))
+        pondertree.MuZero(Mistaken(), 5).run(observation=OBSERVATIONS[0].astype(dtype))
 
 
 @pytest.mark.parametrize("limits", [{}, {"max_memory": 1e6}], ids=["lanes", "batch by batch"])
@@ -435,7 +435,7 @@ def test_an_error_in_a_step_of_a_search(device: str, limits: dict[str, Any]) -> 
     with pytest.raises(
         EvaluationError, match=r"^the model raised RuntimeError in recurrent_inference: fell over$"
     ) as e:
-        ponderosa.MuZero(model, 5, **limits).run(observation=list(OBSERVATIONS))
+        pondertree.MuZero(model, 5, **limits).run(observation=list(OBSERVATIONS))
     assert isinstance(e.value.__cause__, RuntimeError)
 
 
@@ -448,11 +448,11 @@ def test_hidden_states_that_grow_and_no_longer_fit(device: str, limits: dict[str
     )
     for _ in range(2):
         with pytest.raises(EvaluationError, match=words):
-            ponderosa.MuZero(model, 20, seed=1, **limits).run(observation=list(OBSERVATIONS))
+            pondertree.MuZero(model, 20, seed=1, **limits).run(observation=list(OBSERVATIONS))
 
 
 def test_rows_that_were_meant_to_be_several_observations() -> None:
-    search = ponderosa.MuZero(Rows(), 5, seed=1)
+    search = pondertree.MuZero(Rows(), 5, seed=1)
     assert len(search.run(observation=list(OBSERVATIONS.reshape(4, 6)))) == 4
     words = r"in initial_inference: .*\(one observation was given, of shape \(4, 6\); give a list for several\)"
     for given in (OBSERVATIONS.reshape(4, 6), torch.from_numpy(OBSERVATIONS).reshape(4, 6)):
@@ -463,7 +463,7 @@ def test_rows_that_were_meant_to_be_several_observations() -> None:
             search.run(observation=other)
         assert "give a list" not in str(error.value)
     with pytest.raises(EvaluationError, match=r"mine$"):
-        ponderosa.MuZero(Rows(RuntimeError("mine")), 5).run(observation=OBSERVATIONS[0])
+        pondertree.MuZero(Rows(RuntimeError("mine")), 5).run(observation=OBSERVATIONS[0])
 
 
 class Rows(Net):
@@ -547,7 +547,7 @@ def test_the_scale_on_tensors(device: str) -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_lanes_come_after_what_was_asked_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hidden states of roots may still be on their way when a search begins on a stream of its own."""
-    search = ponderosa.MuZero(model=TorchModel(Net(), "cuda"), num_simulations=30, seed=1)
+    search = pondertree.MuZero(model=TorchModel(Net(), "cuda"), num_simulations=30, seed=1)
 
     def visits(observations: Any) -> Any:
         return search.forest(observation=list(observations)).simulate().visits()
@@ -567,7 +567,7 @@ def test_lanes_come_after_what_was_asked_before(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_the_room_of_observations_is_used_again_and_not_before() -> None:
     model = TorchModel(Net(), "cuda")
-    search = ponderosa.MuZero(model=model, num_simulations=5, seed=1)
+    search = pondertree.MuZero(model=model, num_simulations=5, seed=1)
     few, many = list(OBSERVATIONS), [*OBSERVATIONS, *-OBSERVATIONS]
     priors = [
         [result.root.children[0].prior for result in search.forest(observation=seen, seeds=1).simulate().results()]
@@ -597,7 +597,7 @@ def test_a_forest_takes_a_tensor_of_observations() -> None:
             return answer
 
     torch.manual_seed(3)
-    search = ponderosa.MuZero(TorchModel(Picky()), 20)
+    search = pondertree.MuZero(TorchModel(Picky()), 20)
     tensor = torch.rand(2, 3, 3).permute(1, 0, 2).requires_grad_()
     before = tensor.detach().clone()
     both = [search.forest(observation=given, seeds=[1, 2, 3]).simulate().visits() for given in (tensor, list(tensor))]

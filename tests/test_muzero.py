@@ -17,10 +17,10 @@ from tests.test_engine_latent import Pair
 from tests.trees import PythonGame, after, every_node, fingerprint, random_position
 from tests.worlds import Decisions, Guess, Rules, Wide
 
-import ponderosa
-from ponderosa.errors import EvaluationError, InvalidArgumentError
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
-from ponderosa.reference import muzero
+import pondertree
+from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.reference import muzero
 
 ONE = np.array([1])
 
@@ -48,7 +48,7 @@ class Seeing(TableModel):
 
 
 def test_names_and_defaults() -> None:
-    search = ponderosa.MuZero(TableModel())
+    search = pondertree.MuZero(TableModel())
     promised = {
         "num_simulations": 50,
         "pb_c_base": 19652,
@@ -67,10 +67,10 @@ def test_names_and_defaults() -> None:
     }
     assert {name: getattr(search, name) for name in promised} == promised
     assert isinstance(search.seed, int)
-    names = list(inspect.signature(ponderosa.MuZero).parameters)
+    names = list(inspect.signature(pondertree.MuZero).parameters)
     assert names[:9] == ["model", *list(promised)[:8]], "in the order of the table of presets"
-    assert ponderosa.MuZero.default_temperature == 1.0
-    changed = ponderosa.MuZero(TableModel(), 7, 5.0, 0.5, 0.9, 0.1, 0.2, 2, None, seed=3)
+    assert pondertree.MuZero.default_temperature == 1.0
+    changed = pondertree.MuZero(TableModel(), 7, 5.0, 0.5, 0.9, 0.1, 0.2, 2, None, seed=3)
     assert repr(changed).endswith("num_simulations=7, discount=0.9, seed=3)")
     assert (changed.num_players, changed.normalize, changed.root_exploration_fraction) == (2, None, 0.2)
 
@@ -84,7 +84,7 @@ def test_a_state_says_everything_itself(start: Any, wrap: bool) -> None:
     """What it looks like, what is legal, whose turn it is, and that there are two players."""
     states = [random_position(start, plies, 1) for plies in (0, 3, 8)]
     model = Seeing(start().num_actions)
-    search = ponderosa.MuZero(model, 20, discount=1.0, seed=1)
+    search = pondertree.MuZero(model, 20, discount=1.0, seed=1)
     results = search.run([PythonGame(state) for state in states] if wrap else states)
     assert len(model.seen) == 1, "all roots in one call"
     assert np.array_equal(model.seen[0], np.stack([state.observation() for state in states]))
@@ -95,20 +95,20 @@ def test_a_state_says_everything_itself(start: Any, wrap: bool) -> None:
         assert result.move == state.action_to_string(result.action)
         assert result.visits.sum() == result.simulations == 20
         assert result.visits.shape == result.policy.shape == result.q.shape == (state.num_actions,)
-        [told] = ponderosa.MuZero(model, 20, discount=1.0, num_players=2).run(
+        [told] = pondertree.MuZero(model, 20, discount=1.0, num_players=2).run(
             observation=[state.observation()],
             legal_actions=[state.legal_actions()],
             to_play=[state.to_play],
             seeds=[7],
         )
-        assert fingerprint(told) == fingerprint(ponderosa.MuZero(model, 20, discount=1.0).run(state, seeds=7))
+        assert fingerprint(told) == fingerprint(pondertree.MuZero(model, 20, discount=1.0).run(state, seeds=7))
 
 
 def test_a_board_of_python_chess() -> None:
     chess = pytest.importorskip("chess")
     board = chess.Board()
     board.push_san("e4")
-    search = ponderosa.MuZero(Seeing(4672), 20, seed=1)
+    search = pondertree.MuZero(Seeing(4672), 20, seed=1)
     result = search.run(board)
     assert chess.Move.from_uci(result.move) in board.legal_moves
     assert result.root.to_play == 1
@@ -125,9 +125,9 @@ def test_a_board_of_python_chess() -> None:
 
 def test_observations_in_every_form() -> None:
     model = TableModel(4)
-    search = ponderosa.MuZero(model, 15, num_players=2)
+    search = pondertree.MuZero(model, 15, num_players=2)
     alone = search.run(observation=np.array([3]), legal_actions=[2, 0], to_play=1, seeds=5)
-    assert isinstance(alone, ponderosa.SearchResult)
+    assert isinstance(alone, pondertree.SearchResult)
     assert list(alone.root.children) in ([2, 0], [0, 2])
     assert alone.root.to_play == 1
     mask = [True, False, True, False]
@@ -162,8 +162,8 @@ def test_a_forest_takes_an_array_of_observations() -> None:
             return answer
 
     rows = np.array([[3], [4], [3]])
-    listed = ponderosa.MuZero(TableModel(4), 30, seed=2).forest(observation=list(rows)).simulate()
-    search = ponderosa.MuZero(Careless(4), 30, seed=2)
+    listed = pondertree.MuZero(TableModel(4), 30, seed=2).forest(observation=list(rows)).simulate()
+    search = pondertree.MuZero(Careless(4), 30, seed=2)
     forest = search.forest(observation=rows).simulate()
     assert rows.tolist() == [[3], [4], [3]]
     assert [fingerprint(result) for result in forest.results()] == [fingerprint(result) for result in listed.results()]
@@ -194,7 +194,7 @@ def test_a_forest_takes_an_array_of_observations() -> None:
 )
 def test_an_array_is_the_list_of_its_rows(form: Any, also: Any) -> None:
     rows = form(np.array([[3], [4], [3]]))
-    search = ponderosa.MuZero(TableModel(4), 30)
+    search = pondertree.MuZero(TableModel(4), 30)
     both = [
         search.forest(observation=given, seeds=[1, 2, 3], **also).simulate().results() for given in (rows, list(rows))
     ]
@@ -202,7 +202,7 @@ def test_an_array_is_the_list_of_its_rows(form: Any, also: Any) -> None:
 
 
 def test_an_array_of_observations_that_is_none() -> None:
-    search = ponderosa.MuZero(TableModel(4), 30, seed=2)
+    search = pondertree.MuZero(TableModel(4), 30, seed=2)
     with pytest.raises(InvalidArgumentError, match=r"an array with one axis is one of them: use tree\(\)"):
         search.forest(observation=np.array([3, 4]))
     for empty in (np.zeros((0, 1)), []):
@@ -218,11 +218,11 @@ def test_an_array_of_observations_that_is_none() -> None:
             return super().initial_inference(observations[:, 0, 0])
 
     with pytest.raises(EvaluationError, match=r"read as 3 observations of shape \(8, 8\); for one of them use tree"):
-        ponderosa.MuZero(Picture(4), 30, seed=2).forest(observation=np.zeros((3, 8, 8)))
+        pondertree.MuZero(Picture(4), 30, seed=2).forest(observation=np.zeros((3, 8, 8)))
 
 
 def test_search_and_get_policy_take_observations() -> None:
-    search = ponderosa.MuZero(TableModel(4), 30, seed=2)
+    search = pondertree.MuZero(TableModel(4), 30, seed=2)
     assert search.search(observation=[3], legal_actions=[1, 2]) in (1, 2)
     action, policy = search.get_policy(observation=[3], legal_actions=[1, 2], temperature=0.0)
     assert action == policy.argmax()
@@ -253,7 +253,7 @@ def test_a_seeded_row_depends_on_nothing_else(data: st.DataObject) -> None:
         list(
             map(
                 fingerprint,
-                ponderosa.MuZero(model, counts, threads=threads, **options).run(
+                pondertree.MuZero(model, counts, threads=threads, **options).run(
                     observation=numbered(*(number for number, _ in rows)),
                     seeds=[seed for _, seed in rows],
                     add_noise=noise,
@@ -263,7 +263,7 @@ def test_a_seeded_row_depends_on_nothing_else(data: st.DataObject) -> None:
         for threads in (1, 2, 4)
     ]
     alone = [
-        fingerprint(ponderosa.MuZero(model, count, **options).run(observation=[number], seeds=seed, add_noise=noise))
+        fingerprint(pondertree.MuZero(model, count, **options).run(observation=[number], seeds=seed, add_noise=noise))
         for count, (number, seed) in zip(counts, rows, strict=True)
     ]
     assert together == [alone] * 3
@@ -273,16 +273,16 @@ def test_the_same_seed_gives_the_same_tree() -> None:
     model = TableModel(5, levels=3)
 
     def trees(seed: int) -> list[Any]:
-        search = ponderosa.MuZero(model, 40, seed=seed)
+        search = pondertree.MuZero(model, 40, seed=seed)
         calls = [search.run(observation=numbered(1, 1), add_noise=True) for _ in range(2)]
         return [fingerprint(result) for results in calls for result in results]
 
     assert trees(3) == trees(3)
     assert trees(3) != trees(4)
     assert len(set(trees(3))) == 4, "rows and calls draw their own numbers"
-    drawn = ponderosa.MuZero(model, 40)
+    drawn = pondertree.MuZero(model, 40)
     result = drawn.run(observation=ONE)
-    assert fingerprint(ponderosa.MuZero(model, 40, seed=result.seed).run(observation=ONE)) == fingerprint(result)
+    assert fingerprint(pondertree.MuZero(model, 40, seed=result.seed).run(observation=ONE)) == fingerprint(result)
 
 
 def test_one_call_of_the_model_for_a_leaf_of_each_tree() -> None:
@@ -294,11 +294,11 @@ def test_one_call_of_the_model_for_a_leaf_of_each_tree() -> None:
         sizes.append(len(actions))
         return model.recurrent_inference(hidden, actions)
 
-    both = ponderosa.models.FunctionModel(model.initial_inference, noting)
-    ponderosa.MuZero(both, 10, seed=1).run(observation=numbered(0, 1, 2, 3))
+    both = pondertree.models.FunctionModel(model.initial_inference, noting)
+    pondertree.MuZero(both, 10, seed=1).run(observation=numbered(0, 1, 2, 3))
     assert sizes == [4] * 10
     sizes.clear()
-    ponderosa.MuZero(both, 10, in_flight=3, seed=1).run(observation=numbered(0, 1))
+    pondertree.MuZero(both, 10, in_flight=3, seed=1).run(observation=numbered(0, 1))
     assert sum(sizes) == 20
     assert 2 < max(sizes) <= 6
 
@@ -308,7 +308,7 @@ def test_one_call_of_the_model_for_a_leaf_of_each_tree() -> None:
 
 def test_a_tree_of_states_advances_by_itself() -> None:
     model = Seeing(7)
-    tree = ponderosa.MuZero(model, seed=1).tree(ConnectFour())
+    tree = pondertree.MuZero(model, seed=1).tree(ConnectFour())
     tree.simulate(60)
     action = tree.result().action
     kept = tree.result().root.children[action]
@@ -340,7 +340,7 @@ def test_a_tree_of_observations_is_told_what_comes_next() -> None:
         {"observation": [77], "legal_actions": [0, 3], "to_play": 1},
         {"legal_actions": [True, False, False, True, False]},
     ):
-        tree = ponderosa.MuZero(model, num_players=2, seed=2).tree(observation=ONE)
+        tree = pondertree.MuZero(model, num_players=2, seed=2).tree(observation=ONE)
         tree.simulate(60)
         action = tree.result().action
         kept = tree.result().root.children[action]
@@ -367,7 +367,7 @@ def test_whose_turn_it_is_after_a_move() -> None:
     for action in range(4):
         for observation in (None, [9]):
             for wrong in (False, True):
-                tree = ponderosa.MuZero(model, num_players=2, seed=1).tree(
+                tree = pondertree.MuZero(model, num_players=2, seed=1).tree(
                     observation=ONE, legal_actions=[action], to_play=1
                 )
                 kept = tree.simulate(20).result().root.children[action]
@@ -385,7 +385,7 @@ def test_a_move_never_tried_begins_anew() -> None:
     """From the hidden state of what is seen; without that, of what the model imagines."""
     model = TableModel(9)
     for observation in ([5], None):
-        tree = ponderosa.MuZero(model, seed=1).tree(observation=ONE)
+        tree = pondertree.MuZero(model, seed=1).tree(observation=ONE)
         tree.simulate(3)
         never = int(np.flatnonzero(tree.result().visits == 0)[0])
         tree.advance(never, observation=observation)
@@ -398,7 +398,7 @@ def test_a_move_never_tried_begins_anew() -> None:
 
 
 def test_reset_puts_another_root_in_its_place() -> None:
-    forest = ponderosa.MuZero(TableModel(4), 20, num_players=2, seed=1).forest(observation=numbered(1, 2))
+    forest = pondertree.MuZero(TableModel(4), 20, num_players=2, seed=1).forest(observation=numbered(1, 2))
     forest.simulate()
     other = fingerprint(forest.result(1))
     forest.reset(0, observation=[9], legal_actions=[3, 1], to_play=1)
@@ -408,11 +408,11 @@ def test_reset_puts_another_root_in_its_place() -> None:
     assert fingerprint(forest.result(1)) == other
     forest.simulate([20, 0])
     assert forest.result(0).root.raw_value == TableModel(4).row(9)[2]
-    of_states = ponderosa.MuZero(Seeing(7), 20, seed=1).tree(ConnectFour())
+    of_states = pondertree.MuZero(Seeing(7), 20, seed=1).tree(ConnectFour())
     of_states.simulate()
     of_states.reset(ConnectFour().play(3))
     assert of_states.simulate().result().root.to_play == 1
-    with pytest.raises(ponderosa.InvalidArgumentError, match="give a state"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="give a state"):
         of_states.reset(observation=np.zeros((3, 6, 7)))
 
 
@@ -450,7 +450,7 @@ def test_the_bounds_of_a_tree_are_forgotten_when_it_moves_on() -> None:
         search.advance(tree, 0)
         search.simulate(tree, 60)
         visits.append(search.result(tree).visits)
-    ours = ponderosa.MuZero(Jackpot(), normalize="tree", seed=1).tree(observation=[0])
+    ours = pondertree.MuZero(Jackpot(), normalize="tree", seed=1).tree(observation=[0])
     ours.simulate(40)
     ours.advance(0)
     ours.simulate(60)
@@ -468,7 +468,7 @@ def slots_of(forest: Any) -> list[int]:
 
 def test_nodes_have_rewards_slots_and_values_that_add_up() -> None:
     model = TableModel(4, largest_reward=2.0, discounts=(0.0, 0.5, -0.9))
-    result = ponderosa.MuZero(model, 120, num_players=2, seed=4).run(observation=ONE)
+    result = pondertree.MuZero(model, 120, num_players=2, seed=4).run(observation=ONE)
     below = [node for node in every_node(result.root) if node.visit_count and node.parent is not None]
     assert len(below) == 120
     hidden = {id(result.root): 1}
@@ -503,7 +503,7 @@ def test_nodes_have_rewards_slots_and_values_that_add_up() -> None:
 
 
 def test_slots_are_unique_in_a_forest() -> None:
-    forest = ponderosa.MuZero(TableModel(4), seed=1, in_flight=2).forest(observation=numbered(1, 2, 3))
+    forest = pondertree.MuZero(TableModel(4), seed=1, in_flight=2).forest(observation=numbered(1, 2, 3))
     for _ in range(3):
         forest.simulate(30)
         slots = slots_of(forest)
@@ -517,7 +517,7 @@ def test_the_pool_stays_small_over_two_hundred_moves(kind: str) -> None:
     """Slots are given back: the pool holds what the trees hold, and never much more."""
     states = kind == "state"
     model: Any = Rules([ConnectFour()]) if states else Decisions(1)
-    search = ponderosa.MuZero(model, seed=1)
+    search = pondertree.MuZero(model, seed=1)
     forest = search.forest([ConnectFour()] * 2) if states else search.forest(observation=numbered(1, 2))
     world = forest._world
     largest = 0
@@ -570,7 +570,7 @@ STEPS = st.tuples(st.sampled_from(["simulate", "see", "imagine", "reset"]), st.i
     st.lists(STEPS, min_size=1, max_size=12),
     st.sampled_from([1, 4]),
     st.sampled_from([3, 1000]),
-    st.sampled_from([ponderosa.MuZero, ponderosa.Gumbel]),
+    st.sampled_from([pondertree.MuZero, pondertree.Gumbel]),
 )
 def test_the_pool_holds_what_the_trees_hold(steps: Any, in_flight: int, every: int, preset: Any) -> None:
     """Whatever was done and whatever failed: under the slot of each node lies its own hidden state."""
@@ -578,7 +578,7 @@ def test_the_pool_holds_what_the_trees_hold(steps: Any, in_flight: int, every: i
     forest = preset(model, in_flight=in_flight, seed=1).forest(observation=numbered(0, 1, 2))
     roots = [0, 1, 2]
     for what, tree, number in steps:
-        with contextlib.suppress(ponderosa.EvaluationError):
+        with contextlib.suppress(pondertree.EvaluationError):
             if what == "simulate":
                 forest.simulate([number % 13, 5, 2])
             elif what == "reset":
@@ -607,7 +607,7 @@ def test_the_pool_holds_what_the_trees_hold(steps: Any, in_flight: int, every: i
 
 
 def test_a_held_result_stays_as_it_is() -> None:
-    tree = ponderosa.MuZero(TableModel(4), seed=1).tree(observation=ONE)
+    tree = pondertree.MuZero(TableModel(4), seed=1).tree(observation=ONE)
     held = tree.simulate(20).result()
     before = fingerprint(held)
     tree.simulate(20)
@@ -620,18 +620,18 @@ def test_a_held_result_stays_as_it_is() -> None:
 
 
 def test_the_policy_is_the_share_of_visits() -> None:
-    result = ponderosa.MuZero(TableModel(6), 90, seed=1).run(observation=ONE, legal_actions=[5, 0, 2])
+    result = pondertree.MuZero(TableModel(6), 90, seed=1).run(observation=ONE, legal_actions=[5, 0, 2])
     assert result.visits[[1, 3, 4]].tolist() == [0, 0, 0]
     assert result.policy == pytest.approx(result.visits / 90)
     assert result.policy_at(0.5) == pytest.approx(result.visits**2 / (result.visits**2).sum())
     assert result.action == result.visits.argmax()
     assert np.isnan(result.q).tolist() == (result.visits == 0).tolist()
-    even = ponderosa.MuZero(TableModel(6), seed=1).tree(observation=ONE).result()
+    even = pondertree.MuZero(TableModel(6), seed=1).tree(observation=ONE).result()
     assert np.isfinite(even.policy).all(), "before any simulation, too"
 
 
 def test_temperature_draws_actions_as_often_as_the_policy_says() -> None:
-    search = ponderosa.MuZero(Decisions(0), 24, seed=1)
+    search = pondertree.MuZero(Decisions(0), 24, seed=1)
     results = search.run(observation=numbered(*[3] * 600), temperature=1.0)
     expected = np.mean([result.policy for result in results], axis=0)
     drawn = np.bincount([result.action for result in results], minlength=3) / 600
@@ -644,7 +644,7 @@ def test_temperature_draws_actions_as_often_as_the_policy_says() -> None:
 
 
 def test_noise_is_on_request_at_the_root_over_legal_actions() -> None:
-    search = ponderosa.MuZero(TableModel(8), 40, root_dirichlet_alpha=0.5, root_exploration_fraction=0.4, seed=1)
+    search = pondertree.MuZero(TableModel(8), 40, root_dirichlet_alpha=0.5, root_exploration_fraction=0.4, seed=1)
     legal = [1, 4, 6]
     calm = search.run(observation=ONE, legal_actions=legal)
     assert all(child.prior == child.clean_prior for child in calm.root.children.values())
@@ -677,22 +677,22 @@ def test_a_limit_of_time_cuts_the_search_short() -> None:
         time.sleep(0.004)
         return model.recurrent_inference(hidden, actions)
 
-    slowly = ponderosa.models.FunctionModel(model.initial_inference, slow)
+    slowly = pondertree.models.FunctionModel(model.initial_inference, slow)
     begun = time.perf_counter()
-    [result, other] = ponderosa.MuZero(slowly, time_limit=0.1, seed=1).run(observation=numbered(1, 2))
+    [result, other] = pondertree.MuZero(slowly, time_limit=0.1, seed=1).run(observation=numbered(1, 2))
     assert time.perf_counter() - begun < 5.0
     assert 1 <= result.simulations <= 25
     assert abs(result.simulations - other.simulations) <= 1
-    again = ponderosa.MuZero(model, [result.simulations, other.simulations], seed=1).run(observation=numbered(1, 2))
+    again = pondertree.MuZero(model, [result.simulations, other.simulations], seed=1).run(observation=numbered(1, 2))
     assert list(map(fingerprint, again)) == list(map(fingerprint, (result, other)))
-    assert ponderosa.MuZero(slowly, time_limit=1e-6).run(observation=ONE).simulations == 1
-    tree = ponderosa.MuZero(slowly, seed=1).tree(observation=ONE)
+    assert pondertree.MuZero(slowly, time_limit=1e-6).run(observation=ONE).simulations == 1
+    tree = pondertree.MuZero(slowly, seed=1).tree(observation=ONE)
     assert 1 <= tree.simulate(seconds=0.05).result().simulations <= 20
 
 
 def test_the_pool_has_room_for_what_was_asked_for() -> None:
     """For the simulations of each tree, and not for those that a limit of time will cut."""
-    search = ponderosa.MuZero(Decisions(1), seed=1)
+    search = pondertree.MuZero(Decisions(1), seed=1)
     forest = search.forest(observation=numbered(*[1] * 16))
     forest.simulate([1000] + [1] * 15)
     assert forest._world._pool.capacity == 2048, "the power of two above 1000 + 15 + 16"
@@ -702,13 +702,13 @@ def test_the_pool_has_room_for_what_was_asked_for() -> None:
 
 
 def test_a_full_tree_still_answers() -> None:
-    tree = ponderosa.MuZero(TableModel(4), max_nodes=10, seed=1).tree(observation=ONE)
+    tree = pondertree.MuZero(TableModel(4), max_nodes=10, seed=1).tree(observation=ONE)
     result = tree.simulate(100).result()
     assert (result.simulations, result._view.num_nodes) == (9, 10)
     assert tree._forest._world._pool.capacity <= 64
     tree.advance(result.action)
     assert tree.simulate(100).result()._view.num_nodes == 10, "after a move there is room again"
-    small = ponderosa.MuZero(TableModel(4), 3000, max_memory=0.2, seed=1).run(observation=ONE)
+    small = pondertree.MuZero(TableModel(4), 3000, max_memory=0.2, seed=1).run(observation=ONE)
     assert small.simulations < 3000
     assert small.memory <= 0.2 * 2**20
 
@@ -716,7 +716,7 @@ def test_a_full_tree_still_answers() -> None:
 def test_no_simulation_is_counted_twice() -> None:
     """In pieces or in one go, with progress told."""
     told: list[tuple[int, int]] = []
-    search = ponderosa.MuZero(TableModel(6), seed=3)
+    search = pondertree.MuZero(TableModel(6), seed=3)
     one = search.tree(observation=ONE, seeds=5).simulate(50, progress=lambda *now: told.append(now)).result()
     many = search.tree(observation=ONE, seeds=5)
     for count in (1, 9, 40):
@@ -757,7 +757,7 @@ class Steps:
 def test_whose_value_it_is(players: int, discounts: Any, expected: tuple[float, float]) -> None:
     """The setting's discount 0.5 and alternating players, unless the model says: 0 ends, a sign passes the turn."""
     model = Steps((0.8, -0.3), discounts)
-    search = ponderosa.MuZero(model, 1, discount=0.5, num_players=players, seed=1)
+    search = pondertree.MuZero(model, 1, discount=0.5, num_players=players, seed=1)
     for action, worth in enumerate(expected):
         for to_play in range(players):
             result = search.run(observation=[0.0], legal_actions=[action], to_play=to_play)
@@ -773,14 +773,14 @@ def test_an_end_hides_what_is_imagined_beyond_it() -> None:
             hidden, _, logits, values, *_ = super().recurrent_inference(hidden_states, actions)
             return hidden, np.full(len(actions), 0.25), logits, values, np.zeros(len(actions))
 
-    result = ponderosa.MuZero(Ended(3), 60, seed=1).run(observation=ONE)
+    result = pondertree.MuZero(Ended(3), 60, seed=1).run(observation=ONE)
     assert result.q[result.visits > 0] == pytest.approx(0.25)
 
 
 # --- Right, where the right answer is known ---------------------------------------------------------------------
 
 
-def assert_same_tree(game: ponderosa.Node, imagined: ponderosa.Node) -> int:
+def assert_same_tree(game: pondertree.Node, imagined: pondertree.Node) -> int:
     """The same moves, tried as often, with the same values, down to the ends; how many nodes that are."""
     count, stack = 0, [(game, imagined)]
     while stack:
@@ -809,8 +809,8 @@ def test_a_perfect_model_is_the_game_itself(start: Any, plies: int, c: float) ->
     """
     states = [random_position(start, plies, seed) for seed in range(3)]
     guess = Guess(plies)
-    games = ponderosa.AlphaZero(guess, 200, c_puct=c, solve=False, seed=5).run(states)
-    models = ponderosa.MuZero(
+    games = pondertree.AlphaZero(guess, 200, c_puct=c, solve=False, seed=5).run(states)
+    models = pondertree.MuZero(
         Rules(states, guess), 200, pb_c_base=1e18, pb_c_init=c, discount=1.0, normalize=None, solve=False, seed=5
     ).run(states)
     assert any(node.is_terminal for result in games for node in every_node(result.root)) or plies == 0
@@ -828,7 +828,7 @@ def test_wins_and_blocks_in_a_perfect_model(mover: int, normalize: Any) -> None:
     block = after(ConnectFour(), "1 2 1 2 1" if mover == 1 else "7 2 7 2 6 2")
     wins = 0 if mover == 0 else 1
     assert win.to_play == block.to_play == mover
-    search = ponderosa.MuZero(Rules([win, block]), 400, discount=1.0, normalize=normalize, seed=1)
+    search = pondertree.MuZero(Rules([win, block]), 400, discount=1.0, normalize=normalize, seed=1)
     won, saved = search.run([win, block])
     assert won.action == wins
     assert won.q[wins] == 1.0
@@ -842,7 +842,7 @@ def test_values_of_one_player_approach_the_exact_ones(normalize: Any) -> None:
         row = []
         for seed in range(6):
             problem = Decisions(seed)
-            search = ponderosa.MuZero(problem, simulations, discount=problem.gamma, normalize=normalize, seed=1)
+            search = pondertree.MuZero(problem, simulations, discount=problem.gamma, normalize=normalize, seed=1)
             result = search.run(observation=[0])
             exact = problem.exact()[0]
             row.append(abs(result.value - exact.max()))
@@ -863,7 +863,7 @@ def test_4672_actions_equal_the_twin(normalize: str) -> None:
     legal = list(range(100, 4000, 130))
     pair = Pair(
         muzero.MCTS(model, **options),
-        [ponderosa.MuZero(model, trace=trace, **options) for trace in (True, False)],
+        [pondertree.MuZero(model, trace=trace, **options) for trace in (True, False)],
         {"observation": ONE, "legal_actions": legal, "to_play": 1},
     )
     result = pair.simulate(70, True)
@@ -877,7 +877,7 @@ def test_4672_actions_equal_the_twin(normalize: str) -> None:
 def test_4672_actions_do_not_cost_dense_memory() -> None:
     """A node keeps its best moves: those that 200 simulations can come to need, 22 bytes each and not 4672 of them."""
     model = Wide(4672)
-    forest = ponderosa.MuZero(model, num_players=2, seed=1).forest(
+    forest = pondertree.MuZero(model, num_players=2, seed=1).forest(
         observation=numbered(*range(100, 108)), legal_actions=[list(range(0, 4672, 150))] * 8
     )
     forest.simulate(200)
@@ -894,7 +894,7 @@ def test_4672_actions_do_not_cost_dense_memory() -> None:
 
 def test_imagined_lines_are_written_down() -> None:
     """As far as the rules allow; in the tree, where the model imagines what they do not, by its number."""
-    result = ponderosa.MuZero(Seeing(9), 150, seed=1).run(TicTacToe())
+    result = pondertree.MuZero(Seeing(9), 150, seed=1).run(TicTacToe())
     beyond = [node for node in every_node(result.root) if node.visit_count and not hasattr(node.state, "board")]
     assert result.pv[0] == result.move
     names = {TicTacToe().action_to_string(action) for action in range(9)}
@@ -907,8 +907,8 @@ def test_imagined_lines_are_written_down() -> None:
     assert all(node.move.isdigit() for node in unruled)
     for text in (repr(result), result.root.to_text(3), result.root.to_dot(3), result.root.to_json(), str(result.moves)):
         assert text
-    legal = ponderosa.MuZero(Rules([TicTacToe()]), 150, seed=1).run(TicTacToe())
+    legal = pondertree.MuZero(Rules([TicTacToe()]), 150, seed=1).run(TicTacToe())
     assert all(text in names for text in legal.pv)
-    bare = ponderosa.MuZero(TableModel(4), 30, seed=1).run(observation=ONE)
+    bare = pondertree.MuZero(TableModel(4), 30, seed=1).run(observation=ONE)
     assert bare.pv[0] == bare.move == str(bare.action)
     assert "only the model" in repr(next(iter(bare.root.children.values())).state)

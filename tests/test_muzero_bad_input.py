@@ -14,10 +14,10 @@ from tests.test_bad_input import BROKEN_ROOTS, NOT_A_NUMBER, NOT_WHOLE, Row, cra
 from tests.trees import after, fingerprint
 from tests.worlds import Rules
 
-import ponderosa
-from ponderosa.games import ConnectFour, TicTacToe
+import pondertree
+from pondertree.games import ConnectFour, TicTacToe
 
-PRESETS: list[Any] = [ponderosa.MuZero, ponderosa.Gumbel]
+PRESETS: list[Any] = [pondertree.MuZero, pondertree.Gumbel]
 by_preset = pytest.mark.parametrize("preset", PRESETS, ids=["muzero", "gumbel"])
 
 
@@ -58,33 +58,33 @@ SETTINGS += [(PRESETS[0], *each) for each in OF_MUZERO] + [(PRESETS[1], *each) f
     ("preset", "name", "value"), SETTINGS, ids=[f"{p.__name__}-{n}={str(v)[:20]}" for p, n, v in SETTINGS]
 )
 def test_settings(preset: Any, name: str, value: Any) -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match=name) as caught:
+    with pytest.raises(pondertree.InvalidArgumentError, match=name) as caught:
         preset(**{"model": TableModel(), name: value})
     assert isinstance(caught.value, ValueError)
 
 
 def test_what_gumbel_searches_with() -> None:
     for nothing in ({}, {"evaluator": lambda o: None, "model": TableModel()}):
-        with pytest.raises(ponderosa.InvalidArgumentError, match="an evaluator or a model"):
-            ponderosa.Gumbel(**nothing)
-    with pytest.raises(ponderosa.InvalidArgumentError, match="evaluator"):
-        ponderosa.Gumbel(3)
-    with pytest.raises(ponderosa.InvalidArgumentError, match="observation= needs a model"):
-        ponderosa.Gumbel(lambda o: (np.zeros((len(o), 7)), np.zeros(len(o)))).run(observation=np.zeros(3))
+        with pytest.raises(pondertree.InvalidArgumentError, match="an evaluator or a model"):
+            pondertree.Gumbel(**nothing)
+    with pytest.raises(pondertree.InvalidArgumentError, match="evaluator"):
+        pondertree.Gumbel(3)
+    with pytest.raises(pondertree.InvalidArgumentError, match="observation= needs a model"):
+        pondertree.Gumbel(lambda o: (np.zeros((len(o), 7)), np.zeros(len(o)))).run(observation=np.zeros(3))
     with pytest.raises(TypeError, match="nonsense"):
-        ponderosa.MuZero(TableModel(), nonsense=1)
+        pondertree.MuZero(TableModel(), nonsense=1)
 
 
 @by_preset
 def test_the_action_space_has_its_bounds(preset: Any) -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match="65536 actions"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="65536 actions"):
         preset(TableModel(65536)).run(observation=[1])
 
 
 @pytest.mark.parametrize(("rows", "words"), [(np.zeros(3), "3 numbers.*5"), (np.zeros((2, 5)), "2 rows for 1")])
 def test_gumbel_numbers_for_other_actions_or_rows(rows: Any, words: str) -> None:
-    with pytest.raises(ponderosa.InvalidArgumentError, match=f"gumbel has {words}"):
-        ponderosa.Gumbel(TableModel(5), gumbel=rows).run(observation=[1])
+    with pytest.raises(pondertree.InvalidArgumentError, match=f"gumbel has {words}"):
+        pondertree.Gumbel(TableModel(5), gumbel=rows).run(observation=[1])
 
 
 # --- Roots ------------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ ROOTS: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("name", "root", "words"), ROOTS, ids=[case[0] for case in ROOTS])
 def test_roots(name: str, root: dict[str, Any], words: str, preset: Any) -> None:
     search = preset(TableModel(5), num_simulations=5, num_players=2, seed=1)
-    with pytest.raises(ponderosa.InvalidArgumentError, match=words):
+    with pytest.raises(pondertree.InvalidArgumentError, match=words):
         search.run(**root)
     assert search.run(observation=[1], legal_actions=[0, 1]).simulations == 5
 
@@ -143,11 +143,11 @@ def test_roots(name: str, root: dict[str, Any], words: str, preset: Any) -> None
 def test_one_root_where_one_is_wanted(preset: Any) -> None:
     search = preset(TableModel(5), seed=1)
     for call in (search.tree, search.search, search.get_policy):
-        with pytest.raises(ponderosa.InvalidArgumentError, match="one is wanted"):
+        with pytest.raises(pondertree.InvalidArgumentError, match="one is wanted"):
             call(observation=[[1], [2]])
-    with pytest.raises(ponderosa.InvalidArgumentError, match="list of observations"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="list of observations"):
         search.forest(observation=[1])
-    with pytest.raises(ponderosa.GameOverError):
+    with pytest.raises(pondertree.GameOverError):
         preset(TableModel(9)).run(after(TicTacToe(), [0, 3, 1, 4, 2]))
 
 
@@ -164,7 +164,7 @@ class Seen(Row):
 def test_states_that_break_their_word(name: str, methods: dict[str, Any], words: str, preset: Any) -> None:
     game = type("Wobbly", (Seen,), methods)
     search = preset(TableModel(3), num_simulations=5, seed=1)
-    with pytest.raises(ponderosa.GameContractError, match=words):
+    with pytest.raises(pondertree.GameContractError, match=words):
         _ = search.run(game()).move
     assert search.run(Seen()).simulations == 5
 
@@ -172,9 +172,9 @@ def test_states_that_break_their_word(name: str, methods: dict[str, Any], words:
 @by_preset
 def test_states_that_do_not_fit_the_model(preset: Any) -> None:
     search = preset(TableModel(3), num_simulations=5, seed=1)
-    with pytest.raises(ponderosa.EvaluationError, match=r"policy_logits has shape \(1, 3\): it must be \(1, 9\)"):
+    with pytest.raises(pondertree.EvaluationError, match=r"policy_logits has shape \(1, 3\): it must be \(1, 9\)"):
         search.run(TicTacToe())
-    with pytest.raises(ponderosa.GameContractError, match=r"Row has no observation\(\): a model"):
+    with pytest.raises(pondertree.GameContractError, match=r"Row has no observation\(\): a model"):
         search.run(Row())
     for methods, words in (
         ({"observation": crash}, "observation.*failed"),
@@ -182,14 +182,14 @@ def test_states_that_do_not_fit_the_model(preset: Any) -> None:
         ({"to_play": "white"}, "str"),
         ({"legal_actions": lambda self: [0, "b"]}, "str"),
     ):
-        with pytest.raises(ponderosa.GameContractError, match=words):
+        with pytest.raises(pondertree.GameContractError, match=words):
             search.run(type("Wobbly", (Seen,), methods)())
     late = type("Late", (Seen,), {"legal_actions": lambda self: [0, 0] if self.ply else [0, 1]})
-    with pytest.raises(ponderosa.GameContractError, match=r"states\[1\].*0 twice"):
+    with pytest.raises(pondertree.GameContractError, match=r"states\[1\].*0 twice"):
         search.run([late(), late(1)])
-    with pytest.raises(ponderosa.InvalidArgumentError, match="3 players"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="3 players"):
         search.run(type("Three", (Seen,), {"num_players": 3})())
-    with pytest.raises(ponderosa.InvalidArgumentError, match="num_players is 2, but Alone has 1"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="num_players is 2, but Alone has 1"):
         preset(TableModel(3), num_players=2).run(type("Alone", (Seen,), {"num_players": 1, "to_play": 0})())
 
 
@@ -310,7 +310,7 @@ def test_a_model_that_goes_wrong_in_a_search(
     model.change = change
     if in_flight > 1:
         words = words.replace("row 1", r"row \d")
-    with pytest.raises(ponderosa.EvaluationError, match=words) as caught:
+    with pytest.raises(pondertree.EvaluationError, match=words) as caught:
         forest.simulate(16)
     assert isinstance(caught.value, ValueError)
     if name == "raises":
@@ -318,7 +318,7 @@ def test_a_model_that_goes_wrong_in_a_search(
     assert state_of(forest) == before, "trees and pool are as they were"
     model.change = None
     whole = preset(model, in_flight=in_flight, seed=1).forest(observation=[[1], [2]]).simulate(16)
-    if preset is ponderosa.MuZero:
+    if preset is pondertree.MuZero:
         expected = [fingerprint(result) for result in whole.simulate(16).results()]
         assert [fingerprint(result) for result in forest.simulate(16).results()] == expected
     else:
@@ -335,7 +335,7 @@ def test_a_model_that_goes_wrong_at_a_root(name: str, change: Change, words: str
     before = state_of(forest)
     model.change = change
     if "changed" not in words and name != "too few logits":  # a first answer may have any form, if it has one
-        with pytest.raises(ponderosa.EvaluationError, match=words):
+        with pytest.raises(pondertree.EvaluationError, match=words):
             search.run(observation=[[1], [2]])
     # Of one row now; whichever row it is, it is named.
     words = words.replace("row 1", r"row \d").replace("is one number for the whole batch", "")
@@ -344,7 +344,7 @@ def test_a_model_that_goes_wrong_at_a_root(name: str, change: Change, words: str
         lambda: forest.advance(1, forest.result(1).action, observation=[3]),
         lambda: forest.advance(1, forest.result(1).action),
     ):
-        with pytest.raises(ponderosa.EvaluationError, match=words):
+        with pytest.raises(pondertree.EvaluationError, match=words):
             call()
         assert state_of(forest) == before
     model.change = None
@@ -359,7 +359,7 @@ def test_a_negative_discount_needs_two_players(preset: Any) -> None:
     forest = preset(model, seed=1).forest(observation=[[1], [2]]).simulate(5)
     before = state_of(forest)
     model.change = with_discount(-0.5)
-    with pytest.raises(ponderosa.EvaluationError, match=r"row 1.*discount is -0.5.*num_players is 1"):
+    with pytest.raises(pondertree.EvaluationError, match=r"row 1.*discount is -0.5.*num_players is 1"):
         forest.simulate(5)
     assert state_of(forest) == before
 
@@ -375,7 +375,7 @@ def test_failing_midway_takes_back_that_batch_alone(preset: Any) -> None:
         if model.calls == 5:
             model.change = lambda answer: crash(Row())
 
-    with pytest.raises(ponderosa.EvaluationError, match="ZeroDivisionError"):
+    with pytest.raises(pondertree.EvaluationError, match="ZeroDivisionError"):
         forest.simulate(40, progress=note)
     assert state_of(forest) == states[-1]
     assert forest.result(0).simulations > 0
@@ -400,7 +400,7 @@ def test_a_model_may_not_enter_the_search_that_asks_it(preset: Any) -> None:
         lambda: forest.advance(0, 0),
     ):
         model.change = lambda answer, entered=entered: entered()
-        with pytest.raises(ponderosa.PonderosaError, match="running"):
+        with pytest.raises(pondertree.PondertreeError, match="running"):
             forest.simulate(3)
         assert forest.result(0).simulations == 0
     model.change = None
@@ -410,15 +410,15 @@ def test_a_model_may_not_enter_the_search_that_asks_it(preset: Any) -> None:
 # --- Moving on --------------------------------------------------------------------------------------------------
 
 TOLD: list[tuple[str, dict[str, Any], type[Exception], str]] = [
-    ("no such action", {"action": 5}, ponderosa.InvalidActionError, "action 5 is not legal"),
-    ("not a legal one", {"action": 3}, ponderosa.InvalidActionError, "action 3 is not legal"),
-    ("no action", {"action": "a"}, ponderosa.InvalidArgumentError, "action"),
-    ("nothing legal", {"legal_actions": []}, ponderosa.InvalidArgumentError, "legal_actions.*empty"),
-    ("twice", {"legal_actions": [1, 1]}, ponderosa.InvalidArgumentError, "legal_actions.*1 twice"),
-    ("too large", {"legal_actions": [5]}, ponderosa.InvalidArgumentError, "legal_actions.*has 5"),
-    ("short mask", {"legal_actions": [True]}, ponderosa.InvalidArgumentError, "legal_actions.*mask of 1"),
-    ("no such player", {"to_play": 2}, ponderosa.InvalidArgumentError, "to_play.*is 2"),
-    ("no such index", {"index": 2}, ponderosa.InvalidArgumentError, "index 2"),
+    ("no such action", {"action": 5}, pondertree.InvalidActionError, "action 5 is not legal"),
+    ("not a legal one", {"action": 3}, pondertree.InvalidActionError, "action 3 is not legal"),
+    ("no action", {"action": "a"}, pondertree.InvalidArgumentError, "action"),
+    ("nothing legal", {"legal_actions": []}, pondertree.InvalidArgumentError, "legal_actions.*empty"),
+    ("twice", {"legal_actions": [1, 1]}, pondertree.InvalidArgumentError, "legal_actions.*1 twice"),
+    ("too large", {"legal_actions": [5]}, pondertree.InvalidArgumentError, "legal_actions.*has 5"),
+    ("short mask", {"legal_actions": [True]}, pondertree.InvalidArgumentError, "legal_actions.*mask of 1"),
+    ("no such player", {"to_play": 2}, pondertree.InvalidArgumentError, "to_play.*is 2"),
+    ("no such index", {"index": 2}, pondertree.InvalidArgumentError, "index 2"),
 ]
 
 
@@ -453,14 +453,14 @@ def test_a_tree_of_states_wants_no_observations(preset: Any) -> None:
         lambda: tree.reset(TicTacToe()),
         lambda: tree.reset(None),
     ):
-        with pytest.raises(ponderosa.InvalidArgumentError):
+        with pytest.raises(pondertree.InvalidArgumentError):
             call()
     assert tree.result().simulations == 8
     bare = preset(TableModel(7), seed=1).tree(observation=[1])
     for state in (ConnectFour(), None, np.array([1])):
-        with pytest.raises(ponderosa.InvalidArgumentError):
+        with pytest.raises(pondertree.InvalidArgumentError):
             bare.reset(state)
-    with pytest.raises(ponderosa.InvalidArgumentError, match="is None"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="is None"):
         bare.reset(to_play=0)
 
 
@@ -470,6 +470,6 @@ def test_the_end_of_the_game_is_no_root(preset: Any) -> None:
     tree = preset(Rules([state]), seed=1).tree(state)
     tree.simulate(16)
     before = fingerprint(tree.result())
-    with pytest.raises(ponderosa.GameOverError):
+    with pytest.raises(pondertree.GameOverError):
         tree.advance(0)
     assert fingerprint(tree.result()) == before

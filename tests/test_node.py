@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.trees import PythonGame, after, every_node, random_position
 
-import ponderosa
-from ponderosa.evaluators import Uniform
-from ponderosa.games import ConnectFour, Othello, TicTacToe
-from ponderosa.reference.tabular import TabularGame
+import pondertree
+from pondertree.evaluators import Uniform
+from pondertree.games import ConnectFour, Othello, TicTacToe
+from pondertree.reference.tabular import TabularGame
 
 STATES = st.one_of(
     st.builds(
@@ -41,7 +41,7 @@ def test_every_node_adds_up(state: Any, simulations: int, solved: bool, in_fligh
     """Values, visits and signs from the record of all simulations, by nothing but whose turn it is."""
     has_rewards = hasattr(state, "rewards")
     plain = state.num_players == 2 and getattr(state, "zero_sum", True) and not has_rewards
-    search = ponderosa.UCT(solve=solved, in_flight=in_flight, seed=1, trace=True, forced_depth=forced if plain else 0)
+    search = pondertree.UCT(solve=solved, in_flight=in_flight, seed=1, trace=True, forced_depth=forced if plain else 0)
     tree = search.tree(state).simulate(simulations)
     root = tree.result().root
     visits: dict[tuple[int, ...], int] = {}
@@ -109,7 +109,7 @@ def test_every_node_adds_up(state: Any, simulations: int, solved: bool, in_fligh
 @given(plies=st.integers(12, 40), seed=st.integers(0, 999), simulations=st.integers(1, 600))
 def test_proofs_follow_from_their_children(plies: int, seed: int, simulations: int) -> None:
     """A win if any reply loses, a loss if all win; never otherwise; the shortest win, the longest of the rest."""
-    root = ponderosa.UCT(simulations, seed=seed).run(random_position(ConnectFour, plies, seed)).root
+    root = pondertree.UCT(simulations, seed=seed).run(random_position(ConnectFour, plies, seed)).root
     for node in every_node(root):
         if node.is_terminal:
             assert node.proven == node.state.returns()[node.to_play]
@@ -131,7 +131,7 @@ def test_a_child_is_seen_from_its_own_player() -> None:
     for wrap in (False, True):
         for moves in ("1 2 1 2 1 2", "1 2 1 2 1 2 7"):
             state = after(ConnectFour(), moves)
-            result = ponderosa.UCT(500, solve=False, seed=1).run(PythonGame(state) if wrap else state)
+            result = pondertree.UCT(500, solve=False, seed=1).run(PythonGame(state) if wrap else state)
             winning = int(moves[0] if moves.count(" ") % 2 else moves[2]) - 1
             child = result.root.children[winning]
             assert child.q_value == -1.0
@@ -150,14 +150,14 @@ def test_a_pass_in_othello() -> None:
         if not state.is_terminal:
             break
     assert state.legal_actions() == [passing]
-    result = ponderosa.UCT(200, solve=False, seed=1).run(state)
+    result = pondertree.UCT(200, solve=False, seed=1).run(state)
     child = result.root.children[passing]
     assert child.total_value == pytest.approx(-result.root.total_value)
     assert child.to_play == 1 - state.to_play
 
 
 def test_words() -> None:
-    root = ponderosa.UCT(100, seed=1).run(ConnectFour()).root
+    root = pondertree.UCT(100, seed=1).run(ConnectFour()).root
     assert repr(root).startswith("<Node root: visits 100")
     child = root.children[3]
     assert child.move == "4"
@@ -169,7 +169,7 @@ def test_words() -> None:
 
 
 def test_a_node_is_read_only() -> None:
-    root = ponderosa.UCT(100, seed=1).run(ConnectFour()).root
+    root = pondertree.UCT(100, seed=1).run(ConnectFour()).root
     before = root.total_value
     for node in (root, root.children[3], root.children[3].children[3]):
         for name in ("total_value", "children", "to_play", "state", "visit_count", "_header", "_edge", "anything"):
@@ -189,7 +189,7 @@ def test_a_node_is_read_only() -> None:
 
 def test_moves_never_tried_have_views_too() -> None:
     """Where players earn rewards or are three, too: their value is 0, and the game says whose turn it would be."""
-    result = ponderosa.AlphaZero(Uniform(), 3, seed=1).run(CoinRow())
+    result = pondertree.AlphaZero(Uniform(), 3, seed=1).run(CoinRow())
     tried = [child for child in result.root.children.values() if child.visit_count]
     below = [child for node in tried for child in node.children.values() if not child.visit_count]
     assert below

@@ -1,4 +1,4 @@
-"""`ponderosa.playout`: one random game and what it was worth."""
+"""`pondertree.playout`: one random game and what it was worth."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.trees import PythonGame, after, random_position
 
-import ponderosa
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
-from ponderosa.reference.tabular import TabularGame
+import pondertree
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.reference.tabular import TabularGame
 
 STARTS = st.sampled_from([TicTacToe, ConnectFour, Othello])
 
@@ -23,20 +23,20 @@ STARTS = st.sampled_from([TicTacToe, ConnectFour, Othello])
 )
 def test_results_are_seen_from_both_sides(start: Any, plies: int, seed: int, policy: str | None) -> None:
     state = random_position(start, plies, plies)
-    first = ponderosa.playout(state, 0, policy=policy, seed=seed)
+    first = pondertree.playout(state, 0, policy=policy, seed=seed)
     assert first in (-1.0, 0.0, 1.0)
-    assert ponderosa.playout(state, 1, policy=policy, seed=seed) == -first
-    assert ponderosa.playout(state, 0, policy=policy, seed=seed) == first
-    assert ponderosa.playout(PythonGame(state), 0, policy=policy, seed=seed) == first, "the same game in Python"
+    assert pondertree.playout(state, 1, policy=policy, seed=seed) == -first
+    assert pondertree.playout(state, 0, policy=policy, seed=seed) == first
+    assert pondertree.playout(PythonGame(state), 0, policy=policy, seed=seed) == first, "the same game in Python"
 
 
 def test_without_a_seed_playouts_differ() -> None:
-    assert len({ponderosa.playout(ConnectFour(), 0) for _ in range(60)}) > 1
+    assert len({pondertree.playout(ConnectFour(), 0) for _ in range(60)}) > 1
 
 
 def test_chess_ends_or_is_cut() -> None:
-    assert -1.0 <= ponderosa.playout(Chess(), 0, seed=1) <= 1.0
-    assert ponderosa.playout(Chess(), 0, max_depth=3, seed=1) == 0.0
+    assert -1.0 <= pondertree.playout(Chess(), 0, seed=1) <= 1.0
+    assert pondertree.playout(Chess(), 0, max_depth=3, seed=1) == 0.0
 
 
 @cache
@@ -51,14 +51,14 @@ def expectation(state: Any) -> float:
 @pytest.mark.parametrize("moves", [[], [4], [0, 4, 8], [0, 1, 4, 8]])
 def test_the_mean_is_that_of_all_games(moves: list[int]) -> None:
     state = after(TicTacToe(), moves)
-    values = [ponderosa.playout(state, 0, seed=seed) for seed in range(4000)]
+    values = [pondertree.playout(state, 0, seed=seed) for seed in range(4000)]
     assert np.mean(values) == pytest.approx(expectation(state), abs=4 / np.sqrt(4000))
 
 
 def test_a_finished_game_is_its_result() -> None:
     state = after(ConnectFour(), "1 2 1 2 1 2 1")
-    assert ponderosa.playout(state, 0) == 1.0
-    assert ponderosa.playout(state, 1) == -1.0
+    assert pondertree.playout(state, 0) == 1.0
+    assert pondertree.playout(state, 1) == -1.0
 
 
 @pytest.mark.parametrize("wrap", [False, True])
@@ -72,16 +72,16 @@ def test_the_cut(wrap: bool) -> None:
             return None, np.full(len(states), 0.25)
 
     state = PythonGame(ConnectFour()) if wrap else ConnectFour()
-    assert ponderosa.playout(state, 0, max_depth=0, evaluator=Noting(), seed=1) == 0.25
+    assert pondertree.playout(state, 0, max_depth=0, evaluator=Noting(), seed=1) == 0.25
     assert seen == [state]
-    assert ponderosa.playout(state, 1, max_depth=0, evaluator=Noting(), seed=1) == -0.25
-    assert ponderosa.playout(state, 0, max_depth=3, evaluator=Noting(), seed=1) == -0.25, (
+    assert pondertree.playout(state, 1, max_depth=0, evaluator=Noting(), seed=1) == -0.25
+    assert pondertree.playout(state, 0, max_depth=3, evaluator=Noting(), seed=1) == -0.25, (
         "three plies on, the other moves"
     )
-    assert ponderosa.playout(state, 0, max_depth=4, evaluator=Noting(), seed=1) == 0.25
-    assert ponderosa.playout(state, 0, max_depth=3, seed=1) == 0.0
+    assert pondertree.playout(state, 0, max_depth=4, evaluator=Noting(), seed=1) == 0.25
+    assert pondertree.playout(state, 0, max_depth=3, seed=1) == 0.0
     count = len(seen)
-    assert ponderosa.playout(state, 0, max_depth=42, evaluator=Noting(), seed=1) in (-1.0, 0.0, 1.0)
+    assert pondertree.playout(state, 0, max_depth=42, evaluator=Noting(), seed=1) in (-1.0, 0.0, 1.0)
     assert len(seen) == count, "the game had ended before"
 
 
@@ -92,23 +92,23 @@ def test_an_evaluator_of_observations() -> None:
         return None, np.array([0.5])
 
     for state in (ConnectFour(), PythonGame(ConnectFour())):
-        assert ponderosa.playout(state, 0, max_depth=2, evaluator=mean, seed=1) == 0.5
+        assert pondertree.playout(state, 0, max_depth=2, evaluator=mean, seed=1) == 0.5
 
 
 def test_a_decisive_policy_takes_the_win() -> None:
     state = after(ConnectFour(), "1 2 1 2 1 2")
     for given_state in (state, PythonGame(state)):
-        results = [ponderosa.playout(given_state, 0, policy="decisive", seed=seed) for seed in range(50)]
+        results = [pondertree.playout(given_state, 0, policy="decisive", seed=seed) for seed in range(50)]
         assert results == [1.0] * 50
-        assert min(ponderosa.playout(given_state, 0, seed=seed) for seed in range(50)) < 1.0
+        assert min(pondertree.playout(given_state, 0, seed=seed) for seed in range(50)) < 1.0
 
 
 def test_policies_in_python() -> None:
     state = after(ConnectFour(), "1 2 1 2 1 2")
-    assert ponderosa.playout(state, 0, policy=lambda s: 0, seed=3) == 1.0
-    assert ponderosa.playout(state, 0, policy=lambda s: [1.0 if a == 0 else 0.0 for a in s.legal_actions()]) == 1.0
+    assert pondertree.playout(state, 0, policy=lambda s: 0, seed=3) == 1.0
+    assert pondertree.playout(state, 0, policy=lambda s: [1.0 if a == 0 else 0.0 for a in s.legal_actions()]) == 1.0
     weights = np.array([1.0, 0, 0, 0, 0, 0, 0])
-    assert ponderosa.playout(state, 0, policy=lambda s: weights) == 1.0
+    assert pondertree.playout(state, 0, policy=lambda s: weights) == 1.0
 
 
 def test_rewards_are_collected() -> None:
@@ -120,14 +120,14 @@ def test_rewards_are_collected() -> None:
             path.append(s.legal_actions()[0])
             return path[-1]
 
-        total = ponderosa.playout(state, 1, policy=note, seed=seed)
+        total = pondertree.playout(state, 1, policy=note, seed=seed)
         assert total == pytest.approx(after(state, path).returns()[1])
 
 
 def test_more_players() -> None:
     state = TabularGame(3, players=3).start()
-    values = [ponderosa.playout(state, player, seed=5) for player in range(3)]
+    values = [pondertree.playout(state, player, seed=5) for player in range(3)]
     assert all(-1.0 <= value <= 1.0 for value in values)
     assert len(set(values)) > 1
     evaluator = type("E", (), {"evaluate_states": lambda self, states: (None, np.array([[0.1, 0.2, 0.3]]))})()
-    assert ponderosa.playout(state, 2, max_depth=1, evaluator=evaluator, seed=1) == pytest.approx(0.3)
+    assert pondertree.playout(state, 2, max_depth=1, evaluator=evaluator, seed=1) == pytest.approx(0.3)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from tests.trees import Hashed, PythonGame, after, fingerprint, hashed_value, random_position
 
-import ponderosa
-from ponderosa.evaluators import Rollout, Uniform
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
-from ponderosa.reference.tabular import TabularGame, minimax_value
+import pondertree
+from pondertree.evaluators import Rollout, Uniform
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.reference.tabular import TabularGame, minimax_value
 
 # --- Immediate wins and must-blocks -----------------------------------------------------------------------------
 
@@ -54,8 +54,8 @@ def with_threats(start: Any, kind: str, mover: int, count: int) -> list[tuple[An
 def test_connect_four_wins_and_blocks(kind: str, mover: int) -> None:
     positions = with_threats(ConnectFour, kind, mover, 12)
     states = [state for state, _ in positions]
-    plain = ponderosa.UCT(10_000, seed=1, solve=False).run(states)
-    solved = ponderosa.UCT(10_000, seed=1).run(states)
+    plain = pondertree.UCT(10_000, seed=1, solve=False).run(states)
+    solved = pondertree.UCT(10_000, seed=1).run(states)
     for (_, action), open_result, result in zip(positions, plain, solved, strict=True):
         assert open_result.visits.argmax() == action == open_result.action
         if result.proven != -1:
@@ -77,7 +77,7 @@ def test_othello_around_a_pass(solve: bool) -> None:
         passes += any(state.play(action).legal_actions() == [passing] for action in values)
         if len(set(values.values())) < 2:
             continue
-        result = ponderosa.UCT(4000, seed=seed, solve=solve).run(state)
+        result = pondertree.UCT(4000, seed=seed, solve=solve).run(state)
         assert values[result.action] == max(values.values())
         if result.proven is not None:
             assert result.proven == max(values.values())
@@ -118,7 +118,7 @@ def test_tic_tac_toe_is_never_lost(us: int) -> None:
             assert state.returns()[us] >= 0.0
         elif state.to_play == us:
             if state not in answers:
-                answers[state] = ponderosa.UCT(2000, seed=11).search(state)
+                answers[state] = pondertree.UCT(2000, seed=11).search(state)
             stack.append(state.play(answers[state]))
         else:
             stack.extend(state.play(action) for action in state.legal_actions())
@@ -194,7 +194,7 @@ def test_late_connect_four_is_played_perfectly() -> None:
                     values[action] = int(after_it.returns()[state.to_play])
                 else:
                     values[action] = -solve_connect_four(*to_bitboards([*moves, action]), -1, 1, table)
-            result = ponderosa.UCT(10_000, seed=checked).run(state)
+            result = pondertree.UCT(10_000, seed=checked).run(state)
             assert values[result.action] == max(values.values()), moves
             if result.proven is not None:
                 assert result.proven == max(values.values()), moves
@@ -210,7 +210,7 @@ def convergence(states: list[Any]) -> list[tuple[float, float]]:
     """For 30, 300, 3,000 and 30,000 simulations: mean error of the root's best Q, and share of visits on best moves."""
     rows = []
     for count in (30, 300, 3000, 30_000):
-        results = ponderosa.UCT(count, seed=2, solve=False, evaluator=None).run(states)
+        results = pondertree.UCT(count, seed=2, solve=False, evaluator=None).run(states)
         errors, shares = [], []
         for state, result in zip(states, results, strict=True):
             values = {}
@@ -248,12 +248,12 @@ def test_values_converge_on_random_games(order: Any) -> None:
 
 def test_forced_moves_are_the_only_ones_looked_at() -> None:
     for state, win in with_threats(ConnectFour, "win", 0, 5):
-        result = ponderosa.UCT(50, seed=1, solve=False, forced_depth=1).run(state)
+        result = pondertree.UCT(50, seed=1, solve=False, forced_depth=1).run(state)
         assert np.flatnonzero(result.visits).tolist() == [win]
         assert result.action == win
         assert result.root.forced_depth_left == 1
     for state, block in with_threats(ConnectFour, "block", 1, 5):
-        result = ponderosa.UCT(50, seed=1, solve=False, forced_depth=2).run(state)
+        result = pondertree.UCT(50, seed=1, solve=False, forced_depth=2).run(state)
         assert np.flatnonzero(result.visits).tolist() == [block]
         assert result.root.children[block].forced_depth_left == 1
 
@@ -262,18 +262,18 @@ def test_the_guard_finds_what_a_small_search_misses() -> None:
     missed = 0
     for mover in (0, 1):
         for state, win in with_threats(ConnectFour, "win", mover, 10):
-            assert ponderosa.UCT(3, seed=1, solve=False, minimax_depth=1).run(state).action == win
-            missed += ponderosa.UCT(3, seed=1, solve=False).run(state).action != win
+            assert pondertree.UCT(3, seed=1, solve=False, minimax_depth=1).run(state).action == win
+            missed += pondertree.UCT(3, seed=1, solve=False).run(state).action != win
         for state, block in with_threats(ConnectFour, "block", mover, 10):
-            assert ponderosa.UCT(3, seed=1, solve=False, minimax_depth=2).run(state).action == block
-            missed += ponderosa.UCT(3, seed=1, solve=False).run(state).action != block
+            assert pondertree.UCT(3, seed=1, solve=False, minimax_depth=2).run(state).action == block
+            missed += pondertree.UCT(3, seed=1, solve=False).run(state).action != block
     assert missed > 5
 
 
 def test_the_guard_is_silent_without_a_proof() -> None:
     for seed in range(10):
-        guarded = ponderosa.UCT(200, seed=seed, minimax_depth=3).run(ConnectFour())
-        assert fingerprint(guarded) == fingerprint(ponderosa.UCT(200, seed=seed).run(ConnectFour()))
+        guarded = pondertree.UCT(200, seed=seed, minimax_depth=3).run(ConnectFour())
+        assert fingerprint(guarded) == fingerprint(pondertree.UCT(200, seed=seed).run(ConnectFour()))
 
 
 @pytest.mark.parametrize("wrap", [False, True])
@@ -288,21 +288,21 @@ def test_the_forms_of_an_evaluator_agree(wrap: bool) -> None:
 
     state = PythonGame(ConnectFour()) if wrap else ConnectFour()
     prints = [
-        fingerprint(ponderosa.UCT(100, seed=1, evaluator=evaluator, in_flight=4).run(state))
+        fingerprint(pondertree.UCT(100, seed=1, evaluator=evaluator, in_flight=4).run(state))
         for evaluator in (function, Hashed(), OfStates())
     ]
     assert prints[0] == prints[1] == prints[2]
-    assert prints[0] != fingerprint(ponderosa.UCT(100, seed=1, in_flight=4).run(state))
+    assert prints[0] != fingerprint(pondertree.UCT(100, seed=1, in_flight=4).run(state))
 
 
 @pytest.mark.parametrize("wrap", [False, True])
 def test_uniform_and_rollout(wrap: bool) -> None:
     state = PythonGame(ConnectFour()) if wrap else ConnectFour()
-    uniform = ponderosa.UCT(60, seed=1, evaluator=Uniform()).run(state)
+    uniform = pondertree.UCT(60, seed=1, evaluator=Uniform()).run(state)
     assert uniform.value == 0.0
     assert uniform.visits.max() - uniform.visits.min() <= 1
-    rollout = ponderosa.UCT(60, seed=1, evaluator=Rollout()).run(state)
-    assert fingerprint(rollout) == fingerprint(ponderosa.UCT(60, seed=1).run(state)), "a rollout is UCT's own playout"
+    rollout = pondertree.UCT(60, seed=1, evaluator=Rollout()).run(state)
+    assert fingerprint(rollout) == fingerprint(pondertree.UCT(60, seed=1).run(state)), "a rollout is UCT's own playout"
 
 
 def test_compiled_and_python_do_the_same_work() -> None:
@@ -319,8 +319,8 @@ def test_compiled_and_python_do_the_same_work() -> None:
     for options in options_tried:
         for seed in range(5):
             state = random_position(ConnectFour, 7 * seed, seed)
-            compiled = ponderosa.UCT(80, seed=seed, **options).run(state)
-            python = ponderosa.UCT(80, seed=seed, **options).run(PythonGame(state))
+            compiled = pondertree.UCT(80, seed=seed, **options).run(state)
+            python = pondertree.UCT(80, seed=seed, **options).run(PythonGame(state))
             assert compiled.visits.tolist() == python.visits.tolist(), options
             assert compiled.value == python.value
 
@@ -336,28 +336,28 @@ def test_max_depth_and_the_evaluator(wrap: bool) -> None:
             plies.update(int(row[:2].sum()) - 4 for row in observations)
             return None, np.array([hashed_value(row) for row in observations])
 
-    at_leaf = [ponderosa.UCT(30, seed=1, max_depth=depth, evaluator=Noting()).run(state) for depth in (None, 0)]
+    at_leaf = [pondertree.UCT(30, seed=1, max_depth=depth, evaluator=Noting()).run(state) for depth in (None, 0)]
     assert fingerprint(at_leaf[0]) == fingerprint(at_leaf[1])
     assert min(plies) == 1
     plies.clear()
-    ponderosa.UCT(4, seed=1, max_depth=6, evaluator=Noting()).run(state)
+    pondertree.UCT(4, seed=1, max_depth=6, evaluator=Noting()).run(state)
     assert plies == {7}, "one move in the tree, six in the playout"
-    assert ponderosa.UCT(30, seed=1, max_depth=3).run(state).value == 0.0
+    assert pondertree.UCT(30, seed=1, max_depth=3).run(state).value == 0.0
 
 
 @pytest.mark.parametrize("wrap", [False, True])
 def test_playout_policies(wrap: bool) -> None:
     state = after(ConnectFour(), "4 4 4 4 4 4")
     state = PythonGame(state) if wrap else state
-    plain = ponderosa.UCT(60, seed=1).run(state)
-    assert fingerprint(ponderosa.UCT(60, seed=1, playout_policy="random").run(state)) == fingerprint(plain)
-    decisive = ponderosa.UCT(60, seed=1, playout_policy="decisive").run(state)
+    plain = pondertree.UCT(60, seed=1).run(state)
+    assert fingerprint(pondertree.UCT(60, seed=1, playout_policy="random").run(state)) == fingerprint(plain)
+    decisive = pondertree.UCT(60, seed=1, playout_policy="decisive").run(state)
     assert fingerprint(decisive) != fingerprint(plain)
-    first = ponderosa.UCT(60, seed=1, playout_policy=lambda s: s.legal_actions()[0]).run(state)
-    weights = ponderosa.UCT(60, seed=2, playout_policy=lambda s: [1.0] + [0.0] * (len(s.legal_actions()) - 1)).run(
+    first = pondertree.UCT(60, seed=1, playout_policy=lambda s: s.legal_actions()[0]).run(state)
+    weights = pondertree.UCT(60, seed=2, playout_policy=lambda s: [1.0] + [0.0] * (len(s.legal_actions()) - 1)).run(
         state, seeds=first.seed
     )
-    again = ponderosa.UCT(60, seed=2, playout_policy=lambda s: np.int64(s.legal_actions()[0])).run(
+    again = pondertree.UCT(60, seed=2, playout_policy=lambda s: np.int64(s.legal_actions()[0])).run(
         state, seeds=first.seed
     )
     assert weights.visits.tolist() == again.visits.tolist(), "all weight on one action is that action"
@@ -371,21 +371,21 @@ def test_a_games_own_playout_is_used() -> None:
             asked.append(perspective_player)
             return 1.0 if perspective_player == 0 else -1.0
 
-    result = ponderosa.UCT(30, seed=1).run(Own(ConnectFour()))
+    result = pondertree.UCT(30, seed=1).run(Own(ConnectFour()))
     assert result.value == 1.0
     assert set(asked) == {0, 1}, "asked for whoever chose the move"
 
 
 def test_more_exploration_spreads_visits() -> None:
     spread = [
-        ponderosa.UCT(500, seed=1, solve=False, c_param=c).run(ConnectFour()).visits.max() for c in (0.0, 0.5, 5.0)
+        pondertree.UCT(500, seed=1, solve=False, c_param=c).run(ConnectFour()).visits.max() for c in (0.0, 0.5, 5.0)
     ]
     assert spread[0] > spread[1] > spread[2]
 
 
 def test_repr() -> None:
-    assert repr(ponderosa.UCT(5, seed=1)) == "UCT(num_simulations=5, c_param=1.0, seed=1)"
-    assert "time_limit=0.5" in repr(ponderosa.UCT(time_limit=0.5, seed=1))
+    assert repr(pondertree.UCT(5, seed=1)) == "UCT(num_simulations=5, c_param=1.0, seed=1)"
+    assert "time_limit=0.5" in repr(pondertree.UCT(time_limit=0.5, seed=1))
 
 
 def test_a_mate_in_one_for_both_colours() -> None:
@@ -394,6 +394,6 @@ def test_a_mate_in_one_for_both_colours() -> None:
         ("r5k1/5ppp/8/8/8/8/5PPP/6K1 b - - 0 1", "a8a1"),
     ):
         state = Chess(fen)
-        plain = ponderosa.UCT(3000, seed=1, solve=False, max_depth=8).run(state)
+        plain = pondertree.UCT(3000, seed=1, solve=False, max_depth=8).run(state)
         assert plain.visits.argmax() == state.parse_action(mate)
-        assert ponderosa.UCT(3000, seed=1, max_depth=8).run(state).move == mate
+        assert pondertree.UCT(3000, seed=1, max_depth=8).run(state).move == mate

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ponderosa.games import Chess, ConnectFour, TicTacToe
-from ponderosa.reference.alphazero import (
+from pondertree.games import Chess, ConnectFour, TicTacToe
+from pondertree.reference.alphazero import (
     MCTS,
     Node,
     Result,
@@ -24,9 +24,9 @@ from ponderosa.reference.alphazero import (
     policy_at,
     priors_of,
 )
-from ponderosa.reference.random import NOISE, Random, fold
-from ponderosa.reference.tabular import TabularGame, TabularState, best_play, minimax_value
-from ponderosa.reference.trace import first_difference
+from pondertree.reference.random import NOISE, Random, fold
+from pondertree.reference.tabular import TabularGame, TabularState, best_play, minimax_value
+from pondertree.reference.trace import first_difference
 
 MATE_IN_ONE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 
@@ -182,7 +182,7 @@ def test_calls_and_rows_draw_different_numbers() -> None:
 
 def test_the_same_tree_in_another_process() -> None:
     program = (
-        "from ponderosa.games import ConnectFour; from ponderosa.reference.alphazero import MCTS, Rollout;"
+        "from pondertree.games import ConnectFour; from pondertree.reference.alphazero import MCTS, Rollout;"
         "r = MCTS(Rollout(), 60, seed=9).run(ConnectFour(), add_noise=True, temperature=1.0);"
         "print(r.action, list(r.visits.values()), [c.prior for c in r.root.children.values()])"
     )

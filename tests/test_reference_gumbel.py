@@ -14,15 +14,15 @@ from tests.golden.tabular import Tabular
 from tests.perfect import Guess, Perfect
 from tests.trees import after, random_position
 
-from ponderosa.games import ConnectFour, TicTacToe
-from ponderosa.reference import alphazero, model
-from ponderosa.reference.completed import Bonus, Completion, improved_policy, interior_scores
-from ponderosa.reference.gumbel import MCTS, Result, considered_visits
-from ponderosa.reference.halving import Schedule, gumbel_number
-from ponderosa.reference.latent import Node, RootNode
-from ponderosa.reference.random import GUMBEL, Random
-from ponderosa.reference.tabular import TabularGame, minimax_value
-from ponderosa.reference.trace import first_difference
+from pondertree.games import ConnectFour, TicTacToe
+from pondertree.reference import alphazero, model
+from pondertree.reference.completed import Bonus, Completion, improved_policy, interior_scores
+from pondertree.reference.gumbel import MCTS, Result, considered_visits
+from pondertree.reference.halving import Schedule, gumbel_number
+from pondertree.reference.latent import Node, RootNode
+from pondertree.reference.random import GUMBEL, Random
+from pondertree.reference.tabular import TabularGame, minimax_value
+from pondertree.reference.trace import first_difference
 
 
 class Network:

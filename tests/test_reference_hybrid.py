@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.trees import after, random_position
 
-from ponderosa.chess import MoveCategory, PestoPolicy, categorize, mate_search
-from ponderosa.games import Chess
-from ponderosa.reference import mates
-from ponderosa.reference.hybrid import MCTS, Learned, MctsNode, mcts_search, select_leaf_for_expansion
-from ponderosa.reference.policy import float32
-from ponderosa.reference.random import fold
-from ponderosa.reference.trace import first_difference
+from pondertree.chess import MoveCategory, PestoPolicy, categorize, mate_search
+from pondertree.games import Chess
+from pondertree.reference import mates
+from pondertree.reference.hybrid import MCTS, Learned, MctsNode, mcts_search, select_leaf_for_expansion
+from pondertree.reference.policy import float32
+from pondertree.reference.random import fold
+from pondertree.reference.trace import first_difference
 
 MATE_IN_ONE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 TACTICS = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"

@@ -15,10 +15,10 @@ from tests.golden.tabular import Tabular
 from tests.perfect import Guess, Perfect
 from tests.trees import random_position
 
-from ponderosa.games import Chess, ConnectFour, TicTacToe
-from ponderosa.reference import alphazero, model
-from ponderosa.reference.model import kept_priors
-from ponderosa.reference.muzero import (
+from pondertree.games import Chess, ConnectFour, TicTacToe
+from pondertree.reference import alphazero, model
+from pondertree.reference.model import kept_priors
+from pondertree.reference.muzero import (
     MCTS,
     MCTSConfig,
     MuZeroConfig,
@@ -28,8 +28,8 @@ from ponderosa.reference.muzero import (
     mask_policy,
     select_action,
 )
-from ponderosa.reference.policy import float32
-from ponderosa.reference.trace import first_difference
+from pondertree.reference.policy import float32
+from pondertree.reference.trace import first_difference
 
 
 @dataclass

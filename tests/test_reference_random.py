@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ponderosa.reference.random import ANSWER, GUMBEL, MASK, NOISE, PLAYOUT, SELECT, Random, fold, mix, tree_key
+from pondertree.reference.random import ANSWER, GUMBEL, MASK, NOISE, PLAYOUT, SELECT, Random, fold, mix, tree_key
 
 words = st.integers(0, MASK)
 

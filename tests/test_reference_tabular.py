@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ponderosa.reference.tabular import TabularGame, TabularState, best_play, minimax_value, solve
+from pondertree.reference.tabular import TabularGame, TabularState, best_play, minimax_value, solve
 
 games = st.builds(
     TabularGame,

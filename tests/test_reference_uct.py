@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ponderosa.reference.lookahead import forced_actions, minimax
-from ponderosa.reference.playout import evaluate, random_playout, simulate_leaves
-from ponderosa.reference.proof import prove_ancestors
-from ponderosa.reference.random import ANSWER, PLAYOUT, Random, fold, tree_key
-from ponderosa.reference.tabular import TabularGame, TabularState, best_play, minimax_value, solve
-from ponderosa.reference.trace import TraceRow, first_difference
-from ponderosa.reference.uct import MCTS, MCTSNode, Result
+from pondertree.reference.lookahead import forced_actions, minimax
+from pondertree.reference.playout import evaluate, random_playout, simulate_leaves
+from pondertree.reference.proof import prove_ancestors
+from pondertree.reference.random import ANSWER, PLAYOUT, Random, fold, tree_key
+from pondertree.reference.tabular import TabularGame, TabularState, best_play, minimax_value, solve
+from pondertree.reference.trace import TraceRow, first_difference
+from pondertree.reference.uct import MCTS, MCTSNode, Result
 
 ORDERS: Any = ["alternate", "random", "double"]
 orders = st.sampled_from(ORDERS)
@@ -164,7 +164,7 @@ def test_search_numbers_its_calls() -> None:
 
 def test_another_process_gives_the_same_tree() -> None:
     code = (
-        "from ponderosa.reference.uct import MCTS; from ponderosa.reference.tabular import TabularGame; "
+        "from pondertree.reference.uct import MCTS; from pondertree.reference.tabular import TabularGame; "
         "print(sorted(MCTS(200, seed=9, in_flight=3).run(TabularGame(77, depth=(3, 8)).start()).values.items()))"
     )
     results = []

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.trees import PythonGame, after, random_position
 
-import ponderosa
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
-from ponderosa.reference.tabular import TabularGame, solve
+import pondertree
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.reference.tabular import TabularGame, solve
 
 TEMPERATURES = [1.0, 0.1, 0.0, 1e-9, 1e9, 1e-300, 5e-324]
 
@@ -30,7 +30,7 @@ STATES = st.one_of(
 @settings(max_examples=120)
 @given(state=STATES, simulations=st.integers(0, 150), solved=st.booleans(), in_flight=st.sampled_from([1, 3]))
 def test_the_fields(state: Any, simulations: int, solved: bool, in_flight: int) -> None:
-    tree = ponderosa.UCT(seed=1, solve=solved, in_flight=in_flight).tree(state).simulate(simulations)
+    tree = pondertree.UCT(seed=1, solve=solved, in_flight=in_flight).tree(state).simulate(simulations)
     result = tree.result()
     size = (state.num_actions,)
     legal = list(state.legal_actions())
@@ -74,7 +74,7 @@ def test_the_fields(state: Any, simulations: int, solved: bool, in_flight: int) 
 @settings(max_examples=60)
 @given(state=STATES, simulations=st.integers(1, 200))
 def test_the_expected_line_is_a_legal_line(state: Any, simulations: int) -> None:
-    result = ponderosa.UCT(simulations, seed=1).run(state)
+    result = pondertree.UCT(simulations, seed=1).run(state)
     for number, move in enumerate(result.pv):
         texts = {getattr(state, "action_to_string", str)(action): action for action in state.legal_actions()}
         assert move in texts
@@ -85,14 +85,14 @@ def test_the_expected_line_is_a_legal_line(state: Any, simulations: int) -> None
 
 
 def test_moves_are_texts_of_the_game() -> None:
-    assert ponderosa.UCT(50, seed=1).run(ConnectFour()).move in [str(column) for column in range(1, 8)]
-    result = ponderosa.UCT(50, seed=1, max_depth=2).run(Chess())
+    assert pondertree.UCT(50, seed=1).run(ConnectFour()).move in [str(column) for column in range(1, 8)]
+    result = pondertree.UCT(50, seed=1, max_depth=2).run(Chess())
     assert result.move == Chess().action_to_string(result.action)
     assert after(Chess(), " ".join(result.pv)) is not None
 
 
 def test_policy_at_is_visits_to_the_power() -> None:
-    result = ponderosa.UCT(500, seed=1, solve=False).run(ConnectFour())
+    result = pondertree.UCT(500, seed=1, solve=False).run(ConnectFour())
     for tau in (0.3, 0.5, 1.0, 2.0):
         weights = result.visits.astype(float) ** (1.0 / tau)
         assert np.allclose(result.policy_at(tau), weights / weights.sum())
@@ -101,12 +101,12 @@ def test_policy_at_is_visits_to_the_power() -> None:
 
 
 def test_temperature_draws_moves_as_often_as_the_policy_says() -> None:
-    results = ponderosa.UCT(40, seed=1, solve=False).run([ConnectFour()] * 3000, temperature=1.0)
+    results = pondertree.UCT(40, seed=1, solve=False).run([ConnectFour()] * 3000, temperature=1.0)
     drawn = Counter(result.action for result in results)
     expected = np.mean([result.policy for result in results], axis=0)
     for action in range(7):
         assert drawn[action] / 3000 == pytest.approx(expected[action], abs=4 * np.sqrt(0.25 / 3000))
-    cooler = ponderosa.UCT(40, seed=1, solve=False).run([ConnectFour()] * 1000, temperature=0.3)
+    cooler = pondertree.UCT(40, seed=1, solve=False).run([ConnectFour()] * 1000, temperature=0.3)
     best = np.mean([result.visits[result.action] for result in cooler])
     assert best > np.mean([result.visits[result.action] for result in results]) + 0.3
 
@@ -137,7 +137,7 @@ def outcome(state: Any, action: int) -> tuple[float, int]:
 def test_a_decided_root(value: int) -> None:
     for state in decided(value, 15):
         for temperature in (None, 1.0, 1e9):
-            result = ponderosa.UCT(20_000, seed=3).run(state, temperature=temperature)
+            result = pondertree.UCT(20_000, seed=3).run(state, temperature=temperature)
             assert result.proven == value
             assert result.value == value
             assert result.simulations < 20_000, "a decided root ends the search"
@@ -165,7 +165,7 @@ def test_a_win_in_one_is_the_shortest() -> None:
     for seed in range(30):
         state = random_position(ConnectFour, 10 + seed, seed)
         wins = [action for action in state.legal_actions() if state.play(action).returns()[state.to_play] == 1]
-        result = ponderosa.UCT(3000, seed=seed).run(state, temperature=1.0)
+        result = pondertree.UCT(3000, seed=seed).run(state, temperature=1.0)
         if wins:
             assert result.action in wins
             assert result.proven == 1
@@ -176,7 +176,7 @@ def test_undecided_roots_give_nothing_to_proven_losses() -> None:
     seen = 0
     for seed in range(300):
         state = random_position(ConnectFour, 8 + seed % 20, seed)
-        result = ponderosa.UCT(400, seed=seed).run(state, temperature=1.0)
+        result = pondertree.UCT(400, seed=seed).run(state, temperature=1.0)
         if result.proven is not None:
             continue
         lost = [action for action, child in result.root.children.items() if child.proven == 1]
@@ -190,15 +190,15 @@ def test_undecided_roots_give_nothing_to_proven_losses() -> None:
 
 
 def test_without_solve_nothing_is_proven() -> None:
-    result = ponderosa.UCT(3000, seed=1, solve=False).run(after(ConnectFour(), "1 2 1 2 1 2"))
+    result = pondertree.UCT(3000, seed=1, solve=False).run(after(ConnectFour(), "1 2 1 2 1 2"))
     assert result.proven is None
     assert result.simulations == 3000
     assert result.visits.argmax() == 0
 
 
 def test_a_result_is_read_only() -> None:
-    result = ponderosa.UCT(200, seed=1).run(ConnectFour(), temperature=1.0)
-    again = ponderosa.UCT(200, seed=1).run(ConnectFour(), temperature=1.0)
+    result = pondertree.UCT(200, seed=1).run(ConnectFour(), temperature=1.0)
+    again = pondertree.UCT(200, seed=1).run(ConnectFour(), temperature=1.0)
     for name in ("policy", "visits", "q"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(result, name)[:] = 9

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ponderosa import Temperature
-from ponderosa.errors import InvalidArgumentError
+from pondertree import Temperature
+from pondertree.errors import InvalidArgumentError
 
 
 def test_seed_0_and_seed_2() -> None:

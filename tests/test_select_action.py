@@ -14,10 +14,10 @@ from tests.models import TableModel
 from tests.trees import after, random_position
 from tests.worlds import Rules
 
-import ponderosa
-from ponderosa import MCTSConfig, MuZeroConfig, select_action
-from ponderosa.games import Chess, ConnectFour, TicTacToe
-from ponderosa.reference import muzero
+import pondertree
+from pondertree import MCTSConfig, MuZeroConfig, select_action
+from pondertree.games import Chess, ConnectFour, TicTacToe
+from pondertree.reference import muzero
 
 ACTIONS, HIDDEN = 4672, 16
 STATES = [
@@ -144,7 +144,7 @@ def test_the_configuration_is_the_seeds() -> None:
     }
     config.num_simulations = 800
     assert config.num_simulations == 800
-    assert MuZeroConfig is MCTSConfig is ponderosa.MuZeroConfig is muzero.MCTSConfig
+    assert MuZeroConfig is MCTSConfig is pondertree.MuZeroConfig is muzero.MCTSConfig
     names = inspect.signature(select_action).parameters
     assert list(names)[:6] == ["network", "config", "observation", "legal_actions", "temperature", "add_noise"]
     assert (names["temperature"].default, names["add_noise"].default) == (1.0, True)
@@ -177,16 +177,16 @@ def test_a_configuration_of_ones_own_will_do() -> None:
 def test_what_is_no_configuration_or_no_root() -> None:
     model, config = TableModel(4), MCTSConfig(num_simulations=3)
     for wrong, words in ((MCTSConfig, "call it"), (None, "MCTSConfig"), (5, "MCTSConfig"), ({}, "MCTSConfig")):
-        with pytest.raises(ponderosa.InvalidArgumentError, match=words):
+        with pytest.raises(pondertree.InvalidArgumentError, match=words):
             select_action(model, wrong, np.array([3]), [1, 2])
-    with pytest.raises(ponderosa.InvalidArgumentError, match="discount"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="discount"):
         select_action(model, MCTSConfig(discount=-1.0), np.array([3]), [1, 2])
     for legal, words in (([], "empty"), ([1, 1], "twice"), ([4], "has 4"), ([-1], "has -1")):
-        with pytest.raises(ponderosa.InvalidArgumentError, match=f"legal_actions.*{words}"):
+        with pytest.raises(pondertree.InvalidArgumentError, match=f"legal_actions.*{words}"):
             select_action(model, config, np.array([3]), legal)
-    with pytest.raises(ponderosa.InvalidArgumentError, match="temperature"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="temperature"):
         select_action(model, config, np.array([3]), [1], temperature=-1.0)
-    with pytest.raises(ponderosa.InvalidArgumentError, match="model"):
+    with pytest.raises(pondertree.InvalidArgumentError, match="model"):
         select_action(object(), config, np.array([3]), [1])
 
 
@@ -231,7 +231,7 @@ def test_one_network_in_two_forms_is_one_search(name: str) -> None:
 
 def test_it_is_the_search_of_the_preset() -> None:
     state, config = STATES[1], MCTSConfig(num_simulations=30, num_players=2, discount=1.0, pb_c_init=2.0)
-    search = ponderosa.MuZero(OurForm(), 30, num_players=2, discount=1.0, pb_c_init=2.0, seed=4)
+    search = pondertree.MuZero(OurForm(), 30, num_players=2, discount=1.0, pb_c_init=2.0, seed=4)
     told = {"observation": state.observation(), "legal_actions": state.legal_actions(), "to_play": 1}
     expected = search.run(**told, temperature=0.0, add_noise=False)
     action = select_action(OurForm(), config, *list(told.values())[:2], 0.0, False, to_play=1, seed=4)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ponderosa.errors import GameContractError, InvalidArgumentError
-from ponderosa.testing import RULES, GameReport, check_game
+from pondertree.errors import GameContractError, InvalidArgumentError
+from pondertree.testing import RULES, GameReport, check_game
 
 
 class Pile:

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ponderosa
-from ponderosa.errors import EvaluationError, InvalidArgumentError
-from ponderosa.evaluators import Cached, Torch
-from ponderosa.games import ConnectFour, TicTacToe
-from ponderosa.models import TorchModel
+import pondertree
+from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.evaluators import Cached, Torch
+from pondertree.games import ConnectFour, TicTacToe
+from pondertree.models import TorchModel
 
 torch = pytest.importorskip("torch")
 
-from ponderosa.evaluators.torch_fuse import fused  # noqa: E402 (after the package it needs)
-from ponderosa.evaluators.torch_graph import Graphs  # noqa: E402
-from ponderosa.evaluators.torch_network import all_modules, network_key  # noqa: E402
+from pondertree.evaluators.torch_fuse import fused  # noqa: E402 (after the package it needs)
+from pondertree.evaluators.torch_graph import Graphs  # noqa: E402
+from pondertree.evaluators.torch_network import all_modules, network_key  # noqa: E402
 
 nn = torch.nn
 torch.set_num_threads(1)
@@ -137,7 +137,7 @@ def test_the_modules_are_those_that_pytorch_finds() -> None:
 def test_weights_that_are_not_there_yet() -> None:
     net = made(Net)
     net.body[1] = nn.LazyLinear(8)
-    assert ponderosa.AlphaZero(Torch(net), 8).run(ConnectFour()).simulations == 8
+    assert pondertree.AlphaZero(Torch(net), 8).run(ConnectFour()).simulations == 8
 
 
 @pytest.mark.parametrize("kind", [Net, Step, Owner])
@@ -147,10 +147,10 @@ def test_the_next_search_forgets_what_was_recorded(kind: Any, monkeypatch: pytes
     monkeypatch.setattr(Graphs, "forget", lambda graphs: (forgotten.append(graphs), forget(graphs)))
     net = made(kind)
     if kind is Net:
-        alphazero = ponderosa.AlphaZero(Torch(net), 8, seed=1)
+        alphazero = pondertree.AlphaZero(Torch(net), 8, seed=1)
         runs: Any = lambda: alphazero.run(ConnectFour())  # noqa: E731
     else:
-        muzero = ponderosa.MuZero(TorchModel(net), 8, seed=1)
+        muzero = pondertree.MuZero(TorchModel(net), 8, seed=1)
         forest = muzero.forest(observation=list(ROWS))
         runs = lambda: forest.simulate(8)  # noqa: E731
     runs()
@@ -181,7 +181,7 @@ def test_new_parts_of_a_model_are_asked_in_eval_mode(kind: Any, limits: dict[str
             return torch.tanh(numbers)
 
     model = made(kind)
-    search = ponderosa.MuZero(TorchModel(model), 5, seed=1, **limits)
+    search = pondertree.MuZero(TorchModel(model), 5, seed=1, **limits)
     forest = search.forest(observation=list(ROWS))
     forest.simulate(5)
     watch = Watch()
@@ -223,7 +223,7 @@ def test_new_parts_go_to_the_device(adapter: Any, kind: Any) -> None:
 def test_the_type_of_the_weights_is_followed(dtype: Any) -> None:
     net, model = made(Net), made(Step)
     evaluator, asked = Torch(net), TorchModel(model)
-    alphazero, muzero = ponderosa.AlphaZero(evaluator, 8, seed=1), ponderosa.MuZero(asked, 8, seed=1)
+    alphazero, muzero = pondertree.AlphaZero(evaluator, 8, seed=1), pondertree.MuZero(asked, 8, seed=1)
     alphazero.run(ConnectFour())
     muzero.run(observation=ROWS[0])
     expected = evaluator.evaluate(BOARDS)[0]
@@ -242,9 +242,9 @@ def test_a_type_to_compute_in_that_no_longer_goes() -> None:
     evaluator.module.double()
     model.model.double()
     with pytest.raises(InvalidArgumentError, match="the weights are float64: leave it out"):
-        ponderosa.AlphaZero(evaluator, 5).run(ConnectFour())
+        pondertree.AlphaZero(evaluator, 5).run(ConnectFour())
     with pytest.raises(InvalidArgumentError, match="the weights are float64: leave it out"):
-        ponderosa.MuZero(model, 5).run(observation=ROWS[0])
+        pondertree.MuZero(model, 5).run(observation=ROWS[0])
 
 
 def test_types_of_pytorch_are_taken() -> None:
@@ -276,12 +276,12 @@ def test_compiled_models_are_copied_and_pickled(copied: Any, monkeypatch: pytest
 
 
 def test_a_bare_module_is_wrapped() -> None:
-    expected = ponderosa.AlphaZero(Torch(made(Net)), 20, seed=1).run(ConnectFour()).visits.tolist()
-    search = ponderosa.AlphaZero(made(Net), 20, seed=1)
+    expected = pondertree.AlphaZero(Torch(made(Net)), 20, seed=1).run(ConnectFour()).visits.tolist()
+    search = pondertree.AlphaZero(made(Net), 20, seed=1)
     assert isinstance(search.evaluator, Torch)
     assert search.run(ConnectFour()).visits.tolist() == expected
-    assert ponderosa.AlphaZero(Cached(made(Net)), 20, seed=1).run(ConnectFour()).visits.tolist() == expected
-    for other in (ponderosa.Gumbel(made(Net), 8), ponderosa.UCT(8, evaluator=made(Net))):
+    assert pondertree.AlphaZero(Cached(made(Net)), 20, seed=1).run(ConnectFour()).visits.tolist() == expected
+    for other in (pondertree.Gumbel(made(Net), 8), pondertree.UCT(8, evaluator=made(Net))):
         assert isinstance(other.evaluator, Torch)
 
 
@@ -296,7 +296,7 @@ def test_a_module_that_is_an_evaluator_stays_one() -> None:
             nn.Module.__init__(self)
 
     own = Own()
-    search = ponderosa.AlphaZero(own, 8)
+    search = pondertree.AlphaZero(own, 8)
     assert search.evaluator is own
     assert search.run(TicTacToe()).simulations == 8
 
@@ -341,4 +341,4 @@ def test_networks_that_cannot_be_followed_are_used_as_they_are(name: str, monkey
     with torch.inference_mode():
         assert fused(Answers(answer), example) is None
     with pytest.raises(EvaluationError, match=words):
-        ponderosa.AlphaZero(Torch(Answers(answer)), 5).run(ConnectFour())
+        pondertree.AlphaZero(Torch(Answers(answer)), 5).run(ConnectFour())

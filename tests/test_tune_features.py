@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tuning import drawn_by, random_fens
 
-from ponderosa.chess import Pesto
-from ponderosa.chess.weights import DEFAULTS, nested
-from ponderosa.errors import InvalidArgumentError
-from ponderosa.games import Chess, ConnectFour
-from ponderosa.tune import material_only
-from ponderosa.tune.features import FIELDS, NUM_TERMS, features_of, no_castling, pesto_of, weights_of
-from ponderosa.tune.positions import Positions, collect
+from pondertree.chess import Pesto
+from pondertree.chess.weights import DEFAULTS, nested
+from pondertree.errors import InvalidArgumentError
+from pondertree.games import Chess, ConnectFour
+from pondertree.tune import material_only
+from pondertree.tune.features import FIELDS, NUM_TERMS, features_of, no_castling, pesto_of, weights_of
+from pondertree.tune.positions import Positions, collect
 
 
 def random_pesto(seed: int, phases: list[int]) -> Pesto:

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from tests.tuning import drawn_by
 
-from ponderosa import files
-from ponderosa.chess import Pesto
-from ponderosa.errors import InvalidArgumentError
-from ponderosa.tune import FitOptions, material_only, tune
-from ponderosa.tune.checkpoint import identity, load_state, save_state
-from ponderosa.tune.features import PLACES, features_of, weights_of
-from ponderosa.tune.fitting import FitState, begin, fit, unpack
-from ponderosa.tune.objective import errors
-from ponderosa.tune.positions import collect
-from ponderosa.tune.texel import prepare
+from pondertree import files
+from pondertree.chess import Pesto
+from pondertree.errors import InvalidArgumentError
+from pondertree.tune import FitOptions, material_only, tune
+from pondertree.tune.checkpoint import identity, load_state, save_state
+from pondertree.tune.features import PLACES, features_of, weights_of
+from pondertree.tune.fitting import FitState, begin, fit, unpack
+from pondertree.tune.objective import errors
+from pondertree.tune.positions import collect
+from pondertree.tune.texel import prepare
 
 TRUTH = Pesto(scale=200.0)
 COUNT = 30_000

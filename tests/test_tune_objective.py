@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.tuning import drawn_by
 
-from ponderosa.chess import Pesto
-from ponderosa.tune.features import features_of, weights_of
-from ponderosa.tune.fitting import FitOptions, cost_and_gradient
-from ponderosa.tune.objective import best_scale, error_and_gradient, errors, log_error, penalty, sigmoid
+from pondertree.chess import Pesto
+from pondertree.tune.features import features_of, weights_of
+from pondertree.tune.fitting import FitOptions, cost_and_gradient
+from pondertree.tune.objective import best_scale, error_and_gradient, errors, log_error, penalty, sigmoid
 
 
 def test_errors_by_hand() -> None:

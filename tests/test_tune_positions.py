@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ponderosa.chess import Pesto
-from ponderosa.errors import InvalidArgumentError
-from ponderosa.games import Chess
-from ponderosa.tune import Positions, join
-from ponderosa.tune.positions import Skipped, collect, is_quiet, split, thin
+from pondertree.chess import Pesto
+from pondertree.errors import InvalidArgumentError
+from pondertree.games import Chess
+from pondertree.tune import Positions, join
+from pondertree.tune.positions import Skipped, collect, is_quiet, split, thin
 
 START = Chess().fen()
 
@@ -47,11 +47,11 @@ def test_files_that_were_damaged(tmp_path: Path) -> None:
     np.savez(path, allow_pickle=True, header=np.array([print], dtype=object))
     with pytest.raises(InvalidArgumentError, match=r"positions\.npz"):
         Positions.load(path)
-    np.savez(path, header=np.array('{"format": "ponderosa-positions", "version": 9, "about": null}'))
+    np.savez(path, header=np.array('{"format": "pondertree-positions", "version": 9, "about": null}'))
     with pytest.raises(InvalidArgumentError, match="version must be 1, not 9"):
         Positions.load(path)
     np.savez(path, header=np.array('{"format": "other"}'))
-    with pytest.raises(InvalidArgumentError, match="format must be 'ponderosa-positions'"):
+    with pytest.raises(InvalidArgumentError, match="format must be 'pondertree-positions'"):
         Positions.load(path)
     wrong = sample()
     wrong.results[3] = np.nan

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ponderosa.errors import InvalidArgumentError
-from ponderosa.games import Chess
-from ponderosa.match import play_match
-from ponderosa.tune import from_epd, from_pgn, join, read_positions
-from ponderosa.tune.reading import result_of
-from ponderosa.tune.self_play import read_self_play
+from pondertree.errors import InvalidArgumentError
+from pondertree.games import Chess
+from pondertree.match import play_match
+from pondertree.tune import from_epd, from_pgn, join, read_positions
+from pondertree.tune.reading import result_of
+from pondertree.tune.self_play import read_self_play
 
 QUIET = "1. Nf3 Nf6 2. g3 g6 3. Bg2 Bg7 4. O-O O-O 5. d3 d6 6. c3 c6 7. h3"
 PGN = f"""\

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tests.tuning import drawn_by
 
-from ponderosa.chess import Pesto
-from ponderosa.errors import MissingExtraError
-from ponderosa.tune import FitOptions, Report, draw_plots, material_only, tune
-from ponderosa.tune.features import features_of
-from ponderosa.tune.report import calibration
+from pondertree.chess import Pesto
+from pondertree.errors import MissingExtraError
+from pondertree.tune import FitOptions, Report, draw_plots, material_only, tune
+from pondertree.tune.features import features_of
+from pondertree.tune.report import calibration
 
 TRUTH = Pesto(scale=200.0)
 
@@ -63,5 +63,5 @@ def test_plots(report: Report, tmp_path: Path) -> None:
 
 def test_without_matplotlib(report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match=r"ponderosa\[viz\]"):
+    with pytest.raises(MissingExtraError, match=r"pondertree\[viz\]"):
         draw_plots(report, tmp_path)

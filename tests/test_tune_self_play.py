@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ponderosa.chess import Pesto
-from ponderosa.errors import InvalidArgumentError
-from ponderosa.games import Chess
-from ponderosa.match.result import MatchResult
-from ponderosa.tune import material_only, positions_of, self_play
+from pondertree.chess import Pesto
+from pondertree.errors import InvalidArgumentError
+from pondertree.games import Chess
+from pondertree.match.result import MatchResult
+from pondertree.tune import material_only, positions_of, self_play
 
 SMALL = {"simulations": 4, "seed": 3, "concurrency": 1}
 

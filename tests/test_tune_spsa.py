@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ponderosa
-from ponderosa.errors import InvalidArgumentError
-from ponderosa.tune import tune_search
-from ponderosa.tune.search_settings import PARAMETERS, compare_by_matches, settings_of
-from ponderosa.tune.spsa import Parameter, Step, climb
+import pondertree
+from pondertree.errors import InvalidArgumentError
+from pondertree.tune import tune_search
+from pondertree.tune.search_settings import PARAMETERS, compare_by_matches, settings_of
+from pondertree.tune.spsa import Parameter, Step, climb
 
 HILL = (
     Parameter(name="one", start=3.0, step=0.5, low=-10.0, high=10.0),
@@ -101,7 +101,7 @@ def test_a_climb_can_be_made_longer(tmp_path: Path) -> None:
 
 
 def test_settings_are_those_of_hybrid() -> None:
-    usual, search = settings_of([one.start for one in PARAMETERS]), ponderosa.Hybrid()
+    usual, search = settings_of([one.start for one in PARAMETERS]), pondertree.Hybrid()
     for name, value in usual.items():
         assert getattr(search, name) == (tuple(value) if isinstance(value, list) else value)
 
@@ -115,7 +115,7 @@ def test_settings_of_the_search(tmp_path: Path) -> None:
     found = tune_search(iterations=20, compare=more_exploration, out=tmp_path, seed=1)
     assert found["exploration_constant"] > 1.8
     assert json.loads((tmp_path / "settings.json").read_text()) == found
-    assert ponderosa.Hybrid(**found).exploration_constant == found["exploration_constant"]
+    assert pondertree.Hybrid(**found).exploration_constant == found["exploration_constant"]
     again = tune_search(iterations=20, compare=more_exploration, out=tmp_path, seed=1, resume=True)
     assert again == found
     with pytest.raises(InvalidArgumentError, match="resume needs out"):

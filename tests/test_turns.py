@@ -14,9 +14,9 @@ from tests.models import TableModel
 from tests.networks import table
 from tests.trees import fingerprint, random_position
 
-import ponderosa
-from ponderosa.errors import EvaluationError
-from ponderosa.games import Chess, ConnectFour, Othello, TicTacToe
+import pondertree
+from pondertree.errors import EvaluationError
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 
 GAMES = [TicTacToe, ConnectFour, Othello, Chess]
 
@@ -41,7 +41,7 @@ def test_the_same_trees_as_batch_by_batch(start: Any, in_flight: int, solve: boo
     states = positions(start, 7)
     settings: dict[str, Any] = {"seed": 5, "solve": solve, "in_flight": in_flight}
     lanes = TableLanes(says(start))
-    for kind in (ponderosa.AlphaZero, ponderosa.Gumbel):
+    for kind in (pondertree.AlphaZero, pondertree.Gumbel):
         plain = kind(says(start), 40, **settings)
         in_turns = kind(lanes, 40, threads=threads, **settings)
         assert trees(plain, states) == trees(in_turns, states)
@@ -56,7 +56,7 @@ def test_any_limits_and_groups(counts: list[int], rows: int, in_flight: int) -> 
     states = positions(ConnectFour, len(counts))
     both = []
     for evaluator in (says(ConnectFour), TableLanes(says(ConnectFour), rows)):
-        forest = ponderosa.AlphaZero(evaluator, 1, seed=2, in_flight=in_flight).forest(states)
+        forest = pondertree.AlphaZero(evaluator, 1, seed=2, in_flight=in_flight).forest(states)
         forest.simulate(counts).simulate([count // 2 for count in counts])
         forest.advance(0, int(forest.actions()[0]))
         forest.simulate(7)
@@ -69,10 +69,10 @@ def test_noise_and_probabilities() -> None:
         logits, values = table(observations)
         return np.exp(logits), values
 
-    lanes, plain = TableLanes(probabilities), ponderosa.evaluators.Function(probabilities, policy="probabilities")
+    lanes, plain = TableLanes(probabilities), pondertree.evaluators.Function(probabilities, policy="probabilities")
     lanes.policy = "probabilities"
     states = positions(ConnectFour, 5)
-    found = [trees(ponderosa.AlphaZero(each, 30, seed=1), states, add_noise=True) for each in (plain, lanes)]
+    found = [trees(pondertree.AlphaZero(each, 30, seed=1), states, add_noise=True) for each in (plain, lanes)]
     assert found[0] == found[1]
 
 
@@ -94,7 +94,7 @@ def test_nonsense_is_told_in_words_and_loses_nothing(spoil: Any, message: str) -
 
     lanes = TableLanes(function)
     states = positions(ConnectFour, 6)
-    forest = ponderosa.AlphaZero(lanes, 20, seed=3).forest(states)
+    forest = pondertree.AlphaZero(lanes, 20, seed=3).forest(states)
     forest.simulate(20)
     before = [fingerprint(result) for result in forest.results()]
     broken = True
@@ -105,7 +105,7 @@ def test_nonsense_is_told_in_words_and_loses_nothing(spoil: Any, message: str) -
     assert [fingerprint(result) for result in forest.results()] == before
     assert lanes.open == 0
     forest.simulate(20)
-    whole = ponderosa.AlphaZero(says(ConnectFour), 20, seed=3).forest(states).simulate(20).simulate(20)
+    whole = pondertree.AlphaZero(says(ConnectFour), 20, seed=3).forest(states).simulate(20).simulate(20)
     assert [fingerprint(result) for result in forest.results()] == [fingerprint(result) for result in whole.results()]
 
 
@@ -115,7 +115,7 @@ def test_values_that_networks_round_beyond_one_are_clipped() -> None:
         return logits, np.sign(values) * np.float32(1.0005)
 
     states = positions(ConnectFour, 5)
-    found = [trees(ponderosa.AlphaZero(each, 30, seed=1), states) for each in (rounded, TableLanes(rounded))]
+    found = [trees(pondertree.AlphaZero(each, 30, seed=1), states) for each in (rounded, TableLanes(rounded))]
     assert found[0] == found[1]
 
 
@@ -126,20 +126,20 @@ def test_a_network_that_raises_is_named_and_rolled_back() -> None:
         return table(observations)
 
     lanes = TableLanes(function)
-    forest = ponderosa.AlphaZero(lanes, 20, seed=3).forest(positions(ConnectFour, 8))
+    forest = pondertree.AlphaZero(lanes, 20, seed=3).forest(positions(ConnectFour, 8))
     with pytest.raises(EvaluationError, match="RuntimeError: it fell over"):
         forest.simulate(20)
     lanes.calls.clear()
     lanes.function = table
     forest.simulate([20 - result.simulations for result in forest.results()])
-    whole = ponderosa.AlphaZero(says(ConnectFour), 20, seed=3).run(positions(ConnectFour, 8))
+    whole = pondertree.AlphaZero(says(ConnectFour), 20, seed=3).run(positions(ConnectFour, 8))
     assert [fingerprint(result) for result in forest.results()] == [fingerprint(result) for result in whole]
 
 
 def test_stop_and_progress_and_time() -> None:
     seen: list[tuple[int, int]] = []
     lanes = TableLanes(says(ConnectFour))
-    forest = ponderosa.AlphaZero(lanes, 50, seed=3).forest(positions(ConnectFour, 8))
+    forest = pondertree.AlphaZero(lanes, 50, seed=3).forest(positions(ConnectFour, 8))
 
     def stop_soon(done: int, wanted: int) -> None:
         seen.append((done, wanted))
@@ -151,16 +151,16 @@ def test_stop_and_progress_and_time() -> None:
     assert 100 < done < 400
     assert seen[0][0] < seen[-1][0] <= done
     forest.simulate([50 - result.simulations for result in forest.results()])
-    whole = ponderosa.AlphaZero(says(ConnectFour), 50, seed=3).run(positions(ConnectFour, 8))
+    whole = pondertree.AlphaZero(says(ConnectFour), 50, seed=3).run(positions(ConnectFour, 8))
     assert [fingerprint(result) for result in forest.results()] == [fingerprint(result) for result in whole]
-    timed = ponderosa.AlphaZero(lanes, time_limit=1e-9, seed=3).run(positions(ConnectFour, 8))
+    timed = pondertree.AlphaZero(lanes, time_limit=1e-9, seed=3).run(positions(ConnectFour, 8))
     assert all(result.simulations >= 1 for result in timed)
 
 
 def test_what_does_not_fit_into_lanes_is_asked_batch_by_batch() -> None:
     states = positions(ConnectFour, 5)
     found = [
-        trees(ponderosa.AlphaZero(each, 30, seed=1), states)
+        trees(pondertree.AlphaZero(each, 30, seed=1), states)
         for each in (says(ConnectFour), TableLanes(says(ConnectFour), refuses=True))
     ]
     assert found[0] == found[1]
@@ -170,7 +170,7 @@ def test_what_does_not_fit_into_lanes_is_asked_batch_by_batch() -> None:
 @pytest.mark.parametrize("minimax_depth", [0, 2])
 def test_a_forest_answers_in_arrays(temperature: float | None, minimax_depth: int) -> None:
     states = positions(ConnectFour, 6)
-    forest = ponderosa.UCT(50, seed=1, threads=2, minimax_depth=minimax_depth).forest(states)
+    forest = pondertree.UCT(50, seed=1, threads=2, minimax_depth=minimax_depth).forest(states)
     forest.simulate()
     results = forest.results(temperature=temperature)
     assert forest.actions(temperature=temperature).tolist() == [result.action for result in results]
@@ -184,7 +184,7 @@ def test_a_forest_answers_in_arrays(temperature: float | None, minimax_depth: in
     assert np.array_equal(forest.values(), [result.value for result in results])
 
 
-@pytest.mark.parametrize("kind", [ponderosa.MuZero, ponderosa.Gumbel])
+@pytest.mark.parametrize("kind", [pondertree.MuZero, pondertree.Gumbel])
 @pytest.mark.parametrize("discounts", [(), (-1.0, 1.0, 0.0)])
 @pytest.mark.parametrize("in_flight", [1, 3])
 def test_models_in_lanes_grow_the_same_trees(kind: Any, discounts: tuple[float, ...], in_flight: int) -> None:
@@ -207,7 +207,7 @@ def test_the_likeliest_actions_are_enough() -> None:
     seen = [np.array([number], dtype=np.float32) for number in range(5)]
     visits = []
     for each in (model, StudioModel(model, likeliest=64)):
-        forest = ponderosa.MuZero(model=each, num_simulations=50, seed=2).forest(observation=seen).simulate()
+        forest = pondertree.MuZero(model=each, num_simulations=50, seed=2).forest(observation=seen).simulate()
         visits.append(forest.visits())
     assert np.array_equal(visits[0], visits[1])
 
@@ -219,7 +219,7 @@ def test_a_model_that_says_nonsense_is_told_so_in_words() -> None:
             return hidden, reward, logits, np.where(hidden[:, 0] % 7 == 0, np.nan, value)
 
     seen = [np.array([number], dtype=np.float32) for number in range(8)]
-    forest = ponderosa.MuZero(model=StudioModel(Broken()), num_simulations=40, seed=2).forest(observation=seen)
+    forest = pondertree.MuZero(model=StudioModel(Broken()), num_simulations=40, seed=2).forest(observation=seen)
     with pytest.raises(EvaluationError, match=r"value of row \d+ is nan"):
         forest.simulate()
 
@@ -227,7 +227,7 @@ def test_a_model_that_says_nonsense_is_told_so_in_words() -> None:
 def test_studios_are_given_back() -> None:
     model = StudioModel(TableModel())
     seen = [np.array([number], dtype=np.float32) for number in range(3)]
-    results = ponderosa.MuZero(model=model, num_simulations=5, seed=2).run(observation=seen)
+    results = pondertree.MuZero(model=model, num_simulations=5, seed=2).run(observation=seen)
     gc.collect()
     assert (model.hired, model.returned) == (1, 1)
     assert all(result.simulations == 5 for result in results)

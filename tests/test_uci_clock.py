@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ponderosa.uci.clock import LEAST, Lag, Limits, cannot_be_caught, limits, of_clock, wanted
-from ponderosa.uci.protocol import MOST, Go
+from pondertree.uci.clock import LEAST, Lag, Limits, cannot_be_caught, limits, of_clock, wanted
+from pondertree.uci.protocol import MOST, Go
 
 milliseconds = st.one_of(st.integers(-MOST, MOST), st.integers(-100, 100_000), st.none())
 counts = st.one_of(st.integers(-MOST, MOST), st.integers(-1, 100), st.none())

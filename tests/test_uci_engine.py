@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from tests.uci_talk import BACK_RANK, MATED, MATED_SOON, MORPHY, ONE_MOVE, ROOK, STALEMATE, Talk, field
 
-import ponderosa
-from ponderosa.games import Chess
-from ponderosa.uci import mates
-from ponderosa.uci import thought as thinking
-from ponderosa.uci.options import TABLE
-from ponderosa.uci.position import legal_moves
+import pondertree
+from pondertree.games import Chess
+from pondertree.uci import mates
+from pondertree.uci import thought as thinking
+from pondertree.uci.options import TABLE
+from pondertree.uci.position import legal_moves
 
 
 def test_it_introduces_itself() -> None:
     with Talk() as talk:
         talk.tell("uci", "isready")
-        assert talk.said[0] == f"id name Ponderosa {ponderosa.__version__}"
+        assert talk.said[0] == f"id name Pondertree {pondertree.__version__}"
         assert talk.said[-2:] == ["uciok", "readyok"]
         assert sum(line.startswith("option name ") for line in talk.said) == len(TABLE)
 
@@ -181,8 +181,8 @@ def test_searchmoves_restrict_the_root_and_nothing_else() -> None:
 
 def test_the_tree_is_kept_for_the_game_that_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     trees: list[Any] = []
-    kept = ponderosa.Hybrid.tree
-    monkeypatch.setattr(ponderosa.Hybrid, "tree", lambda self, state: trees.append(state) or kept(self, state))
+    kept = pondertree.Hybrid.tree
+    monkeypatch.setattr(pondertree.Hybrid, "tree", lambda self, state: trees.append(state) or kept(self, state))
     with Talk() as talk:
         talk.tell("position startpos", "go nodes 400")
         talk.wait()
@@ -225,7 +225,7 @@ def test_other_moves_than_the_one_that_mates() -> None:
 
 
 def test_a_limit_that_cannot_be_read_still_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ponderosa.uci.protocol.INSTEAD", 30)
+    monkeypatch.setattr("pondertree.uci.protocol.INSTEAD", 30)
     with Talk() as talk:
         talk.tell("position startpos", "go movetime abc")
         talk.wait()
@@ -387,7 +387,7 @@ def test_a_single_move_is_played_at_once() -> None:
 
 
 def test_depths_are_those_of_the_tree() -> None:
-    result = ponderosa.Hybrid(num_simulations=400, seed=1).run(Chess())
+    result = pondertree.Hybrid(num_simulations=400, seed=1).run(Chess())
     total, deepest, level, depth = 0, 0, [result.root], 0
     while level:
         edges = [result._view.edges(node._index) for node in level]
@@ -400,11 +400,11 @@ def test_depths_are_those_of_the_tree() -> None:
 
 def test_a_restricted_root() -> None:
     state = Chess(MORPHY)
-    tree = ponderosa.Hybrid(seed=1).tree(state)
-    with pytest.raises(ponderosa.PonderosaError, match="when it has its priors"):
+    tree = pondertree.Hybrid(seed=1).tree(state)
+    with pytest.raises(pondertree.PondertreeError, match="when it has its priors"):
         tree._forest._core.restrict(0, [state.parse_action("a1b1")])
     kept = [state.parse_action(move) for move in ("a1b1", "a1c1")]
-    with pytest.raises(ponderosa.PonderosaError, match="none of the actions"):
+    with pytest.raises(pondertree.PondertreeError, match="none of the actions"):
         tree._forest._restrict(0, [4671])
     tree._forest._restrict(0, kept)
     tree.simulate(100)

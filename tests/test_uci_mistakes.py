@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from tests.uci_talk import BACK_RANK, MATED, MORPHY, STALEMATE, Talk
 
-import ponderosa
-from ponderosa.games import Chess
-from ponderosa.uci.options import TABLE
-from ponderosa.uci.position import legal_moves
+import pondertree
+from pondertree.games import Chess
+from pondertree.uci.options import TABLE
+from pondertree.uci.position import legal_moves
 
 #: Random streams of commands in a run of the tests; thousands of them are for now and then.
-STREAMS = int(os.environ.get("PONDEROSA_UCI_STREAMS", "120"))
+STREAMS = int(os.environ.get("PONDERTREE_UCI_STREAMS", "120"))
 
 
 def test_mistakes_change_nothing() -> None:
@@ -94,7 +94,7 @@ def test_a_search_that_fails_still_answers(monkeypatch: pytest.MonkeyPatch) -> N
         raise RuntimeError("the disk is on fire\nreally")
 
     with Talk() as talk:
-        monkeypatch.setattr("ponderosa.forest.Tree.simulate", fail)
+        monkeypatch.setattr("pondertree.forest.Tree.simulate", fail)
         talk.tell("position startpos", "go nodes 10")
         assert talk.wait() in legal_moves(Chess())
         assert talk.remarks() == ["info string the search has failed: RuntimeError: the disk is on fire really"]
@@ -107,13 +107,13 @@ def test_a_search_that_fails_still_answers(monkeypatch: pytest.MonkeyPatch) -> N
 def test_an_evaluator_that_hangs_does_not_keep_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped, or out of time, the engine answers for it; when it is back, all is well again."""
     release = threading.Event()
-    grow = ponderosa.forest.Tree.simulate
+    grow = pondertree.forest.Tree.simulate
 
     def hang(tree: Any, *arguments: Any, **named: Any) -> Any:
         release.wait(10)
         return grow(tree, *arguments, **named)
 
-    monkeypatch.setattr(ponderosa.forest.Tree, "simulate", hang)
+    monkeypatch.setattr(pondertree.forest.Tree, "simulate", hang)
     with Talk() as talk:
         begun = time.perf_counter()
         talk.tell("position startpos", "go wtime 1000 btime 1000")

@@ -14,7 +14,7 @@ import pytest
 from tests.test_uci_mistakes import STREAMS, goes, stream
 from tests.uci_talk import BACK_RANK, COMMAND, MORPHY
 
-from ponderosa.cli.uci import LONGEST_LINE, lines
+from pondertree.cli.uci import LONGEST_LINE, lines
 
 pytest.importorskip("chess.engine")
 import chess.engine
@@ -78,7 +78,7 @@ def test_options_on_the_command_line() -> None:
 
 def test_it_needs_numpy_alone() -> None:
     blocked = "import sys\nfor name in ('rich', 'chess', 'onnxruntime', 'torch'): sys.modules[name] = None\n"
-    code = f"{blocked}from ponderosa.cli import main\nsys.exit(main(['uci']))"
+    code = f"{blocked}from pondertree.cli import main\nsys.exit(main(['uci']))"
     done = subprocess.run(
         [sys.executable, "-c", code], input=b"uci\ngo nodes 10\n", capture_output=True, timeout=60, check=True
     )

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ponderosa.chess import Pesto
-from ponderosa.errors import InvalidActionError, InvalidArgumentError, InvalidPositionError
-from ponderosa.games import Chess
-from ponderosa.uci import position, report
-from ponderosa.uci.build import build
-from ponderosa.uci.options import TABLE, Options, declarations
-from ponderosa.uci.protocol import Debug, Go, Plain, Position, SetOption, Unknown, parse
+from pondertree.chess import Pesto
+from pondertree.errors import InvalidActionError, InvalidArgumentError, InvalidPositionError
+from pondertree.games import Chess
+from pondertree.uci import position, report
+from pondertree.uci.build import build
+from pondertree.uci.options import TABLE, Options, declarations
+from pondertree.uci.protocol import Debug, Go, Plain, Position, SetOption, Unknown, parse
 
 DOCS = Path(__file__).parent.parent / "docs/chess.md"
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-import ponderosa
-from ponderosa.reference.random import fold
+import pondertree
+from pondertree.reference.random import fold
 
 
-def fingerprint(result: ponderosa.SearchResult) -> tuple[Any, ...]:
+def fingerprint(result: pondertree.SearchResult) -> tuple[Any, ...]:
     """Everything a tree holds, to the last bit: nodes, edges in their order (untried ones too), counts."""
     view = result._view
     nodes = []
@@ -24,7 +24,7 @@ def fingerprint(result: ponderosa.SearchResult) -> tuple[Any, ...]:
     return (view.simulations, view.root_visits, view.positions, result.action, tuple(nodes))
 
 
-def every_node(root: ponderosa.Node) -> Iterator[ponderosa.Node]:
+def every_node(root: pondertree.Node) -> Iterator[pondertree.Node]:
     """All nodes below `root`, itself first."""
     stack = [root]
     while stack:

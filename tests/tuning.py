@@ -6,12 +6,12 @@ from functools import cache
 
 import numpy as np
 
-from ponderosa.chess import Pesto
-from ponderosa.games import Chess
-from ponderosa.reference.random import PLAYOUT, Random, fold
-from ponderosa.tune.features import features_of, weights_of
-from ponderosa.tune.objective import sigmoid
-from ponderosa.tune.positions import Positions, Skipped
+from pondertree.chess import Pesto
+from pondertree.games import Chess
+from pondertree.reference.random import PLAYOUT, Random, fold
+from pondertree.tune.features import features_of, weights_of
+from pondertree.tune.objective import sigmoid
+from pondertree.tune.positions import Positions, Skipped
 
 
 @cache

@@ -7,12 +7,12 @@ import sys
 import threading
 from typing import Any
 
-from ponderosa.uci.options import Options
-from ponderosa.uci.session import Session
-from ponderosa.uci.voice import Voice
+from pondertree.uci.options import Options
+from pondertree.uci.session import Session
+from pondertree.uci.voice import Voice
 
 #: The engine as a program.
-COMMAND = [sys.executable, "-m", "ponderosa", "uci"]
+COMMAND = [sys.executable, "-m", "pondertree", "uci"]
 
 MORPHY = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"  # mate in two
 BACK_RANK = "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1"  # mate in one

@@ -1,11 +1,11 @@
 //! The forests of all worlds under one type, and how one line runs on each.
 
-use ponderosa_core::error::Error;
-use ponderosa_core::forest::Forest;
-use ponderosa_core::game::Game;
-use ponderosa_core::games::{chess, connect_four, othello, tic_tac_toe};
-use ponderosa_core::parts::Parts;
-use ponderosa_core::world::{Compiled, External, Latent};
+use pondertree_core::error::Error;
+use pondertree_core::forest::Forest;
+use pondertree_core::game::Game;
+use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe};
+use pondertree_core::parts::Parts;
+use pondertree_core::world::{Compiled, External, Latent};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
-use ponderosa_core::error::Error;
-use ponderosa_core::eval::{self, Quiescence};
-use ponderosa_core::games::chess::{self, Hints, SeeValues};
+use pondertree_core::error::Error;
+use pondertree_core::eval::{self, Quiescence};
+use pondertree_core::games::chess::{self, Hints, SeeValues};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;
@@ -37,7 +37,7 @@ pub fn categorize(
 }
 
 /// How promising moves look before they are tried, shared by all searches that use it.
-#[pyclass(frozen, module = "ponderosa._core")]
+#[pyclass(frozen, module = "pondertree._core")]
 pub struct MoveWeights(pub Arc<chess::MoveScores>);
 
 #[pymethods]
@@ -88,7 +88,7 @@ fn categorized(state: &Chess, see_threshold: i32) -> Vec<chess::Categorized> {
 }
 
 /// The weights of the classical evaluation, made ready for use, and shared by all that use them.
-#[pyclass(frozen, module = "ponderosa._core")]
+#[pyclass(frozen, module = "pondertree._core")]
 pub struct PestoWeights(pub Arc<eval::Pesto>);
 
 #[pymethods]
@@ -185,7 +185,7 @@ fn positions(states: &[Bound<'_, PyAny>]) -> PyResult<Vec<Py<Chess>>> {
         Ok(state) => Ok(state.clone().unbind()),
         Err(_) => {
             let class = state.get_type().name()?;
-            let text = format!("states[{row}] is of the class {class}: Pesto values positions of chess alone (ponderosa.games.Chess)");
+            let text = format!("states[{row}] is of the class {class}: Pesto values positions of chess alone (pondertree.games.Chess)");
             Err(Error::InvalidArgument(text)).or_python()
         }
     };

@@ -1,10 +1,10 @@
 //! Observations as arrays: those of waiting leaves, and those along a line of moves.
 
 use numpy::{PyArray1, PyArray2, PyArray4, PyArrayMethods};
-use ponderosa_core::forest::Forest;
-use ponderosa_core::game::{unpack_observation, Game};
-use ponderosa_core::knowledge::Classical;
-use ponderosa_core::world::Compiled;
+use pondertree_core::forest::Forest;
+use pondertree_core::game::{unpack_observation, Game};
+use pondertree_core::knowledge::Classical;
+use pondertree_core::world::Compiled;
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use ponderosa_core::error::Error;
-use ponderosa_core::probe::connect_four::{self, Question};
+use pondertree_core::error::Error;
+use pondertree_core::probe::connect_four::{self, Question};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;
@@ -50,12 +50,12 @@ pub fn solve_connect_four(
 }
 
 /// States of Connect 4; another one is named by its place.
-fn positions(states: &[Bound<'_, PyAny>]) -> PyResult<Vec<ponderosa_core::games::connect_four::ConnectFour>> {
+fn positions(states: &[Bound<'_, PyAny>]) -> PyResult<Vec<pondertree_core::games::connect_four::ConnectFour>> {
     let one = |(row, state): (usize, &Bound<'_, PyAny>)| match state.cast::<ConnectFour>() {
         Ok(state) => Ok(state.get().0),
         Err(_) => {
             let class = state.get_type().name()?;
-            let text = format!("states[{row}] is of the class {class}: only states of ponderosa.games.ConnectFour can be solved");
+            let text = format!("states[{row}] is of the class {class}: only states of pondertree.games.ConnectFour can be solved");
             Err(Error::InvalidArgument(text)).or_python()
         }
     };

@@ -1,6 +1,6 @@
-//! The one table from the engine's errors to Python's. The classes live in `ponderosa/errors.py`.
+//! The one table from the engine's errors to Python's. The classes live in `pondertree/errors.py`.
 
-use ponderosa_core::error::Error;
+use pondertree_core::error::Error;
 use pyo3::prelude::*;
 
 /// Turns an error of the engine into its Python exception.
@@ -16,7 +16,7 @@ pub fn to_python(error: Error) -> PyErr {
     };
     let text = error.to_string();
     Python::attach(|py| {
-        match py.import("ponderosa.errors").and_then(|module| module.getattr(name)).and_then(|class| class.call1((text,))) {
+        match py.import("pondertree.errors").and_then(|module| module.getattr(name)).and_then(|class| class.call1((text,))) {
             Ok(exception) => PyErr::from_value(exception),
             Err(broken) => broken,
         }

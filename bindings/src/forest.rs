@@ -6,15 +6,15 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use numpy::{IntoPyArray, PyArray1, PyArray4, PyReadonlyArrayDyn, PyUntypedArrayMethods};
-use ponderosa_core::error::Error;
-use ponderosa_core::forest::Row;
-use ponderosa_core::gather::Answer;
-use ponderosa_core::noise::Noise;
-use ponderosa_core::policy::{Policy, PolicyKind};
-use ponderosa_core::probe::minimax::{minimax, Verdict};
-use ponderosa_core::random::tree_key;
-use ponderosa_core::tree::ROOT;
-use ponderosa_core::world::Compiled;
+use pondertree_core::error::Error;
+use pondertree_core::forest::Row;
+use pondertree_core::gather::Answer;
+use pondertree_core::noise::Noise;
+use pondertree_core::policy::{Policy, PolicyKind};
+use pondertree_core::probe::minimax::{minimax, Verdict};
+use pondertree_core::random::tree_key;
+use pondertree_core::tree::ROOT;
+use pondertree_core::world::Compiled;
 use pyo3::prelude::*;
 
 use crate::any::{copy_of, each, each_compiled, external, Any};
@@ -30,7 +30,7 @@ const SLICE: Duration = Duration::from_millis(40);
 type LegalRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u16>>);
 
 /// Many trees of one game, searched together.
-#[pyclass(frozen, module = "ponderosa._core")]
+#[pyclass(frozen, module = "pondertree._core")]
 pub struct Forest {
     inner: Mutex<Any>,
     pub(crate) stop: AtomicBool,

@@ -1,11 +1,11 @@
 //! What all trees of a forest have found, as arrays with a row for each: batches have thousands of trees.
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
-use ponderosa_core::forest::Forest as Trees;
-use ponderosa_core::root;
-use ponderosa_core::search::TreeSearch;
-use ponderosa_core::tree::ROOT;
-use ponderosa_core::world::World;
+use pondertree_core::forest::Forest as Trees;
+use pondertree_core::root;
+use pondertree_core::search::TreeSearch;
+use pondertree_core::tree::ROOT;
+use pondertree_core::world::World;
 use pyo3::prelude::*;
 
 use crate::any::{each, Any};

@@ -1,8 +1,8 @@
 //! Trees that are searched elsewhere, as Python hands them over and takes them back.
 
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
-use ponderosa_core::error::Error;
-use ponderosa_core::forest::elsewhere::Found;
+use pondertree_core::error::Error;
+use pondertree_core::forest::elsewhere::Found;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -1,10 +1,10 @@
 //! Groups of trees that take turns with a network, as Python drives them: questions and answers lie in Python's own memory.
 
 use numpy::{PyReadonlyArray2, PyReadwriteArray2};
-use ponderosa_core::error::Error;
-use ponderosa_core::forest::exchange::{Answers, Line};
-use ponderosa_core::forest::exchange_latent::Columns;
-use ponderosa_core::policy::PolicyKind;
+use pondertree_core::error::Error;
+use pondertree_core::forest::exchange::{Answers, Line};
+use pondertree_core::forest::exchange_latent::Columns;
+use pondertree_core::policy::PolicyKind;
 use pyo3::prelude::*;
 
 use crate::any::{each, each_compiled, latent};

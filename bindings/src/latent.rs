@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
-use ponderosa_core::forest::Row;
-use ponderosa_core::latent::ModelAnswer;
+use pondertree_core::forest::Row;
+use pondertree_core::latent::ModelAnswer;
 use pyo3::prelude::*;
 
 /// The rows of a batch: slots of the positions before, actions, the first slot of the new ones, and all of their slots where

@@ -1,4 +1,4 @@
-//! The Python module `ponderosa._core`: it translates between Python and the engine, and does nothing else.
+//! The Python module `pondertree._core`: it translates between Python and the engine, and does nothing else.
 
 mod any;
 mod chess_tools;
@@ -19,7 +19,7 @@ mod view;
 
 use pyo3::prelude::*;
 
-/// The compiled part of Ponderosa.
+/// The compiled part of Pondertree.
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use ponderosa_core::probe::endings::{self, Ending};
-use ponderosa_core::probe::mate::{self, Verdict};
+use pondertree_core::probe::endings::{self, Ending};
+use pondertree_core::probe::mate::{self, Verdict};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use ponderosa_core::error::Error;
-use ponderosa_core::eval::Leaf;
-use ponderosa_core::game::Game;
-use ponderosa_core::games::{chess, connect_four, othello, tic_tac_toe};
-use ponderosa_core::knowledge::{Knowledge, Priority};
-use ponderosa_core::parts::Parts;
-use ponderosa_core::score::{Completed, Fpu, Growing, Normalize, ParentVisits, Score};
+use pondertree_core::error::Error;
+use pondertree_core::eval::Leaf;
+use pondertree_core::game::Game;
+use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe};
+use pondertree_core::knowledge::{Knowledge, Priority};
+use pondertree_core::parts::Parts;
+use pondertree_core::score::{Completed, Fpu, Growing, Normalize, ParentVisits, Score};
 use pyo3::prelude::*;
 
 use crate::chess_tools::{MoveWeights, PestoWeights};

@@ -1,8 +1,8 @@
 //! The keys that random numbers of trees come from; and the numbers of playouts that run in Python, which are those of
-//! `ponderosa/reference/random.py`, sooner.
+//! `pondertree/reference/random.py`, sooner.
 
-use ponderosa_core::error::Error;
-use ponderosa_core::random::{tree_key, Purpose, Random as CoreRandom};
+use pondertree_core::error::Error;
+use pondertree_core::random::{tree_key, Purpose, Random as CoreRandom};
 use pyo3::prelude::*;
 
 /// The keys of many trees.
@@ -29,7 +29,7 @@ impl Keys {
 }
 
 /// A stream of random numbers for the playout of the simulation with `key`.
-#[pyclass(module = "ponderosa._core")]
+#[pyclass(module = "pondertree._core")]
 pub struct PlayoutRandom(CoreRandom);
 
 #[pymethods]

@@ -5,12 +5,12 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use numpy::{PyArray3, PyArrayMethods, PyReadonlyArray1};
-use ponderosa_core::error::Error;
-use ponderosa_core::eval::{playout, PlayoutPolicy};
-use ponderosa_core::game::{unpack_observation, Game};
-use ponderosa_core::games;
-use ponderosa_core::random::{Purpose, Random};
-use ponderosa_core::world::Compiled;
+use pondertree_core::error::Error;
+use pondertree_core::eval::{playout, PlayoutPolicy};
+use pondertree_core::game::{unpack_observation, Game};
+use pondertree_core::games;
+use pondertree_core::random::{Purpose, Random};
+use pondertree_core::world::Compiled;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -97,7 +97,7 @@ pub trait Wraps {
 macro_rules! state_class {
     ($name:ident, $game:ty, { $($extra:tt)* }) => {
         #[doc = concat!("A state of the compiled game ", stringify!($name), ": an immutable value. Calling the class gives the start.")]
-        #[pyclass(frozen, module = "ponderosa.games", skip_from_py_object)]
+        #[pyclass(frozen, module = "pondertree.games", skip_from_py_object)]
         #[derive(Clone)]
         pub struct $name(pub $game, Option<Record>);
 
@@ -230,7 +230,7 @@ macro_rules! state_class {
                     return Err(Error::Usage(text.into())).or_python();
                 };
                 let actions: Vec<u8> = record.actions.iter().flat_map(|action| action.to_le_bytes()).collect();
-                let restore = py.import("ponderosa._core")?.getattr("restore")?;
+                let restore = py.import("pondertree._core")?.getattr("restore")?;
                 Ok((restore, (stringify!($name), record.start.as_deref().map(str::to_owned), PyBytes::new(py, &actions))))
             }
 

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
-use ponderosa_core::depths::depths;
-use ponderosa_core::parts::Parts;
-use ponderosa_core::probe::minimax::Verdict;
-use ponderosa_core::root::{self, Plan};
-use ponderosa_core::search::TreeSearch;
-use ponderosa_core::tree::{Tree, ROOT, UNPROVEN};
-use ponderosa_core::world::World;
+use pondertree_core::depths::depths;
+use pondertree_core::parts::Parts;
+use pondertree_core::probe::minimax::Verdict;
+use pondertree_core::root::{self, Plan};
+use pondertree_core::search::TreeSearch;
+use pondertree_core::tree::{Tree, ROOT, UNPROVEN};
+use pondertree_core::world::World;
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;
 
 /// A snapshot of one tree.
-#[pyclass(frozen, module = "ponderosa._core", skip_from_py_object)]
+#[pyclass(frozen, module = "pondertree._core", skip_from_py_object)]
 pub struct TreeView {
     pub tree: Arc<Tree>,
     #[pyo3(get)]
@@ -68,7 +68,7 @@ impl TreeView {
             return Ok(());
         }
         let text = format!("node {node} does not exist: this tree has {}", self.tree.num_nodes());
-        Err(ponderosa_core::error::Error::InvalidArgument(text)).or_python()
+        Err(pondertree_core::error::Error::InvalidArgument(text)).or_python()
     }
 }
 

@@ -145,7 +145,7 @@ impl Crew {
             let (shared, asleep) = (Arc::clone(&shared), Arc::new(AtomicBool::new(false)));
             let own = Arc::clone(&asleep);
             // Where the system gives no more threads, those that are there do the work.
-            let started = std::thread::Builder::new().name("ponderosa".into()).spawn(move || wait_for_jobs(&shared, &own, rank)).ok()?;
+            let started = std::thread::Builder::new().name("pondertree".into()).spawn(move || wait_for_jobs(&shared, &own, rank)).ok()?;
             Some(Hand { thread: started.thread().clone(), asleep })
         };
         let hands = (1..threads).map_while(start).collect();

@@ -1,9 +1,9 @@
 //! FEN: what is read, what is written, what is refused and with which words.
 #![allow(clippy::unwrap_used)]
 
-use ponderosa_core::error::Error;
-use ponderosa_core::game::Game;
-use ponderosa_core::games::chess::Chess;
+use pondertree_core::error::Error;
+use pondertree_core::game::Game;
+use pondertree_core::games::chess::Chess;
 
 const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 

@@ -1,10 +1,10 @@
 //! What the hybrid search knows of chess, on positions of random games: exchanges, categories, evaluation, quiescence.
 
 use cozy_chess::{Board, Color, Move, Piece};
-use ponderosa_core::eval::{value, Pesto, Quiescence, MATE};
-use ponderosa_core::game::{Action, Game};
-use ponderosa_core::games::chess::{categorize, see, see_at_least, Categorized, Chess, Hints, MoveCategory, SeeValues};
-use ponderosa_core::random::{Purpose, Random};
+use pondertree_core::eval::{value, Pesto, Quiescence, MATE};
+use pondertree_core::game::{Action, Game};
+use pondertree_core::games::chess::{categorize, see, see_at_least, Categorized, Chess, Hints, MoveCategory, SeeValues};
+use pondertree_core::random::{Purpose, Random};
 
 const STARTS: [&str; 8] = [
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",

@@ -3,10 +3,10 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-use ponderosa_core::error::Error;
-use ponderosa_core::game::Game;
-use ponderosa_core::games::chess::Chess;
-use ponderosa_core::random::{Purpose, Random};
+use pondertree_core::error::Error;
+use pondertree_core::game::Game;
+use pondertree_core::games::chess::Chess;
+use pondertree_core::random::{Purpose, Random};
 use proptest::prelude::*;
 
 fn hash(game: &Chess) -> u64 {

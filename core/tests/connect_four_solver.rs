@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use ponderosa_core::error::Error;
-use ponderosa_core::game::{Action, Game};
-use ponderosa_core::games::connect_four::ConnectFour;
-use ponderosa_core::probe::connect_four::{solve, Answer, Ending, Question};
-use ponderosa_core::random::{Purpose, Random};
+use pondertree_core::error::Error;
+use pondertree_core::game::{Action, Game};
+use pondertree_core::games::connect_four::ConnectFour;
+use pondertree_core::probe::connect_four::{solve, Answer, Ending, Question};
+use pondertree_core::random::{Purpose, Random};
 use proptest::prelude::*;
 
 const STRONG: Question = Question { weak: false, threads: 1, memory: 1 << 24, most_nodes: u64::MAX };

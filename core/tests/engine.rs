@@ -1,19 +1,19 @@
 //! The engine through its public face: invariants that hold after every search, on every compiled game.
 
-use ponderosa_core::eval::{Leaf, PlayoutPolicy};
-use ponderosa_core::forest::Forest;
-use ponderosa_core::game::Game;
-use ponderosa_core::games::connect_four::ConnectFour;
-use ponderosa_core::games::othello::Othello;
-use ponderosa_core::games::tic_tac_toe::TicTacToe;
-use ponderosa_core::gather::Answer;
-use ponderosa_core::knowledge::Classical;
-use ponderosa_core::parts::Parts;
-use ponderosa_core::policy::Policy;
-use ponderosa_core::random::tree_key;
-use ponderosa_core::score::Score;
-use ponderosa_core::tree::{Tree, ROOT, UNPROVEN};
-use ponderosa_core::world::{Compiled, External};
+use pondertree_core::eval::{Leaf, PlayoutPolicy};
+use pondertree_core::forest::Forest;
+use pondertree_core::game::Game;
+use pondertree_core::games::connect_four::ConnectFour;
+use pondertree_core::games::othello::Othello;
+use pondertree_core::games::tic_tac_toe::TicTacToe;
+use pondertree_core::gather::Answer;
+use pondertree_core::knowledge::Classical;
+use pondertree_core::parts::Parts;
+use pondertree_core::policy::Policy;
+use pondertree_core::random::tree_key;
+use pondertree_core::score::Score;
+use pondertree_core::tree::{Tree, ROOT, UNPROVEN};
+use pondertree_core::world::{Compiled, External};
 use proptest::prelude::*;
 
 fn parts<G: Game + Classical>() -> Parts {

@@ -1,8 +1,8 @@
 //! Proven results on trees made by hand: the shortest of several wins, the longest of several losses.
 
-use ponderosa_core::backup::{hand_up, Step};
-use ponderosa_core::root;
-use ponderosa_core::tree::{NodeIndex, Shape, Tree, ROOT, UNPROVEN};
+use pondertree_core::backup::{hand_up, Step};
+use pondertree_core::root;
+use pondertree_core::tree::{NodeIndex, Shape, Tree, ROOT, UNPROVEN};
 
 fn shape() -> Shape {
     Shape { max_edges: 4, players: 2, count_in_flight: false, slots: false, rewards: 0, discounts: false, returns: false }

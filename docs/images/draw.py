@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import ponderosa
-from ponderosa.games import ConnectFour
+import pondertree
+from pondertree.games import ConnectFour
 
 HERE = Path(__file__).parent
 
@@ -15,7 +15,7 @@ def pictures() -> dict[str, str]:
     state = ConnectFour()
     for column in "443":
         state = state.play(state.parse_action(column))
-    result = ponderosa.UCT(num_simulations=2000, seed=1).run(state)
+    result = pondertree.UCT(num_simulations=2000, seed=1).run(state)
     return {"connect4.svg": result.root.to_svg(depth=2, width=3)}
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import ponderosa
-from ponderosa.evaluators import Rollout, Uniform
-from ponderosa.games import ConnectFour, TicTacToe
-from ponderosa.reference import alphazero as twin
-from ponderosa.reference.random import SELECT, Random, fold
+import pondertree
+from pondertree.evaluators import Rollout, Uniform
+from pondertree.games import ConnectFour, TicTacToe
+from pondertree.reference import alphazero as twin
+from pondertree.reference.random import SELECT, Random, fold
 
 HERE = Path(__file__).parent
 
@@ -180,11 +180,11 @@ def bonus() -> str:
 
 def allocation() -> str:
     """Where the visits of one root go, by the two rules and with three priors."""
-    searches: list[tuple[str, ponderosa.search.Search]] = [
-        ("UCB1", ponderosa.UCT(seed=1)),
-        ("PUCT, even priors", ponderosa.AlphaZero(Priors(EVEN), c_puct=1.5, seed=1)),
-        ("PUCT, priors that are right", ponderosa.AlphaZero(Priors(RIGHT), c_puct=1.5, seed=1)),
-        ("PUCT, priors that are wrong", ponderosa.AlphaZero(Priors(WRONG), c_puct=1.5, seed=1)),
+    searches: list[tuple[str, pondertree.search.Search]] = [
+        ("UCB1", pondertree.UCT(seed=1)),
+        ("PUCT, even priors", pondertree.AlphaZero(Priors(EVEN), c_puct=1.5, seed=1)),
+        ("PUCT, priors that are right", pondertree.AlphaZero(Priors(RIGHT), c_puct=1.5, seed=1)),
+        ("PUCT, priors that are wrong", pondertree.AlphaZero(Priors(WRONG), c_puct=1.5, seed=1)),
     ]
     parts: list[str] = []
     for place, (title, search) in enumerate(searches):
@@ -215,7 +215,7 @@ def allocation() -> str:
 
 def temperature() -> str:
     """One distribution of visits at four temperatures, and its moves against the temperature."""
-    result = ponderosa.UCT(200, seed=1, solve=False).run(ConnectFour())
+    result = pondertree.UCT(200, seed=1, solve=False).run(ConnectFour())
     parts: list[str] = []
     for place, tau in enumerate((1.0, 0.5, 0.1, 0.0)):
         panel = Panel(56 + 164 * place, 46, 128, 120, (0, 7))
@@ -250,7 +250,7 @@ def dirichlet() -> str:
     draws, high, wide = 6, 62, 84
     for row, alpha in enumerate((0.03, 0.3, 1.0, 10.0)):
         y = 40 + row * (high + 26)
-        search = ponderosa.AlphaZero(Uniform(), 1, dirichlet_alpha=alpha, dirichlet_epsilon=1.0, seed=4)
+        search = pondertree.AlphaZero(Uniform(), 1, dirichlet_alpha=alpha, dirichlet_epsilon=1.0, seed=4)
         parts.append(text(22, y + high / 2, f"α = {alpha:g}", font_weight="bold", text_anchor="start"))
         spread = (7 * alpha + 1) / (alpha + 1)
         parts.append(text(22, y + high / 2 + 16, f"{spread:.1f} moves", text_anchor="start", font_size=11, fill=SOFT))
@@ -282,9 +282,9 @@ def convergence() -> str:
     above.axes("value of the position for O, who is to move", below, [(0.0, "0"), (-0.5, "-0.5"), (-1.0, "-1")])
     share.axes("share of visits of the centre", below, [(0.0, "0%"), (0.5, "50%"), (1.0, "100%")])
     above.curve([(10, 0.0), (100_000, 0.0)], RUST, 1, ' stroke-dasharray="3 3"')
-    kinds: list[tuple[str, str, Callable[[int], ponderosa.search.Search]]] = [
-        (BLUE, "UCB1, playouts", lambda seed: ponderosa.UCT(seed=seed, solve=False)),
-        (GREEN, "PUCT, even priors, playouts", lambda seed: ponderosa.AlphaZero(Rollout(), seed=seed, solve=False)),
+    kinds: list[tuple[str, str, Callable[[int], pondertree.search.Search]]] = [
+        (BLUE, "UCB1, playouts", lambda seed: pondertree.UCT(seed=seed, solve=False)),
+        (GREEN, "PUCT, even priors, playouts", lambda seed: pondertree.AlphaZero(Rollout(), seed=seed, solve=False)),
     ]
     counts = [count for count in steps(100_000, 100) if count >= 10]
     for place, (colour, words, make) in enumerate(kinds):

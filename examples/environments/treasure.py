@@ -2,7 +2,7 @@
 
 An environment of Gymnasium with images and one reward, which comes at the end: what MuZero learns without being told
 any rules. Look at one cave: python examples/environments/treasure.py. Learn it:
-ponderosa train gym:examples.environments.treasure:Treasure-v0 --out runs/treasure --minutes 10
+pondertree train gym:examples.environments.treasure:Treasure-v0 --out runs/treasure --minutes 10
 """
 
 from __future__ import annotations

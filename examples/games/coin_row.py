@@ -47,9 +47,9 @@ class CoinRow:
 
 
 if __name__ == "__main__":
-    import ponderosa
+    import pondertree
 
-    state, search = CoinRow(), ponderosa.UCT(num_simulations=2000, c_param=0.2, seed=0)
+    state, search = CoinRow(), pondertree.UCT(num_simulations=2000, c_param=0.2, seed=0)
     while not state.is_terminal:
         result = search.run(state)
         print(f"{state.coins}: player {state.to_play} takes the {result.move}, expects {result.value:.2f} of all coins")

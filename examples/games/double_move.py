@@ -52,9 +52,9 @@ class DoubleMove:
 
 
 if __name__ == "__main__":
-    import ponderosa
+    import pondertree
 
-    state, search = DoubleMove(), ponderosa.UCT(num_simulations=3000, seed=0)
+    state, search = DoubleMove(), pondertree.UCT(num_simulations=3000, seed=0)
     while not state.is_terminal:
         result = search.run(state)
         print(f"{'XO'[state.to_play]} plays {result.move}, value {result.value:+.2f}, proven: {result.proven}")

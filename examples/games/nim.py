@@ -57,8 +57,8 @@ class Nim:
 
 
 if __name__ == "__main__":
-    import ponderosa
+    import pondertree
 
-    result = ponderosa.UCT(num_simulations=2000, seed=0).run(Nim())
+    result = pondertree.UCT(num_simulations=2000, seed=0).run(Nim())
     print(f"From {Nim().heaps}: play {result.move}, value {result.value:+.2f}")
     print("Then", " ".join(result.pv[1:]))

@@ -58,7 +58,7 @@ class Triangle:
 
 
 if __name__ == "__main__":
-    import ponderosa
+    import pondertree
 
-    result = ponderosa.UCT(num_simulations=2000, seed=0).run(Triangle())
+    result = pondertree.UCT(num_simulations=2000, seed=0).run(Triangle())
     print(f"Go {' '.join(result.pv)}: about {result.value:.2f} on average while searching, 2.9 is the best path")

@@ -26,8 +26,8 @@ import numpy as np
 from tests.golden.tabular import Tabular
 from tests.golden.trees import Golden, Grown, describe_difference, grow_with_twin, searcher
 
-from ponderosa.reference import gumbel, muzero
-from ponderosa.reference.completed import interior_scores
+from pondertree.reference import gumbel, muzero
+from pondertree.reference.completed import interior_scores
 
 CLEAR = 1e-4
 ATTEMPTS = 10_000

@@ -11,8 +11,8 @@ from typing import Any
 from tests.golden.tabular import Tabular
 from tests.trees import every_node
 
-import ponderosa
-from ponderosa.reference import gumbel, muzero
+import pondertree
+from pondertree.reference import gumbel, muzero
 
 WITHIN = 1e-5
 """Values and policies are equal if they differ by no more, relative to values above 1."""
@@ -102,7 +102,7 @@ def grow_with_twin(golden: Golden) -> Grown:
 
 def grow_with_engine(golden: Golden) -> Grown:
     """The tree as the engine grows it."""
-    search = searcher(golden, ponderosa.MuZero, ponderosa.Gumbel)
+    search = searcher(golden, pondertree.MuZero, pondertree.Gumbel)
     tree = search.tree(observation=[golden.root], legal_actions=golden.legal_actions)
     result = tree.simulate(golden.simulations).result()
     # Nodes are numbered as they were expanded, in the engine too.

@@ -1,1 +1,0 @@
-"""The UCI engine: what chess programs talk to (`ponderosa uci`). NumPy alone is enough for it."""

@@ -1,0 +1,106 @@
+"""Pondertree: Monte Carlo tree search, one compiled engine for many searches.
+
+For example, to see which moves of Connect 4 a search has looked at:
+
+    import pondertree
+    from pondertree.games import ConnectFour
+
+    print(pondertree.UCT(num_simulations=10_000).run(ConnectFour()).root.to_text())
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from pondertree import games
+from pondertree.errors import (
+    EvaluationError,
+    GameContractError,
+    GameOverError,
+    InvalidActionError,
+    InvalidArgumentError,
+    InvalidPositionError,
+    MissingExtraError,
+    PlayerError,
+    PondertreeError,
+    StorageError,
+    TrainingError,
+    UnsolvedError,
+    UsageError,
+)
+from pondertree.evaluators.protocol import Evaluator
+from pondertree.forest import Forest, Tree
+from pondertree.game import Game
+from pondertree.node import Node
+from pondertree.playout import playout
+from pondertree.presets import UCT, AlphaZero, Gumbel, Hybrid, MuZero
+from pondertree.result import SearchResult
+from pondertree.schedule import Temperature
+
+if TYPE_CHECKING:
+    from pondertree import chess, learn, match, models
+    from pondertree.door_muzero import select_action
+    from pondertree.learn.load import load
+    from pondertree.reference.muzero import MCTSConfig, MuZeroConfig
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "UCT",
+    "AlphaZero",
+    "EvaluationError",
+    "Evaluator",
+    "Forest",
+    "Game",
+    "GameContractError",
+    "GameOverError",
+    "Gumbel",
+    "Hybrid",
+    "InvalidActionError",
+    "InvalidArgumentError",
+    "InvalidPositionError",
+    "MCTSConfig",
+    "MissingExtraError",
+    "MuZero",
+    "MuZeroConfig",
+    "Node",
+    "PlayerError",
+    "PondertreeError",
+    "SearchResult",
+    "StorageError",
+    "Temperature",
+    "TrainingError",
+    "Tree",
+    "UnsolvedError",
+    "UsageError",
+    "__version__",
+    "chess",
+    "games",
+    "learn",
+    "load",
+    "match",
+    "models",
+    "playout",
+    "select_action",
+]
+
+
+#: What is loaded when it is first asked for: modules, and names with the module they live in.
+_LATER = {
+    "chess": None,
+    "learn": None,
+    "load": "learn.load",
+    "match": None,
+    "models": None,
+    "MCTSConfig": "reference.muzero",
+    "MuZeroConfig": "reference.muzero",
+    "select_action": "door_muzero",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'pondertree' has no attribute {name!r}")
+    from importlib import import_module
+
+    module = _LATER[name]
+    found = import_module(f"pondertree.{module or name}")
+    return found if module is None else getattr(found, name)

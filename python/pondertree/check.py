@@ -1,0 +1,103 @@
+"""Checks of arguments: each gives the value back, or raises an error that names the argument and what is right."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pondertree.errors import InvalidArgumentError
+
+
+def whole_number(value: Any, name: str, *, least: int = 0, most: int = (1 << 64) - 1) -> int:
+    """An int (a NumPy one too) from `least` to `most`."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidArgumentError(f"{name} must be a whole number, not {value!r}") from None
+    if number < least:
+        raise InvalidArgumentError(f"{name} must be at least {least}, not {number}")
+    if number > most:
+        raise InvalidArgumentError(f"{name} must be at most {most}, not {number}")
+    return number
+
+
+def count(value: Any, name: str) -> int:
+    """A whole number of at least 1."""
+    return whole_number(value, name, least=1, most=(1 << 32) - 1)
+
+
+def number(value: Any, name: str, *, least: float = -math.inf, most: float = math.inf) -> float:
+    """A finite number from `least` to `most`."""
+    try:
+        if isinstance(value, (bool, np.bool_, str, bytes)):
+            raise TypeError
+        result = float(value)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(f"{name} must be a number, not {value!r}") from None
+    except OverflowError:
+        raise InvalidArgumentError(f"{name} must be a number that a float can hold") from None
+    if not math.isfinite(result):
+        raise InvalidArgumentError(f"{name} must be a finite number, not {result}")
+    if not least <= result <= most:
+        span = f"at least {least}" if most == math.inf else f"from {least} to {most}"
+        raise InvalidArgumentError(f"{name} must be {span}, not {result}")
+    return result
+
+
+def positive_number(value: Any, name: str) -> float:
+    """A finite number above 0."""
+    result = number(value, name)
+    if result <= 0:
+        raise InvalidArgumentError(f"{name} must be above 0, not {result}")
+    return result
+
+
+def flag(value: Any, name: str) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidArgumentError(f"{name} must be True or False, not {value!r}")
+    return bool(value)
+
+
+def optional_flag(value: Any, name: str) -> bool | None:
+    """None, True or False."""
+    return None if value is None else flag(value, name)
+
+
+def temperature(value: Any, name: str = "temperature") -> float:
+    """A finite number of at least 0."""
+    return number(value, name, least=0.0)
+
+
+def optional_temperature(value: Any, name: str = "temperature") -> float | None:
+    """None, or a finite number of at least 0."""
+    return None if value is None else temperature(value, name)
+
+
+def is_listed(value: Any) -> bool:
+    """Whether `value` is a list of entries (a tuple, an array with an axis) rather than one of them."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def no_iterator(value: Any, name: str, several: str) -> None:
+    """Refuses a generator and its like, whose entries can neither be counted nor looked at twice."""
+    if isinstance(value, Iterator) and not hasattr(value, "legal_actions"):
+        raise InvalidArgumentError(f"{name} is a {type(value).__name__}: give a list for several {several}")
+
+
+def per_row(value: Any, rows: int, name: str, check: Callable[[Any, str], Any] | None = None) -> list[Any]:
+    """One value for each of `rows`: the same for all, or a sequence of them; then `check` is told the name of a row."""
+    if is_listed(value):
+        if len(value) != rows:
+            raise InvalidArgumentError(f"{name} has {len(value)} entries for {rows} states: give one, or one per state")
+        values = list(value)
+        return values if check is None else [check(entry, f"{name}[{row}]") for row, entry in enumerate(values)]
+    return [value if check is None else check(value, name)] * rows

@@ -1,0 +1,43 @@
+"""Chess: seed 0's classes, and what only chess has.
+
+    from pondertree.chess import MCTS, ChessGame, ChessNN
+
+    nn = ChessNN().build()
+    mcts = MCTS(neural_network=nn, num_simulations=100)
+    game = ChessGame()
+    game.make_move(mcts.search(game, temperature=0))
+
+`Pesto` is the classical evaluation, `see` and `categorize` tell moves apart, `MoveScores` says how promising they look,
+`PestoPolicy` is seed 4's policy network, `mate_search` proves mates, `mcts_search` is seed 4's search.
+
+`ChessGame` needs python-chess, `ChessNN` PyTorch or Keras; they are imported where they are used, not here.
+"""
+
+from pondertree._core import perft
+from pondertree.chess.categories import MoveCategory, categorize, see
+from pondertree.chess.game import ChessGame
+from pondertree.chess.hybrid import mcts_search
+from pondertree.chess.mate import MateAnswer, mate_search
+from pondertree.chess.mcts import MCTS
+from pondertree.chess.move_scores import MoveScores
+from pondertree.chess.network import ChessNN
+from pondertree.chess.pesto import Pesto, PestoEval
+from pondertree.chess.policy import PestoPolicy, PolicyNetwork
+
+__all__ = [
+    "MCTS",
+    "ChessGame",
+    "ChessNN",
+    "MateAnswer",
+    "MoveCategory",
+    "MoveScores",
+    "Pesto",
+    "PestoEval",
+    "PestoPolicy",
+    "PolicyNetwork",
+    "categorize",
+    "mate_search",
+    "mcts_search",
+    "perft",
+    "see",
+]

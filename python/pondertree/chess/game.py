@@ -1,0 +1,134 @@
+"""A game of chess to be played move by move, on python-chess: the `ChessGame` of seed 0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pondertree import check, door
+from pondertree._core import Chess
+from pondertree.chess.extras import python_chess
+from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError, UsageError
+
+if TYPE_CHECKING:
+    import chess
+
+
+class ChessGame:
+    """A game under way: a python-chess board that moves are made on.
+
+    `ChessGame()` starts a game, `ChessGame(fen)` starts from a position, `ChessGame(board)` goes on from a copy of a
+    `chess.Board`, its history included. `board` may be used directly, too. A game is over where the rules end it by
+    themselves: mate, stalemate, insufficient material, 75 moves, fivefold repetition; a draw that would have to be
+    claimed (threefold, 50 moves) does not end it. Every search takes a `ChessGame` where it takes a state.
+    """
+
+    def __init__(self, fen_or_board: str | chess.Board | ChessGame | None = None) -> None:
+        library = python_chess()
+        board = None if isinstance(fen_or_board, str) else door.board_of(fen_or_board)
+        if board is not None:
+            door.refuse_variants(board)
+            self.board: chess.Board = board.copy()
+        elif fen_or_board is None:
+            self.board = library.Board()
+        elif isinstance(fen_or_board, str):
+            # The engine's reader is the stricter one, and says what is wrong.
+            Chess(fen_or_board)
+            try:
+                self.board = library.Board(fen_or_board)
+            except ValueError as error:
+                raise InvalidPositionError(f"{fen_or_board!r} is not a position: {error}") from error
+        else:
+            raise InvalidArgumentError(f"a game starts from a FEN or a chess.Board, not from {fen_or_board!r}")
+
+    @property
+    def turn(self) -> bool:
+        """Whose move it is, as python-chess says it: True is White."""
+        return bool(self.board.turn)
+
+    @property
+    def to_play(self) -> int:
+        """Whose move it is, as states say it: 0 is White, 1 is Black."""
+        return 0 if self.board.turn else 1
+
+    @property
+    def state(self) -> Chess:
+        """The compiled state of this position, with its history."""
+        return door.chess_state(self.board)
+
+    @property
+    def legal_moves(self) -> list[chess.Move]:
+        """The moves that may be played; none in a game that is over."""
+        return [] if self.is_over() else list(self.board.legal_moves)
+
+    def make_move(self, move: chess.Move | str) -> None:
+        """Plays a move, given as a `chess.Move` or as text in UCI or algebraic notation."""
+        if self.is_over():
+            raise GameOverError("the game is over: no move can be made")
+        state = door.bare_state(self.board)
+        self.board.push(door.chess_move(state, _action(state, move)))
+
+    def undo_move(self) -> chess.Move:
+        """Takes the last move back, and gives it."""
+        if not self.board.move_stack:
+            raise UsageError("there is no move to undo")
+        return self.board.pop()
+
+    def get_move_index(self, move: chess.Move | str) -> int:
+        """The number of a legal move among the 4672, from the side that moves: its place in a policy."""
+        return _action(door.bare_state(self.board), move)
+
+    def get_move(self, index: int) -> chess.Move:
+        """The legal move with this number."""
+        number = check.whole_number(index, "index", most=4671)
+        return door.chess_move(door.bare_state(self.board), number)
+
+    def clone(self) -> ChessGame:
+        """A game of its own at the same point, history included."""
+        copy = object.__new__(type(self))
+        copy.board = self.board.copy()
+        return copy
+
+    __copy__ = clone
+
+    def is_over(self) -> bool:
+        """Whether the rules have ended the game by themselves."""
+        return self.board.is_game_over()
+
+    def result(self) -> int | None:
+        """The result for White: +1, -1 or 0; None while the game goes on."""
+        outcome = self.board.outcome()
+        if outcome is None:
+            return None
+        return 0 if outcome.winner is None else 1 if outcome.winner else -1
+
+    def observation(self) -> NDArray[np.float32]:
+        """What a network sees: float32 [119, 8, 8] from the side that moves, the last eight positions included."""
+        return self.state.observation()
+
+    def get_input(self) -> NDArray[np.float32]:
+        """The same as `observation()`."""
+        return self.observation()
+
+    def fen(self) -> str:
+        """The position in Forsyth-Edwards notation."""
+        return self.board.fen()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ChessGame):
+            return NotImplemented
+        return self.board.root() == other.board.root() and self.board.move_stack == other.board.move_stack
+
+    __hash__ = None  # type: ignore[assignment]  # it changes with every move
+
+    def __repr__(self) -> str:
+        return f"ChessGame({self.fen()!r})"
+
+
+def _action(state: Chess, move: Any) -> int:
+    text = move if isinstance(move, str) else move.uci() if hasattr(move, "uci") else None
+    if text is None:
+        raise InvalidActionError(f"{move!r} is not a move: give a chess.Move, or text such as 'e2e4' or 'Nf3'")
+    return state.parse_action(text)

@@ -1,0 +1,41 @@
+"""Seed 4's door to the hybrid search."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from pondertree import check
+from pondertree.chess.position import open_position
+from pondertree.errors import InvalidArgumentError
+from pondertree.presets.hybrid import Hybrid
+
+
+def mcts_search(
+    root_state: Any,
+    policy_network: Any = None,
+    mate_search_depth: int = 3,
+    iterations: int | None = None,
+    time_limit: float | timedelta | None = None,
+    **settings: Any,
+) -> Any:
+    """The move to play: an action, or a `chess.Move` for a board; None where there is no legal move.
+
+    At least one limit must be given: `iterations` (simulations) or `time_limit` (seconds, or a `timedelta`); what is
+    reached first ends the search. Further settings are those of `Hybrid`.
+    """
+    if iterations is None and time_limit is None:
+        raise InvalidArgumentError("mcts_search needs a limit: give iterations, time_limit, or both")
+    iterations = None if iterations is None else check.count(iterations, "iterations")
+    state, answer = open_position(root_state, "root_state")
+    seconds = time_limit.total_seconds() if isinstance(time_limit, timedelta) else time_limit
+    search = Hybrid(
+        policy_network=policy_network,
+        num_simulations=iterations,
+        mate_search_depth=mate_search_depth,
+        time_limit=seconds,
+        **settings,
+    )
+    if state.is_terminal or not state.legal_actions():
+        return None
+    return answer(search.run(state).action)

@@ -1,0 +1,253 @@
+"""A residual policy-value network for chess: the `ChessNN` of seed 0."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pondertree import check, door
+from pondertree.chess import extras, residual_keras
+from pondertree.chess.config import NUM_MOVES, PLANES, NetworkConfig
+from pondertree.chess.residual_keras import KerasNetwork
+from pondertree.errors import InvalidArgumentError, UsageError
+from pondertree.evaluators.batch import Packed
+from pondertree.extras import require
+from pondertree.files import current_format
+
+Floats = NDArray[np.float32]
+FORMAT = "pondertree.chess.ChessNN"
+
+
+class ChessNN:
+    """A network that reads a position and gives a policy over the 4672 moves and a value, both for the side that moves.
+
+    A stem, `blocks` residual blocks of `channels` features, a policy head of 73 planes and a value head. It is made by
+    `build()`, with fresh weights, or by `load_model(path)`; until then every use is a UsageError. It runs in PyTorch on
+    `device` (None: a GPU if there is one). It is an evaluator: any search takes it.
+
+    Files are `.safetensors` (needs PyTorch) or `.keras` (needs Keras, too); neither can make anything run on loading.
+    A `.keras` network of another make is used as it is if it takes (119, 8, 8) or (8, 8, 119) and gives 4672 moves and
+    a value; a softmax at its end is noticed.
+    """
+
+    #: What `evaluate` gives.
+    policy = "logits"
+
+    def __init__(
+        self,
+        blocks: int = 6,
+        channels: int = 64,
+        value_channels: int = 8,
+        value_hidden: int = 64,
+        *,
+        device: str | None = None,
+    ) -> None:
+        #: The shape of the network; None when it is somebody else's.
+        self.config: NetworkConfig | None = NetworkConfig(blocks, channels, value_channels, value_hidden)
+        self.device = device
+        self._network: Any = None
+        self._builds = 0
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Changes with the weights, so that a `Cached` around the network forgets its old answers.
+
+        It notices `build`, `load_model`, and training in place with PyTorch. After training a network that Keras runs,
+        call `Cached.clear()`.
+        """
+        network = self._network
+        return self._builds, network.weights_version() if hasattr(network, "weights_version") else 0
+
+    @property
+    def is_built(self) -> bool:
+        """Whether there is a network."""
+        return self._network is not None
+
+    def require_built(self) -> None:
+        """An error that says what to do if there is no network."""
+        if self._network is None:
+            raise UsageError("this ChessNN has no network yet: call build() or load_model() first")
+
+    def build(self, seed: int | None = None) -> ChessNN:
+        """Makes the network with fresh weights, the same ones for the same `seed`."""
+        if self.config is None:
+            raise UsageError("this ChessNN holds a network of another make: make a new ChessNN(...) and build that")
+        extras.torch()
+        from pondertree.chess.residual_torch import fresh
+
+        self._take_torch(fresh(self.config, None if seed is None else check.whole_number(seed, "seed")), self.config)
+        return self
+
+    @property
+    def module(self) -> Any:
+        """The network itself: a `torch.nn.Module`, or the Keras model of a `.keras` file that is run by Keras."""
+        self.require_built()
+        return self._network.module
+
+    def evaluate(self, observations: Any) -> tuple[Floats, Floats]:
+        """(policy logits [B, 4672], values [B]) of observations [B, 119, 8, 8]: what a search asks for."""
+        self.require_built()
+        array = np.ascontiguousarray(observations, dtype=np.float32)
+        if array.ndim != 4 or array.shape[1:] != (PLANES, 8, 8):
+            raise InvalidArgumentError(f"observations must be [B, {PLANES}, 8, 8], not {list(array.shape)}")
+        if len(array) == 0:
+            return np.zeros((0, NUM_MOVES), dtype=np.float32), np.zeros(0, dtype=np.float32)
+        logits, values = self._network.evaluate(array)
+        return logits, values
+
+    def evaluate_packed(self, packed: Packed) -> tuple[Floats, Floats]:
+        """(logits of the legal moves, values [B]) of packed positions: the fast form of `evaluate`."""
+        self.require_built()
+        if hasattr(self._network, "evaluate_packed"):
+            logits, values = self._network.evaluate_packed(packed)
+            return logits, values
+        logits, values = self._network.evaluate(packed.unpack())
+        return logits[packed.rows(), packed.legal_actions], values
+
+    def predict(self, position: Any) -> tuple[Floats, Any]:
+        """(policy [4672], value) of a `ChessGame`, a `chess.Board`, a state or an observation [119, 8, 8].
+
+        The policy is probabilities over all 4672 moves, illegal ones included, as the network gives it; a search keeps
+        the legal ones and makes them sum to 1. The value is in [-1, 1] for the side that moves. A list of positions, or
+        observations [B, 119, 8, 8], give ([B, 4672], [B]).
+        """
+        self.require_built()
+        many = isinstance(position, (list, tuple)) or getattr(position, "ndim", 3) == 4
+        if isinstance(position, (list, tuple)) and not position:
+            raise InvalidArgumentError("position is an empty list: give at least one")
+        logits, values = self.evaluate(_observations(position if many else [position]))
+        policy = np.exp(logits - logits.max(axis=1, keepdims=True))
+        policy /= policy.sum(axis=1, keepdims=True)
+        return (policy, values) if many else (policy[0], float(values[0]))
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Writes the network to a file, `.safetensors` or `.keras`. An old file stays whole until the new one is."""
+        self.require_built()
+        target = Path(path)
+        kind = _kind(target)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(
+                f"there is no folder {str(target.parent)!r} to save {target.name} in: make it first"
+            )
+        ours = not isinstance(self._network, KerasNetwork)
+        if kind == ".keras":
+            model = self._keras_model() if ours else self.module
+            with _replacing(target) as temporary:
+                model.save(temporary)
+            return
+        if not ours:
+            raise InvalidArgumentError("a network that Keras runs can only be saved as a .keras file")
+        save_file = require("safetensors.torch", "torch", "a .safetensors file").save_file
+        metadata = {"format": FORMAT, "version": "1", "config": json.dumps(asdict(self.module.config))}
+        tensors = {
+            name: (tensor.float() if tensor.is_floating_point() else tensor).cpu().contiguous()
+            for name, tensor in self.module.state_dict().items()
+        }
+        with _replacing(target) as temporary:
+            save_file(tensors, temporary, metadata=metadata)
+
+    def load_model(self, path: str | os.PathLike[str]) -> ChessNN:
+        """Reads the network from a file, `.safetensors` or `.keras`; the shape is the file's. Errors change nothing."""
+        source = Path(path)
+        kind = _kind(source)
+        if not source.is_file():
+            raise FileNotFoundError(f"there is no file {str(source)!r}")
+        if kind == ".keras":
+            self._load_keras(source)
+        else:
+            self._load_safetensors(source)
+        return self
+
+    def _load_safetensors(self, source: Path) -> None:
+        extras.torch()
+        safe_open = require("safetensors", "torch", "a .safetensors file").safe_open
+        from pondertree.chess.residual_torch import of_tensors
+
+        try:
+            with safe_open(source, framework="pt", device="cpu") as file:
+                metadata = file.metadata() or {}
+                tensors = {name: file.get_tensor(name) for name in list(file.keys())}
+            if current_format(metadata.get("format")) != FORMAT or metadata.get("version") != "1":
+                raise InvalidArgumentError("it was not written by this version of ChessNN.save_model")
+            config = NetworkConfig(**json.loads(metadata["config"]))
+            module = of_tensors(config, tensors)
+        except Exception as error:
+            raise InvalidArgumentError(f"{str(source)!r} cannot be read as a network: {error}") from error
+        self._take_torch(module, config)
+
+    def _load_keras(self, source: Path) -> None:
+        model = residual_keras.load(source)
+        config = residual_keras.config_of(model)
+        if config is None or find_spec("torch") is None:
+            self._network = KerasNetwork(model)
+            self.config = config
+            self._builds += 1
+            return
+        from pondertree.chess.residual_torch import fresh, set_weights
+
+        module = fresh(config, 0)
+        set_weights(module, residual_keras.get_weights(model))
+        self._take_torch(module, config)
+
+    def _take_torch(self, module: Any, config: NetworkConfig) -> None:
+        import torch
+
+        from pondertree.evaluators.torch_module import Torch
+
+        device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self._network = Torch(module.eval(), device)
+        self.config = config
+        self._builds += 1
+
+    def _keras_model(self) -> Any:
+        from pondertree.chess.residual_torch import get_weights
+
+        model = residual_keras.build(self.module.config)
+        residual_keras.set_weights(model, get_weights(self.module))
+        return model
+
+    def __repr__(self) -> str:
+        if self.config is None:
+            return f"ChessNN(<{type(self.module).__name__} of another make>)"
+        built = "" if self.is_built else ", not built"
+        return f"ChessNN(blocks={self.config.blocks}, channels={self.config.channels}{built})"
+
+
+def _observations(positions: Sequence[Any] | NDArray[Any]) -> Floats:
+    rows = []
+    for position in positions:
+        state = door.enter(position)
+        row = np.asarray(state.observation() if hasattr(state, "observation") else state, dtype=np.float32)
+        if row.shape != (PLANES, 8, 8):
+            raise InvalidArgumentError(
+                "a position must be a ChessGame, a chess.Board, a Chess state or an observation of shape "
+                f"({PLANES}, 8, 8), not {type(position).__name__} of shape {row.shape}"
+            )
+        rows.append(row)
+    return np.stack(rows) if rows else np.zeros((0, PLANES, 8, 8), dtype=np.float32)
+
+
+def _kind(path: Path) -> str:
+    if path.suffix not in (".safetensors", ".keras"):
+        raise InvalidArgumentError(f"{str(path)!r} must end in .safetensors or .keras")
+    return path.suffix
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[str]:
+    """A name to write to, in the same folder; what was written there takes the place of `target` at the end."""
+    temporary = target.with_name(f".{target.stem}.{os.getpid()}.tmp{target.suffix}")
+    try:
+        yield str(temporary)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,161 @@
+"""The weights of the classical evaluation as numbers and as a plain file. What is wrong with one names the field.
+
+A file is JSON: `{"format": "pondertree-pesto", "version": 1, "scale": ..., "weights": {field: numbers}}` with every
+field and no other; pairs are [middlegame, endgame], tables 64 numbers from a8 to h1 as White sees them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pondertree import check
+from pondertree._core import PestoWeights
+from pondertree.errors import InvalidArgumentError
+from pondertree.files import current_format
+
+FORMAT = "pondertree-pesto"
+VERSION = 1
+
+#: No weight may be further from 0 (as in the engine).
+MAX_WEIGHT = 20_000
+
+#: All fields in their order, with their usual numbers: the middlegame's before the endgame's.
+DEFAULTS: dict[str, list[int]] = dict(PestoWeights.defaults())
+DEFAULT_SCALE = PestoWeights.default_scale()
+
+#: Fields of this many numbers are two lists, middlegame and endgame.
+_TWO_LISTS = 16
+
+
+def nested(name: str, flat: Sequence[int]) -> Any:
+    """The numbers of a field in its form: a pair, five phase weights, or two tuples."""
+    if len(DEFAULTS[name]) < _TWO_LISTS:
+        return tuple(flat)
+    half = len(flat) // 2
+    return tuple(flat[:half]), tuple(flat[half:])
+
+
+#: The usual numbers of each field, in its form.
+USUAL: dict[str, Any] = {name: nested(name, numbers) for name, numbers in DEFAULTS.items()}
+
+
+def check_field(name: str, value: Any) -> Any:
+    """The numbers given for a field, in its form: whole numbers, as many as it must have."""
+    count = len(DEFAULTS[name])
+    if count < _TWO_LISTS:
+        return tuple(_numbers(value, name, count))
+    halves = _items(value, name, 2, "lists, the middlegame's and the endgame's")
+    return tuple(tuple(_numbers(half, f"{name}[{place}]", count // 2)) for place, half in enumerate(halves))
+
+
+def flat(name: str, value: Any) -> list[int]:
+    """The numbers of a checked field, one after another."""
+    return list(value) if len(DEFAULTS[name]) < _TWO_LISTS else [*value[0], *value[1]]
+
+
+def _items(value: Any, name: str, count: int, what: str) -> list[Any]:
+    listed = value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, Sequence)
+    if not listed or isinstance(value, (str, bytes)):
+        raise InvalidArgumentError(f"{name} must be {count} {what}, not {_brief(value)}")
+    if len(value) != count:
+        raise InvalidArgumentError(f"{name} must be {count} {what}: it has {len(value)}")
+    return list(value)
+
+
+def _numbers(value: Any, name: str, count: int) -> list[int]:
+    return [_whole(number, f"{name}[{place}]") for place, number in enumerate(_items(value, name, count, "numbers"))]
+
+
+def _whole(value: Any, name: str) -> int:
+    """A whole number; a float that is one counts."""
+    if isinstance(value, (float, np.floating)) and math.isfinite(value) and float(value).is_integer():
+        value = int(value)
+    return check.whole_number(value, name, least=-MAX_WEIGHT, most=MAX_WEIGHT)
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 80 else f"{text[:77]}..."
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def write_file(path: str | os.PathLike[str], scale: float, weights: Mapping[str, Any]) -> None:
+    """Writes weights; a table as its diagram. There is the old file or the new one, and never half of one."""
+    lines = [
+        f'  "format": {json.dumps(FORMAT)},',
+        f'  "version": {VERSION},',
+        f'  "scale": {scale!r},',
+        '  "weights": {',
+    ]
+    fields = [f'    "{name}": {_text(weights[name])}' for name in DEFAULTS]
+    path = Path(path)
+    beside = path.with_name(f"{path.name}.part")
+    beside.write_text("\n".join(["{", *lines, ",\n".join(fields), "  }", "}", ""]), encoding="utf-8")
+    os.replace(beside, path)
+
+
+def _text(numbers: Any) -> str:
+    if isinstance(numbers[0], int):
+        return json.dumps(numbers)
+    if len(numbers[0]) <= 8:
+        return "[" + ", ".join(json.dumps(half) for half in numbers) + "]"
+    halves = []
+    for half in numbers:
+        rows = [", ".join(f"{number:4}" for number in half[start : start + 8]) for start in range(0, len(half), 8)]
+        halves.append("[\n      " + ",\n      ".join(rows) + "\n    ]")
+    return "[" + ", ".join(halves) + "]"
+
+
+def read_file(path: str | os.PathLike[str]) -> tuple[float, dict[str, Any]]:
+    """(scale, weights) of a file."""
+    name = os.fspath(path)
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=_without_doubles)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidArgumentError(f"{name} is not a file of weights: {error}") from error
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{name}: {error}") from None
+    try:
+        return _read(content)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{name}: {error}") from None
+
+
+def _read(content: Any) -> tuple[float, dict[str, Any]]:
+    _check_names(content, "the file", ["format", "version", "scale", "weights"])
+    if current_format(content["format"]) != FORMAT:
+        raise InvalidArgumentError(f"format must be {FORMAT!r}, not {_brief(content['format'])}")
+    if content["version"] != VERSION or isinstance(content["version"], bool):
+        raise InvalidArgumentError(f"version must be {VERSION}, not {_brief(content['version'])}")
+    _check_names(content["weights"], "weights", list(DEFAULTS))
+    weights = {name: check_field(name, content["weights"][name]) for name in DEFAULTS}
+    return check.positive_number(content["scale"], "scale"), weights
+
+
+def _check_names(given: Any, what: str, expected: list[str]) -> None:
+    if not isinstance(given, dict):
+        raise InvalidArgumentError(f"{what} must be an object with {', '.join(expected[:4])}, ..., not {_brief(given)}")
+    missing = [name for name in expected if name not in given]
+    unknown = [name for name in given if name not in expected]
+    if missing:
+        raise InvalidArgumentError(f"{what} has no {missing[0]}")
+    if unknown:
+        raise InvalidArgumentError(f"{what} has {unknown[0]!r}, which is not known")
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise InvalidArgumentError(f"{name} is given twice")
+        found[name] = value
+    return found

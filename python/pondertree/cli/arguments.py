@@ -1,0 +1,98 @@
+"""Reading arguments: what several commands share, with mistakes answered in one line."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from pondertree import games
+
+#: What argparse calls the thing `add_subparsers` gives back.
+Commands = Any
+
+
+class Parser(argparse.ArgumentParser):
+    """An argparse parser without abbreviations of options, whose complaints are one line."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """One line on stderr, and status 2."""
+        print(f"{self.prog}: {message} (try {self.prog} --help)", file=sys.stderr)
+        sys.exit(2)
+
+
+def add_command(commands: Commands, name: str, summary: str, examples: str, run: Callable[[Any], int]) -> Parser:
+    """The parser of one command."""
+    parser: Parser = commands.add_parser(name, help=summary, description=summary, epilog=f"Examples:\n{examples}")
+    parser.set_defaults(run=run)
+    parser.add_argument("game", metavar="GAME", help=f"the game: {', '.join(games.BY_NAME)}, or module:Class")
+    start = parser.add_mutually_exclusive_group()
+    start.add_argument("--moves", metavar="MOVES", help='the moves played so far: "4 4 3", or "e4 e5 Nf3"')
+    start.add_argument("--fen", metavar="FEN", help="a chess position, instead of moves")
+    return parser
+
+
+def add_effort(parser: Parser, simulations: str) -> None:
+    """How long to search, and with what."""
+    effort = parser.add_mutually_exclusive_group()
+    effort.add_argument("--simulations", metavar="N", type=count, help=f"how many simulations ({simulations})")
+    effort.add_argument("--seconds", metavar="S", type=seconds, help="search for so long instead")
+    parser.add_argument(
+        "--player",
+        metavar="DIR",
+        help="search with a trained player: the folder of a training, or one that comes with us, such as connect4",
+    )
+    parser.add_argument("--seed", metavar="N", type=seed, help="repeat the random numbers of an earlier search")
+    parser.add_argument("--threads", metavar="N", type=count, default=1, help="threads of the engine (default: 1)")
+
+
+def count(text: str) -> int:
+    """A whole number of at least 1; `20k` and `1_000_000` are understood."""
+    scale = {"k": 1_000, "m": 1_000_000}.get(text[-1:].lower(), 1)
+    number = _whole(text[:-1] if scale > 1 else text, text) * scale
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
+    if number >= 1 << 62:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at most 2**62 - 1, not {text!r}")
+    return number
+
+
+def seed(text: str) -> int:
+    """A seed."""
+    number = _whole(text, text)
+    if not 0 <= number < 1 << 63:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 2**63 - 1, not {text!r}")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A time above 0."""
+    return _time(text, "seconds")
+
+
+def minutes(text: str) -> float:
+    """A longer time above 0."""
+    return _time(text, "minutes")
+
+
+def _time(text: str, unit: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0.0):
+        raise argparse.ArgumentTypeError(f"must be a number of {unit} above 0, not {text!r}")
+    return number
+
+
+def _whole(digits: str, text: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}") from None

@@ -1,0 +1,203 @@
+"""What the commands print, by rich: boards, tables of moves, and a search that can be watched."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from pondertree.errors import MissingExtraError
+from pondertree.extras import install_command
+
+try:
+    from rich import box
+    from rich.console import Console, Group, JustifyMethod, RenderableType
+    from rich.live import Live
+    from rich.padding import Padding
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+except ImportError as error:
+    raise MissingExtraError(f"this command needs rich: {install_command('cli')}") from error
+
+from pondertree.cli.position import Position
+from pondertree.cli.report import Move, Report, count_text
+from pondertree.cli.thinking import Thinker, think
+
+BAR_WIDTH = 12
+#: Seconds between two pictures of a search that is watched: drawing takes time from the search.
+REFRESH = 0.25
+#: Columns of text where there is no terminal to ask.
+PLAIN_WIDTH = 100
+EIGHTHS = " ▏▎▍▌▋▊▉█"
+ALGORITHMS = {
+    "uct": "UCT, compiled",
+    "reference": "UCT, the twin in plain Python",
+    "alphazero": "AlphaZero with a trained player",
+    "muzero": "MuZero with a trained model",
+}
+
+
+def make_console() -> Console:
+    """Where to print: in colour on a terminal, plain elsewhere."""
+    width = None if sys.stdout.isatty() else PLAIN_WIDTH
+    return Console(file=sys.stdout, width=width, highlight=False, emoji=False, markup=False)
+
+
+def put(console: Console, what: RenderableType) -> None:
+    """Prints; where it is no terminal, without the spaces that rich fills lines up with."""
+    if sys.stdout.isatty():
+        console.print(what)
+        return
+    with console.capture() as capture:
+        console.print(what)
+    print("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def can_watch(console: Console) -> bool:
+    """Whether there is somebody to watch."""
+    return sys.stdout.isatty() and not console.is_dumb_terminal
+
+
+def draw_board(position: Position) -> Text:
+    """The board, with the men of the two players in two colours."""
+    board = Text()
+    for line in position.board.splitlines():
+        edge = all(sign in "abcdefgh12345678" for sign in line.replace(" ", ""))
+        for sign in line:
+            if edge or sign.isdigit() or sign == ".":
+                style = "dim"
+            elif position.game == "chess":
+                style = "bold" if sign.isupper() else "bold magenta"
+            else:
+                style = {"X": "bold red", "O": "bold yellow"}.get(sign, "")
+            board.append(sign, style)
+        board.append("\n")
+    board.rstrip()
+    return board
+
+
+def draw_bar(share: float, ascii_only: bool) -> str:
+    """A bar of blocks; a share of 1 is a whole one."""
+    if ascii_only:
+        return "#" * round(share * BAR_WIDTH)
+    whole, part = divmod(round(share * BAR_WIDTH * 8), 8)
+    return "█" * whole + (EIGHTHS[part] if part else "")
+
+
+def value_text(value: float | None) -> Text:
+    """A value between -1 and +1, green for good and red for bad."""
+    if value is None:
+        return Text("-", "dim")
+    return Text(f"{value:+.3f}", "green" if value > 0.05 else "red" if value < -0.05 else "")
+
+
+def proof_text(move: Move) -> Text:
+    """The value of a move, or what is proven of it."""
+    if move.proven is None:
+        return value_text(move.q)
+    word, style = {1: ("win", "bold green"), 0: ("draw", "bold"), -1: ("loss", "bold red")}[move.proven]
+    # A draw has no length worth telling: both sides may wander.
+    return Text(word if move.proven == 0 else f"{word} in {move.plies}", style)
+
+
+def move_table(report: Report, top: int, *, ascii_only: bool = False) -> RenderableType:
+    """The moves, the best first, and a word on those left out."""
+    tried = [move for place, move in enumerate(report.moves) if move.visits or place == 0]
+    most = max(1, *(move.visits for move in tried))
+    rows = [
+        (
+            Text(move.move, "bold" if place == 0 else ""),
+            Text(f"{move.visits:,}"),
+            Text(f"{move.share:.1%}"),
+            Text(draw_bar(move.visits / most, ascii_only), "green" if place == 0 else "cyan"),
+            proof_text(move),
+            Text(" ".join(move.pv[1:]), "dim"),
+        )
+        for place, move in enumerate(tried[:top])
+    ]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
+    for column, name in enumerate(("move", "visits", "share", "", "Q", "expected line")):
+        # Only the last column may be cut short.
+        width = None if name == "expected line" else max(len(name), *(len(row[column]) for row in rows))
+        justify: JustifyMethod = "right" if name in ("visits", "share", "Q") else "left"
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", min_width=width)
+    for row in rows:
+        table.add_row(*row)
+    left_out = [f"{len(tried) - top} more moves tried"] if len(tried) > top else []
+    left_out += [f"{len(report.moves) - len(tried)} moves not tried"] if len(report.moves) > len(tried) else []
+    return Group(table, Text(", ".join(left_out), "dim")) if left_out else table
+
+
+def facts(report: Report) -> Table:
+    """What stands beside the board."""
+    position = report.position
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column()
+    grid.add_row("best move", Text(report.best.move, "bold"))
+    value = value_text(report.value)
+    value.append(f" for {position.player}, expected score {(report.value + 1) / 2:.0%}", "default")
+    grid.add_row("value", value)
+    grid.add_row("proven", Text(report.verdict(), "dim" if report.proven is None else "bold"))
+    grid.add_row("searched", f"{count_text(report.simulations)} in {report.elapsed:.2f} s")
+    grid.add_row("speed", f"{report.speed:,.0f} simulations/s")
+    grid.add_row("search", f"{ALGORITHMS[report.algorithm]}, seed {report.seed}")
+    return grid
+
+
+def headline(position: Position) -> Text:
+    """The game and who is to move."""
+    text = Text(position.title, "bold")
+    if position.history:
+        shown = " ".join(position.history[-8:])
+        text.append(f" after {'... ' if len(position.history) > 8 else ''}{shown}", "default")
+    return text.append(f", {position.player} to move", "default")
+
+
+def show(report: Report, top: int, *, ascii_only: bool = False) -> RenderableType:
+    """A whole report: board, facts and moves."""
+    beside = Table.grid(padding=(0, 4))
+    beside.add_row(draw_board(report.position), facts(report))
+    return Group(
+        headline(report.position), "", Padding(beside, (0, 0, 1, 1)), move_table(report, top, ascii_only=ascii_only)
+    )
+
+
+@contextmanager
+def watching(console: Console, thinker: Thinker, top: int) -> Iterator[Callable[[float], object] | None]:
+    """While entered, the report of a search is kept up to date on the terminal; nothing where there is none."""
+    if not can_watch(console):
+        yield None
+        return
+    ascii_only = console.options.ascii_only
+    drawn = -math.inf
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+
+        def watch(fraction: float) -> None:
+            nonlocal drawn
+            if time.monotonic() - drawn < REFRESH:
+                return
+            drawn = time.monotonic()
+            bar = ProgressBar(total=1.0, completed=min(fraction, 1.0), width=30)
+            progress = Table.grid(padding=(0, 2))
+            progress.add_row(bar, f"{min(fraction, 1.0):4.0%}", Text("Ctrl-C ends it here", "dim"))
+            now = show(thinker.report(glance=True), top, ascii_only=ascii_only)
+            live.update(Group(now, "", progress), refresh=True)
+
+        yield watch
+
+
+def watch_and_show(
+    console: Console, thinker: Thinker, simulations: int | None, seconds: float | None, top: int
+) -> bool:
+    """Searches to the limits, watched where somebody can, and prints the report; whether it was not interrupted."""
+    with watching(console, thinker, top) as watch:
+        finished = think(thinker, simulations, seconds, watch)
+    put(console, show(thinker.report(), top, ascii_only=console.options.ascii_only))
+    return finished
+
+
+__all__ = ["draw_board", "headline", "make_console", "put", "show", "watch_and_show", "watching"]

@@ -1,0 +1,154 @@
+"""`pondertree train`: a player out of nothing but the rules of a game."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pondertree import games
+from pondertree.cli.arguments import Commands, Parser, count, minutes, seed
+from pondertree.cli.thinking import INTERRUPTED
+from pondertree.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from pondertree.learn import Config
+
+SUMMARY = "Learn a game by self-play: a player out of nothing but the rules."
+EXAMPLES = """\
+  pondertree train connect4 --out runs/connect4 --minutes 30
+  pondertree train connect4 --out runs/connect4 --minutes 60 --resume
+  pondertree train chess --out runs/chess --minutes 10 --device cuda
+  pondertree train examples.games.nim:Nim --out runs/nim --steps 500
+  pondertree train gym:CartPole-v1 --out runs/cartpole --minutes 15
+  pondertree train othello --print-config > othello.toml
+  pondertree train othello --out runs/othello --config othello.toml --games 20k
+
+GAME is the name of a compiled game, module:Class of one written in Python that has observations, or gym:NAME, an
+environment of Gymnasium with discrete actions, which MuZero learns. Ctrl-C saves and stops; a training that was stopped
+or killed goes on with --resume. The folder of --out gets checkpoints, all games, metrics.jsonl, config.toml, and at the
+end report.html. pondertree.load(DIR) gives the player for any search, and so does evaluator=player:DIR in a match."""
+
+
+def add_arguments(commands: Commands) -> None:
+    """The arguments of `pondertree train`."""
+    parser: Parser = commands.add_parser("train", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
+    parser.set_defaults(run=run)
+    parser.add_argument("game", metavar="GAME", help=f"the game: {', '.join(games.BY_NAME)}, module:Class, or gym:NAME")
+    parser.add_argument("--out", metavar="DIR", help="the folder for everything that comes of it")
+    parser.add_argument(
+        "--algorithm",
+        choices=("alphazero", "gumbel", "muzero"),
+        help="what learns: a network by the rules, or muzero, a model of its own (default: gumbel)",
+    )
+    parser.add_argument("--minutes", metavar="M", type=minutes, help="stop after so many minutes")
+    parser.add_argument("--games", metavar="N", type=count, help="stop after so many games")
+    parser.add_argument("--steps", metavar="N", type=count, help="stop after so many steps of learning")
+    parser.add_argument("--device", metavar="DEVICE", help="cpu, cuda, or auto: a GPU if there is one (default)")
+    parser.add_argument("--config", metavar="FILE", help="a TOML file with settings (see --print-config)")
+    parser.add_argument("--seed", metavar="N", type=seed, help="the seed of everything random (default: 0)")
+    parser.add_argument("--resume", action="store_true", help="go on with the training in the folder of --out")
+    parser.add_argument("--tensorboard", action="store_true", help="write metrics for TensorBoard, too")
+    parser.add_argument("--print-config", action="store_true", help="print the configuration as TOML, and do nothing")
+    parser.add_argument("--json", action="store_true", help="print one JSON object at the end, and no panel before")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs it; the exit status."""
+    # Threads of PyTorch that wait for each other awake take the processor from those who work.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # A game in Python may lie where the command is given, as for `python -m`.
+    sys.path.insert(0, os.getcwd())
+    config = make_config(arguments)
+    if arguments.print_config:
+        from pondertree.learn import text_of_config
+
+        print(text_of_config(config), end="")
+        return 0
+    if not arguments.out:
+        raise InvalidArgumentError("--out is missing: the folder for what is learned")
+    from pondertree.learn import train
+    from pondertree.learn.report import write_report
+
+    # Whoever asks the process to end means the same as Ctrl-C: save, and stop.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        result = train(config, resume=arguments.resume, watcher=watcher(arguments), tensorboard=arguments.tensorboard)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    report, complaint = write_report(result.out)
+    if complaint:
+        print(complaint, file=sys.stderr)
+    if arguments.json:
+        told = {"out": str(result.out), "finished": result.finished, "steps": result.steps, "games": result.games}
+        json.dump({**told, "elapsed": result.elapsed, "evaluations": result.evaluations}, sys.stdout)
+        print()
+    else:
+        print(f"{result.games:,} games, {result.positions:,} positions, {result.steps:,} steps in {result.out}")
+        print(f"what came of it: {report}")
+    if not result.finished:
+        print("interrupted: the same command with --resume goes on", file=sys.stderr)
+    return 0 if result.finished else INTERRUPTED
+
+
+def make_config(arguments: argparse.Namespace) -> Config:
+    """From the defaults of the game (or the training that goes on), a file, and the arguments, in this order."""
+    from pondertree.learn import Config, read_config
+    from pondertree.learn.defaults import usual_algorithm, with_defaults
+    from pondertree.learn.game_spec import game_spec
+    from pondertree.learn.run_folder import stored_config
+
+    if arguments.config is not None:
+        told = read_config(Path(arguments.config), Config(game=arguments.game)).game
+        if _game_called(told) != _game_called(arguments.game):
+            raise InvalidArgumentError(f"config {arguments.config!r} is for {told}, not for {arguments.game}")
+    stored = stored_config(Path(arguments.out)) if arguments.resume and arguments.out else None
+    base = Config(game=arguments.game, algorithm=arguments.algorithm or usual_algorithm(arguments.game))
+    for file in (stored, arguments.config):
+        if file is not None and arguments.algorithm is None:
+            base = base.with_values(algorithm=read_config(Path(file), base).algorithm)
+    spec = game_spec(arguments.game, rewards=base.algorithm == "muzero")
+    config = with_defaults(base, spec, on_gpu(arguments.device)) if stored is None else read_config(stored, base)
+    if arguments.config is not None:
+        config = read_config(Path(arguments.config), config)
+    given: dict[str, Any] = {
+        name: getattr(arguments, name) for name in ("out", "algorithm", "minutes", "games", "steps", "device", "seed")
+    }
+    return config.with_values(**{name: value for name, value in given.items() if value is not None}, game=spec.name)
+
+
+def _game_called(name: str) -> Any:
+    """The class of a compiled game, which may have several names; other names as they are."""
+    try:
+        return games.by_name(name)
+    except InvalidArgumentError:
+        return name
+
+
+def on_gpu(device: str | None) -> bool:
+    """Whether a training on `device` would run on a GPU."""
+    if device is not None and device != "auto":
+        return device.startswith("cuda")
+    try:
+        import torch
+    except ImportError:
+        return False
+    return bool(torch.cuda.is_available())
+
+
+def watcher(arguments: argparse.Namespace) -> Any:
+    """A panel where somebody watches a terminal, else a line now and then; nothing with --json."""
+    from pondertree.learn.watch import LineWatcher, PanelWatcher, Watcher
+
+    if arguments.json:
+        return Watcher()
+    try:
+        from rich.console import Console
+    except ImportError:
+        return LineWatcher()
+    console = Console(stderr=True)
+    return PanelWatcher(f"learning {arguments.game}", console) if console.is_terminal else LineWatcher()

@@ -1,0 +1,131 @@
+"""Conversion at the door: positions of other libraries become states, and the answer goes back in their terms.
+
+A `chess.Board` of python-chess, or a `pondertree.chess.ChessGame` around one, becomes the compiled `Chess` with its
+history. They are known by the names of their classes: python-chess is not imported before somebody hands in a board.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pondertree import _core, check
+from pondertree._core import Chess
+from pondertree.errors import GameOverError, InvalidActionError, InvalidPositionError
+
+if TYPE_CHECKING:
+    import chess
+
+Answer = Callable[[int], Any]
+_STATES = frozenset((_core.TicTacToe, _core.ConnectFour, _core.Othello, _core.Chess))
+
+
+def open_door(state: Any) -> tuple[Any, Answer]:
+    """The state to search, and how its actions are said to the caller: as `chess.Move` for a board, else as numbers."""
+    board = board_of(state)
+    if board is None:
+        return state, int
+    converted = chess_state(board)
+    return converted, lambda action: chess_move(converted, action)
+
+
+def enter(state: Any) -> Any:
+    """The state to search."""
+    # The usual case comes first: batches have thousands of states.
+    return state if type(state) in _STATES else open_door(state)[0]
+
+
+def enter_all(states: Sequence[Any]) -> list[Any]:
+    """The states to search."""
+    return list(states) if set(map(type, states)) <= _STATES else [enter(state) for state in states]
+
+
+def check_action(state: Any, action: Any) -> int:
+    """An action of a state: a number, or a `chess.Move` in chess."""
+    if isinstance(state, Chess) and any(
+        base.__name__ == "Move" and base.__module__ == "chess" for base in type(action).__mro__
+    ):
+        return state.parse_action(action.uci())
+    return check.whole_number(action, "action", least=0)
+
+
+def board_of(state: Any) -> chess.Board | None:
+    """The python-chess board that `state` is or holds, if any."""
+    kind: Any = type(state)
+    held = _holds_board(kind)
+    if held is None:
+        return None
+    board: chess.Board = state.board if held else state
+    return board
+
+
+@lru_cache(maxsize=256)
+def _holds_board(kind: Any) -> bool | None:
+    """Whether things of this class hold a board; False: they are boards, None: they have nothing to do with any."""
+    for base in kind.__mro__:
+        if base.__name__ == "Board" and base.__module__ == "chess":
+            return False
+        if base.__name__ == "ChessGame" and base.__module__ == "pondertree.chess.game":
+            return True
+    return None
+
+
+def chess_state(board: chess.Board) -> Chess:
+    """The state of a board, with the repetitions and past positions of its move stack. The board stays as it is."""
+    refuse_variants(board)
+    now = Chess(board.fen())
+    if not board.move_stack:
+        return now
+    try:
+        state = _replay(board)
+    except (InvalidActionError, InvalidPositionError):
+        state = None
+    # A board may have been played on after an automatic draw, or set up by hand on top of its stack: then its history
+    # is not one that leads here.
+    if state is not None and state.fen() == now.fen():
+        return state
+    if board.is_fivefold_repetition():
+        raise GameOverError("the game on this board is over by fivefold repetition: there is nothing to search")
+    return now
+
+
+def bare_state(board: chess.Board) -> Chess:
+    """The state of a board without its history: enough for the numbers and names of moves."""
+    refuse_variants(board)
+    return Chess(board.fen())
+
+
+def chess_move(state: Chess, action: int) -> chess.Move:
+    """The `chess.Move` of an action."""
+    import chess
+
+    return chess.Move.from_uci(state.action_to_string(action))
+
+
+def refuse_variants(board: chess.Board) -> None:
+    """Only the rules of standard chess are known here."""
+    if board.uci_variant != "chess":
+        raise InvalidPositionError(
+            f"this is a board of the variant {board.uci_variant!r}: only standard chess can be searched"
+        )
+    if board.chess960:
+        raise InvalidPositionError(
+            "this board has chess960=True: only standard chess can be searched (chess.Board(fen) is a standard board)"
+        )
+
+
+def _replay(board: chess.Board) -> Chess:
+    moves = list(board.move_stack)
+    start = board.root()
+    null = next((place for place in reversed(range(len(moves))) if not moves[place]), None)
+    if null is not None:
+        # A null move is none of the rules; what happened before it does not count.
+        moves = moves[null + 1 :]
+        start = board.copy()
+        for _ in moves:
+            start.pop()
+    state = Chess(start.fen())
+    for move in moves:
+        state = state.play(state.parse_action(move.uci()))
+    return state

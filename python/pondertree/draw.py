@@ -1,0 +1,197 @@
+"""Pictures of a tree, without any dependency: text, Graphviz's DOT, JSON, SVG. All show the best move first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pondertree.node import Node
+
+BOX_WIDTH, BOX_HEIGHT, GAP_X, GAP_Y, MARGIN = 62, 58, 8, 40, 6
+FILLS = {1: "#cfe3c0", -1: "#f2c9c0", 0: "#dcdcdc", None: "#fbf8ef"}
+
+
+def sign_of(node: Node) -> int:
+    """-1 if who chose the move to this position is not who moves here, else 1."""
+    return 1 if node.parent is None or node.to_play == node.parent.to_play else -1
+
+
+def for_chooser(node: Node) -> int | None:
+    """What is proven, for the player who chose the move (at the root: for the player to move)."""
+    return None if node.proven is None else sign_of(node) * node.proven
+
+
+def value_text(node: Node) -> str:
+    """The value for the player who chose the move (at the root: for the player to move), or what is proven of it."""
+    proven = for_chooser(node)
+    if proven is not None:
+        word = {1: "win", 0: "draw", -1: "loss"}[proven]
+        # Counted from where the move is chosen, so that the move itself is one ply: the root and its best move agree.
+        plies = (node.distance or 0) + (node.parent is not None)
+        return f"{word} in {plies}" if plies else word
+    return f"{sign_of(node) * node.q_value:+.3f}"
+
+
+def merit(child: Node) -> tuple[int, int, int]:
+    """By what the best move is found: the shortest proven win, then visits, then the longest proven loss."""
+    proven, distance = for_chooser(child), child.distance or 0
+    if proven == 1:
+        return 1, -distance, child.visit_count
+    return (-1, distance, child.visit_count) if proven == -1 else (0, 0, child.visit_count)
+
+
+def best_children(node: Node, width: int | None) -> list[Node]:
+    """The best child, then proven wins, then the most visited, at most `width`; None is all, untried ones too."""
+    children = [child for child in node.children.values() if child.visit_count or width is None]
+    best = max(children, key=merit, default=None)
+    return sorted(children, key=lambda child: (child is not best, for_chooser(child) != 1, -child.visit_count))[:width]
+
+
+def best_line(root: Node, depth: int | None, width: int | None) -> set[int]:
+    """The ids of the positions that are reached when both play the best move, as far as they are drawn."""
+    line: set[int] = set()
+    children = best_children(root, width)
+    while children and children[0].visit_count and (depth is None or len(line) < depth):
+        line.add(id(children[0]))
+        children = best_children(children[0], width)
+    return line
+
+
+def walk(root: Node, depth: int | None, width: int | None) -> Iterator[tuple[Node, int]]:
+    """The nodes of the top of the tree with their depth, parents before children, without recursion."""
+    stack = [(root, 0)]
+    while stack:
+        node, level = stack.pop()
+        yield node, level
+        if depth is None or level < depth:
+            stack.extend((child, level + 1) for child in reversed(best_children(node, width)))
+
+
+def to_text(root: Node, depth: int = 2, width: int = 5) -> str:
+    """The top of the tree as lines of text. Values are for the player who chose the move."""
+    lines = [f"root  {root.visit_count} visits  {value_text(root)}"]
+    stack = [(child, "") for child in reversed(best_children(root, width))]
+    last = {id(stack[0][0])} if stack else set()
+    level_of = {id(child): 1 for child, _ in stack}
+    while stack:
+        node, indent = stack.pop()
+        is_last = id(node) in last
+        share = node.visit_count / max(node.parent.visit_count if node.parent else 1, 1)
+        branch = f"{indent}{'└─' if is_last else '├─'}"
+        lines.append(f"{branch} {node.move:<6} {node.visit_count:>8} {share:>6.1%}  {value_text(node)}")
+        if level_of[id(node)] < depth:
+            children = best_children(node, width)
+            if children:
+                last.add(id(children[-1]))
+            for child in reversed(children):
+                level_of[id(child)] = level_of[id(node)] + 1
+                stack.append((child, indent + ("   " if is_last else "│  ")))
+    return "\n".join(lines)
+
+
+def to_dot(root: Node, depth: int = 2, width: int = 4) -> str:
+    """The top of the tree for Graphviz; thicker lines have more visits, thicker boxes are the line of best moves."""
+    lines = ["digraph tree {", "  node [shape=box, style=rounded, fontname=Helvetica, fontsize=10];"]
+    number = {id(node): place for place, (node, _) in enumerate(walk(root, depth, width))}
+    line = best_line(root, depth, width)
+    for node, _ in walk(root, depth, width):
+        move = (node.move or "root").replace("\\", "\\\\").replace('"', '\\"')
+        label = f"{move}\\n{node.visit_count}\\n{value_text(node)}"
+        bold = ", penwidth=2.5" if id(node) in line else ""
+        lines.append(f'  n{number[id(node)]} [label="{label}"{bold}];')
+        if node.parent is not None and node is not root:
+            share = node.visit_count / max(node.parent.visit_count, 1)
+            lines.append(f"  n{number[id(node.parent)]} -> n{number[id(node)]} [penwidth={0.5 + 4 * share:.2f}];")
+    return "\n".join([*lines, "}"])
+
+
+def as_dict(node: Node) -> dict[str, Any]:
+    """One node as plain data, without its children."""
+    return {
+        "action": node.action,
+        "move": node.move,
+        "to_play": node.to_play,
+        "prior": node.prior,
+        "visit_count": node.visit_count,
+        "total_value": node.total_value,
+        "q_value": node.q_value,
+        "reward": node.reward,
+        **({} if node.slot is None else {"slot": node.slot}),
+        "proven": node.proven,
+        "terminal": node.is_terminal,
+        "children": [],
+    }
+
+
+def to_json(root: Node, depth: int | None = None, width: int | None = None) -> str:
+    """The tree, or its top, as JSON: each node with the list of its children."""
+    made: dict[int, dict[str, Any]] = {}
+    for node, _ in walk(root, depth, width):
+        made[id(node)] = as_dict(node)
+        if node.parent is not None and node is not root:
+            made[id(node.parent)]["children"].append(made[id(node)])
+    # Deep trees would overflow the encoder's recursion, so the text is put together from the leaves up.
+    texts: dict[int, str] = {}
+    for key in reversed(made):
+        data = made[key]
+        children = ",".join(texts.pop(id(child)) for child in data.pop("children"))
+        texts[id(data)] = f'{json.dumps(data)[:-1]}, "children": [{children}]}}'
+    return texts[id(made[id(root)])]
+
+
+def to_svg(root: Node, depth: int = 2, width: int = 4) -> str:
+    """The top of the tree as an SVG picture: a box per position with its move, visits and value.
+
+    Wide lines are where most visits went, boxes with a thick edge are the line of best moves. Green is a proven win
+    for the player who chose the move (at the root: who is to move), red a loss, grey a draw.
+    """
+    nodes = list(walk(root, depth, width))
+    line = best_line(root, depth, width)
+    texts = {id(node): (node.move or "root", f"{node.visit_count:,}", value_text(node)) for node, _ in nodes}
+    # The width of letters is not known here; these are about those of Helvetica in the two sizes.
+    box = max(BOX_WIDTH, *(round(max(8 * len(move), 6.2 * len(visits)) + 12) for move, visits, _ in texts.values()))
+    # From the right, as the leaves come when the walk is read backwards: each gets the next place, others stand
+    # in the middle of those below.
+    places: dict[int, float] = {}
+    below: dict[int, list[float]] = {}
+    taken = 0
+    for node, _ in reversed(nodes):
+        if id(node) in below:
+            places[id(node)] = sum(below[id(node)]) / len(below[id(node)])
+        else:
+            places[id(node)] = taken * (box + GAP_X)
+            taken += 1
+        if node.parent is not None and node is not root:
+            below.setdefault(id(node.parent), []).append(places[id(node)])
+    total = taken * (box + GAP_X) - GAP_X + 2 * MARGIN
+    height = max(level for _, level in nodes) * (BOX_HEIGHT + GAP_Y) + BOX_HEIGHT + 2 * MARGIN
+    middles = {key: total - MARGIN - place - box / 2 for key, place in places.items()}
+    lines, boxes = [], []
+    for node, level in nodes:
+        x, y = middles[id(node)], level * (BOX_HEIGHT + GAP_Y) + MARGIN
+        if node.parent is not None and node is not root:
+            above, half = middles[id(node.parent)], y - GAP_Y / 2
+            share = node.visit_count / max(node.parent.visit_count, 1)
+            lines.append(
+                f'<path d="M{above:.1f} {y - GAP_Y} C{above:.1f} {half:.1f} {x:.1f} {half:.1f} {x:.1f} {y}" '
+                f'fill="none" stroke="#7a8b6f" stroke-width="{0.7 + 7 * share:.1f}" stroke-linecap="round"/>'
+            )
+        move, visits, value = map(escape, texts[id(node)])
+        stroke = 'stroke="#22281e" stroke-width="2.5"' if id(node) in line else 'stroke="#4d5a45"'
+        boxes.append(
+            f'<rect x="{x - box / 2:.1f}" y="{y}" width="{box}" height="{BOX_HEIGHT}" rx="8" '
+            f'fill="{FILLS[for_chooser(node)]}" {stroke}/>'
+            f'<text x="{x:.1f}" y="{y + 19}" font-weight="bold">{move}</text>'
+            f'<text x="{x:.1f}" y="{y + 35}" font-size="11">{visits}</text>'
+            f'<text x="{x:.1f}" y="{y + 50}" font-size="11">{value}</text>'
+        )
+    best = next((f", best move {texts[id(node)][0]}" for node, _ in nodes if id(node) in line), "")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total} {height}" width="{total}" height="{height}" '
+        'font-family="Helvetica, Arial, sans-serif" font-size="13" fill="#22281e" text-anchor="middle" role="img">'
+        f"<title>{escape(f'Search tree: {root.visit_count:,} visits{best}')}</title>"
+        f"{''.join(lines)}{''.join(boxes)}</svg>"
+    )

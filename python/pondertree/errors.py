@@ -1,0 +1,67 @@
+"""Every exception Pondertree raises on purpose. Each message names the argument and says what would be right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pondertree.games.connect_four import Solution
+
+
+class PondertreeError(Exception):
+    """The base of them all."""
+
+
+class InvalidActionError(PondertreeError, ValueError):
+    """An action that is not legal, or text that names none."""
+
+
+class InvalidPositionError(PondertreeError, ValueError):
+    """A position that cannot be: a broken FEN, an impossible board."""
+
+
+class GameOverError(PondertreeError, ValueError):
+    """The game is over where a move or a search was asked for."""
+
+
+class InvalidArgumentError(PondertreeError, ValueError):
+    """A setting or argument of the wrong kind or outside its range."""
+
+
+class GameContractError(PondertreeError, ValueError):
+    """A game written by a user that broke the rules of the state interface (`pondertree.Game`)."""
+
+
+class EvaluationError(PondertreeError, ValueError):
+    """An evaluator that answered nonsense, or raised."""
+
+
+class UsageError(PondertreeError, RuntimeError):
+    """Calls in an order that makes no sense, such as entering a running search again."""
+
+
+class MissingExtraError(PondertreeError, ImportError):
+    """Something needs an optional package that is not installed."""
+
+
+class UnsolvedError(PondertreeError, RuntimeError):
+    """A position that was not solved within the limits it was given."""
+
+    def __init__(self, message: str, solutions: Sequence[Solution | None] = ()) -> None:
+        super().__init__(message)
+        self.solutions = solutions
+        """What was solved, in the order of the states; None for those that were not."""
+
+
+class PlayerError(PondertreeError, RuntimeError):
+    """A player of a match that died, hung, raised or broke the rules; the message names it."""
+
+
+class StorageError(PondertreeError, OSError):
+    """Files of a training that cannot be written, are damaged, missing or of another version; nothing was changed."""
+
+
+class TrainingError(PondertreeError, RuntimeError):
+    """A training that cannot go on: numbers that are not finite, a device that has no memory left."""

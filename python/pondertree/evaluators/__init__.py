@@ -1,0 +1,73 @@
+"""Evaluators: what values a leaf, for the player to move there.
+
+An evaluator is an object with `evaluate(observations) -> (policy_logits [B, num_actions], values [B])`, or a plain
+function of that form; or an object with `evaluate_states(states)` of the same form, for heuristics that want the
+states themselves. Beyond two players values are `[B, num_players]`.
+
+Ready are `Uniform` and `Rollout` (they run inside the engine), adapters of networks (`Torch`, `Onnx`, `Keras`, `Jax`,
+and `Function` for a function whose policy is probabilities), and wrappers (`Cached`, `Symmetric`). The files of
+adapters and wrappers are imported when they are first named here, and a network library when an adapter is made.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from pondertree.evaluators.batch import Batch, Packed
+from pondertree.evaluators.compiled import Rollout, Uniform
+from pondertree.evaluators.protocol import Answer, Evaluator, PackedEvaluator, StateEvaluator, ask
+
+if TYPE_CHECKING:
+    from pondertree.evaluators.cached import Cached
+    from pondertree.evaluators.function import Function
+    from pondertree.evaluators.jax_function import Jax
+    from pondertree.evaluators.keras_model import Keras
+    from pondertree.evaluators.onnx_session import Onnx
+    from pondertree.evaluators.symmetry import Symmetric, Symmetry, symmetries_of
+    from pondertree.evaluators.torch_module import Torch
+
+__all__ = [
+    "Answer",
+    "Batch",
+    "Cached",
+    "Evaluator",
+    "Function",
+    "Jax",
+    "Keras",
+    "Onnx",
+    "Packed",
+    "PackedEvaluator",
+    "Rollout",
+    "StateEvaluator",
+    "Symmetric",
+    "Symmetry",
+    "Torch",
+    "Uniform",
+    "ask",
+    "symmetries_of",
+]
+
+_FILES = {
+    "Cached": "cached",
+    "Function": "function",
+    "Jax": "jax_function",
+    "Keras": "keras_model",
+    "Onnx": "onnx_session",
+    "Symmetric": "symmetry",
+    "Symmetry": "symmetry",
+    "Torch": "torch_module",
+    "symmetries_of": "symmetry",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FILES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{_FILES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

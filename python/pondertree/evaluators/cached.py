@@ -1,0 +1,179 @@
+"""Answers kept for positions that come again."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import pairwise, repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pondertree import check
+from pondertree.evaluators.batch import Packed
+from pondertree.evaluators.forms import (
+    Arrays,
+    Rows,
+    ask_observations,
+    ask_packed,
+    ask_states,
+    can_take_packed,
+    has_observations,
+    has_states,
+    observation_keys,
+    packed_keys,
+    take_rows,
+)
+from pondertree.evaluators.protocol import as_evaluator
+
+Entry = tuple[NDArray[np.float32] | None, NDArray[Any]]
+
+
+class Cached:
+    """An evaluator that asks another only for positions it has not seen lately.
+
+    Positions come again by transposition, in trees planted anew after every move, and in many games played at once.
+    What is kept: the last `size` positions, each under a digest (128 bits) of its packed observation and legal
+    actions; an evaluator of states is asked by the states themselves, which must then be hashable. A position that
+    occurs twice in a batch is evaluated once. For chess an entry takes about half a KiB; where there is no packed
+    form, 19.
+
+    The search is the same as without the cache if an answer depends on the position alone. (`Rollout` draws new numbers
+    each time, so caching it would change it. A network's last bits may depend on the size of its batch.)
+
+    When `version` of the inner evaluator changes (an attribute; 0 where there is none), everything is forgotten:
+    change it whenever weights change, or call `clear()`. `hits` and `misses` count positions. Any number of threads
+    may ask at once. A copy, or what is pickled for another process, starts without answers.
+    """
+
+    # A wrapper has the forms of what it wraps, so these are there only if they are.
+    evaluate: Callable[[NDArray[np.float32]], Arrays]
+    evaluate_states: Callable[[Sequence[Any]], Arrays]
+    evaluate_packed: Callable[[Packed], Arrays]
+
+    def __init__(self, evaluator: Any, size: int = 100_000) -> None:
+        evaluator = as_evaluator(evaluator)
+        self.evaluator = evaluator
+        self.size = check.count(size, "size")
+        self.hits = 0
+        self.misses = 0
+        self._entries: OrderedDict[Hashable, Entry] = OrderedDict()
+        self._version = self.version
+        self._lock = threading.Lock()
+        if can_take_packed(evaluator):
+            self.evaluate_packed = self._evaluate_packed
+        if has_states(evaluator):
+            self.evaluate_states = self._evaluate_states
+        if has_observations(evaluator):
+            self.evaluate = self._evaluate
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A lock belongs to its process; and to send answers along would cost more than to ask for them again.
+        return {**self.__dict__, "_lock": None, "_entries": OrderedDict(), "hits": 0, "misses": 0}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+        self._version = self.version
+
+    @property
+    def policy(self) -> str:
+        """The kind of policy of the inner evaluator."""
+        return str(getattr(self.evaluator, "policy", "logits"))
+
+    @property
+    def version(self) -> Any:
+        """The version of the inner evaluator."""
+        return getattr(self.evaluator, "version", 0)
+
+    def clear(self) -> None:
+        """Forgets every answer, and the counts."""
+        with self._lock:
+            self._entries.clear()
+            self.hits = self.misses = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"Cached({self.evaluator!r}, size={self.size})"
+
+    def _evaluate(self, observations: NDArray[np.float32]) -> Arrays:
+        def ask(rows: Rows) -> list[Entry]:
+            return _split(ask_observations(self.evaluator, observations[rows]))
+
+        return _joined(self._entries_of(observation_keys(observations), ask), np.stack)
+
+    def _evaluate_states(self, states: Sequence[Any]) -> Arrays:
+        def ask(rows: Rows) -> list[Entry]:
+            return _split(ask_states(self.evaluator, [states[row] for row in rows]))
+
+        return _joined(self._entries_of(list(states), ask), np.stack)
+
+    def _evaluate_packed(self, packed: Packed) -> Arrays:
+        def ask(rows: Rows) -> list[Entry]:
+            part = packed if len(rows) == len(packed) else take_rows(packed, rows)
+            return _split(ask_packed(self.evaluator, part), part.legal_offsets)
+
+        return _joined(self._entries_of(packed_keys(packed), ask), np.concatenate)
+
+    def _entries_of(self, keys: list[Any], ask: Callable[[Rows], list[Entry]]) -> list[Entry]:
+        """The entry of each key; `ask` gives those of the rows named."""
+        version = self.version
+        with self._lock:
+            if version != self._version:
+                self._entries.clear()
+                self._version = version
+            found = {key: self._entries[key] for key in keys if key in self._entries}
+            for key in found:
+                self._entries.move_to_end(key)
+            first_rows = {key: row for row, key in reversed(list(enumerate(keys))) if key not in found}
+            self.hits += len(keys) - len(first_rows)
+            self.misses += len(first_rows)
+        if first_rows:
+            # Outside the lock: an evaluation takes long, and may itself ask for something.
+            wanted = sorted(first_rows, key=first_rows.__getitem__)
+            fresh = dict(zip(wanted, ask(np.array([first_rows[key] for key in wanted])), strict=True))
+            found |= fresh
+            with self._lock:
+                if version == self._version:
+                    self._keep(fresh)
+        return [found[key] for key in keys]
+
+    def _keep(self, fresh: dict[Any, Entry]) -> None:
+        # The engine refuses a batch with such numbers; kept, they would be refused again after they have been mended.
+        if not all(_is_sound(entry) for entry in fresh.values()):
+            return
+        self._entries.update(fresh)
+        while len(self._entries) > self.size:
+            self._entries.popitem(last=False)
+
+
+def _split(answer: Arrays, offsets: NDArray[np.int64] | None = None) -> list[Entry]:
+    """An entry for each row, copied, so that none keeps its whole batch alive."""
+    policy, values = answer
+    if offsets is not None:
+        # In the packed form a policy of None, for even moves, is written out: rows differ in length.
+        policy = np.zeros(offsets[-1], dtype=np.float32) if policy is None else policy
+        parts: Iterable[Any] = (policy[begin:end] for begin, end in pairwise(offsets.tolist()))
+    else:
+        parts = repeat(None, len(values)) if policy is None else policy
+    return [(None if part is None else part.copy(), np.array(row)) for part, row in zip(parts, values, strict=True)]
+
+
+def _joined(entries: list[Entry], join: Callable[[Any], NDArray[np.float32]]) -> Arrays:
+    values = np.array([row for _, row in entries])
+    written = [policy for policy, _ in entries if policy is not None]
+    if not written:
+        return None, values
+    even = np.zeros_like(written[0])
+    return join([even if policy is None else policy for policy, _ in entries]), values
+
+
+def _is_sound(entry: Entry) -> bool:
+    policy, value = entry
+    if not np.isfinite(value).all():
+        return False
+    return policy is None or bool((policy < np.inf).all() and (policy > -np.inf).any())

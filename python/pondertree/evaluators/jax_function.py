@@ -1,0 +1,65 @@
+"""Networks of JAX (Flax, Haiku, Equinox, or by hand): a function of parameters and observations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pondertree import check
+from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.evaluators.adapter import bucket, padded, require, two_outputs
+from pondertree.evaluators.answer import as_float32, flat_policy
+from pondertree.evaluators.protocol import check_policy_kind
+
+
+class Jax:
+    """A function, such as Flax's `model.apply`, and its parameters.
+
+    `apply(params, observations [B, ...]) -> (policy_logits [B, num_actions], values [B])`. For chess a policy may also
+    be its 73 planes of 8 x 8 squares.
+
+    It is compiled once for each shape, so batches are padded with zeros to a power of two: a search whose batches
+    have all sizes up to 256 compiles nine times, not 256 times. `params` may be replaced between searches; then
+    change `version` if there is a `Cached` around it. With `jit=False` the function is called as it is, without
+    padding.
+
+    Threads: it may be asked from several threads at once.
+    """
+
+    def __init__(self, apply: Callable[..., Any], params: Any, *, policy: str = "logits", jit: bool = True) -> None:
+        jax = require("jax", "jax")
+        if not callable(apply):
+            raise InvalidArgumentError(f"apply must be a function of (params, observations), not {apply!r}")
+        self.params = params
+        self.policy = check_policy_kind(policy)
+        self.jit = check.flag(jit, "jit")
+        self.version = 0
+        """To be changed whenever `params` change, so that a `Cached` around it forgets the old answers."""
+        self._name = getattr(apply, "__qualname__", type(apply).__name__)
+        self._apply = jax.jit(apply) if self.jit else apply
+        self._array = jax.numpy.asarray
+
+    def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(policy [B, num_actions], values [B, ...])."""
+        rows = len(observations)
+        given = padded(np.asarray(observations), bucket(rows) if self.jit else rows)
+        policy, values = two_outputs(self._apply(self.params, self._array(given)), self._name)
+        policy, values = _numbers(policy, "policy_logits", len(given)), _numbers(values, "values", len(given))
+        return flat_policy(policy)[:rows], values[:rows]
+
+    def __repr__(self) -> str:
+        return f"Jax({self._name}, policy={self.policy!r})"
+
+
+def _numbers(given: Any, name: str, rows: int) -> NDArray[np.float32]:
+    """As float32: bfloat16 is a type that NumPy itself does not know."""
+    array = np.asarray(given)
+    if array.dtype.kind == "c" or array.shape[:1] != (rows,):
+        raise EvaluationError(
+            f"{name} has shape {array.shape} and dtype {array.dtype}: "
+            f"it must be real numbers, one row for each of the {rows} positions"
+        )
+    return as_float32(array, name)

@@ -1,0 +1,141 @@
+"""Networks of Keras 3, whatever backend it runs on."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pondertree import check
+from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.evaluators.adapter import bucket, padded, require, two_outputs
+from pondertree.evaluators.answer import as_float32, flat_policy
+from pondertree.evaluators.protocol import check_policy_kind
+
+#: Before this, a file could run code even in safe mode (CVE-2025-1550, CVE-2025-8747, CVE-2025-9906).
+SAFE_SINCE = (3, 12)
+#: Layers that carry code, or load it from elsewhere.
+CARRIES_CODE = ("Lambda", "__lambda__", "TFSMLayer", "TorchModuleWrapper")
+INSTEAD = "build the model in your own code and give the object, after model.load_weights(...), or export it to ONNX"
+
+
+class Keras:
+    """A Keras model, or the path of a `.keras` file.
+
+    The model's outputs are a pair (policy_logits [B, num_actions], values [B]), or a dict with "policy" and "value".
+    For chess a policy may also be its 73 planes of 8 x 8 squares, planes first or last.
+    Observations are `[B, C, H, W]`; `channels_last=True` gives `[B, H, W, C]` instead, which most Keras models expect.
+
+    A file is loaded in safe mode only, and is looked into before: one that needs unsafe loading, such as a model with a
+    Lambda layer, is refused. There is no switch for it, because such a file runs whatever code its author put there.
+
+    Threads: ask from one thread at a time, unless your backend promises more.
+    """
+
+    def __init__(self, model: Any, *, policy: str = "logits", channels_last: bool = False) -> None:
+        keras = require("keras", "keras")
+        self.policy = check_policy_kind(policy)
+        self.channels_last = check.flag(channels_last, "channels_last")
+        self.version = 0
+        """To be changed whenever the weights change, so that a `Cached` around it forgets the old answers."""
+        if isinstance(model, (str, os.PathLike)):
+            model = _load(keras, Path(model))
+        if not isinstance(model, keras.Model):
+            raise InvalidArgumentError(
+                f"model must be a keras.Model or the path of a .keras file, not a {type(model).__name__}"
+            )
+        self.model = model
+        self._pads = keras.backend.backend() == "jax"  # the one backend that compiles anew for every batch size
+
+    def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(policy [B, num_actions], values [B, ...])."""
+        rows = len(observations)
+        given = np.asarray(observations)
+        if self.channels_last:
+            given = np.ascontiguousarray(np.moveaxis(given, 1, -1))
+        answer = self.model.predict_on_batch(padded(given, bucket(rows) if self._pads else rows))
+        if isinstance(answer, Mapping) and {"policy", "value"} <= set(answer):
+            answer = answer["policy"], answer["value"]
+        policy, values = (np.asarray(part) for part in two_outputs(answer, f"model {self.model.name}"))
+        if policy.ndim == 0 or values.ndim == 0:
+            raise EvaluationError("the model returned single numbers: it must return one row for each position")
+        policy, values = flat_policy(policy[:rows]), values[:rows]
+        return as_float32(policy, "policy_logits"), as_float32(values, "values")
+
+    def __repr__(self) -> str:
+        return f"Keras({self.model.name}, policy={self.policy!r})"
+
+
+def _load(keras: Any, path: Path) -> Any:
+    """The model in a file, if that can be had without running code from the file."""
+    if path.suffix != ".keras":
+        raise InvalidArgumentError(f"{path.name} is no .keras file: other formats have no safe mode; {INSTEAD}")
+    if not path.is_file():
+        raise InvalidArgumentError(f"there is no file {str(path)!r}")
+    if tuple(int(part) for part in keras.__version__.split(".")[:2]) < SAFE_SINCE:
+        raise InvalidArgumentError(
+            f"Keras {keras.__version__} can be made to run code by a file even in safe mode: files are loaded from "
+            f"Keras {'.'.join(map(str, SAFE_SINCE))} on; or {INSTEAD}"
+        )
+    try:
+        with zipfile.ZipFile(path) as archive:
+            config = json.loads(archive.read("config.json"))
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise InvalidArgumentError(f"{path.name} cannot be read as a .keras file: {error}") from error
+    for thing in _described(config):
+        _refuse_code(keras, path, thing)
+    try:
+        with _safe_mode():
+            return keras.saving.load_model(path, compile=False, safe_mode=True)
+    except Exception as error:
+        raise InvalidArgumentError(
+            f"{path.name} cannot be loaded in safe mode; {INSTEAD}. Keras says: {error}"
+        ) from error
+
+
+def _described(config: Any) -> Iterator[Mapping[str, Any]]:
+    """Every object that a configuration describes, at any depth."""
+    waiting = [config]
+    while waiting:
+        thing = waiting.pop()
+        if isinstance(thing, dict):
+            if "class_name" in thing:
+                yield thing
+            waiting.extend(thing.values())
+        elif isinstance(thing, list):
+            waiting.extend(thing)
+
+
+def _refuse_code(keras: Any, path: Path, thing: Mapping[str, Any]) -> None:
+    name, module = thing["class_name"], thing.get("module") or "builtins"
+    if name in CARRIES_CODE:
+        raise InvalidArgumentError(
+            f"{path.name} is refused: it has a {name}, which carries code, and loading it would run that code; "
+            f"{INSTEAD}"
+        )
+    known = str(module).partition(".")[0] in ("keras", "builtins")
+    if not known and keras.saving.get_registered_object(thing.get("registered_name")) is None:
+        raise InvalidArgumentError(
+            f"{path.name} is refused: it wants {name} of the module {module}, which is not Keras's and not registered; "
+            "import what defines it and mark it with @keras.saving.register_keras_serializable() if you trust it"
+        )
+
+
+@contextlib.contextmanager
+def _safe_mode() -> Iterator[None]:
+    """Safe mode even after `keras.config.enable_unsafe_deserialization()`, which otherwise outranks the argument."""
+    try:
+        scope = importlib.import_module("keras.src.saving.serialization_lib").SafeModeScope
+    except (ImportError, AttributeError):  # not a name that Keras promises; then the look into the file has to do
+        yield
+        return
+    with scope(True):
+        yield

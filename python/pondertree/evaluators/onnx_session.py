@@ -1,0 +1,133 @@
+"""Networks in the ONNX format, run by ONNX Runtime."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pondertree import check
+from pondertree.errors import InvalidArgumentError
+from pondertree.evaluators.adapter import padded, require
+from pondertree.evaluators.answer import as_float32, flat_policy
+from pondertree.evaluators.protocol import check_policy_kind
+
+POLICY_NAMES = ("policy", "policy_logits", "logits")
+VALUE_NAMES = ("value", "values")
+INPUT_TYPES: dict[str, type[np.floating[Any]]] = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(double)": np.float64,
+}
+
+
+class Onnx:
+    """A model of ONNX: a path, the file's bytes, or an `onnxruntime.InferenceSession`.
+
+    Observations go into `input` (default: the first). `outputs` names policy and value; by default they are found by
+    name ("policy", "policy_logits" or "logits"; "value" or "values"), else they are the first and the second. For
+    chess a policy may also be its 73 planes of 8 x 8 squares. A model whose batch size is fixed gets its batches in
+    pieces of that size.
+
+    One thread by default: searches of small networks gain more from running side by side than from threads within an
+    operator, and one thread repeats to the last bit. `providers` are ONNX Runtime's (default: the CPU).
+
+    Threads: a session may be asked from several threads at once.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        policy: str = "logits",
+        threads: int = 1,
+        providers: Sequence[Any] | None = None,
+        input: str | None = None,
+        outputs: Sequence[str] | None = None,
+    ) -> None:
+        runtime = require("onnxruntime", "onnx")
+        self.policy = check_policy_kind(policy)
+        self.version = 0
+        """To be changed whenever the answers change, so that a `Cached` around it forgets the old ones."""
+        threads = check.whole_number(threads, "threads", least=1, most=1024)
+        if isinstance(model, runtime.InferenceSession):
+            self.session: Any = model
+        else:
+            self.session = _open(runtime, model, threads, providers)
+        inputs = {entry.name: entry for entry in self.session.get_inputs()}
+        self.input = next(iter(inputs)) if input is None else input
+        if self.input not in inputs:
+            raise InvalidArgumentError(f"input {input!r} is none of the model's inputs: {', '.join(inputs)}")
+        if len(inputs) != 1:
+            raise InvalidArgumentError(f"the model has {len(inputs)} inputs ({', '.join(inputs)}): it must have one")
+        kind = inputs[self.input].type
+        if kind not in INPUT_TYPES:
+            raise InvalidArgumentError(f"input {self.input!r} is a {kind}: it must be one of {', '.join(INPUT_TYPES)}")
+        self._dtype = INPUT_TYPES[kind]
+        rows = inputs[self.input].shape[0] if inputs[self.input].shape else None
+        self._fixed_rows = rows if isinstance(rows, int) else None
+        self.outputs = _outputs([entry.name for entry in self.session.get_outputs()], outputs)
+
+    def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(policy [B, num_actions], values [B, ...])."""
+        given = np.ascontiguousarray(observations, dtype=self._dtype)
+        size = self._fixed_rows or len(given)
+        if size == len(given):
+            policy, values = self.session.run(list(self.outputs), {self.input: given})
+        else:
+            pieces = [padded(given[first : first + size], size) for first in range(0, len(given), size)]
+            answers = [self.session.run(list(self.outputs), {self.input: piece}) for piece in pieces]
+            policy, values = (np.concatenate(parts)[: len(given)] for parts in zip(*answers, strict=True))
+        return as_float32(flat_policy(policy), "policy_logits"), as_float32(values, "values")
+
+    def __repr__(self) -> str:
+        return f"Onnx(input={self.input!r}, outputs={self.outputs!r}, policy={self.policy!r})"
+
+
+def _open(runtime: Any, model: Any, threads: int, providers: Sequence[Any] | None) -> Any:
+    if isinstance(model, (str, os.PathLike)):
+        if not os.path.isfile(model):
+            raise InvalidArgumentError(f"there is no file {os.fspath(model)!r}")
+        model = os.fspath(model)
+    elif not isinstance(model, bytes):
+        raise InvalidArgumentError(
+            f"model must be a path, bytes or an onnxruntime.InferenceSession, not a {type(model).__name__}"
+        )
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    wanted = list(providers or ["CPUExecutionProvider"])
+    names = [entry if isinstance(entry, str) else entry[0] for entry in wanted]
+    # Asked for a provider that it lacks, ONNX Runtime prints a warning and takes the CPU; that is not what was asked.
+    _refuse_missing(names, runtime.get_available_providers())
+    try:
+        session = runtime.InferenceSession(model, options, providers=wanted)
+    except Exception as error:
+        raise InvalidArgumentError(f"ONNX Runtime cannot load this model: {error}") from error
+    _refuse_missing(names, session.get_providers())
+    return session
+
+
+def _refuse_missing(names: list[str], available: list[str]) -> None:
+    missing = [name for name in names if name not in available]
+    if missing:
+        raise InvalidArgumentError(f"providers: there is no {missing[0]} here, only {', '.join(available)}")
+
+
+def _outputs(names: list[str], wanted: Sequence[str] | None) -> tuple[str, str]:
+    """The names of policy and value."""
+    if wanted is not None:
+        chosen = [wanted] if isinstance(wanted, str) else list(wanted)
+        if len(chosen) != 2 or not set(chosen) <= set(names):
+            raise InvalidArgumentError(f"outputs must be two of the model's outputs {names}, not {wanted!r}")
+        return chosen[0], chosen[1]
+    if len(names) < 2:
+        raise InvalidArgumentError(
+            f"the model has only the output {', '.join(names)}: it must have a policy and a value"
+        )
+    policy = next((name for name in names if name.lower() in POLICY_NAMES), None)
+    value = next((name for name in names if name.lower() in VALUE_NAMES), None)
+    return (policy, value) if policy is not None and value is not None else (names[0], names[1])

@@ -1,0 +1,188 @@
+"""Symmetries of games, and evaluators that use them: the same board, turned or mirrored, is worth the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pondertree import check
+from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.evaluators.batch import Packed
+from pondertree.evaluators.forms import (
+    Arrays,
+    Rows,
+    ask_observations,
+    ask_packed,
+    has_observations,
+    observation_keys,
+    take_rows,
+)
+from pondertree.evaluators.protocol import as_evaluator
+from pondertree.game import COMPILED, COMPILED_INFO
+from pondertree.games import by_name
+
+
+class Symmetry(NamedTuple):
+    """One way to turn a board."""
+
+    cells: NDArray[np.int64]
+    """Cell i of the turned board is cell `cells[i]` of the board (without a board: of the flat observation)."""
+    actions: NDArray[np.int64]
+    """Action a on the board is action `actions[a]` on the turned one."""
+
+
+def symmetries_of(game: Any) -> list[Symmetry]:
+    """The symmetries of a game (its name, class or a state), that which changes nothing first.
+
+    Connect 4 has 2, tic-tac-toe and Othello 8, chess none but the first. A state of a Python game is asked for its
+    `symmetries()`: pairs (cells, actions) as in `Symmetry`.
+    """
+    if isinstance(game, str):
+        game = by_name(game)
+    name = COMPILED.get(game if isinstance(game, type) else type(game))
+    if name is None:
+        if isinstance(game, type) or not hasattr(game, "symmetries"):
+            raise InvalidArgumentError(f"{game!r} is no compiled game and no state with symmetries()")
+        return checked_symmetries(game.symmetries())
+    info = COMPILED_INFO[name]
+    board = np.arange(info.plane_shape[0] * info.plane_shape[1]).reshape(info.plane_shape)
+    if name == "chess":
+        return [Symmetry(board.ravel(), np.arange(info.num_actions))]
+    if name == "connect_four":
+        columns = np.arange(info.num_actions)
+        return [Symmetry(board.ravel(), columns), Symmetry(board[:, ::-1].ravel(), columns[::-1])]
+    turned = [np.rot90(side, quarter) for side in (board, board[:, ::-1]) for quarter in range(4)]
+    others = np.arange(board.size, info.num_actions)  # Othello's pass
+    return [Symmetry(cells.ravel(), np.concatenate([np.argsort(cells, axis=None), others])) for cells in turned]
+
+
+def checked_symmetries(given: Any) -> list[Symmetry]:
+    """Pairs of permutations, all of the same two lengths."""
+    try:
+        symmetries = [Symmetry(*(np.asarray(part).astype(np.int64, casting="safe") for part in pair)) for pair in given]
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"symmetries must be pairs (cells, actions) of whole numbers: {error}") from error
+    if not symmetries:
+        raise InvalidArgumentError("symmetries is empty: give at least the one that changes nothing")
+    for number, symmetry in enumerate(symmetries):
+        for name, part, first in zip(Symmetry._fields, symmetry, symmetries[0], strict=True):
+            if part.ndim != 1 or not np.array_equal(np.sort(part), np.arange(first.size)):
+                raise InvalidArgumentError(
+                    f"symmetries[{number}].{name} must hold every number from 0 to {first.size - 1} once"
+                )
+    return symmetries
+
+
+class Symmetric:
+    """An evaluator that asks another about the turned board, and turns its answer back.
+
+    `mode="average"` asks about every turned board and averages: the answer is then exactly as symmetric as the game,
+    and costs as many evaluations as there are symmetries. Logits are averaged as logits (so policies by the geometric
+    mean), probabilities as probabilities. `mode="sample"` asks about one, drawn by (`seed`, position), so that the
+    same position always gets the same answer; it costs nothing more, and evens out over the positions of a tree.
+
+    `symmetries` are those of `symmetries_of(game)`, or any such pairs. The evaluator inside is one of observations.
+    """
+
+    def __init__(self, evaluator: Any, symmetries: Sequence[Any], mode: str = "average", seed: int = 0) -> None:
+        evaluator = as_evaluator(evaluator)
+        if not (has_observations(evaluator) or hasattr(evaluator, "evaluate_packed")):
+            raise InvalidArgumentError(
+                "evaluator has evaluate_states alone: it must be one of observations, to be turned"
+            )
+        if mode not in ("average", "sample"):
+            raise InvalidArgumentError(f'mode must be "average" or "sample", not {mode!r}')
+        self.evaluator = evaluator
+        self.symmetries = checked_symmetries(symmetries)
+        self.mode = mode
+        self.seed = check.whole_number(seed, "seed")
+        self._cells = np.stack([symmetry.cells for symmetry in self.symmetries])
+        self._actions = np.stack([symmetry.actions for symmetry in self.symmetries])
+
+    @property
+    def policy(self) -> str:
+        """The kind of policy of the inner evaluator."""
+        return str(getattr(self.evaluator, "policy", "logits"))
+
+    @property
+    def version(self) -> Any:
+        """The version of the inner evaluator."""
+        return getattr(self.evaluator, "version", 0)
+
+    def evaluate(self, observations: NDArray[np.float32]) -> Arrays:
+        """(policy [B, num_actions] or None, values [B, ...])."""
+        observations = np.asarray(observations)
+        if observations[0].size % self._cells.shape[1]:
+            raise EvaluationError(
+                f"an observation of {observations[0].size} numbers has no boards of {self._cells.shape[1]} cells: "
+                "the symmetries are those of another game"
+            )
+        rows, which = self._plan(lambda: observations, len(observations))
+        boards = observations[rows].reshape(len(rows), -1, self._cells.shape[1])
+        turned = np.take_along_axis(boards, self._cells[which][:, None, :], axis=2)
+        policy, values = ask_observations(self.evaluator, turned.reshape(len(rows), *observations.shape[1:]))
+        if policy is not None:
+            self._check_actions(policy.shape[1])
+            policy = np.take_along_axis(policy, self._actions[which], axis=1)
+        return self._averaged(policy, values)
+
+    def evaluate_packed(self, packed: Packed) -> Arrays:
+        """(policy of the legal actions [L] or None, values [B, ...])."""
+        self._check_actions(packed.num_actions)
+        if self._cells.shape[1] != packed.height * packed.width:
+            policy, values = self.evaluate(packed.unpack())  # symmetries of whole observations
+            return None if policy is None else policy[packed.rows(), packed.legal_actions], values
+        rows, which = self._plan(packed.unpack, len(packed))
+        part = take_rows(packed, rows)
+        # The logits come back in the order of the legal actions asked for, so there is nothing to turn back.
+        legal = self._actions[which[part.rows()], part.legal_actions].astype(np.uint16)
+        planes = turned_planes(part.planes, self._cells[which])
+        return self._averaged(*ask_packed(self.evaluator, replace(part, planes=planes, legal_actions=legal)))
+
+    def _plan(self, observations: Callable[[], NDArray[Any]], count: int) -> tuple[Rows, Rows]:
+        """The rows to ask about, and the symmetry for each."""
+        number = len(self.symmetries)
+        if self.mode == "average":
+            return np.tile(np.arange(count), number), np.repeat(np.arange(number), count)
+        if number == 1:
+            return np.arange(count), np.zeros(count, dtype=np.int64)
+        # A position is what it looks like, float32, in whichever form it came: both forms draw the same symmetry.
+        keys = observation_keys(observations().astype(np.float32, copy=False))
+        salt = self.seed.to_bytes(8, "little")
+        drawn = [int.from_bytes(blake2b(key, digest_size=8, key=salt).digest(), "little") % number for key in keys]
+        return np.arange(count), np.array(drawn, dtype=np.int64)
+
+    def _averaged(self, policy: NDArray[np.float32] | None, values: NDArray[Any]) -> Arrays:
+        if self.mode == "sample":
+            return policy, values
+        number = len(self.symmetries)
+        return None if policy is None else _mean(policy, number), _mean(values, number)
+
+    def _check_actions(self, num_actions: int) -> None:
+        if num_actions != self._actions.shape[1]:
+            raise EvaluationError(
+                f"the symmetries are those of a game with {self._actions.shape[1]} actions, but there are {num_actions}"
+            )
+
+    def __repr__(self) -> str:
+        return f"Symmetric({self.evaluator!r}, {len(self.symmetries)} symmetries, mode={self.mode!r}, seed={self.seed})"
+
+
+def turned_planes(planes: NDArray[np.uint64], cells: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Bit planes [B, P] after turning the board of each row by its `cells` [B, H * W]."""
+    octets = np.ascontiguousarray(planes, dtype="<u8").view(np.uint8).reshape(*planes.shape, 8)
+    bits = np.unpackbits(octets, axis=2, bitorder="little")
+    turned = np.zeros_like(bits)
+    turned[:, :, : cells.shape[1]] = np.take_along_axis(bits, cells[:, None, :], axis=2)
+    return np.packbits(turned, axis=2, bitorder="little").view("<u8")[:, :, 0].astype(np.uint64)
+
+
+def _mean(stacked: NDArray[Any], number: int) -> NDArray[Any]:
+    """The mean of `number` answers in a row, summed by size: so the order of symmetries changes no bit."""
+    by_size = np.sort(stacked.reshape(number, -1, *stacked.shape[1:]), axis=0)
+    return np.asarray(by_size.mean(axis=0))

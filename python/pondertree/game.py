@@ -1,0 +1,297 @@
+"""What a game is: the interface of a state, and what the engine reads off one.
+
+A state is a value. `play` gives a new one and changes nothing. Compiled or written in Python, every state has the
+same methods; nothing has to be subclassed.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
+
+from pondertree import _core
+from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError
+
+
+@runtime_checkable
+class Game(Protocol):
+    """A state of a game.
+
+    Optional, looked for by name: `observation()` (float32, any fixed shape), `action_to_string(action)`,
+    `parse_action(text)`, `rewards()` (one number per player for the move that led here: a game that defines it is
+    scored by rewards alone, and its end is worth 0), `zero_sum` (default: two players and no `rewards`),
+    `simulateRandomPlayout(perspective_player, max_depth)` (seed 3: the game's own playout).
+    """
+
+    @property
+    def to_play(self) -> int:
+        """The player to move, from 0."""
+        ...
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the game is over."""
+        ...
+
+    @property
+    def num_actions(self) -> int:
+        """Size of the action space; actions are 0 .. num_actions - 1."""
+        ...
+
+    @property
+    def num_players(self) -> int:
+        """Number of players."""
+        ...
+
+    def legal_actions(self) -> Sequence[int]:
+        """The legal actions, each once, in a fixed order."""
+        ...
+
+    def play(self, action: int) -> Self:
+        """The state after a legal action."""
+        ...
+
+    def returns(self) -> Sequence[float]:
+        """The result of a finished game, one number per player, in [-1, 1]."""
+        ...
+
+
+COMPILED: dict[type, str] = {
+    _core.TicTacToe: "tic_tac_toe",
+    _core.ConnectFour: "connect_four",
+    _core.Othello: "othello",
+    _core.Chess: "chess",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GameInfo:
+    """What all states of one game have in common."""
+
+    name: str
+    compiled: bool
+    num_actions: int
+    num_players: int
+    zero_sum: bool
+    has_rewards: bool
+    plane_shape: tuple[int, int] = (0, 0)
+    """Height and width of an observation's planes (compiled games)."""
+    imagined: bool = False
+    """Positions below the root are what a learned model imagines; the rules may not allow them."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Two players, zero-sum, no rewards: the games in which results can be proven."""
+        return self.num_players == 2 and self.zero_sum and not self.has_rewards
+
+
+COMPILED_INFO: dict[str, GameInfo] = {
+    "tic_tac_toe": GameInfo("tic_tac_toe", True, 9, 2, True, False, (3, 3)),
+    "connect_four": GameInfo("connect_four", True, 7, 2, True, False, (6, 7)),
+    "othello": GameInfo("othello", True, 65, 2, True, False, (8, 8)),
+    "chess": GameInfo("chess", True, 4672, 2, True, False, (8, 8)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """What the engine needs to know of one state of a Python game."""
+
+    to_play: int
+    terminal: bool
+    returns: tuple[float, ...]
+    rewards: tuple[float, ...]
+    legal: list[int]
+
+
+REQUIRED = ("legal_actions", "play", "to_play", "is_terminal", "returns", "num_actions", "num_players")
+
+
+def describe(state: Any) -> GameInfo:
+    """What game `state` belongs to; an exception that says what is missing if it is no state."""
+    compiled = COMPILED.get(type(state))
+    if compiled is not None:
+        return COMPILED_INFO[compiled]
+    if isinstance(state, type):
+        raise InvalidArgumentError(f"{state.__name__} is a class, not a game state: call it to get a starting state")
+    missing = [name for name in REQUIRED if not _has(state, name)]
+    if missing:
+        raise InvalidArgumentError(
+            f"{type(state).__name__!r} object is not a game state: it has no {', '.join(missing)}. "
+            f"A state has {', '.join(REQUIRED)} (see pondertree.Game)"
+        )
+    name = type(state).__name__
+    has_rewards = _has(state, "rewards")
+    players = _whole(state, "num_players", 1, 255)
+    try:
+        zero_sum = getattr(state, "zero_sum", players == 2 and not has_rewards)
+    except Exception as error:
+        raise GameContractError(f"{name}.zero_sum raised {type(error).__name__}: {error}") from error
+    if not isinstance(zero_sum, bool):
+        raise GameContractError(f"{name}.zero_sum is {zero_sum!r}: it must be True or False")
+    return GameInfo(name, False, _whole(state, "num_actions", 1, 65535), players, zero_sum, has_rewards)
+
+
+def read_position(state: Any, info: GameInfo) -> Position:
+    """Asks a state of a Python game everything at once, checking the kinds of what it answers."""
+    try:
+        terminal = is_over(state)
+        to_play = operator.index(state.to_play)
+        rewards = numbers(state.rewards(), info, "rewards()") if info.has_rewards else ()
+        if terminal:
+            returns = (0.0,) * info.num_players if info.has_rewards else numbers(state.returns(), info, "returns()")
+            # Nobody moves at an end, so any player will do as the one whose view its value is kept in.
+            to_play = to_play if 0 <= to_play < info.num_players else 0
+            return Position(to_play, True, returns, rewards, [])
+        legal = [operator.index(action) for action in state.legal_actions()]
+    except GameContractError:
+        raise
+    except Exception as error:
+        raise GameContractError(
+            f"{info.name} raised {type(error).__name__} when asked about a state: {error}"
+        ) from error
+    if not 0 <= to_play < info.num_players:
+        raise GameContractError(f"{info.name}.to_play is {to_play}: it must be from 0 to {info.num_players - 1}")
+    if legal and not (min(legal) >= 0 and max(legal) < info.num_actions):
+        wrong = next(action for action in legal if not 0 <= action < info.num_actions)
+        raise GameContractError(
+            f"{info.name}.legal_actions() has {wrong}: "
+            f"actions must be from 0 to num_actions - 1 = {info.num_actions - 1}"
+        )
+    return Position(to_play, False, (0.0,) * info.num_players, rewards, legal)
+
+
+def play(state: Any, action: int, name: str) -> Any:
+    """`state.play(action)`, with the mistakes of the game of this name reported as such."""
+    try:
+        after = state.play(action)
+    except Exception as error:
+        raise GameContractError(
+            f"{name}.play({action}) raised {type(error).__name__} although the action is in legal_actions(): {error}"
+        ) from error
+    if not _has(after, "is_terminal"):
+        raise GameContractError(f"{name}.play({action}) returned {after!r}: it must return the new state")
+    return after
+
+
+def refuse_finished(state: Any, what: str = "this state") -> None:
+    """A search of a finished game is a ValueError in every specification."""
+    if is_over(state):
+        raise GameOverError(f"the game is over in {what}: there is nothing to search")
+
+
+def is_over(state: Any) -> bool:
+    """`state.is_terminal`, with the game's own mistakes reported as such."""
+    name = type(state).__name__
+    try:
+        terminal = state.is_terminal
+    except Exception as error:
+        raise GameContractError(f"{name}.is_terminal raised {type(error).__name__}: {error}") from error
+    if callable(terminal):
+        raise GameContractError(f"{name}.is_terminal is a method: make it a property")
+    return bool(terminal)
+
+
+@contextmanager
+def game_mistakes(info: GameInfo, doing: str) -> Iterator[None]:
+    """Reports what a game raises here as a mistake of that game."""
+    try:
+        yield
+    except PondertreeError:
+        raise
+    except Exception as error:
+        raise GameContractError(f"{info.name} raised {type(error).__name__} {doing}: {error}") from error
+
+
+class Imagined:
+    """A position that a learned model imagines and no rules lead to. Its actions have numbers and no names."""
+
+    def __repr__(self) -> str:
+        return "<a position that only the model knows>"
+
+
+IMAGINED = Imagined()
+
+
+def play_on(state: Any, action: int, info: GameInfo) -> Any:
+    """The position after an action that a search has tried; the rules are asked as far as they allow it."""
+    return state.play(action) if _is_allowed(state, action, info) else IMAGINED
+
+
+def tried_text(state: Any, action: int, info: GameInfo) -> str:
+    """How people write an action that a search has tried; its number where the rules do not allow it."""
+    return move_text(state, action) if _is_allowed(state, action, info) else str(action)
+
+
+def leaves_rules(state: Any, action: int, info: GameInfo) -> bool:
+    """Whether an imagined line goes on where the rules of a game do not: past its end, or by a move not allowed."""
+    return info.imagined and hasattr(state, "legal_actions") and not _is_allowed(state, action, info)
+
+
+def _is_allowed(state: Any, action: int, info: GameInfo) -> bool:
+    """Only what a model imagines need not be allowed."""
+    if not info.imagined:
+        return True
+    return hasattr(state, "legal_actions") and not state.is_terminal and action in state.legal_actions()
+
+
+def move_text(state: Any, action: int) -> str:
+    """How people write `action` in `state`; the number itself where the game has no notation."""
+    writer = getattr(state, "action_to_string", None)
+    if writer is None:
+        return str(action)
+    try:
+        return str(writer(action))
+    except Exception as error:
+        raise GameContractError(
+            f"{type(state).__name__}.action_to_string({action}) raised {type(error).__name__}: {error}"
+        ) from error
+
+
+def _has(state: Any, name: str) -> bool:
+    # Looked up on the class first: a property that raises must not pass for a missing one.
+    return hasattr(type(state), name) or name in getattr(state, "__dict__", {})
+
+
+def _whole(state: Any, name: str, least: int, most: int) -> int:
+    try:
+        number = operator.index(getattr(state, name))
+    except Exception as error:
+        raise GameContractError(f"{type(state).__name__}.{name} must be an int ({error})") from error
+    if not least <= number <= most:
+        raise GameContractError(f"{type(state).__name__}.{name} is {number}: it must be from {least} to {most}")
+    return number
+
+
+def check_returns(given: Any, info: GameInfo) -> list[float]:
+    """The returns of a finished game, checked: finite, from -1 to 1, cancelling out where the game is zero-sum."""
+    values = list(numbers(given, info, "returns()"))
+    if not all(-1.0 <= value <= 1.0 for value in values):
+        raise GameContractError(
+            f"{info.name}.returns() is {values}: results are finite and from -1 to 1 "
+            "(a game of points pays them by rewards())"
+        )
+    if info.zero_sum and abs(sum(values)) > 1e-9:
+        raise GameContractError(
+            f"{info.name}.returns() is {values}, which sums to {sum(values)}: a zero-sum game's sum to 0 "
+            "(set zero_sum = False if this one is not)"
+        )
+    return values
+
+
+def numbers(given: Any, info: GameInfo, what: str) -> tuple[float, ...]:
+    """One number per player, as a game gave them."""
+    try:
+        values = tuple(float(number) for number in given)
+    except (TypeError, ValueError):
+        raise GameContractError(
+            f"{info.name}.{what} is {given!r}: it must be one number for each of the {info.num_players} players"
+        ) from None
+    if len(values) != info.num_players:
+        raise GameContractError(
+            f"{info.name}.{what} has {len(values)} numbers: one for each of the {info.num_players} players is right"
+        )
+    return values

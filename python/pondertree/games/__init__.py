@@ -1,0 +1,60 @@
+"""The compiled games. Calling a class gives its starting state; `Chess(fen)` any position. `connect_four` solves."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from pondertree._core import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.errors import InvalidArgumentError
+from pondertree.games import connect_four
+
+__all__ = ["BY_NAME", "Chess", "ConnectFour", "Othello", "TicTacToe", "by_name", "connect_four", "find", "name_of"]
+
+#: The names the command line knows them by.
+BY_NAME: dict[str, Any] = {
+    "tic-tac-toe": TicTacToe,
+    "connect4": ConnectFour,
+    "othello": Othello,
+    "chess": Chess,
+}
+
+_ALIASES = {
+    "tictactoe": "tic-tac-toe",
+    "tic_tac_toe": "tic-tac-toe",
+    "connect_four": "connect4",
+    "connect-four": "connect4",
+    "connectfour": "connect4",
+    "connect-4": "connect4",
+    "reversi": "othello",
+}
+
+
+def by_name(name: str) -> Any:
+    """The class of the game called `name`."""
+    key = name.lower()
+    key = _ALIASES.get(key, key)
+    if key not in BY_NAME:
+        raise InvalidArgumentError(f"unknown game {name!r}: the compiled games are {', '.join(BY_NAME)}")
+    return BY_NAME[key]
+
+
+def find(name: str) -> Any:
+    """The class of a compiled game, or `module:Class`, one written in Python; whatever gives a starting state."""
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        return by_name(name)
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidArgumentError(f"game {name!r} cannot be imported: {error}") from None
+    if not callable(found):
+        raise InvalidArgumentError(f"game {name!r} must give a starting state when called")
+    return found
+
+
+def name_of(kind: Any) -> str | None:
+    """The one name of a compiled game that is written down; None for others."""
+    return next((name for name, known in BY_NAME.items() if known is kind), None)

@@ -1,0 +1,133 @@
+"""Connect 4 solved: who wins with best play of both, how soon, and what each move is worth.
+
+from pondertree.games import ConnectFour, connect_four
+
+print(connect_four.solve(state))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pondertree import _core, check
+from pondertree._core import ConnectFour
+from pondertree.errors import GameOverError, InvalidArgumentError, UnsolvedError
+
+__all__ = ["Solution", "solve", "solve_many"]
+
+_WORDS = {1: "won", 0: "drawn", -1: "lost"}
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A position with best play of both sides. Values are for the player to move: 1 won, 0 drawn, -1 lost."""
+
+    value: int
+    """What the position is worth."""
+    plies: int | None
+    """Stones until the game is over: a win is as quick, a loss as slow as can be. None if solved with `weak=True`."""
+    best_actions: tuple[int, ...]
+    """The moves to play. They win as quickly and lose as slowly as can be; with `weak=True`, they keep the value."""
+    action_values: dict[int, int]
+    """What every legal action is worth."""
+    action_plies: dict[int, int] | None
+    """Stones until the game is over after each legal action, that one included. None if solved with `weak=True`."""
+    nodes: int
+    """Positions looked at."""
+
+    @property
+    def best_moves(self) -> tuple[str, ...]:
+        """`best_actions` as people write them: columns from 1 to 7."""
+        return tuple(str(action + 1) for action in self.best_actions)
+
+    @property
+    def keeping_actions(self) -> tuple[int, ...]:
+        """The moves that keep the value, whether they are the quickest or not."""
+        return tuple(action for action, value in self.action_values.items() if value == self.value)
+
+    def __str__(self) -> str:
+        length = "" if self.plies is None else f" in {self.plies} {'ply' if self.plies == 1 else 'plies'}"
+        return f"{_WORDS[self.value]}{length} by {', '.join(self.best_moves)}"
+
+
+def solve(
+    state: ConnectFour,
+    *,
+    weak: bool = False,
+    max_memory: int = 64,
+    max_nodes: int | None = None,
+    time_limit: float | None = None,
+) -> Solution:
+    """What `state` and each of its moves are worth with best play, exactly.
+
+    `weak=True` asks who wins and not how soon, which is quicker. Positions are remembered in at most `max_memory` MiB;
+    less is slower and as exact. Late positions take milliseconds, those after eight moves seconds, and the empty board
+    takes many minutes; Ctrl-C works. When `max_nodes` positions have been looked at or `time_limit`
+    seconds are over, an UnsolvedError is raised. A finished game raises a GameOverError.
+    """
+    if not isinstance(state, ConnectFour):
+        raise InvalidArgumentError(f"state must be a pondertree.games.ConnectFour, not {type(state).__name__}")
+    if state.is_terminal:
+        raise GameOverError(f"state: the game is over, there is nothing to solve in\n{state}")
+    solutions = solve_many(
+        [state], weak=weak, threads=1, max_memory=max_memory, max_nodes=max_nodes, time_limit=time_limit
+    )
+    return solutions[0]
+
+
+def solve_many(
+    states: Iterable[ConnectFour],
+    *,
+    weak: bool = True,
+    threads: int | None = None,
+    max_memory: int = 64,
+    max_nodes: int | None = None,
+    time_limit: float | None = None,
+) -> list[Solution]:
+    """`solve` for each of `states`, on `threads` (all cores unless told) that share one memory of `max_memory` MiB.
+
+    The solutions are the same for any number of threads, but for `nodes`. `max_nodes` holds for each state,
+    `time_limit` for all of them together: if one is not solved, an UnsolvedError is raised, whose `solutions` has those
+    that are.
+    """
+    states = list(states)
+    weak = check.flag(weak, "weak")
+    threads = None if threads is None else check.whole_number(threads, "threads", least=1, most=1024)
+    memory = check.whole_number(max_memory, "max_memory", least=1, most=1 << 20) << 20
+    max_nodes = None if max_nodes is None else check.whole_number(max_nodes, "max_nodes", least=1)
+    time_limit = None if time_limit is None else check.positive_number(time_limit, "time_limit")
+    answers = _core.solve_connect_four(states, weak, threads, memory, max_nodes, time_limit)
+    solved: list[Solution] = []
+    all_answers: list[Solution | None] = []
+    for answer in answers:
+        solution = None if answer is None else _solution(*answer)
+        all_answers.append(solution)
+        if solution is not None:
+            solved.append(solution)
+    if len(solved) < len(states):
+        limits = {"max_nodes": max_nodes, "time_limit": time_limit}
+        given = " and ".join(f"{name}={limit}" for name, limit in limits.items() if limit is not None)
+        missing = f"{len(states) - len(solved)} of {len(states)} positions" if len(states) > 1 else "the position"
+        advice = "" if weak else ", or ask with weak=True who wins and not how soon"
+        raise UnsolvedError(f"{missing} could not be solved within {given}: allow more{advice}", all_answers)
+    return solved
+
+
+def _solution(moves: list[tuple[int, int, int | None]], nodes: int) -> Solution:
+    values = {action: value for action, value, _ in moves}
+    plies = {action: length for action, _, length in moves if length is not None}
+    value = max(values.values())
+    best = [action for action in values if values[action] == value]
+    if plies:
+        # A win is better the sooner, a loss the later; every draw fills the board.
+        length = min(plies[action] * value for action in best) * value if value else plies[best[0]]
+        best = [action for action in best if plies[action] == length]
+    return Solution(
+        value=value,
+        plies=plies[best[0]] if plies else None,
+        best_actions=tuple(best),
+        action_values=values,
+        action_plies=plies or None,
+        nodes=nodes,
+    )

@@ -1,0 +1,106 @@
+"""Configurations as TOML: read strictly, written whole with the sentence of each field."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import textwrap
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pondertree.errors import InvalidArgumentError
+from pondertree.learn.config import SECTIONS, Config, check_keys, field_names
+
+
+def read_config(path: Path, base: Config) -> Config:
+    """`base` with the values of a file; keys that there are not are refused, with the nearest that there is."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InvalidArgumentError(f"config {str(path)!r} cannot be read: {reason}") from None
+    try:
+        return config_of_text(text, base)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"config {str(path)!r}: {error}") from None
+
+
+def config_of_text(text: str, base: Config) -> Config:
+    """`base` with the values of a TOML text."""
+    return config_of_data(data_of_text(text), base)
+
+
+def data_of_text(text: str) -> dict[str, Any]:
+    """The values of a TOML text, by name."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidArgumentError(f"this is no TOML: {error}") from None
+
+
+def config_of_data(data: dict[str, Any], base: Config) -> Config:
+    """`base` with the values of plain data."""
+    check_keys(data, Config)
+    for name, value in data.items():
+        if name in SECTIONS and not isinstance(value, dict):
+            raise InvalidArgumentError(f"{name} must be a table, [{name}], not {value!r}")
+    return base.with_values(**data)
+
+
+def text_of_config(config: Config) -> str:
+    """The whole configuration as TOML, each field under its sentence. What is None is written as a comment."""
+    lines = _lines(config)
+    for name, kind in SECTIONS.items():
+        lines += ["", f"# {inspect.cleandoc(kind.__doc__).splitlines()[0]}", f"[{name}]"]
+        lines += _lines(getattr(config, name))
+    return "\n".join(lines) + "\n"
+
+
+def _lines(section: Any) -> list[str]:
+    kind: Any = type(section)
+    sentences = field_sentences(kind)
+    lines = []
+    for name in field_names(kind):
+        if isinstance(section, Config) and name in SECTIONS:
+            continue
+        lines += [f"# {line}" for line in textwrap.wrap(sentences.get(name, ""), 116)]
+        value = getattr(section, name)
+        lines.append(f"# {name} is not set" if value is None else f"{name} = {toml_value(value)}")
+    return lines
+
+
+@functools.cache
+def field_sentences(kind: Any) -> dict[str, str]:
+    """The sentence under each field of a dataclass, from its source; none where there is no source to be read."""
+    try:
+        source = inspect.getsource(kind)
+    except OSError:
+        return {}
+    [definition] = ast.parse(textwrap.dedent(source)).body
+    assert isinstance(definition, ast.ClassDef)
+    found = {}
+    for statement, after in zip(definition.body, definition.body[1:], strict=False):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            sentence = after.value.value if is_text else ""  # type: ignore[attr-defined]
+            found[statement.target.id] = " ".join(str(sentence).split())
+    return found
+
+
+def toml_value(value: Any) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(toml_value(one) for one in value)}]"
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(sign if sign >= " " and sign != "\x7f" else f"\\u{ord(sign):04x}" for sign in escaped) + '"'
+
+
+# Read now, while the sources are those of what runs: they may be replaced during a long training.
+for _kind in (Config, *SECTIONS.values()):
+    field_sentences(_kind)

@@ -1,0 +1,100 @@
+"""What must be known to build the networks of a model."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pondertree.errors import InvalidArgumentError
+from pondertree.learn.config import Config
+from pondertree.learn.config_sections import NetworkConfig
+from pondertree.learn.game_spec import GameSpec
+from pondertree.learn.networks import CHESS_PLANES
+
+#: Images are halved until no side is longer than this.
+LONGEST_SIDE = 12
+#: More actions than this get a picture that is learned for each; fewer a plane of their own.
+MOST_ACTION_PLANES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ModelArchitecture:
+    """Everything that must be known to build the networks of a model, in plain data."""
+
+    shape: tuple[int, ...]
+    """The shape of an observation."""
+    num_actions: int
+    policy_planes: int
+    """Planes of moves from each square, as in chess; 0 where the policy is read by a dense layer."""
+    action_planes: str
+    """How a hidden state is told an action: "cells", "columns", "squares" (chess), "constant", "learned", "vector"."""
+    halvings: int
+    """How often an image is halved."""
+    support: int
+    """Whole numbers on each side that values are spread over; 0: chances of winning, drawing and losing."""
+    discount: float
+    """What comes with each step; below 0 players take turns."""
+    dynamics_blocks: int
+    compares: bool
+    """Whether there are layers that compare hidden states, to learn by."""
+    size: NetworkConfig
+
+    @classmethod
+    def of(cls, spec: GameSpec, config: Config) -> ModelArchitecture:
+        """The networks of a game."""
+        is_chess = spec.info.compiled and spec.info.name == "chess"
+        halvings = 0
+        if spec.is_environment and len(spec.shape) == 3:
+            while max(spec.shape[1:]) > LONGEST_SIDE << halvings:
+                halvings += 1
+        discount = config.muzero.discount
+        return cls(
+            spec.shape,
+            spec.info.num_actions,
+            CHESS_PLANES if is_chess else 0,
+            "squares" if is_chess else _action_planes(spec),
+            halvings,
+            config.muzero.support,
+            -discount if spec.info.num_players == 2 else discount,
+            config.muzero.dynamics_blocks,
+            config.muzero.consistency > 0.0,
+            config.network,
+        )
+
+    @property
+    def hidden_shape(self) -> tuple[int, ...]:
+        """The shape of a hidden state."""
+        if len(self.shape) != 3:
+            return (self.size.channels,)
+        sides: tuple[int, ...] = self.shape[1:]
+        for _ in range(self.halvings):
+            sides = tuple((side + 1) // 2 for side in sides)
+        return (self.size.channels, *sides)
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"kind": "model", **asdict(self), "shape": list(self.shape)}
+
+    @classmethod
+    def of_data(cls, data: Any) -> ModelArchitecture:
+        """From plain data that `as_data` gave."""
+        try:
+            told = {name: value for name, value in data.items() if name != "kind"}
+            told["shape"] = tuple(int(length) for length in told["shape"])
+            told["size"] = NetworkConfig(**told["size"])
+            return cls(**told)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidArgumentError(f"this describes no model: {error}") from None
+
+
+def _action_planes(spec: GameSpec) -> str:
+    if len(spec.shape) != 3:
+        return "vector"
+    actions, (_, height, width) = spec.info.num_actions, spec.shape
+    if spec.is_environment:
+        return "constant" if actions <= MOST_ACTION_PLANES else "learned"
+    if actions in (height * width, height * width + 1):
+        return "cells"  # one more is a pass, which marks none
+    if actions == width:
+        return "columns"
+    return "learned"

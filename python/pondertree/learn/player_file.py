@@ -1,0 +1,105 @@
+"""A player as a file: the weights of a network that plays, and what it takes to build it. Nothing in it is executed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pondertree.errors import InvalidArgumentError, StorageError
+from pondertree.extras import require
+from pondertree.files import current_format, player_metadata
+from pondertree.learn.model_architecture import ModelArchitecture
+from pondertree.learn.model_networks import ModelNetwork
+from pondertree.learn.networks import Architecture, PolicyValueNetwork
+
+FORMAT = "pondertree-player"
+VERSION = 1
+
+
+def player_bytes(player: Any, about: dict[str, Any]) -> bytes:
+    """The content of the file of a folded network; `about` is plain data of its making, such as game and step."""
+    from safetensors.torch import save
+
+    tensors = {name: tensor.detach().float().cpu().contiguous() for name, tensor in player.state_dict().items()}
+    told = {"format": FORMAT, "version": VERSION, "network": player.architecture.as_data(), **about}
+    told["sha256"] = _sum_of(tensors)
+    content: bytes = save(tensors, metadata={"pondertree": json.dumps(told)})
+    return content
+
+
+def read_player(path: Path) -> tuple[Any, dict[str, Any]]:
+    """(the network, plain data of its making) of a file that `player_bytes` made."""
+    if path.suffix.lower() == ".onnx":
+        raise StorageError(
+            f"{str(path)!r} is an ONNX file, no player: pondertree.evaluators.Onnx reads it (onnx:FILE in a match)"
+        )
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise StorageError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+    try:
+        return player_of_bytes(content)
+    except (StorageError, InvalidArgumentError) as error:
+        raise StorageError(f"{str(path)!r}: {error}") from None
+
+
+def player_of_bytes(content: bytes) -> tuple[Any, dict[str, Any]]:
+    """The same from the content of a file."""
+    safetensors = require("safetensors", "torch", "loading a player")
+    from safetensors.torch import load
+
+    try:
+        length = int.from_bytes(content[:8], "little")
+        metadata = json.loads(content[8 : 8 + length])["__metadata__"]
+        about: dict[str, Any] = json.loads(player_metadata(metadata))
+        if not isinstance(about, dict):
+            raise TypeError
+    except (ValueError, KeyError, TypeError, RecursionError):  # what they say may quote the whole file
+        raise StorageError(f"this is no file of a player, or it is damaged{_instead(content)}") from None
+    if current_format(about.get("format")) != FORMAT or about.get("version") != VERSION:
+        raise StorageError(
+            f"it is a {about.get('format')} of version {about.get('version')}; this version reads {FORMAT} {VERSION}"
+        )
+    with torch.device("meta"):  # whatever the file claims, nothing is set aside but what it brings along
+        network = _described(about.get("network"))
+    try:
+        tensors = load(content)
+        if "sha256" in about and about.pop("sha256") != _sum_of(tensors):
+            raise StorageError("its weights are damaged: their checksum differs")
+        network.load_state_dict(tensors, strict=True, assign=True)
+    except (RuntimeError, safetensors.SafetensorError) as error:
+        raise StorageError(f"its weights do not fit the network it describes, or are damaged: {error}") from None
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in network.state_dict().values()):
+        raise StorageError("its weights are not all finite")
+    network.eval().requires_grad_(False)
+    network.game = str(about.get("game", ""))
+    return network.to(memory_format=torch.channels_last), about
+
+
+def _instead(content: bytes) -> str:
+    """What a file that is no player seems to be, where that helps."""
+    if b"-checkpoint" in content[:4096]:
+        return ": it has the weights of a checkpoint, whose player.safetensors is beside it"
+    if content.startswith((b"PK", b"\x80")):
+        return ": it looks like a pickle, or an archive of them, which is never opened"
+    return ": players are player.safetensors in checkpoints/, and in players/"
+
+
+def _sum_of(tensors: dict[str, torch.Tensor]) -> str:
+    """A checksum of weights, and of which is which."""
+    total = hashlib.sha256()
+    for name in sorted(tensors):
+        total.update(name.encode())
+        total.update(tensors[name].contiguous().numpy().tobytes())
+    return total.hexdigest()
+
+
+def _described(data: Any) -> Any:
+    """The network that a file describes: one of a model, or a policy-value network."""
+    if isinstance(data, dict) and data.get("kind") == "model":
+        return ModelNetwork(ModelArchitecture.of_data(data), folded=True)
+    return PolicyValueNetwork(Architecture.of_data(data), folded=True)

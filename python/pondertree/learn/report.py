@@ -1,0 +1,120 @@
+"""The report of a training: one page that a browser opens without a server, and its plots as files."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+from typing import Any
+
+from pondertree.errors import InvalidArgumentError, MissingExtraError
+from pondertree.extras import require
+from pondertree.files import make_folder, write_bytes
+from pondertree.learn.config_file import data_of_text
+from pondertree.learn.plots import MODEL_QUALITY, draw_plots
+from pondertree.learn.summary import Summary, read_summary
+from pondertree.learn.watch import clock
+
+STYLE = """\
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+table { border-collapse: collapse; }
+td, th { padding: 0.2rem 0.9rem; border-bottom: 1px solid #ddd; text-align: right; }
+td:first-child, th:first-child { text-align: left; } svg { max-width: 100%; height: auto; }
+pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 13px; }
+"""
+
+#: What evaluations tell of episodes.
+RETURNS = ("mean_return", "least_return", "most_return")
+
+
+def write_report(out: Path) -> tuple[Path, str]:
+    """Writes `report.html` and `plots/` into a training's folder; (the page, what was left out and why)."""
+    summary = read_summary(out)
+    complaint = ""
+    drawings: list[str] = []
+    try:
+        require("matplotlib", "viz", "drawing plots")  # before there is a folder that would stay empty
+        make_folder(out / "plots", "plots")
+        drawings = [path.read_text(encoding="utf-8") for path in draw_plots(summary, out / "plots", "svg")]
+        draw_plots(summary, out / "plots", "png")
+    except MissingExtraError as error:
+        complaint = f"no plots: {error}"
+    path = out / "report.html"
+    write_bytes(path, page(summary, drawings, complaint).encode(), "report")
+    return path, complaint
+
+
+def page(summary: Summary, drawings: list[str], complaint: str = "") -> str:
+    """The page, with everything in it."""
+    last = summary.last
+    facts = {
+        "games": f"{last.get('games', 0):,}",
+        "positions learned": f"{last.get('positions', 0):,}",
+        "steps": f"{last.get('step', 0):,}",
+        "time": clock(last.get("elapsed")),
+        "policy loss": _number(last.get("policy_loss")),
+        "value loss": _number(last.get("value_loss")),
+    }
+    if "reward_loss" in last:
+        facts["reward loss"] = _number(last["reward_loss"])
+    rows = "".join(f"<tr><td>{name}</td><td>{text}</td></tr>" for name, text in facts.items())
+    title = html.escape(_title(summary.config))
+    parts = [
+        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>",
+        f"<style>{STYLE}</style></head><body><h1>{title}</h1><table>{rows}</table>",
+        f"<h2>Evaluations</h2>{_evaluations(summary.evaluations)}",
+        f"<h2>The model, by the steps it imagines</h2>{_model(summary.models[-1])}" if summary.models else "",
+        # A drawing begins with a declaration that has no place inside a page.
+        *(f"<figure>{text[text.index('<svg') :]}</figure>" for text in drawings),
+        f"<p>{html.escape(complaint)}</p>" if complaint else "",
+        f"<h2>Configuration</h2><pre>{html.escape(summary.config)}</pre></body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _title(config: str) -> str:
+    """With the game, where the configuration can be read: a report is made of what is there."""
+    try:
+        game = data_of_text(config).get("game")
+    except InvalidArgumentError:
+        game = None
+    return f"A training of {game}" if game else "A training"
+
+
+def _evaluations(lines: list[dict[str, Any]]) -> str:
+    if not lines:
+        return "<p>None.</p>"
+    opponents = sorted({other for line in lines for other in line["scores"] if other.startswith("UCT")})
+    exact = [name for name in ("keeps_value", "policy_keeps_value") if any(name in line for line in lines)]
+    returns = [name for name in RETURNS if any(name in line for line in lines)]
+    strength = [] if returns else ["Elo"]
+    heads = ["player", "time", *(f"score against {other}" for other in opponents), *strength, *exact, *returns]
+    rows = []
+    for line in lines:
+        scores = [_percent(line["scores"].get(other)) for other in opponents]
+        elo = "" if line.get("elo") is None else f"{line['elo']:+.0f} ± {line['elo_error']:.0f}"
+        shares = [_percent(line.get(name)) for name in exact]
+        brought = [f"{line[name]:.2f}" if name in line else "" for name in returns]
+        cells = [line["name"], clock(line["elapsed"]), *scores, *([] if returns else [elo]), *shares, *brought]
+        rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+    head = "".join(f"<th>{html.escape(name.replace('_', ' '))}</th>" for name in heads)
+    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def _model(line: dict[str, Any]) -> str:
+    by_depth = line["by_depth"]
+    depths = len(by_depth["value"])
+    head = "".join(f"<th>{text}</th>" for text in ("", *range(depths)))
+    rows = []
+    for name, label in MODEL_QUALITY.items():
+        numbers = by_depth[name]
+        cells = [""] * (depths - len(numbers)) + ["" if number is None else f"{number:.3f}" for number in numbers]
+        rows.append(f"<tr><td>{label}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"

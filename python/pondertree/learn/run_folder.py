@@ -1,0 +1,135 @@
+"""The folder of a training: what lies where, whose it is, and that only one process works in it.
+
+run.json            what this folder is
+config.toml         the resolved configuration
+games/              shards of finished games
+checkpoints/        the newest checkpoints, each a folder
+players/            players that were evaluated, to meet later ones
+metrics.jsonl       a line for each round and each evaluation
+report.html, plots/ what came of it
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import IO, Any, Self
+
+from pondertree import games
+from pondertree.errors import InvalidArgumentError, StorageError
+from pondertree.files import current_format, lock, make_folder, replace_file
+from pondertree.learn.config import Config
+from pondertree.learn.config_file import text_of_config
+
+FORMAT = "pondertree-training"
+VERSION = 1
+CONFIG = "config.toml"
+
+
+class RunFolder:
+    """The folder of a training, held by this process while it is entered."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: IO[bytes] | None = None
+
+    @property
+    def games(self) -> Path:
+        """Where shards of games are."""
+        return self.path / "games"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where checkpoints are."""
+        return self.path / "checkpoints"
+
+    @property
+    def players(self) -> Path:
+        """Where evaluated players are."""
+        return self.path / "players"
+
+    @property
+    def metrics(self) -> Path:
+        """The file of metrics."""
+        return self.path / "metrics.jsonl"
+
+    def begin(self, config: Config, resume: bool) -> bool:
+        """Makes the folder, or enters that of a training which is to go on; whether it does."""
+        about = read_about(self.path) if (self.path / "run.json").exists() else None
+        if about is not None and not resume:
+            raise InvalidArgumentError(
+                f"out: there is a training in {str(self.path)!r} already: go on with it (--resume), or name another "
+                "folder"
+            )
+        if about is None and resume and self.path.exists() and any(self.path.rglob("*.*")):
+            raise StorageError(f"{str(self.path)!r} is no folder of a training: it has no run.json")
+        if about is not None and config.game not in (about["game"], _one_name(about["game"])):
+            raise InvalidArgumentError(f"out: {str(self.path)!r} is a training of {about['game']}, not {config.game}")
+        make_folder(self.path, "out")
+        try:
+            self._lock = open(self.path / "lock", "ab")  # noqa: SIM115 (closed by __exit__)
+        except OSError as error:
+            raise StorageError(f"out: {str(self.path)!r} cannot be written: {error.strerror}") from None
+        lock(self._lock, f"out: another process is training in {str(self.path)!r}")
+        for left in (*self.checkpoints.glob("*.part"), *self.players.glob("*.part")):
+            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+        for folder in (self.games, self.checkpoints, self.players):
+            make_folder(folder, "out")
+        return about is not None
+
+    def settle(self, config: Config) -> None:
+        """Writes down whose folder it is. Not before all is well: what was refused must leave nothing behind."""
+        self.write(CONFIG, text_of_config(config).encode())
+        if not (self.path / "run.json").exists():
+            told = {"format": FORMAT, "version": VERSION, "game": config.game}
+            self.write("run.json", (json.dumps(told, indent=1) + "\n").encode())
+
+    def write(self, name: str, content: bytes) -> None:
+        """A file of the folder, whole or not at all."""
+        try:
+            replace_file(self.path / name, content)
+        except OSError as error:
+            raise StorageError(f"{str(self.path / name)!r} cannot be written: {error.strerror}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
+def stored_config(path: Path) -> Path | None:
+    """The configuration of the training in a folder: its own, or that of the newest checkpoint; None if it has none."""
+    from pondertree.learn.checkpoint import list_checkpoints  # needs PyTorch, as going on does
+
+    beside = [checkpoint / CONFIG for checkpoint in reversed(list_checkpoints(path / "checkpoints"))]
+    return next((file for file in (path / CONFIG, *beside) if file.is_file()), None)
+
+
+def _one_name(game: Any) -> Any:
+    """The name that is written down of a compiled game with several: folders of before may have another."""
+    try:
+        kind = games.by_name(str(game))
+    except InvalidArgumentError:
+        return game
+    return games.name_of(kind)
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """What a folder says it is; one of another version is refused."""
+    try:
+        about: dict[str, Any] = json.loads((path / "run.json").read_bytes())
+        told = current_format(about["format"]), about["version"], about["game"]
+    except OSError as error:
+        raise StorageError(f"{str(path)!r} is no folder of a training: run.json: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise StorageError(f"{str(path / 'run.json')!r} is damaged, or not of a training") from None
+    if told[:2] != (FORMAT, VERSION):
+        raise StorageError(
+            f"{str(path)!r} is a {told[0]} of version {told[1]}; this version reads {FORMAT} {VERSION}: "
+            "use the version that made it, or another folder"
+        )
+    return about

@@ -1,0 +1,149 @@
+"""Shards: files of finished games. A game counts as stored when the file that holds it has its name.
+
+A shard is written under another name, synced, renamed, and its folder synced: there is a whole shard or none. Its name
+says which games in the order of storing it holds, `games-000000120-00017` those from 120 to 136, so that the list of
+names is the index: it cannot be out of step with the files. Parquet where pyarrow is installed, else .npz; folders may
+hold both.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pondertree.errors import InvalidArgumentError, MissingExtraError, StorageError
+from pondertree.files import current_format, replace_file
+from pondertree.learn.records import LATER, LISTS, PLAIN, Columns, GameRecord, from_columns, to_columns
+
+FORMAT = "pondertree-games"
+VERSION = 1
+NAME = re.compile(r"games-(\d{9,})-(\d{5,})\.(parquet|npz)")
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A file of games."""
+
+    path: Path
+    first: int
+    """How many games were stored before."""
+    count: int
+    """Games in it."""
+
+    @property
+    def end(self) -> int:
+        """How many games are stored with it."""
+        return self.first + self.count
+
+
+def list_shards(folder: Path) -> list[Shard]:
+    """The shards of a folder, in the order in which they were stored; without gaps, or something is missing."""
+    shards = []
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if matched := NAME.fullmatch(path.name):
+            shards.append(Shard(path, int(matched[1]), int(matched[2])))
+    shards.sort(key=lambda shard: shard.first)
+    expected = 0
+    for shard in shards:
+        if shard.first != expected:
+            raise StorageError(
+                f"{str(folder)!r} should have a shard that begins with game {expected} before {shard.path.name!r}: "
+                "a file is missing, or was put there from elsewhere"
+            )
+        expected = shard.end
+    return shards
+
+
+def write_shard(folder: Path, first: int, games: Sequence[GameRecord], *, kind: str | None = None) -> Shard:
+    """Stores games; when it comes back, they are on the disk. `kind` is "parquet" or "npz"."""
+    kind = kind or ("parquet" if importlib.util.find_spec("pyarrow") is not None else "npz")
+    shard = Shard(folder / f"games-{first:09d}-{len(games):05d}.{kind}", first, len(games))
+    columns = to_columns(games)
+    content = _parquet(columns) if kind == "parquet" else _npz(columns)
+    try:
+        replace_file(shard.path, content)
+    except OSError as error:
+        raise StorageError(
+            f"the games cannot be stored in {str(shard.path)!r}: {error.strerror}; those stored before are safe"
+        ) from error
+    return shard
+
+
+def read_shard(shard: Shard) -> list[GameRecord]:
+    """The games of a shard; one that is damaged is named."""
+    try:
+        content = shard.path.read_bytes()
+    except OSError as error:
+        raise StorageError(f"{str(shard.path)!r} cannot be read: {error.strerror}") from None
+    try:
+        games = from_columns((_from_parquet if shard.path.suffix == ".parquet" else _from_npz)(content))
+        if len(games) != shard.count:
+            raise InvalidArgumentError(f"it has {len(games)} games, its name says {shard.count}")
+    except MissingExtraError:
+        raise
+    except StorageError as error:
+        raise StorageError(f"{str(shard.path)!r}: {error}") from None
+    except Exception as error:
+        # pyarrow has many ways to fail on bytes that are not its own; whatever it says, this file is no shard.
+        raise StorageError(
+            f"{str(shard.path)!r} is damaged, or no shard of games ({type(error).__name__}: {error}); "
+            "restore it, or move it and all later shards away to go on without them"
+        ) from None
+    return games
+
+
+def _npz(columns: Columns) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, allow_pickle=False, format=np.array(f"{FORMAT} {VERSION}"), **columns)
+    return file.getvalue()
+
+
+def _from_npz(content: bytes) -> Columns:
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        _check_format(str(file["format"]))
+        return {name: file[name] for name in file.files if name != "format"}
+
+
+def _parquet(columns: Columns) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays: dict[str, Any] = {name: pa.array(columns[name]) for name in PLAIN}
+    for name in LISTS:
+        offsets = np.concatenate([[0], columns[f"{name}_ends"]])
+        arrays[name] = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(columns[name]))
+    table = pa.table(arrays).replace_schema_metadata({"format": f"{FORMAT} {VERSION}"})
+    file = io.BytesIO()
+    pq.write_table(table, file, compression="zstd", write_page_checksum=True)
+    return file.getvalue()
+
+
+def _from_parquet(content: bytes) -> Columns:
+    from pondertree.extras import require
+
+    require("pyarrow", "train", "reading this shard of games")
+    import pyarrow.parquet as pq
+
+    # On one thread: a shard is small, and pools of threads outlive what they are for.
+    table = pq.read_table(io.BytesIO(content), page_checksum_verification=True, use_threads=False)
+    _check_format((table.schema.metadata or {}).get(b"format", b"").decode())
+    columns: Columns = {name: table[name].to_numpy() for name in PLAIN}
+    for name, kind in LISTS.items():
+        if name in LATER and name not in table.column_names:
+            continue
+        lists = table[name].combine_chunks()
+        columns[name] = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype=kind)
+        columns[f"{name}_ends"] = np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False), dtype=np.int64)
+    return columns
+
+
+def _check_format(told: str) -> None:
+    if current_format(told) != f"{FORMAT} {VERSION}":
+        raise StorageError(f"its format is {told!r}, but this version reads {f'{FORMAT} {VERSION}'!r}")

@@ -1,0 +1,132 @@
+"""Elo from results: a difference of strength with its error bars.
+
+Games are played in pairs, one opening with both colours, and what is counted is pairs: how many of them brought
+player 1 0, 1/2, 1, 3/2 and 2 points (five counts, pentanomial). The two games of a pair are not independent: an opening
+that favours one side helps either player once. Counting games one by one (win, draw, loss: trinomial) overlooks that,
+and gives bars that are too wide. Where no pairs are known, three counts (losses, draws, wins) do as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pondertree import check
+from pondertree.errors import InvalidArgumentError
+
+#: One unit of t = (score - 1/2) / deviation of a game, in normalised Elo: the slope of logistic Elo at 1/2.
+NORMALISED = 800.0 / math.log(10.0)
+
+
+def elo_of(score: float) -> float:
+    """The difference in Elo that a score from 0 to 1 stands for, in the logistic model; infinite at both ends."""
+    if score <= 0.0:
+        return -math.inf
+    if score >= 1.0:
+        return math.inf
+    return 400.0 * math.log10(score / (1.0 - score))
+
+
+def score_of(elo: float) -> float:
+    """The score that a difference in Elo leads to expect."""
+    # Written for the negative side, where the power cannot overflow.
+    if elo > 0.0:
+        return 1.0 - score_of(-elo)
+    power = math.pow(10.0, elo / 400.0)
+    return power / (1.0 + power)
+
+
+def check_counts(counts: Any) -> tuple[int, ...]:
+    """Five counts of pairs or three of games, from the worst result to the best."""
+    if not check.is_listed(counts) or len(counts) not in (3, 5):
+        raise InvalidArgumentError(
+            f"counts must be five (pairs with 0, 1/2, 1, 3/2, 2 points) or three (losses, draws, wins), not {counts!r}"
+        )
+    return tuple(check.whole_number(count, f"counts[{place}]") for place, count in enumerate(counts))
+
+
+def scores_of(counts: Sequence[float]) -> list[float]:
+    """The score, from 0 to 1, that each count stands for."""
+    return [place / (len(counts) - 1) for place in range(len(counts))]
+
+
+def moments(counts: Sequence[float]) -> tuple[float, float, float]:
+    """(how many, mean, variance) of the scores of pairs, or of games."""
+    total = sum(counts)
+    scores = scores_of(counts)
+    mean = sum(count * score for count, score in zip(counts, scores, strict=True)) / total
+    variance = sum(count * (score - mean) ** 2 for count, score in zip(counts, scores, strict=True)) / total
+    return total, mean, variance
+
+
+@dataclass(frozen=True, slots=True)
+class Elo:
+    """How much stronger player 1 is, by the results. With no results every number is unknown (NaN or infinite)."""
+
+    score: float
+    """Points per game, from 0 to 1."""
+    elo: float
+    """The difference in Elo, by the logistic model; infinite where one side won everything."""
+    low: float
+    high: float
+    """Where the difference lies at the level of confidence; infinite where the results give no bound."""
+    normalised: float
+    """Normalised Elo: the same in deviations of a single game, so that it does not depend on how many are drawn."""
+    los: float
+    """Likelihood of superiority: how likely player 1 is the stronger one."""
+    confidence: float = 0.95
+
+    @property
+    def error(self) -> float:
+        """Half the length of the interval."""
+        return (self.high - self.low) / 2.0
+
+    def __str__(self) -> str:
+        if math.isnan(self.score):
+            return "Elo unknown: no games"
+        share = f"{self.confidence * 100:g}"
+        return f"Elo {self.elo:+.1f} ({share} %: {self.low:+.1f} to {self.high:+.1f}), LOS {self.los:.1%}"
+
+
+def estimate(counts: Any, confidence: float = 0.95) -> Elo:
+    """Elo of the first player from counts of pairs (five) or of games (three)."""
+    counts = check_counts(counts)
+    confidence = check.number(confidence, "confidence")
+    if not 0.0 < confidence < 1.0:
+        raise InvalidArgumentError(f"confidence must lie between 0 and 1, not {confidence}")
+    if sum(counts) == 0:
+        return Elo(math.nan, math.nan, -math.inf, math.inf, math.nan, 0.5, confidence)
+    total, mean, variance = moments(counts)
+    reach = quantile((1.0 + confidence) / 2.0)
+    if variance > 0.0:
+        error = math.sqrt(variance / total)
+        low, high = mean - reach * error, mean + reach * error
+        los = normal((mean - 0.5) / error)
+        # A pair holds two games: its variance, of the mean of the two, is half that of one game.
+        games = 2.0 if len(counts) == 5 else 1.0
+        normalised = (mean - 0.5) / math.sqrt(games * variance) * NORMALISED
+    else:
+        # All alike. The likelihood of that is (1 - q)^total if a share q is otherwise; q may be as large as the
+        # likelihood ratio does not refute, and its results as far away as there are any.
+        q = 1.0 - math.exp(-reach * reach / 2.0 / total)
+        low, high = mean * (1.0 - q), mean + (1.0 - mean) * q
+        # By Laplace's rule of succession, as for a coin that always fell the same way.
+        los = 0.5 if mean == 0.5 else 1.0 - 0.5 ** (total + 1.0) if mean > 0.5 else 0.5 ** (total + 1.0)
+        normalised = 0.0 if mean == 0.5 else math.copysign(math.inf, mean - 0.5)
+    return Elo(mean, elo_of(mean), elo_of(low), elo_of(high), normalised, los, confidence)
+
+
+def normal(x: float) -> float:
+    """The normal distribution function."""
+    return 0.5 * math.erfc(-x / math.sqrt(2.0))
+
+
+def quantile(share: float) -> float:
+    """Where the normal distribution function reaches `share`."""
+    low, high = -40.0, 40.0
+    for _ in range(80):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if normal(middle) < share else (low, middle)
+    return (low + high) / 2.0

@@ -1,0 +1,174 @@
+"""One game: who moves, what ends it, and whose fault it is if somebody fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pondertree.errors import PlayerError
+from pondertree.game import is_over, move_text
+from pondertree.match.adjudication import Adjudication, claimed_draw
+from pondertree.match.notation import parse_move
+from pondertree.match.openings import Opening
+from pondertree.match.players import Player, PlayerFailure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GameRecord:
+    """A game that was played."""
+
+    number: int
+    """From 0. Games 2i and 2i + 1 are a pair: the same opening, the players' sides exchanged."""
+    first: int
+    """The player who moves first from the start (White in chess): 1 or 2."""
+    points: float
+    """For player 1: 1, 0.5 or 0."""
+    reason: str
+    """How it ended: "finished" or the game's own word for it ("checkmate"), or "max_plies", "resigned",
+    "draw_agreed"; or, where a player failed, "illegal_move", "died" or "timeout"."""
+    fen: str | None
+    """Where it began, if not at the start."""
+    moves: tuple[str, ...]
+    """All moves, the opening's included."""
+    opening: int
+    """How many of them are the opening's."""
+    seconds: tuple[float, ...]
+    """What each move after the opening took."""
+    values: tuple[float | None, ...]
+    """What the player thought when it made it, from -1 to 1, for itself."""
+    culprit: int | None = None
+    """The player who failed, 1 or 2."""
+    detail: str = ""
+    """What it did."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> GameRecord:
+        """The same from plain data."""
+        lists = {name: tuple(data[name]) for name in ("moves", "seconds", "values")}
+        return cls(**{**data, **lists})
+
+
+def play_game(
+    root: Any,
+    opening: Opening,
+    players: Sequence[Player],
+    names: Sequence[str],
+    seeds: Sequence[int],
+    *,
+    number: int,
+    first: int,
+    adjudication: Adjudication,
+    on_failure: str = "loss",
+) -> GameRecord:
+    """Plays one game from `root` through the opening to its end; players, names and seeds are those of 1 and 2."""
+    board = _Board(root, players, names, number, first)
+    board.begin(seeds)
+    for text in opening.moves:
+        board.play(parse_move(board.state, text))
+    result, reason, culprit, detail = board.to_the_end(adjudication, on_failure)
+    return GameRecord(
+        number=number,
+        first=first,
+        points=(1 + (result if first == 1 else -result)) / 2,
+        reason=reason,
+        fen=opening.fen,
+        moves=tuple(board.moves),
+        opening=len(opening.moves),
+        seconds=tuple(board.seconds),
+        values=tuple(board.thoughts),
+        culprit=culprit,
+        detail=detail,
+    )
+
+
+#: The result for the side that moves first, why, whose fault it is, and what that player did.
+End = tuple[int, str, int | None, str]
+
+
+class _Board:
+    """A game under way. A seat is 0 or 1, as in `state.to_play`; a player is 1 or 2."""
+
+    def __init__(self, root: Any, players: Sequence[Player], names: Sequence[str], number: int, first: int) -> None:
+        self.root = self.state = root
+        self.seated = (1, 2) if first == 1 else (2, 1)
+        self.players = [players[who - 1] for who in self.seated]
+        self.names = [f"{names[who - 1]} (player {who})" for who in self.seated]
+        self.number = number
+        self.moves: list[str] = []
+        self.seconds: list[float] = []
+        self.thoughts: list[float | None] = []
+        self.values: tuple[list[float | None], list[float | None]] = ([], [])
+
+    @contextmanager
+    def blaming(self, seat: int) -> Iterator[None]:
+        """What a player raises here names it and the game."""
+        try:
+            yield
+        except PlayerFailure:
+            raise
+        except Exception as error:
+            raise PlayerError(
+                f"{self.names[seat]} raised {type(error).__name__} in game {self.number} "
+                f"after {len(self.moves)} moves: {error}"
+            ) from error
+
+    def begin(self, seeds: Sequence[int]) -> None:
+        """Tells both players. Who cannot begin will not begin the next game either: that ends the match."""
+        for seat in (0, 1):
+            try:
+                with self.blaming(seat):
+                    self.players[seat].new_game(self.root, seeds[self.seated[seat] - 1])
+            except PlayerFailure as failure:
+                raise PlayerError(f"{self.names[seat]} cannot be started: {failure.detail}") from failure
+
+    def play(self, action: int) -> None:
+        """Makes a move on the board, and tells both players of it."""
+        for seat in (0, 1):
+            with self.blaming(seat):
+                self.players[seat].played(self.state, action)
+        self.moves.append(move_text(self.state, action))
+        self.state = self.state.play(action)
+
+    def to_the_end(self, adjudication: Adjudication, on_failure: str) -> End:
+        """Move after move, until the game ends or is ended."""
+        while not is_over(self.state):
+            claim = claimed_draw(self.state)
+            if claim is not None:
+                return 0, claim, None, ""
+            seat = self.state.to_play
+            try:
+                self.turn(seat)
+            except PlayerFailure as failure:
+                if on_failure == "error":
+                    raise PlayerError(
+                        f"{self.names[seat]} failed in game {self.number} after {len(self.moves)} moves "
+                        f"({failure.reason}): {failure.detail}"
+                    ) from failure
+                return 2 * seat - 1, failure.reason, self.seated[seat], failure.detail
+            if not is_over(self.state):
+                verdict = adjudication.verdict(self.values[seat], self.values[1 - seat], len(self.moves))
+                if verdict is not None:
+                    return (verdict[0] if seat == 0 else -verdict[0]), verdict[1], None, ""
+        returns = self.state.returns()
+        result = (returns[0] > returns[1]) - (returns[0] < returns[1])
+        return result, getattr(self.state, "termination", None) or "finished", None, ""
+
+    def turn(self, seat: int) -> None:
+        """One move of the player in a seat."""
+        begun = time.perf_counter()
+        with self.blaming(seat):
+            choice = self.players[seat].choose(self.state)
+            if choice.action not in self.state.legal_actions():
+                raise PlayerFailure("illegal_move", f"{choice.action} is no legal action after {len(self.moves)} moves")
+        self.seconds.append(round(time.perf_counter() - begun, 4))
+        value = None if choice.value is None else round(choice.value, 4)
+        self.values[seat].append(value)
+        self.thoughts.append(value)
+        self.play(choice.action)

@@ -1,0 +1,104 @@
+"""Reading what games are written in: moves, lines of EPD and FEN, and PGN, as much of it as openings need."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pondertree.errors import InvalidArgumentError, PondertreeError
+
+_RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
+_TAG = re.compile(r'^\s*\[\s*(\w+)\s+"((?:[^"\\]|\\.)*)"\s*\]\s*$')
+#: A comment in braces, one to the end of the line, a sign that comments (NAG), a bracket, or a word.
+_TOKEN = re.compile(r"\{[^}]*\}|;[^\n]*|\$\d+|[()]|[^\s(){};]+")
+_NUMBER = re.compile(r"^\d+\.*")
+
+
+def parse_move(state: Any, text: str) -> int:
+    """The legal action that a text names."""
+    reader = getattr(state, "parse_action", None)
+    try:
+        action = int(text) if reader is None else int(reader(text))
+    except PondertreeError:
+        raise
+    except Exception as error:
+        raise InvalidArgumentError(f"{text!r} is not a move: {error}") from None
+    if action not in state.legal_actions():
+        raise InvalidArgumentError(f"{text!r} is not a legal move")
+    return action
+
+
+def read_epd(text: str) -> list[str]:
+    """The positions of lines of EPD or FEN. An EPD gives its clocks by `hmvc` and `fmvn`, or not at all."""
+    positions = []
+    for line in text.splitlines():
+        fields = line.split()
+        if not fields or fields[0].startswith("#"):
+            continue
+        if len(fields) >= 6 and fields[4].isdigit() and fields[5].rstrip(";").isdigit():
+            clocks = [fields[4], fields[5].rstrip(";")]
+        else:
+            operations = " ".join(fields[4:])
+            clocks = [
+                found.group(1) if (found := re.search(rf"\b{code}\s+(\d+)", operations)) else default
+                for code, default in (("hmvc", "0"), ("fmvn", "1"))
+            ]
+        positions.append(" ".join(fields[:4] + clocks))
+    return positions
+
+
+def read_pgn(text: str) -> list[tuple[str | None, tuple[str, ...]]]:
+    """(FEN or None, main line) of each game; comments, variations, numbers and signs are left out."""
+    return [(fen, moves) for fen, moves, _ in read_games(text)]
+
+
+def read_games(text: str) -> list[tuple[str | None, tuple[str, ...], str]]:
+    """(FEN or None, main line, result) of each game of PGN: "1-0", "0-1", "1/2-1/2", or "*" where none is told."""
+    games: list[tuple[str | None, tuple[str, ...], str]] = []
+    fen: str | None = None
+    told = "*"
+    lines: list[str] = []
+
+    def finish(last: bool) -> None:
+        nonlocal fen, told, lines
+        moves, result = _main_line("\n".join(lines))
+        if moves or result is not None or (last and fen is not None):
+            games.append((fen, moves, told if result in (None, "*") else str(result)))
+            fen, told = None, "*"
+        lines = []
+
+    for line in text.splitlines():
+        tag = _TAG.match(line)
+        if tag is not None:
+            # A tag after moves opens the next game.
+            finish(last=False)
+            if tag.group(1).upper() == "FEN":
+                fen = tag.group(2)
+            elif tag.group(1) == "Result" and tag.group(2) in _RESULTS:
+                told = tag.group(2)
+        elif not line.startswith("%"):
+            lines.append(line)
+    finish(last=True)
+    return games
+
+
+def _main_line(text: str) -> tuple[tuple[str, ...], str | None]:
+    """(the moves, the result that follows them, if one does)."""
+    moves: list[str] = []
+    depth, result = 0, None
+    for token in _TOKEN.findall(text):
+        if token[0] in "{;$":
+            continue
+        if token in "()":
+            depth += 1 if token == "(" else -1
+            continue
+        if depth > 0:
+            continue
+        if token in _RESULTS:
+            result = token
+            continue
+        word = _NUMBER.sub("", token) if not token.startswith("0-0") else token
+        word = word.rstrip("!?")
+        if word:
+            moves.append(word.replace("0-0-0", "O-O-O").replace("0-0", "O-O"))
+    return tuple(moves), result

@@ -1,0 +1,233 @@
+"""Who plays: our searches, plain functions, and the two simplest players there are.
+
+An entrant is what a match is told: settings that can be sent to another process. It brings a player to the table
+(`start`), which plays one game after another; what a player draws by chance comes from the seed of the game alone.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pondertree import check
+from pondertree.errors import InvalidArgumentError, PlayerError
+from pondertree.forest import Tree
+from pondertree.game import GameInfo
+from pondertree.reference.random import ANSWER, Random
+from pondertree.search import Search
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A move, and what the player thinks of its position."""
+
+    action: int
+    value: float | None = None
+    """From -1 (lost) to +1 (won), for the player itself; None where it has no opinion."""
+
+
+class Player(ABC):
+    """Somebody at the table."""
+
+    @abstractmethod
+    def new_game(self, state: Any, seed: int) -> None:
+        """A game begins in `state`; all that is random in it comes from `seed`."""
+
+    @abstractmethod
+    def choose(self, state: Any) -> Choice:
+        """The move in `state`. Raises `PlayerFailure` where the player fails."""
+
+    def played(self, state: Any, action: int) -> None:  # noqa: B027 (most players need not know)
+        """A move was made in `state`, by either side."""
+
+    def close(self) -> None:  # noqa: B027 (most players hold nothing)
+        """The match is over."""
+
+
+class PlayerFailure(Exception):  # noqa: N818 (it ends a game, as a mate does)
+    """A player failed in a way that loses a game: it died, hung, or answered with no legal move."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        """"died", "timeout" or "illegal_move"."""
+        self.detail = detail
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.reason, self.detail)
+
+
+class Entrant(ABC):
+    """What a match knows of a player before it plays."""
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """Its settings in one line: two entrants that play alike have the same."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.text
+
+    def check(self, info: GameInfo) -> None:  # noqa: B027 (most play everything)
+        """Refuses a game it cannot play."""
+
+    @abstractmethod
+    def start(self) -> Player:
+        """Brings it to the table."""
+
+
+@dataclass(frozen=True)
+class SearchEntrant(Entrant):
+    """One of our searches. Its own seed does not count: each game has its own.
+
+    With `reuse` the tree is kept from move to move. With a `temperature` moves are drawn by visits; None is greedy.
+    """
+
+    search: Search
+    reuse: bool = False
+    temperature: float | None = None
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.search, Search):
+            raise InvalidArgumentError(f"search must be a search such as pondertree.UCT(), not {self.search!r}")
+        if check.is_listed(self.search.num_simulations):
+            raise InvalidArgumentError("num_simulations must be one number for a player of a match, not a list")
+        check.flag(self.reuse, "reuse")
+        check.optional_temperature(self.temperature)
+
+    @property
+    def text(self) -> str:
+        settings = {
+            name: value if _is_plain(value) else type(value).__name__
+            for name, value in sorted(vars(self.search).items())
+            if not name.startswith("_") and name != "seed"
+        }
+        settings |= {"reuse": self.reuse, "temperature": self.temperature}
+        return f"{type(self.search).__name__}({', '.join(f'{name}={value}' for name, value in settings.items())})"
+
+    @property
+    def name(self) -> str:
+        return self.label or f"{type(self.search).__name__}({self.search.limit})"
+
+    def check(self, info: GameInfo) -> None:
+        """Refuses a game that its network did not learn."""
+        from pondertree.learn.own_game import check_own_game
+
+        for part in vars(self.search).values():
+            check_own_game(part, info)
+
+    def start(self) -> Player:
+        return _SearchPlayer(self.search, self.reuse, self.temperature)
+
+
+class _SearchPlayer(Player):
+    def __init__(self, search: Search, reuse: bool, temperature: float | None) -> None:
+        self._given = search
+        self._reuse = reuse
+        self._temperature = temperature
+
+    def new_game(self, state: Any, seed: int) -> None:
+        # A copy whose calls are numbered from 0: game 7 is the same whoever played games 1 to 6.
+        self._search = copy.copy(self._given)
+        self._search.seed = seed
+        self._search._calls = 0
+        self._tree: Tree | None = None
+
+    def choose(self, state: Any) -> Choice:
+        if not self._reuse:
+            result = self._search.run(state, temperature=self._temperature)
+        else:
+            if self._tree is None:
+                self._tree = self._search.tree(state)
+            self._tree.simulate()
+            result = self._tree.result(temperature=self._temperature)
+        return Choice(result.action, result.value if result.proven is None else float(result.proven))
+
+    def played(self, state: Any, action: int) -> None:
+        if self._tree is not None and not state.play(action).is_terminal:
+            self._tree.advance(action)
+
+
+@dataclass(frozen=True)
+class FunctionEntrant(Entrant):
+    """A plain function from a state to a legal action."""
+
+    function: Callable[[Any], Any]
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InvalidArgumentError(f"function must be a function of a state, not {self.function!r}")
+
+    @property
+    def text(self) -> str:
+        named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
+        return f"{named.__module__}.{named.__qualname__}"
+
+    @property
+    def name(self) -> str:
+        return self.label or self.text.rpartition(".")[2]
+
+    def start(self) -> Player:
+        return _FunctionPlayer(self.function)
+
+
+class _FunctionPlayer(Player):
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+
+    def new_game(self, state: Any, seed: int) -> None:
+        pass
+
+    def choose(self, state: Any) -> Choice:
+        answer = self._function(state)
+        try:
+            return Choice(check.whole_number(answer, "the action"))
+        except InvalidArgumentError as error:
+            raise PlayerFailure("illegal_move", str(error)) from None
+
+
+@dataclass(frozen=True)
+class SimpleEntrant(Entrant):
+    """`random` plays any legal move, `first` the first one."""
+
+    kind: str
+
+    @property
+    def text(self) -> str:
+        return self.kind
+
+    def start(self) -> Player:
+        return _SimplePlayer(self.kind == "random")
+
+
+class _SimplePlayer(Player):
+    def __init__(self, random: bool) -> None:
+        self._random = random
+
+    def new_game(self, state: Any, seed: int) -> None:
+        self._numbers = Random(seed, ANSWER)
+
+    def choose(self, state: Any) -> Choice:
+        legal = state.legal_actions()
+        return Choice(int(legal[self._numbers.choose(len(legal)) if self._random else 0]))
+
+
+def start(entrant: Entrant) -> Player:
+    """Brings an entrant to the table; what goes wrong names it."""
+    try:
+        return entrant.start()
+    except PlayerFailure as failure:
+        raise PlayerError(f"{entrant.name} cannot be started: {failure.detail}") from failure
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(_is_plain(entry) for entry in value)
+    return value is None or isinstance(value, (bool, int, float, str))

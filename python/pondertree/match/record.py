@@ -1,0 +1,173 @@
+"""The file of a match: a line of JSON for its settings, then one for each pair of games, each with a checksum.
+
+A line is on the disk before the next pair counts, so a match that is killed goes on where it stopped. Pairs are
+appended as they are finished; when the match is over the file is put in order, the same for any number of workers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from pondertree.errors import InvalidArgumentError, UsageError
+from pondertree.files import current_format, lock, replace_file, sync_folder
+from pondertree.match.game import GameRecord
+from pondertree.match.openings import Opening
+
+FORMAT = "pondertree match"
+VERSION = 1
+#: What may differ when a match goes on: how far it goes.
+MAY_DIFFER = ("games",)
+
+
+@dataclass(frozen=True, slots=True)
+class PairRecord:
+    """Two games of one opening, the sides exchanged."""
+
+    number: int
+    opening: Opening
+    games: tuple[GameRecord, GameRecord]
+
+    @property
+    def points(self) -> float:
+        """Of player 1: 0 to 2."""
+        return self.games[0].points + self.games[1].points
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        opening = {"moves": list(self.opening.moves), "fen": self.opening.fen}
+        return {"pair": self.number, "opening": opening, "games": [game.as_json() for game in self.games]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PairRecord:
+        """The same from plain data."""
+        opening = Opening(tuple(data["opening"]["moves"]), data["opening"]["fen"])
+        first, second = (GameRecord.from_json(game) for game in data["games"])
+        return cls(data["pair"], opening, (first, second))
+
+
+class RecordFile:
+    """A file that grows by a line at a time. `known` are the pairs it held when it was opened."""
+
+    def __init__(self, path: str | os.PathLike[str], settings: Mapping[str, Any], *, resume: bool = False) -> None:
+        self.path = Path(path)
+        self.settings = dict(settings)
+        self.known: dict[int, PairRecord] = {}
+        exists = self.path.exists() and self.path.stat().st_size > 0
+        if exists and not resume:
+            raise InvalidArgumentError(
+                f"out: {str(self.path)!r} exists already: go on with it (resume), or give another name"
+            )
+        self._file: IO[bytes] | None = None
+        try:
+            self._file = open(self.path, "r+b" if exists else "w+b")  # noqa: SIM115 (open as long as the match lasts)
+        except OSError as error:
+            raise InvalidArgumentError(f"out: {str(self.path)!r} cannot be written: {error.strerror}") from None
+        try:
+            lock(self._file, f"out: another match is writing {str(self.path)!r}")
+            whole = 0
+            if exists:
+                found, self.known, whole = read_lines(self._file.read(), self.path)
+                if found is not None:
+                    compare(found, self.settings, self.path)
+            # A line that was being written when the match was killed is taken off.
+            self._file.truncate(whole)
+            self._file.seek(whole)
+            if whole == 0:
+                self._write({"format": FORMAT, "version": VERSION, "settings": self.settings})
+                sync_folder(self.path.absolute().parent)
+        except BaseException:
+            self.close()
+            raise
+
+    def _write(self, data: Mapping[str, Any]) -> None:
+        if self._file is None:
+            raise UsageError("this record of a match is closed")
+        self._file.write(write_line(data))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def append(self, pair: PairRecord) -> None:
+        """Adds a pair; it is on the disk when this comes back."""
+        self._write(pair.as_json())
+
+    def finish(self, pairs: Iterable[PairRecord]) -> None:
+        """Puts the file in order: these pairs and no others. It is replaced as a whole, or not at all."""
+        lines = [write_line({"format": FORMAT, "version": VERSION, "settings": self.settings})]
+        lines += [write_line(pair.as_json()) for pair in pairs]
+        replace_file(self.path, b"".join(lines))
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def write_line(data: Mapping[str, Any]) -> bytes:
+    """One line, its checksum at the end."""
+    body = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return f'{body[:-1]},"crc32":{zlib.crc32(body.encode())}}}\n'.encode()
+
+
+def read_line(line: bytes) -> dict[str, Any]:
+    """The data of one line; a ValueError where it is not what was written."""
+    body, mark, tail = line.rpartition(b',"crc32":')
+    whole = body + b"}"
+    if not mark or not tail.endswith(b"}") or int(tail[:-1]) != zlib.crc32(whole):
+        raise ValueError("its checksum is wrong")
+    data = json.loads(whole)
+    if not isinstance(data, dict):
+        raise ValueError("it is no JSON object")
+    return data
+
+
+def read_lines(content: bytes, path: Path) -> tuple[dict[str, Any] | None, dict[int, PairRecord], int]:
+    """(the settings, the pairs by number, how many bytes are whole lines) of a file."""
+    settings: dict[str, Any] | None = None
+    pairs: dict[int, PairRecord] = {}
+    whole = content.rfind(b"\n") + 1
+    for number, line in enumerate(content[:whole].split(b"\n")[:-1], start=1):
+        try:
+            data = read_line(line)
+            if number == 1:
+                if current_format(data.get("format")) != FORMAT or data.get("version") != VERSION:
+                    raise ValueError("it does not say that this is the record of a match")
+                settings = dict(data["settings"])
+            else:
+                pair = PairRecord.from_json(data)
+                pairs[pair.number] = pair
+        except (ValueError, KeyError, TypeError) as error:
+            raise InvalidArgumentError(
+                f"{str(path)!r} is no record of a match, or was damaged: line {number}: {error}"
+            ) from None
+    if settings is None and whole == 0 and content and not write_line({"format": FORMAT}).startswith(content[:10]):
+        raise InvalidArgumentError(f"{str(path)!r} is no record of a match")
+    return settings, pairs, whole
+
+
+def read_record(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[PairRecord]]:
+    """(the settings, the pairs in order) of a finished or unfinished match."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidArgumentError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+    settings, pairs, _ = read_lines(content, Path(path))
+    if settings is None:
+        raise InvalidArgumentError(f"{str(path)!r} is no record of a match: it has no first line")
+    return settings, [pairs[number] for number in sorted(pairs)]
+
+
+def compare(found: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> None:
+    """Refuses to go on with a match that was another one."""
+    for name in {**found, **wanted}:
+        if name not in MAY_DIFFER and found.get(name) != wanted.get(name):
+            raise InvalidArgumentError(
+                f"resume: {str(path)!r} was played with {name} = {found.get(name)!r}, not {wanted.get(name)!r}"
+            )

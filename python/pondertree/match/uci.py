@@ -1,0 +1,209 @@
+"""UCI programs as players of chess, through the engine client of python-chess (an extra, imported when one plays).
+
+A program that dies, hangs or answers with no legal move has failed: it is ended, and started anew for the next game.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pondertree import check
+from pondertree.errors import InvalidArgumentError
+from pondertree.extras import require
+from pondertree.game import GameInfo
+from pondertree.match.elo import score_of
+from pondertree.match.players import Choice, Entrant, Player, PlayerFailure
+
+if TYPE_CHECKING:
+    import chess.engine
+
+T = TypeVar("T")
+#: Seconds a program has to quit when it is asked to.
+PATIENCE = 2.0
+
+
+@dataclass(frozen=True)
+class UciEntrant(Entrant):
+    """A UCI program: its command, the limits of a move (at least one of them), and its options by name."""
+
+    command: Sequence[str] | str
+    nodes: int | None = None
+    depth: int | None = None
+    movetime: float | None = None
+    """Seconds a move."""
+    timeout: float = 60.0
+    """Seconds beyond `movetime` after which the program counts as hung."""
+    start_timeout: float = 60.0
+    """Seconds it may take to start."""
+    restart: bool = False
+    """Start it anew for each game, instead of sending `ucinewgame`."""
+    name_as: str | None = None
+    """What to call it; by default its file's name."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        words = [self.command] if isinstance(self.command, str) else list(self.command)
+        if not words or not all(isinstance(word, str) and word for word in words):
+            raise InvalidArgumentError(f"command must be a program and its arguments, not {self.command!r}")
+        object.__setattr__(self, "command", tuple(words))
+        for name in ("nodes", "depth"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check.count(getattr(self, name), name))
+        if self.movetime is not None:
+            object.__setattr__(self, "movetime", check.positive_number(self.movetime, "movetime"))
+        for name in ("timeout", "start_timeout"):
+            object.__setattr__(self, name, check.positive_number(getattr(self, name), name))
+        check.flag(self.restart, "restart")
+        if self.nodes is None and self.depth is None and self.movetime is None:
+            raise InvalidArgumentError("a UCI program needs a limit: nodes, depth or movetime (seconds a move)")
+
+    @property
+    def text(self) -> str:
+        settings = {name: getattr(self, name) for name in ("nodes", "depth", "movetime", "timeout", "restart")}
+        settings |= {f"option.{name}": value for name, value in sorted(self.options.items())}
+        told = [f",{name}={value}" for name, value in settings.items() if value is not None]
+        return f"uci:{shlex.join(self.command)}{''.join(told)}"
+
+    @property
+    def name(self) -> str:
+        if self.name_as is not None:
+            return self.name_as
+        limits = [f"{name}={getattr(self, name)}" for name in ("nodes", "depth", "movetime") if getattr(self, name)]
+        return f"{os.path.basename(self.command[0])}({', '.join(limits)})"
+
+    def check(self, info: GameInfo) -> None:
+        if info.name != "chess":
+            raise InvalidArgumentError(f"a UCI program plays chess, not {info.name}")
+        require("chess.engine", "python-chess", "a UCI program as a player")
+        if shutil.which(self.command[0]) is None:
+            raise InvalidArgumentError(f"there is no program {self.command[0]!r} that can be run")
+
+    def start(self) -> Player:
+        player = _Program(self)
+        try:
+            player.open()
+        except BaseException:
+            player.close()
+            raise
+        return player
+
+
+class _Program(Player):
+    """A running program. Its protocol runs on a loop of its own, in a thread."""
+
+    def __init__(self, entrant: UciEntrant) -> None:
+        self._entrant = entrant
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._running: tuple[asyncio.SubprocessTransport, chess.engine.UciProtocol] | None = None
+
+    def _call(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
+        """Runs `work` on the loop; a `TimeoutError` if it takes longer than that."""
+        return asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, seconds), self._loop).result()
+
+    def open(self) -> None:
+        """Starts the program and sets its options."""
+        engine = require("chess.engine", "python-chess", "a UCI program as a player")
+
+        async def begin() -> None:
+            # In a group of its own, Ctrl-C at the terminal reaches us alone, and we end the program.
+            command = list(self._entrant.command)
+            self._running = await engine.UciProtocol.popen(command, setpgrp=os.name == "posix")
+            await self._running[1].initialize()
+            await self._running[1].configure(dict(self._entrant.options))
+
+        try:
+            self._call(begin(), self._entrant.start_timeout)
+        except TimeoutError:
+            self._end()
+            raise PlayerFailure("timeout", f"no answer to uci within {self._entrant.start_timeout:g} s") from None
+        except (OSError, engine.EngineError) as error:
+            self._end()
+            raise PlayerFailure("died", f"{type(error).__name__}: {error}") from error
+
+    def new_game(self, state: Any, seed: int) -> None:
+        import chess
+
+        if self._running is not None and (self._entrant.restart or self._running[0].get_returncode() is not None):
+            self._end()
+        if self._running is None:
+            self.open()
+        self._board = chess.Board(state.fen())
+        #: python-chess sends `ucinewgame` whenever it is given another object here.
+        self._game = object()
+
+    def choose(self, state: Any) -> Choice:
+        import chess.engine
+
+        assert self._running is not None
+        protocol = self._running[1]
+        entrant = self._entrant
+        limit = chess.engine.Limit(time=entrant.movetime, nodes=entrant.nodes, depth=entrant.depth)
+        seconds = (entrant.movetime or 0.0) + entrant.timeout
+        ask = protocol.play(self._board, limit, game=self._game, info=chess.engine.INFO_SCORE)
+        try:
+            answer = self._call(ask, seconds)
+        except TimeoutError:
+            self._end()
+            raise PlayerFailure("timeout", f"no move within {seconds:g} s") from None
+        except chess.engine.EngineTerminatedError as error:
+            self._end()
+            raise PlayerFailure("died", str(error)) from error
+        except chess.engine.EngineError as error:
+            self._end()
+            raise PlayerFailure("illegal_move", str(error)) from error
+        # `bestmove 0000` is a null move to python-chess.
+        if not answer.move:
+            self._end()
+            raise PlayerFailure("illegal_move", "it gave no move, although there are legal ones")
+        return Choice(state.parse_action(answer.move.uci()), _value(answer.info.get("score")))
+
+    def played(self, state: Any, action: int) -> None:
+        self._board.push_uci(state.action_to_string(action))
+
+    def _end(self) -> None:
+        """Ends the program, whatever state it is in."""
+        running, self._running = self._running, None
+        if running is None:
+            return
+        transport = running[0]
+
+        async def kill() -> None:
+            with suppress(ProcessLookupError):
+                transport.kill()
+            await running[1].returncode
+            transport.close()
+
+        with suppress(TimeoutError, Exception):
+            self._call(kill(), PATIENCE)
+
+    def close(self) -> None:
+        if self._running is not None and self._running[0].get_returncode() is None:
+            with suppress(TimeoutError, Exception):
+                self._call(self._running[1].quit(), PATIENCE)
+        self._end()
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(PATIENCE)
+            if not self._thread.is_alive():
+                self._loop.close()
+
+
+def _value(score: chess.engine.PovScore | None) -> float | None:
+    """What a program says of its position, from -1 to 1; 400 centipawns are worth what 400 Elo are."""
+    if score is None:
+        return None
+    centipawns = score.relative.score()
+    if centipawns is None:
+        mate = score.relative.mate()
+        return None if mate is None else 1.0 if mate > 0 else -1.0
+    return 2.0 * score_of(float(centipawns)) - 1.0

@@ -1,0 +1,198 @@
+"""Pairs of games played side by side, in processes of their own.
+
+Each process has its own players and plays a pair at a time. One that dies is replaced, and its pair played again, once.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import traceback
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import connection
+from multiprocessing.context import SpawnProcess
+from types import FrameType
+from typing import Any
+
+from pondertree.errors import PlayerError, PondertreeError, UsageError
+from pondertree.match.openings import Opening
+from pondertree.match.record import PairRecord
+from pondertree.match.table import Table
+
+Task = tuple[int, Opening]
+#: Seconds a process has to leave by itself.
+PATIENCE = 5.0
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def play_here(table: Table, tasks: Iterable[Task]) -> Generator[PairRecord, None, None]:
+    """One pair after another, in this process."""
+    try:
+        for number, opening in tasks:
+            yield table.play_pair(number, opening)
+    finally:
+        table.close()
+
+
+class Worker:
+    """A process at work, as its parent sees it."""
+
+    def __init__(self, table: bytes) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process: SpawnProcess = context.Process(target=serve, args=(theirs, table), daemon=True)
+        with _no_interrupts():
+            self.process.start()
+        theirs.close()
+        self.ready = False
+        self.task: Task | None = None
+
+    def give(self, task: Task) -> None:
+        """Hands it a pair to play; a process that is gone is noticed when its answer is read."""
+        self.task = task
+        with suppress(OSError):
+            self.connection.send(task)
+
+    def end(self) -> None:
+        """Asks it to leave; it sends its players home first."""
+        self.process.terminate()
+        self.process.join(PATIENCE)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+        self.connection.close()
+        self.process.close()
+
+
+def play_in_processes(table: Table, tasks: Iterable[Task], count: int) -> Generator[PairRecord, None, None]:
+    """Pairs as they are finished, in whichever order; `tasks` are taken up as there is somebody to play them."""
+    packed = pickle.dumps(table)
+    waiting, again, died = iter(tasks), deque[Task](), set[int]()
+    workers: list[Worker] = []
+
+    def next_task() -> Task | None:
+        return again.popleft() if again else next(waiting, None)
+
+    def employ(task: Task | None) -> None:
+        if task is not None:
+            workers.append(Worker(packed))
+            workers[-1].give(task)
+
+    try:
+        for _ in range(count):
+            employ(next_task())
+        while workers:
+            answered = connection.wait([worker.connection for worker in workers])
+            for worker in [worker for worker in workers if worker.connection in answered]:
+                try:
+                    kind, data = worker.connection.recv()
+                except (EOFError, OSError):
+                    workers.remove(worker)
+                    again.append(_after_death(worker, died))
+                    employ(next_task())
+                    continue
+                if kind == "error":
+                    raise data
+                if kind == "ready":
+                    worker.ready = True
+                    continue
+                task = next_task()
+                if task is None:
+                    workers.remove(worker)
+                    worker.end()
+                else:
+                    worker.give(task)
+                yield data
+    finally:
+        for worker in workers:
+            worker.process.terminate()
+        for worker in workers:
+            worker.end()
+
+
+def _after_death(worker: Worker, died: set[int]) -> Task:
+    """The pair of a process that is gone, to be played again; an error where that is of no use."""
+    worker.process.join(PATIENCE)
+    code, task = worker.process.exitcode, worker.task
+    worker.end()
+    if not worker.ready or task is None:
+        raise UsageError(
+            f"a process for the games could not be started (exit code {code}). A script that plays matches in several "
+            'processes keeps its own work under `if __name__ == "__main__":`; concurrency=1 needs no processes'
+        )
+    if task[0] in died:
+        raise PlayerError(
+            f"the process that played pair {task[0]} died (exit code {code}), and again when it was retried"
+        )
+    died.add(task[0])
+    return task
+
+
+def serve(pipe: connection.Connection, packed: bytes) -> None:
+    """The work of a process: pairs come in, records go out. It ends when it is told to, or when its parent is gone."""
+    # Ctrl-C is the parent's business.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGTERM, _leave)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    try:
+        table: Table = pickle.loads(packed)
+    except Exception as error:
+        pipe.send(("error", UsageError(f"the players cannot be sent to another process: {error}")))
+        return
+    try:
+        pipe.send(("ready", None))
+        while True:
+            number, opening = pipe.recv()
+            pipe.send(_answer(table, number, opening))
+    except (EOFError, OSError):
+        pass
+    finally:
+        # No second signal may keep the players from being sent home.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        table.close()
+
+
+def _answer(table: Table, number: int, opening: Opening) -> tuple[str, Any]:
+    try:
+        return "pair", table.play_pair(number, opening)
+    except PondertreeError as error:
+        return "error", error
+    except Exception:
+        return "error", RuntimeError(f"pair {number} cannot be played:\n{traceback.format_exc()}")
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """A process that is started here has Ctrl-C held back from its first moment on, before it can ignore it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(0)
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,102 @@
+"""Models of JAX (Flax, Haiku, Equinox, or by hand): two functions of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pondertree import check
+from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.evaluators.adapter import bucket, padded
+from pondertree.extras import require
+from pondertree.models.answers import ROOT, STEP_DISCOUNT, root_parts, step_parts
+
+
+class JaxModel:
+    """Two functions and their parameters.
+
+    `initial(params, observations [B, ...]) -> (hidden_state, policy_logits [B, num_actions], value [B])` and
+    `recurrent(params, hidden_states, actions [B]) -> (hidden_state, reward [B], policy_logits, value[, discount])`. A
+    hidden state is an array [B, ...] or a pytree of them.
+
+    They are compiled once for each shape, so batches are padded with zeros to a power of two: a search whose batches
+    have all sizes up to 256 compiles them nine times, not 256 times. `params` may be replaced between searches. With
+    `jit=False` the functions are called as they are, without padding.
+
+    Threads: it may be asked from several threads at once.
+    """
+
+    #: Actions need not be sent to the device for it.
+    sends_actions = True
+
+    def __init__(
+        self, initial: Callable[..., Any], recurrent: Callable[..., Any], params: Any, *, jit: bool = True
+    ) -> None:
+        jax = require("jax", "jax", "this model")
+        for name, function in (("initial", initial), ("recurrent", recurrent)):
+            if not callable(function):
+                raise InvalidArgumentError(f"{name} must be a function of (params, ...), not {function!r}")
+        self.params = params
+        self.jit = check.flag(jit, "jit")
+        self._name = getattr(recurrent, "__qualname__", type(recurrent).__name__)
+        self._initial = jax.jit(initial) if self.jit else initial
+        self._recurrent = jax.jit(recurrent) if self.jit else recurrent
+
+    def initial_inference(self, observations: Any) -> tuple[Any, ...]:
+        """(hidden_state on the device, policy_logits [B, num_actions], value [B])."""
+        rows = len(observations)
+        given = padded(np.asarray(observations), self._given(rows))
+        return self._fetched(root_parts(self._initial(self.params, self._array(given))), ROOT, rows)
+
+    def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
+        """(hidden_state on the device, reward [B], policy_logits [B, num_actions], value [B][, discount [B]])."""
+        rows = len(actions)
+        given = self._given(rows)
+        sent = self._array(padded(np.asarray(actions, dtype=np.int32), given))
+        hidden = _resized(hidden_states, rows, given)
+        return self._fetched(step_parts(self._recurrent(self.params, hidden, sent)), STEP_DISCOUNT, rows)
+
+    def _given(self, rows: int) -> int:
+        return bucket(rows) if self.jit else rows
+
+    def _array(self, array: Any) -> Any:
+        import jax
+
+        # Compiled functions send arrays of NumPy themselves, and faster; others would compute with them.
+        return array if self.jit else jax.numpy.asarray(array)
+
+    def _fetched(self, parts: tuple[Any, ...], names: tuple[str, ...], rows: int) -> tuple[Any, ...]:
+        """Without the rows that were added, and all but the hidden state as arrays of NumPy."""
+        import jax
+
+        hidden, *rest = parts
+        given = self._given(rows)
+        rest = [np.asarray(part) if part is not None else None for part in jax.device_get(rest)]
+        if given == rows:
+            return hidden, *rest
+        for name, array in zip(names[1:], rest, strict=False):
+            if array is not None and array.shape[:1] != (given,):
+                raise EvaluationError(
+                    f"{name} has shape {array.shape}: it must have a row for each of the {given} that were asked for"
+                )
+        return _resized(hidden, given, rows), *(None if array is None else array[:rows] for array in rest)
+
+    def __repr__(self) -> str:
+        return f"JaxModel({self._name}, jit={self.jit})"
+
+
+def _resized(hidden: Any, rows: int, wanted: int) -> Any:
+    """Hidden states of `rows` rows with zeros added, or cut."""
+    import jax
+
+    def resize(array: Any) -> Any:
+        if array.shape[:1] != (rows,):
+            raise EvaluationError(f"hidden_state has shape {array.shape}: it must have {rows} rows")
+        if wanted < rows:
+            return array[:wanted]
+        rest = jax.numpy.zeros((wanted - rows, *array.shape[1:]), dtype=array.dtype)
+        return jax.numpy.concatenate([array, rest])
+
+    return hidden if wanted == rows else jax.tree_util.tree_map(resize, hidden)

@@ -1,0 +1,93 @@
+"""UCT: the classic search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Unpack
+
+from pondertree import check
+from pondertree.errors import InvalidArgumentError
+from pondertree.evaluators import Rollout, Uniform
+from pondertree.evaluators.protocol import as_evaluator
+from pondertree.game import GameInfo
+from pondertree.knowledge import knowledge_of
+from pondertree.playout import decisive_policy
+from pondertree.rules import Ucb1
+from pondertree.search import Search, Shared
+from pondertree.settings import Settings
+
+
+class UCT(Search):
+    """Classic Monte Carlo tree search with UCB1 (seed 3; Kocsis & Szepesvari 2006).
+
+    An edge scores `Q + c_param * sqrt(2 ln N / n)`, Q for the player who chooses; untried moves come first, in random
+    order. A leaf is valued by a random playout (cut after `max_depth` moves, it scores 0), or by `evaluator`: at once
+    where `max_depth` is None or 0, else where it cuts the playout. `playout_policy` biases playouts: "random",
+    "decisive" (win at once if possible), or a function of a state that gives an action or a weight per legal action.
+    The answer is the most visited move, guarded by minimax `minimax_depth` plies deep. `forced_depth` plies below the
+    root, immediate wins and replies to immediate threats are the only moves looked at.
+    """
+
+    default_simulations = 1000
+    default_temperature = 0.0
+
+    def __init__(
+        self,
+        num_simulations: int | Sequence[int] | None = None,
+        c_param: float = 1.0,
+        max_depth: int | None = None,
+        evaluator: Any = None,
+        playout_policy: str | Callable[[Any], Any] | None = None,
+        minimax_depth: int = 0,
+        forced_depth: int = 0,
+        **shared: Unpack[Shared],
+    ) -> None:
+        super().__init__(num_simulations, **shared)
+        self.c_param = check.number(c_param, "c_param", least=0.0)
+        self.max_depth = None if max_depth is None else check.whole_number(max_depth, "max_depth", most=(1 << 31) - 1)
+        self.minimax_depth = check.whole_number(minimax_depth, "minimax_depth", most=64)
+        self.forced_depth = check.whole_number(forced_depth, "forced_depth", most=255)
+        if evaluator is not None:
+            evaluator = as_evaluator(evaluator)
+        self.evaluator = evaluator
+        if not (playout_policy is None or playout_policy in ("random", "decisive") or callable(playout_policy)):
+            raise InvalidArgumentError(
+                f'playout_policy must be "random", "decisive" or a function of a state, not {playout_policy!r}'
+            )
+        self.playout_policy = playout_policy
+
+    def settings(self, info: GameInfo) -> Settings:
+        """UCB1; playouts inside the engine where nothing in Python has a say."""
+        named = self.playout_policy if isinstance(self.playout_policy, str) else "random"
+        python_policy = self.playout_policy if callable(self.playout_policy) else None
+        if not info.compiled and named == "decisive":
+            python_policy = decisive_policy
+        evaluator, max_depth = self.evaluator, self.max_depth
+        leaf = "playout"
+        knowledge = knowledge_of(evaluator, info) if max_depth in (None, 0) and python_policy is None else None
+        if isinstance(evaluator, Uniform) and max_depth in (None, 0):
+            leaf = "zero"
+        elif isinstance(evaluator, Rollout):
+            # A playout is a playout: one that is cut goes on where it was cut.
+            evaluator, max_depth = None, None
+        elif evaluator is not None and not isinstance(evaluator, Uniform):
+            leaf = "outside" if knowledge is None else "classical"
+        elif isinstance(evaluator, Uniform):
+            evaluator = None
+        if python_policy is not None:
+            leaf = "outside"
+        return Settings(
+            score=Ucb1(self.c_param),
+            leaf=leaf,
+            knowledge=knowledge,
+            evaluator=evaluator,
+            playout_policy=named,
+            python_policy=python_policy,
+            max_depth=max_depth,
+            minimax_depth=self.minimax_depth,
+            forced_depth=self.forced_depth,
+            **self.shared(),
+        )
+
+    def __repr__(self) -> str:
+        return f"UCT({self.limit}, c_param={self.c_param}, seed={self.seed})"

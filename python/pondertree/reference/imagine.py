@@ -1,0 +1,148 @@
+"""The world of a learned model: how a root is planted in it, leaves are imagined, and values go back up.
+
+MuZero's search and Gumbel search both plan here. Comments marked "Trap" say where this departs from MuZero's
+specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pondertree.reference.gather import Pending
+from pondertree.reference.latent import Node, RootNode
+from pondertree.reference.model import LEAST_KEPT, Answer, ask_initial, ask_recurrent, checked_actions, kept_priors
+from pondertree.reference.options import between
+from pondertree.reference.planning import NOTHING, NoisySearch, Told, Tree
+from pondertree.reference.policy import priors_of
+from pondertree.reference.state import refuse_end
+
+
+class ModelSearch(NoisySearch[Node]):
+    """A search that plans in a learned model, in which one player earns rewards, or two play against each other.
+
+    Nothing is ever proven: what a model imagines is no fact.
+    """
+
+    solve = False
+
+    def __init__(self, network: Any, discount: float, num_players: int) -> None:
+        between(0.0, 1.0, discount=discount)
+        if num_players not in (1, 2):
+            raise ValueError(f"num_players must be 1 or 2, not {num_players}")
+        self.network = network
+        self.discount = discount
+        self.num_players = num_players
+
+    # --- The root -------------------------------------------------------------------------------------------
+
+    def _plant(self, state: Any, told: Told = NOTHING) -> RootNode:
+        """The node of a new root, evaluated and expanded."""
+        root = RootNode(to_play=told.to_play or 0)
+        root.players = self.num_players
+        observation, legal_actions = told.observation, told.legal_actions
+        if state is not None:
+            refuse_end(state)
+            if state.num_players > 2 or self.num_players not in (1, state.num_players):
+                raise ValueError(f"num_players is {self.num_players}, but the game has {state.num_players}")
+            root.position, root.players, root.to_play = state, state.num_players, state.to_play
+            observation, legal_actions = state.observation(), state.legal_actions()
+        if not 0 <= root.to_play < root.players:
+            raise ValueError(f"to_play is {root.to_play}: it must be from 0 to {root.players - 1}")
+        self._expand_root(root, ask_initial(self.network, observation), legal_actions)
+        return root
+
+    def _follow(self, root: Node, action: int, told: Told = NOTHING) -> RootNode:
+        """The root after `action`, with what was known below it."""
+        known = root.children.get(action)
+        if known is None:
+            raise ValueError(f"action {action} is not legal; legal are {root.legal_actions()}")
+        if root.position is not None:
+            after = self._plant(root.position.play(action))
+        elif told.observation is not None:
+            # Whose turn it is nobody may have said: then the model's word counts, or players alternate.
+            turn = known.to_play if known.visit_count else root.players - 1 - root.to_play
+            turn = turn if told.to_play is None else told.to_play
+            after = self._plant(None, Told(told.observation, told.legal_actions, turn))
+        else:
+            said = ask_recurrent(self.network, root.hidden_state, action)
+            turn = known.to_play if known.visit_count else self._turn_after(root, said)
+            after = RootNode(to_play=turn if told.to_play is None else told.to_play)
+            after.players = root.players
+            self._expand_root(after, said, told.legal_actions)
+        if known.to_play == after.to_play:
+            # Otherwise the model was wrong about whose turn it is, and all it imagined is seen from the wrong side.
+            after.inherit(known)
+        return after
+
+    def _expand_root(self, root: Node, said: Answer, legal_actions: Sequence[int] | None) -> None:
+        """Expands the root with its legal actions, and takes what the model said of it for its first visit.
+
+        Trap: in the specification nobody expands the root inside of `run`, and a search from a fresh one ends in an
+        IndexError; one that the caller has expanded has no visit, and while sqrt(N) is 0 the priors do not matter.
+        """
+        legal = checked_actions(legal_actions, len(said.logits))
+        if root.expanded():
+            root.adopt(root.children, list(root.children))
+            root.action_space = len(said.logits)
+        else:
+            root.expand(priors_of(legal, said.logits), len(said.logits))
+        root.hidden_state = said.hidden_state if root.hidden_state is None else root.hidden_state
+        root.raw_value = root.value_sum = said.value
+        root.visit_count = 1
+
+    def _evaluate(self, tree: Tree[Node], pending: Sequence[Pending[Node]], target: int) -> list[list[float]]:
+        """Expansion and evaluation: the model is asked where the last action of each path leads.
+
+        Trap: the specification expands latent nodes with the legal actions of the root, which one move later are those
+        of the wrong player. A model knows no rules, so nothing is masked below the root; it learns what is not worth
+        imagining.
+        """
+        said = [self._imagine(waiting.leaf) for waiting in pending]
+        for place, (waiting, about) in enumerate(zip(pending, said, strict=True)):
+            most = max(LEAST_KEPT, target - (tree.simulations + place + 1))
+            self._expand_node(waiting.leaf, about, most)
+        return [[about.value] for about in said]
+
+    def _imagine(self, leaf: Node) -> Answer:
+        """What the model says of a new leaf."""
+        parent, action = leaf.parent, leaf.action
+        assert parent is not None, "a leaf is not the root"
+        assert action is not None, "a leaf is not the root"
+        said = ask_recurrent(self.network, parent.hidden_state, action)
+        if len(said.logits) != parent.num_actions:
+            raise ValueError(f"policy_logits has {len(said.logits)} numbers: there are {parent.num_actions} actions")
+        return said
+
+    def _expand_node(self, leaf: Node, said: Answer, most: int) -> None:
+        """Everything about a new leaf, and a child for each action of which `most` can come to be tried."""
+        assert leaf.parent is not None, "a leaf is not the root"
+        leaf.hidden_state, leaf.reward, leaf.raw_value = said.hidden_state, said.reward, said.value
+        leaf.discount = self.discount if said.discount is None else abs(said.discount)
+        leaf.to_play = self._turn_after(leaf.parent, said)
+        priors, tail = kept_priors(said.logits, most)
+        leaf.expand(priors, len(said.logits), tail)
+
+    def _turn_after(self, node: Node, said: Answer) -> int:
+        """Who moves after an action: two players take turns, unless the model says by the sign of its discount."""
+        if said.discount is not None and said.discount >= 0.0:
+            return node.to_play
+        if said.discount is not None and node.players == 1:
+            raise ValueError(f"discount is {said.discount}: a negative one changes the player, and num_players is 1")
+        return node.players - 1 - node.to_play
+
+    def _backpropagate(self, leaf: Node, values: Sequence[float]) -> None:
+        """Backup: at each node back to the root, N += 1 and the sum += the value for the player to move there.
+
+        Trap: the order is the specification's, first the sum and then the reward; the player is not: what is good for
+        one is bad for the other.
+        """
+        (value,) = values
+        node: Node | None = leaf
+        while node is not None:
+            node.value_sum += value
+            node.visit_count += 1
+            if node.parent is not None:
+                value = node.reward + node.discount * (value if node.to_play == node.parent.to_play else -value)
+                node.returns += value
+            node = node.parent

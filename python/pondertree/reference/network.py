@@ -1,0 +1,77 @@
+"""What a network says of positions: the priors of their legal moves, and their values.
+
+A network has `evaluate_states(states) -> (policies, values)`, or `evaluate_leaves(leaves)` if it wants to know more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pondertree.reference.playout import Leaf, per_player, simulate_leaves
+from pondertree.reference.policy import priors_of
+from pondertree.reference.state import State, listed_actions
+
+
+class Uniform:
+    """A network that knows nothing: every move is as good as any other, every position worth 0."""
+
+    def evaluate_states(self, states: Sequence[State]) -> tuple[None, list[list[float]]]:
+        """(even priors, zeros)."""
+        return None, [[0.0] * state.num_players for state in states]
+
+
+class Rollout:
+    """A network that plays at random: every move is as good as any other, a position is worth what a playout says."""
+
+    def evaluate_leaves(self, leaves: Sequence[Leaf]) -> tuple[None, list[list[float]]]:
+        """(even priors, results); the keys of the simulations make the playouts repeatable."""
+        return None, simulate_leaves(leaves)
+
+
+class MovePriors:
+    """A network in the form of the hybrid specification: `evaluate(state) -> ({move: prior}, value)`, as others are.
+
+    Trap: its values are from 0 to 1, which is the specification's range everywhere. Here that ends at this door.
+    """
+
+    policy = "probabilities"
+
+    def __init__(self, policy_network: Any) -> None:
+        self.policy_network = policy_network
+
+    def evaluate_states(self, states: Sequence[Any]) -> tuple[list[list[float]], list[float]]:
+        """(priors over all actions, values from -1 to 1 for the player to move); a move without a prior has 0."""
+        answers = [self._evaluate(state) for state in states]
+        return [priors for priors, _ in answers], [value for _, value in answers]
+
+    def _evaluate(self, state: Any) -> tuple[list[float], float]:
+        said, value = self.policy_network.evaluate(state)
+        if not 0.0 <= value <= 1.0:
+            raise ValueError(f"the policy network gave the value {value}: it must be from 0 to 1")
+        legal = set(state.legal_actions())
+        priors = [0.0] * int(state.num_actions)
+        for action, prior in said.items():
+            if action not in legal:
+                raise ValueError(f"the policy network gave a prior to {action!r}, which is not legal")
+            priors[action] = float(prior)
+        return priors, 2.0 * float(value) - 1.0
+
+
+def consult(network: Any, leaves: Sequence[Leaf]) -> list[tuple[dict[int, float], list[float]]]:
+    """The priors of the legal moves of each leaf, and its values, one per player.
+
+    A policy is a number for every action, or None if all moves are alike. The numbers are logits, unless an attribute
+    `policy` of the network says "probabilities".
+    """
+    states = [state for state, _, _ in leaves]
+    answer = network.evaluate_leaves(leaves) if hasattr(network, "evaluate_leaves") else network.evaluate_states(states)
+    policies, said = answer
+    values = per_player(states, said)
+    if policies is None:
+        policies = [None] * len(states)
+    if len(policies) != len(states):
+        raise ValueError(f"the network gave {len(policies)} policies for {len(states)} states")
+    kind = getattr(network, "policy", "logits")
+    priors = [priors_of(listed_actions(state), row, kind) for state, row in zip(states, policies, strict=True)]
+    return list(zip(priors, values, strict=True))

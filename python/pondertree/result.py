@@ -1,0 +1,210 @@
+"""What a search has found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pondertree import _core, check
+from pondertree.game import GameInfo, leaves_rules, move_text, play_on, tried_text
+from pondertree.lazy import lazy
+from pondertree.node import Node, ReadOnly
+
+Numbers = TypeVar("Numbers", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True)
+class MoveStatistics:
+    """What was found out about one move at the root; `q` and `proven` are for the player who would make it."""
+
+    action: int
+    move: str
+    visits: int
+    share: float
+    """Its share of all visits."""
+    prior: float
+    q: float
+    """Its value, exact where proven; NaN where it was never tried."""
+    proven: int | None
+    distance: int | None
+    """Plies to the end, this move included, where a result is proven."""
+    pv: tuple[str, ...]
+    """The line expected if it is played."""
+
+
+class SearchResult(ReadOnly):
+    """The answer of one search. Arrays run over `num_actions`; values are for the player to move at the root.
+
+    It does not change: whoever wants to change an array takes a copy.
+    """
+
+    _view: _core.TreeView
+    _state: Any
+    _info: GameInfo
+    _tau: float
+    _verdicts: list[tuple[int, int]]
+    simulations: int
+    """Simulations since this root was set; visits kept from before count in `visits` alone."""
+    elapsed: float
+    """Seconds spent on it since its root was set."""
+    seed: int
+    """The seed that repeats it."""
+
+    def __init__(
+        self,
+        view: _core.TreeView,
+        state: Any,
+        info: GameInfo,
+        temperature: float,
+        verdicts: list[tuple[int, int]],
+        seed: int,
+        elapsed: float,
+        simulations: int,
+    ) -> None:
+        # One step for all of them, past the guard: batches have thousands of results.
+        self.__dict__.update(
+            _view=view,
+            _state=state,
+            _info=info,
+            _tau=temperature,
+            _verdicts=verdicts,
+            seed=seed,
+            elapsed=elapsed,
+            simulations=simulations,
+        )
+
+    # What follows is made when it is first asked for: self-play that only wants moves pays for nothing else.
+
+    @lazy
+    def _best(self) -> tuple[int, int]:
+        """The best move, as its place among the root's edges and its action."""
+        return self._view.choose(0.0, self._verdicts)
+
+    @lazy
+    def _chosen(self) -> tuple[int, int]:
+        """The move to play, in the same form."""
+        return self._best if self._tau == 0.0 else self._view.choose(self._tau, self._verdicts)
+
+    @lazy
+    def action(self) -> int:
+        """The action to play."""
+        return self._chosen[1]
+
+    @lazy
+    def value(self) -> float:
+        """Value of the root for the player to move there."""
+        return self._view.value
+
+    @lazy
+    def proven(self) -> int | None:
+        """What is proven for the player to move: -1, 0, +1, or None."""
+        return self._view.proven
+
+    @lazy
+    def _actions(self) -> NDArray[np.intp]:
+        return self._view.edges(0)[0].astype(np.intp)
+
+    @lazy
+    def move(self) -> str:
+        """How people write `action`."""
+        return move_text(self._state, self.action)
+
+    @lazy
+    def visits(self) -> NDArray[np.int64]:
+        """Visits of each action, as they were counted."""
+        return _fixed(self._view.visits(self._info.num_actions))
+
+    @lazy
+    def q(self) -> NDArray[np.float64]:
+        """Value of each action, exact where proven; NaN where it was never tried."""
+        _, visits, sums, _, _, proven, *_ = self._view.edges(0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = np.where(proven == 2, sums / visits, proven.astype(np.float64))
+        q = np.full(self._info.num_actions, np.nan)
+        q[self._actions] = np.where((visits == 0) & (proven == 2), np.nan, means)
+        return _fixed(q)
+
+    def policy_at(self, tau: float) -> NDArray[np.float64]:
+        """Visits to the power 1/tau, normalised (seed 2); 0 is the best move alone. Proven results are respected."""
+        return self._view.policy(check.temperature(tau, "tau"), self._best[0], self._info.num_actions)
+
+    @lazy
+    def policy(self) -> NDArray[np.float64]:
+        """The share of visits of each action, whatever the temperature; proven results are respected."""
+        return _fixed(self._view.policy(1.0, self._best[0], self._info.num_actions))
+
+    @property
+    def pv(self) -> list[str]:
+        """The line expected, beginning with `move`, as people write it; no further than the rules of a game lead."""
+        return list(self._pv)
+
+    @lazy
+    def _pv(self) -> tuple[str, ...]:
+        return tuple(self._line(self._chosen[0]))
+
+    def _line(self, place: int) -> list[str]:
+        texts = []
+        state = self._state
+        for action in self._view.principal_variation(place):
+            if leaves_rules(state, action, self._info):
+                break  # a model goes on imagining: what is expected is what can be played
+            texts.append(tried_text(state, action, self._info))
+            state = play_on(state, action, self._info)
+        return texts
+
+    @property
+    def moves(self) -> list[MoveStatistics]:
+        """Statistics of every move at the root, the most visited first."""
+        return list(self._moves)
+
+    @lazy
+    def _moves(self) -> tuple[MoveStatistics, ...]:
+        root = self.root
+        total = max(int(self.visits.sum()), 1)
+        rows = []
+        for place, action in enumerate(self._actions.tolist()):
+            child = root.children.get(action)
+            flip = -1 if child is not None and child.to_play != root.to_play else 1
+            proven = None if child is None or child.proven is None else flip * child.proven
+            rows.append(
+                MoveStatistics(
+                    action=action,
+                    move=move_text(self._state, action),
+                    visits=int(self.visits[action]),
+                    share=int(self.visits[action]) / total,
+                    prior=1.0 / len(self._actions) if child is None else child.prior,
+                    q=float(self.q[action]),
+                    proven=proven,
+                    distance=None if child is None or child.distance is None else child.distance + 1,
+                    pv=tuple(self._line(place)),
+                )
+            )
+        return tuple(sorted(rows, key=lambda row: -row.visits))
+
+    @lazy
+    def root(self) -> Node:
+        """The tree, to look into. It stays as it is while the search goes on."""
+        return Node.of_root(self._view, self._state, self._info)
+
+    @property
+    def memory(self) -> int:
+        """Bytes the tree holds, capacity counted."""
+        return int(self._view.bytes)
+
+    def __repr__(self) -> str:
+        visits = int(self.visits.sum())
+        share = self.visits[self.action] / max(visits, 1)
+        proven = "" if self.proven is None else f", proven {self.proven:+d}"
+        return (
+            f"SearchResult(move={self.move!r}, value={self.value:+.3f}{proven}, "
+            f"visits={share:.0%} of {visits}, pv={' '.join(self.pv[:6])!r})"
+        )
+
+
+def _fixed(array: NDArray[Numbers]) -> NDArray[Numbers]:
+    """The array, no longer writeable."""
+    array.flags.writeable = False
+    return array

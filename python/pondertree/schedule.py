@@ -1,0 +1,33 @@
+"""Schedules of self-play: small objects called with the number of the move, outside the searches as seed 0 says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pondertree import check
+
+
+@dataclass(frozen=True, slots=True)
+class Temperature:
+    """The temperature of each move of a game: `value` for moves 0 to `until - 1`, and `then` from there on.
+
+    `Temperature(1.0, until=30)` is seed 0's schedule, `Temperature(1.0, until=10)` seed 2's; without `until` it stays.
+
+        schedule = Temperature(1.0, until=30)
+        move, policy = mcts.get_policy(game, temperature=schedule(move_number), add_noise=True)
+    """
+
+    value: float = 1.0
+    until: int | None = None
+    then: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", check.temperature(self.value, "value"))
+        object.__setattr__(self, "then", check.temperature(self.then, "then"))
+        if self.until is not None:
+            object.__setattr__(self, "until", check.whole_number(self.until, "until"))
+
+    def __call__(self, move_number: int) -> float:
+        """The temperature of move `move_number`, counted from 0."""
+        number = check.whole_number(move_number, "move_number")
+        return self.value if self.until is None or number < self.until else self.then

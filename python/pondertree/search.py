@@ -1,0 +1,202 @@
+"""What every search offers, whatever its parts: `run`, `search`, `get_policy`, `tree`, `forest`."""
+
+from __future__ import annotations
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, TypedDict, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pondertree import check
+from pondertree.door import enter, enter_all, open_door
+from pondertree.errors import InvalidArgumentError
+from pondertree.forest import UNLIMITED, Forest, Progress, Tree
+from pondertree.game import GameInfo, describe
+from pondertree.game_worlds import CompiledWorld, PythonWorld
+from pondertree.result import SearchResult
+from pondertree.settings import Settings
+from pondertree.world import World
+
+
+class Shared(TypedDict, total=False):
+    """The settings that all searches share."""
+
+    time_limit: float | None
+    max_nodes: int | None
+    max_memory: float | None
+    seed: int | None
+    in_flight: int
+    threads: int
+    solve: bool
+    early_stop: bool
+    trace: bool
+
+
+class Search(ABC):
+    """A search with its settings. It holds no tree: each call of `run` plants its own."""
+
+    default_simulations: ClassVar[int]
+    #: The temperature of `search` and `get_policy` where none is given.
+    default_temperature: ClassVar[float]
+    #: Whether these two add noise where nothing is said.
+    default_noise: ClassVar[bool | None] = False
+    #: Whether the search must know its number of simulations, so that a limit of time alone does not lift it.
+    needs_count: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        num_simulations: int | Sequence[int] | None,
+        *,
+        time_limit: float | None = None,
+        max_nodes: int | None = None,
+        max_memory: float | None = None,
+        seed: int | None = None,
+        in_flight: int = 1,
+        threads: int = 1,
+        solve: bool = True,
+        early_stop: bool = False,
+        trace: bool = False,
+    ) -> None:
+        if num_simulations is None and (time_limit is None or self.needs_count):
+            num_simulations = self.default_simulations
+        if check.is_listed(num_simulations):
+            rows: Any = num_simulations
+            num_simulations = [check.count(n, f"num_simulations[{row}]") for row, n in enumerate(rows)]
+        elif num_simulations is not None:
+            num_simulations = check.count(num_simulations, "num_simulations")
+        self.num_simulations = num_simulations
+        self.time_limit = None if time_limit is None else check.positive_number(time_limit, "time_limit")
+        self.max_nodes = None if max_nodes is None else check.count(max_nodes, "max_nodes")
+        self.max_memory = None if max_memory is None else check.positive_number(max_memory, "max_memory")
+        self.seed = secrets.randbits(63) if seed is None else check.whole_number(seed, "seed")
+        self.in_flight = check.whole_number(in_flight, "in_flight", least=1, most=65535)
+        self.threads = check.whole_number(threads, "threads", least=1, most=1024)
+        self.solve = check.flag(solve, "solve")
+        self.early_stop = check.flag(early_stop, "early_stop")
+        self.trace = check.flag(trace, "trace")
+        self._calls = 0
+
+    @abstractmethod
+    def settings(self, info: GameInfo) -> Settings:
+        """The parts of this search for a game."""
+
+    @property
+    def limit(self) -> str:
+        """What ends a search, as it was given."""
+        if self.time_limit is None:
+            return f"num_simulations={self.num_simulations}"
+        return f"time_limit={self.time_limit}"
+
+    def describe(self, state: Any) -> GameInfo:
+        """What game a state belongs to."""
+        return describe(state)
+
+    def world(self, info: GameInfo, settings: Settings, states: Sequence[Any]) -> World:
+        """Where the positions of a forest of `states` live."""
+        if info.compiled:
+            return CompiledWorld(info, settings, len(states))
+        return PythonWorld(info, settings, len(states))
+
+    def shared(self) -> dict[str, Any]:
+        """The settings that all searches share."""
+        return {
+            "solve": self.solve,
+            "in_flight": self.in_flight,
+            "threads": self.threads,
+            "early_stop": self.early_stop,
+            "trace": self.trace,
+            "max_nodes": self.max_nodes,
+            "max_memory": self.max_memory,
+        }
+
+    def next_call(self) -> int:
+        """Calls are numbered, so that no two searches of one object draw the same random numbers."""
+        self._calls += 1
+        return self._calls - 1
+
+    @overload
+    def run(
+        self,
+        state: list[Any] | tuple[Any, ...],
+        *,
+        temperature: float | Sequence[float] | None = None,
+        add_noise: bool | Sequence[bool] | None = None,
+        seeds: int | Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> list[SearchResult]: ...
+
+    @overload
+    def run(
+        self,
+        state: Any,
+        *,
+        temperature: float | None = None,
+        add_noise: bool | None = None,
+        seeds: int | None = None,
+        progress: Progress | None = None,
+    ) -> SearchResult: ...
+
+    def run(
+        self,
+        state: Any,
+        *,
+        temperature: Any = None,
+        add_noise: Any = None,
+        seeds: Any = None,
+        progress: Progress | None = None,
+    ) -> SearchResult | list[SearchResult]:
+        """Searches a state (or a python-chess board), or a list of them in one batch.
+
+        `temperature=None` is greedy. `seeds` fixes the random numbers of each row, which then does not depend on its
+        place in the batch. `progress(done, wanted)` is called now and then.
+        """
+        check.no_iterator(state, "state", "states")
+        many = isinstance(state, (list, tuple))
+        states = enter_all(state) if many else [enter(state)]
+        if many and not states:
+            return []
+        # What is wrong is said before anything is searched; one number for all rows is then handed on as one.
+        per_row_temperature(temperature, len(states))
+        forest = Forest(self, states, seeds)
+        counts = UNLIMITED if self.num_simulations is None else self.num_simulations
+        check.per_row(counts, len(states), "num_simulations")
+        forest.simulate(counts, seconds=self.time_limit, add_noise=add_noise, progress=progress)
+        results = forest.results(temperature=temperature)
+        return results if many else results[0]
+
+    def search(self, state: Any, temperature: float | None = None, add_noise: bool | None = None) -> Any:
+        """The action to play (seed 0's `search`): an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`."""
+        return self.get_policy(state, temperature, add_noise)[0]
+
+    def get_policy(
+        self, state: Any, temperature: float | None = None, add_noise: bool | None = None
+    ) -> tuple[Any, NDArray[np.float64]]:
+        """The action to play and the share of visits of each action, whatever the temperature (seed 0's `get_policy`).
+
+        The action is an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`.
+        """
+        tau = self.default_temperature if temperature is None else temperature
+        state, answer = open_door(state)
+        noise = self.default_noise if add_noise is None else add_noise
+        [result] = Search.run(self, [state], temperature=tau, add_noise=noise)
+        return answer(result.action), result.policy.copy()
+
+    def tree(self, state: Any, *, seeds: int | None = None) -> Tree:
+        """A tree to be grown step by step and kept from move to move."""
+        return Tree(self, enter(state), seeds)
+
+    def forest(self, states: Sequence[Any], *, seeds: int | Sequence[int] | None = None) -> Forest:
+        """Many trees, grown together."""
+        if not check.is_listed(states):
+            raise InvalidArgumentError(
+                f"states must be a list of states, not a {type(states).__name__}; for one state use tree()"
+            )
+        return Forest(self, enter_all(states), seeds)
+
+
+def per_row_temperature(value: Any, rows: int) -> list[float | None]:
+    """A temperature for each row; None stays None."""
+    return check.per_row(value, rows, "temperature", check.optional_temperature)

@@ -1,0 +1,406 @@
+"""A test that every game must pass, ours or yours.
+
+from pondertree.testing import check_game
+
+check_game(MyGame)  # raises GameContractError on the first broken rule
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pondertree import check
+from pondertree.errors import GameContractError, InvalidArgumentError
+from pondertree.game import GameInfo, describe
+from pondertree.reference.random import PLAYOUT, Random, fold
+
+__all__ = ["GameReport", "check_game"]
+
+#: The rules, by the names that the messages use.
+RULES = {
+    "state": "factory() and play() give states: all methods and properties of pondertree.Game are there",
+    "constants": "num_actions, num_players, zero_sum and whether there are rewards() are the same in every state",
+    "answers": "no question about a state raises an exception",
+    "to_play": "the player to move is an int from 0 to num_players - 1",
+    "is_terminal": "is_terminal is a property that is True or False",
+    "legal_actions": "legal actions are ints from 0 to num_actions - 1, each once; none at an end, at least one before",
+    "returns": "a finished game has one finite number per player, in [-1, 1] unless the game has rewards()",
+    "zero_sum": "where zero_sum holds, the results (and rewards) of the players sum to 0",
+    "rewards": "rewards() has one finite number per player",
+    "observation": "observation() is a finite float32 array of one shape",
+    "notation": "texts of the legal actions differ, and parse_action(action_to_string(a)) is a",
+    "play": "play(a) of a legal action gives a new state",
+    "refusal": "play raises an exception for an action that is not legal, and at an end for any",
+    "mutation": "play changes nothing in the state it is called on, nor in earlier ones",
+    "determinism": "the same question gives the same answer, and the same actions give the same state",
+    "equality": "where a class defines ==, the same actions give equal states, with equal hashes if it has any",
+    "end": "games end",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GameReport:
+    """What `check_game` saw of a game that keeps the rules."""
+
+    name: str
+    """The class of the states."""
+    games: int
+    """Games played."""
+    plies: int
+    """Moves in all of them."""
+    shortest: int
+    """Moves of the shortest game."""
+    longest: int
+    """Moves of the longest game."""
+    unfinished: int
+    """Games given up after `max_moves` moves."""
+    most_legal: int
+    """The most legal actions of a state."""
+    observation_shape: tuple[int, ...] | None
+    """The shape of an observation; None if the game has none."""
+
+
+def check_game(factory: Callable[[], Any], *, games: int = 20, seed: int = 0, max_moves: int = 1000) -> GameReport:
+    """Plays random games from `factory()` and holds every state on the way against the rules of a state (`RULES`).
+
+    The first broken rule raises `GameContractError`: it names the rule, the state and the actions that lead there.
+    A game that is not over after `max_moves` moves is given up and counted; it breaks a rule only if none of them ends.
+    """
+    if not callable(factory):
+        raise InvalidArgumentError(
+            f"factory must be a function that gives a starting state, such as the class itself, not {factory!r}"
+        )
+    check.count(games, "games")
+    check.count(max_moves, "max_moves")
+    key = fold(0, check.whole_number(seed, "seed"))
+    checker = _Checker(factory)
+    lengths = [checker.play_game(Random(fold(key, number), PLAYOUT), max_moves) for number in range(games)]
+    if checker.unfinished == games:
+        checker.fail("end", f"none of {games} random games was over after {max_moves} moves")
+    return GameReport(
+        name=checker.info.name,
+        games=games,
+        plies=sum(lengths),
+        shortest=min(lengths),
+        longest=max(lengths),
+        unfinished=checker.unfinished,
+        most_legal=checker.most_legal,
+        observation_shape=checker.shape,
+    )
+
+
+class _Checker:
+    """What is known of the game so far, and the state in question."""
+
+    def __init__(self, factory: Callable[[], Any]) -> None:
+        self.factory = factory
+        self.shape: tuple[int, ...] | None = None
+        self.unfinished = 0
+        self.most_legal = 0
+        self.state: Any = None
+        self.path: list[int] = []
+        start = self.ask("answers", "factory()", factory)
+        self.info = self.describe(start)
+        self.has_observation = callable(getattr(start, "observation", None))
+        self.writes = callable(getattr(start, "action_to_string", None))
+        self.reads = self.writes and callable(getattr(start, "parse_action", None))
+        # What every class inherits from `object` compares addresses and says nothing about the game.
+        kind: Any = type(start)
+        self.compares = kind.__eq__ is not object.__eq__
+        self.hashes = self.compares and kind.__hash__ is not None
+        self.draws = kind.__repr__ is not object.__repr__
+
+    def play_game(self, random: Random, max_moves: int) -> int:
+        """Plays one random game; the number of its moves."""
+        self.path = []
+        state = self.ask("answers", "factory()", self.factory)
+        self.check_kind(state)
+        states, answers = [state], [self.first_look(state)]
+        while not answers[-1]["is_terminal"] and len(self.path) < max_moves:
+            before = _attributes(state)
+            legal = answers[-1]["legal_actions"]
+            self.check_refusals(state, legal, random)
+            action = legal[random.choose(len(legal))]
+            after = self.ask("play", f"play({action}), a legal action,", state.play, action)
+            if after is None:
+                self.fail("play", f"play({action}) returned None: it must return the new state")
+            self.check_unchanged(state, answers[-1], before, f"play({action})")
+            self.path.append(action)
+            self.check_kind(after)
+            state = after
+            states.append(state)
+            answers.append(self.first_look(state))
+        if answers[-1]["is_terminal"]:
+            before = _attributes(state)
+            self.check_refusals(state, [], random)
+            self.check_unchanged(state, answers[-1], before, "a refused play")
+        else:
+            self.unfinished += 1
+        self.replay(states, answers)
+        return len(self.path)
+
+    def describe(self, state: Any) -> GameInfo:
+        self.state = state
+        try:
+            return describe(state)
+        except (InvalidArgumentError, GameContractError) as error:
+            self.fail("state", str(error))
+
+    def check_kind(self, state: Any) -> None:
+        info = self.describe(state)
+        for name in ("num_actions", "num_players", "zero_sum", "has_rewards"):
+            first, now = getattr(self.info, name), getattr(info, name)
+            if first != now:
+                self.fail("constants", f"{name} was {first} and is {now} here")
+
+    def first_look(self, state: Any) -> dict[str, Any]:
+        """All answers of a state that has just been reached, asked twice."""
+        answers = self.read(state)
+        self.most_legal = max(self.most_legal, len(answers["legal_actions"]))
+        if self.writes:
+            self.check_notation(state, answers["legal_actions"])
+        for name, again in self.read(state).items():
+            if answers[name] != again:
+                self.fail("determinism", f"{name} was {answers[name]!r}, and {again!r} when asked again")
+        return answers
+
+    def read(self, state: Any) -> dict[str, Any]:
+        """Asks a state everything, by the rules; the answers can be compared with ==."""
+        self.state = state
+        terminal = self.ask("answers", "is_terminal", lambda: state.is_terminal)
+        if not isinstance(terminal, (bool, np.bool_)):
+            hint = ": make it a property" if callable(terminal) else ""
+            self.fail("is_terminal", f"is_terminal is {terminal!r}, not True or False{hint}")
+        answers: dict[str, Any] = {"is_terminal": bool(terminal), "to_play": self.read_to_play(state, bool(terminal))}
+        answers["legal_actions"] = self.read_legal(state, bool(terminal))
+        if self.info.has_rewards:
+            answers["rewards()"] = self.read_numbers("rewards", self.ask("answers", "rewards()", state.rewards))
+        if terminal:
+            answers["returns()"] = self.read_numbers("returns", self.ask("answers", "returns()", state.returns))
+        else:
+            # What they are before the end is the game's own affair, but they must not change.
+            answers["returns()"] = _outcome(state.returns)
+        if self.has_observation:
+            answers["observation()"] = self.read_observation(self.ask("answers", "observation()", state.observation))
+        if self.draws:
+            answers["repr"] = self.ask("answers", "repr", lambda: repr(state))
+        return answers
+
+    def read_to_play(self, state: Any, terminal: bool) -> int:
+        player = self.ask("answers", "to_play", lambda: state.to_play)
+        try:
+            player = operator.index(player)
+        except TypeError:
+            self.fail("to_play", f"to_play is {player!r}, not an int")
+        # Nobody moves at an end.
+        if not terminal and not 0 <= player < self.info.num_players:
+            self.fail("to_play", f"to_play is {player}: it must be from 0 to {self.info.num_players - 1}")
+        return player
+
+    def read_legal(self, state: Any, terminal: bool) -> list[int]:
+        given = self.ask("answers", "legal_actions()", lambda: list(state.legal_actions()))
+        if any(isinstance(action, (bool, np.bool_)) for action in given):
+            self.fail("legal_actions", f"legal_actions() has True or False in it, like a mask: {_short(given)}")
+        try:
+            legal = [operator.index(action) for action in given]
+        except TypeError:
+            self.fail("legal_actions", f"legal_actions() has something that is no int: {_short(given)}")
+        if len(set(legal)) != len(legal):
+            twice = sorted({action for action in legal if legal.count(action) > 1})
+            self.fail("legal_actions", f"legal_actions() has {twice[0]} more than once: {_short(legal)}")
+        wrong = [action for action in legal if not 0 <= action < self.info.num_actions]
+        if wrong:
+            most = self.info.num_actions - 1
+            self.fail("legal_actions", f"legal_actions() has {wrong[0]}: actions are 0 to num_actions - 1 = {most}")
+        if terminal and legal:
+            self.fail("legal_actions", f"the game is over, yet legal_actions() is {_short(legal)}: it must be empty")
+        if not terminal and not legal:
+            self.fail("legal_actions", "legal_actions() is empty although the game is not over")
+        return legal
+
+    def read_numbers(self, name: str, given: Any) -> tuple[float, ...]:
+        """The answer of `returns()` at an end, or of `rewards()`."""
+        try:
+            numbers = tuple(float(number) for number in given)
+        except (TypeError, ValueError):
+            self.fail(name, f"{name}() is {given!r}, not a sequence of numbers")
+        if len(numbers) != self.info.num_players:
+            self.fail(name, f"{name}() has {len(numbers)} numbers for {self.info.num_players} players: {_short(given)}")
+        if not all(math.isfinite(number) for number in numbers):
+            self.fail(name, f"{name}() is {numbers}: numbers must be finite")
+        if name == "returns" and not self.info.has_rewards and not all(-1.0 <= number <= 1.0 for number in numbers):
+            self.fail(name, f"returns() is {numbers}: results must be in [-1, 1]")
+        # The end of a game with rewards is worth 0 whatever `returns` says.
+        counts = name == "rewards" or not self.info.has_rewards
+        if counts and self.info.zero_sum and abs(math.fsum(numbers)) > 1e-9:
+            self.fail("zero_sum", f"{name}() is {numbers}, which sums to {math.fsum(numbers)}: zero_sum says it is 0")
+        return numbers
+
+    def read_observation(self, given: Any) -> tuple[tuple[int, ...], int]:
+        if not isinstance(given, np.ndarray) or given.dtype != np.float32:
+            kind = f"an array of {given.dtype}" if isinstance(given, np.ndarray) else f"a {type(given).__name__}"
+            self.fail("observation", f"observation() is {kind}: it must be a NumPy array of float32")
+        if self.shape is None:
+            self.shape = given.shape
+        if given.shape != self.shape:
+            self.fail("observation", f"observation() has the shape {given.shape} here and had {self.shape} before")
+        if not np.isfinite(given).all():
+            self.fail("observation", "observation() has numbers that are not finite")
+        return given.shape, hash(given.tobytes())
+
+    def check_notation(self, state: Any, legal: list[int]) -> None:
+        names: dict[str, int] = {}
+        for action in legal:
+            text = self.ask("notation", f"action_to_string({action})", state.action_to_string, action)
+            if not isinstance(text, str) or not text:
+                self.fail("notation", f"action_to_string({action}) is {text!r}, not a text")
+            if text in names:
+                self.fail("notation", f"{names[text]} and {action} are both written {text!r}")
+            names[text] = action
+            if self.reads:
+                back = self.ask("notation", f"parse_action({text!r})", state.parse_action, text)
+                if back != action:
+                    self.fail("notation", f"parse_action({text!r}) is {back!r}, but {action} is written so")
+
+    def check_refusals(self, state: Any, legal: list[int], random: Random) -> None:
+        """Tries actions that must be refused: outside of the range on both sides, and one inside."""
+        self.state = state
+        count = self.info.num_actions
+        # A list in Python takes -1 for its last place, which is why that one is worth a try in every state.
+        tried = [-1, count]
+        taken = set(legal)
+        drawn = (random.below(count) for _ in range(8))
+        inside = next((action for action in drawn if action not in taken), None)
+        if inside is not None:
+            tried.insert(0, inside)
+        for action in tried:
+            try:
+                state.play(action)
+            except Exception:
+                continue
+            why = "the action is not legal here" if legal else "the game is over"
+            self.fail("refusal", f"play({action}) raised no exception, but {why}")
+
+    def check_unchanged(self, state: Any, answers: dict[str, Any], before: dict[str, Any], what: str) -> None:
+        for name, now in self.read_again(state).items():
+            if answers[name] != now:
+                self.fail("mutation", f"{what} changed {name} of the state itself: {answers[name]!r} became {now!r}")
+        after = _attributes(state)
+        for name, was in before.items():
+            if not _same(was, after.get(name)):
+                self.fail("mutation", f"{what} changed the attribute {name!r} of the state it was called on")
+
+    def read_again(self, state: Any) -> dict[str, Any]:
+        """The answers after something was done; a rule that is broken only now was broken by a change."""
+        try:
+            return self.read(state)
+        except GameContractError as error:
+            self.fail("mutation", f"the state changed by being played on: {str(error).splitlines()[0]}")
+
+    def replay(self, states: list[Any], answers: list[dict[str, Any]]) -> None:
+        """Plays the same actions again. The first states must be as they were, and equal to the new ones."""
+        path, self.path = self.path, []
+        twin = states[0]
+        for ply, (state, known) in enumerate(zip(states, answers, strict=True)):
+            if ply:
+                twin = self.ask("determinism", f"play({path[ply - 1]}), for the second time,", twin.play, path[ply - 1])
+                self.path.append(path[ply - 1])
+            for name, now in self.read_again(state).items():
+                if known[name] != now:
+                    self.fail("mutation", f"later moves changed {name}: {known[name]!r} became {now!r}")
+            for name, now in self.read_again(twin).items():
+                # A default repr of a part holds its address.
+                if known[name] != now and name != "repr":
+                    self.fail("determinism", f"{name} was {known[name]!r}, and {now!r} after the same actions again")
+            if self.compares:
+                self.check_equal(state, twin)
+
+    def check_equal(self, state: Any, twin: Any) -> None:
+        same = self.ask("equality", "==", lambda: bool(state == twin) and not bool(state != twin))
+        if not same:
+            self.fail("equality", f"the same actions gave a state that is not equal (==): {_repr(twin)}")
+        if self.hashes and self.ask("equality", "hash", hash, state) != hash(twin):
+            self.fail("equality", "two states are equal but have different hashes")
+
+    def ask(self, rule: str, what: str, question: Callable[..., Any], *arguments: Any) -> Any:
+        """Calls the game; an exception of its own breaks `rule`."""
+        try:
+            return question(*arguments)
+        except Exception as error:
+            self.fail(rule, f"{what} raised {type(error).__name__}: {error}", error)
+
+    def fail(self, rule: str, what: str, cause: Exception | None = None) -> NoReturn:
+        where = f"  state: {_repr(self.state)}\n  reached by the actions: {self.path}"
+        raise GameContractError(f"broken rule {rule!r} ({RULES[rule]}): {what}\n{where}") from cause
+
+
+def _repr(state: Any) -> str:
+    try:
+        return _short(state, 1000)
+    except Exception as error:
+        return f"<{type(state).__name__} whose repr raises {type(error).__name__}>"
+
+
+def _short(value: Any, most: int = 200) -> str:
+    text = repr(value)
+    return text if len(text) <= most else text[:most] + "..."
+
+
+def _outcome(question: Callable[[], Any]) -> str:
+    """An answer to which no rule applies, in a form that can be compared."""
+    try:
+        return repr(question())
+    except Exception as error:
+        return type(error).__name__
+
+
+def _names(state: Any) -> Iterator[str]:
+    yield from getattr(state, "__dict__", {})
+    for kind in type(state).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        yield from (slots,) if isinstance(slots, str) else slots
+
+
+def _attributes(state: Any) -> dict[str, Any]:
+    """A copy of what a state holds, in a form that can be compared."""
+    kind = type(state)
+    return {name: _frozen(getattr(state, name, None), kind, 0) for name in _names(state) if not name.startswith("__")}
+
+
+def _frozen(value: Any, kind: type, depth: int) -> Any:
+    if value is None or isinstance(value, (bool, int, str, bytes, complex)):
+        return value
+    if isinstance(value, float):
+        return repr(value)  # NaN is not equal to itself
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, repr(value.tolist()) if value.dtype.hasobject else value.tobytes()
+    # Other states (such as the one before) have their own turn; else a state would be as long as its history.
+    if depth < 8 and not isinstance(value, (kind, type)):
+        if isinstance(value, (list, tuple, deque)):
+            return [_frozen(entry, kind, depth + 1) for entry in value]
+        if isinstance(value, (set, frozenset)):
+            return frozenset(value)
+        if isinstance(value, dict):
+            return {key: _frozen(entry, kind, depth + 1) for key, entry in value.items()}
+        if isinstance(value, bytearray):
+            return bytes(value)
+        if not callable(value):
+            names = [name for name in _names(value) if not name.startswith("__")]
+            return id(value), {name: _frozen(getattr(value, name, None), kind, depth + 1) for name in names}
+    return id(value)
+
+
+def _same(before: Any, after: Any) -> bool:
+    """Whether an attribute is as it was. What was None or not there may have been filled in: a cache is no change."""
+    if before is None:
+        return True
+    if isinstance(before, dict):
+        return isinstance(after, dict) and all(_same(entry, after.get(key)) for key, entry in before.items())
+    return bool(before == after)

@@ -1,0 +1,38 @@
+"""Tuning: the weights of the classical evaluation from games (Texel's method), the hybrid search's settings by matches.
+
+    from pondertree.tune import positions_of, self_play, tune
+
+    report = tune(positions_of(self_play(1000, seed=1).games), out="tuned")
+    print(report)
+
+The folder `tuned` then has `weights.json`, for `Pesto.from_file`. `tune_search` gives settings for `Hybrid`.
+"""
+
+from pondertree.tune.features import material_only
+from pondertree.tune.fitting import FitOptions, FitState
+from pondertree.tune.objective import Errors
+from pondertree.tune.plots import draw_plots
+from pondertree.tune.positions import Positions, join
+from pondertree.tune.reading import from_epd, from_pgn, read_positions
+from pondertree.tune.report import Report
+from pondertree.tune.search_settings import tune_search
+from pondertree.tune.self_play import positions_of, self_play
+from pondertree.tune.texel import tune
+
+__all__ = [
+    "Errors",
+    "FitOptions",
+    "FitState",
+    "Positions",
+    "Report",
+    "draw_plots",
+    "from_epd",
+    "from_pgn",
+    "join",
+    "material_only",
+    "positions_of",
+    "read_positions",
+    "self_play",
+    "tune",
+    "tune_search",
+]

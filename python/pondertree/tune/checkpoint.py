@@ -1,0 +1,60 @@
+"""A fit on the disk, so that it can go on: numbers as they are, and what they belong to."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pondertree.chess.pesto import Pesto
+from pondertree.errors import InvalidArgumentError
+from pondertree.files import read_arrays, write_arrays
+from pondertree.tune.features import NUM_TERMS, Features, weights_of
+from pondertree.tune.fitting import FitOptions, FitState
+
+FORMAT = "pondertree-fit"
+VERSION = 1
+ARRAYS = ("numbers", "best", "steps", "bends", "history")
+PLAIN = ("best_error", "best_iteration", "iteration", "arrived")
+#: What may differ when a fit goes on: how far it goes.
+MAY_DIFFER = ("iterations",)
+
+
+def identity(train: Features, held: Features, start: Pesto, options: FitOptions) -> dict[str, Any]:
+    """What a fit belongs to: positions, start and options."""
+    told = hashlib.sha256()
+    for features in (train, held):
+        for array in (features.starts, features.terms, features.counts, features.taper, features.targets):
+            told.update(np.ascontiguousarray(array).tobytes())
+    begun = hashlib.sha256(weights_of(start).tobytes() + repr((start.scale, start.phase_weights)).encode())
+    return {"positions": told.hexdigest()[:16], "start": begun.hexdigest()[:16], **asdict(options)}
+
+
+def save_state(path: Path, state: FitState, belongs: dict[str, Any]) -> None:
+    """Writes a fit as .npz."""
+    arrays = {name: np.asarray(getattr(state, name), dtype=np.float64) for name in ARRAYS}
+    about = {name: getattr(state, name) for name in PLAIN}
+    write_arrays(path, FORMAT, VERSION, arrays, {"state": about, "fit": belongs})
+
+
+def load_state(path: Path, belongs: dict[str, Any]) -> FitState:
+    """A fit that `save_state` wrote; one of other positions or options is refused."""
+    arrays, about = read_arrays(path, FORMAT, VERSION, ARRAYS)
+    try:
+        found, told = dict(about["fit"]), {name: about["state"][name] for name in PLAIN}
+        history = [(float(row[0]), float(row[1])) for row in arrays.pop("history").reshape(-1, 2)]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"{str(path)!r} is no file of {FORMAT}, or was damaged: {error}") from None
+    for name in belongs:
+        if name not in MAY_DIFFER and found.get(name) != belongs[name]:
+            raise InvalidArgumentError(
+                f"resume: {str(path)!r} was begun with {name} = {found.get(name)!r}, not {belongs[name]!r}"
+            )
+    for name, array in arrays.items():
+        if array.shape[-1:] != (2 * NUM_TERMS + 1,) or not np.isfinite(array).all():
+            raise InvalidArgumentError(f"{str(path)!r}: {name} must be finite numbers, {2 * NUM_TERMS + 1} in a row")
+    fields: dict[str, Any] = {**arrays, **told}
+    return FitState(**fields, history=history)

@@ -1,0 +1,162 @@
+"""What a fit has brought: errors before and after, what changed, and how true the predictions are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pondertree.chess.pesto import Pesto
+from pondertree.tune.features import PLACES, Features, weights_of
+from pondertree.tune.objective import Errors, best_scale, errors, sigmoid
+from pondertree.tune.positions import Positions
+
+#: Predictions are compared with results in so many buckets.
+BUCKETS = 20
+PIECES = ("pawn", "knight", "bishop", "rook", "queen", "king")
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Positions whose predictions are near each other."""
+
+    predicted: float
+    actual: float
+    """Mean result of these positions."""
+    count: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of a fit, with all that is told of it."""
+
+    start: Pesto
+    tuned: Pesto
+    """In whole numbers."""
+    before: dict[str, Errors]
+    """Of the start with its own scale: on the positions learned from ("train") and those held back ("held_back")."""
+    rescaled: dict[str, Errors]
+    """Of the start with the scale that suits it best: what better weights alone are measured against."""
+    fitted: dict[str, Errors]
+    """Of the fitted weights before they were rounded."""
+    after: dict[str, Errors]
+    """Of the tuned weights, in whole numbers."""
+    history: list[tuple[float, float]]
+    best_iteration: int
+    calibration: dict[str, list[Bucket]]
+    """On the held-back positions, "before" and "after"."""
+    counts: dict[str, int]
+    """Positions and games."""
+    skipped: dict[str, Any]
+    finished: bool = True
+
+    def changes(self) -> dict[str, dict[str, Any]]:
+        """For each field, middlegame and endgame: means before and after, and how far its weights moved."""
+        old, new = weights_of(self.start), weights_of(self.tuned)
+        return {
+            name: {
+                "before": np.round(old[:, place].mean(axis=1), 1).tolist(),
+                "after": np.round(new[:, place].mean(axis=1), 1).tolist(),
+                "mean_change": np.round(np.abs(new - old)[:, place].mean(axis=1), 1).tolist(),
+                "largest_change": int(np.abs(new - old)[:, place].max()),
+            }
+            for name, place in PLACES.items()
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        kinds = ("before", "rescaled", "fitted", "after")
+        return {
+            "finished": self.finished,
+            "steps": len(self.history),
+            "best_iteration": self.best_iteration,
+            "positions": dict(self.counts),
+            "skipped": dict(self.skipped),
+            "errors": {kind: {name: one.as_json() for name, one in getattr(self, kind).items()} for kind in kinds},
+            "scale": {"before": self.start.scale, "after": self.tuned.scale},
+            "changes": self.changes(),
+            "history": [list(entry) for entry in self.history],
+            "calibration": {
+                when: [[bucket.predicted, bucket.actual, bucket.count] for bucket in buckets]
+                for when, buckets in self.calibration.items()
+            },
+        }
+
+    def __str__(self) -> str:
+        counts, skipped = self.counts, self.skipped
+        lines = [
+            f"{counts['train']:,} positions to learn from, {counts['held_back']:,} held back, "
+            f"of {counts['games']:,} games; {skipped['count']:,} skipped, {skipped['not_quiet']:,} not quiet",
+            *(f"  skipped: {text}" for text in skipped["named"]),
+            f"{len(self.history)} steps, the best was {self.best_iteration}"
+            + ("" if self.finished else "; interrupted: this is the best so far"),
+            "",
+            f"{'error':<26}{'log':>10}{'squared':>10}{'held back':>12}{'squared':>10}",
+        ]
+        rows = (
+            (f"start, scale {self.start.scale:.1f}", self.before),
+            ("start, best scale", self.rescaled),
+            ("fitted", self.fitted),
+            (f"in whole numbers, {self.tuned.scale:.1f}", self.after),
+        )
+        for label, found in rows:
+            train, held = found["train"], found["held_back"]
+            lines.append(f"{label:<26}{train.log:10.5f}{train.squared:10.5f}{held.log:12.5f}{held.squared:10.5f}")
+        lines += ["", f"{'mean weight':<28}{'middlegame':>18}{'endgame':>18}{'moved':>12}{'most':>6}"]
+        for name, change in self.changes().items():
+            spans = [f"{old:g} -> {new:g}" for old, new in zip(change["before"], change["after"], strict=True)]
+            moved = " ".join(f"{number:g}" for number in change["mean_change"])
+            lines.append(f"{name:<28}{spans[0]:>18}{spans[1]:>18}{moved:>12}{change['largest_change']:>6}")
+        return "\n".join(lines)
+
+
+def make_report(
+    start: Pesto,
+    fitted: tuple[Any, float],
+    tuned: Pesto,
+    train: Features,
+    held: Features,
+    positions: Positions,
+    history: list[tuple[float, float]],
+    best_iteration: int,
+    finished: bool,
+) -> Report:
+    """Everything measured; `fitted` are the weights and scale before rounding."""
+    parts = {"train": train, "held_back": held}
+    old, new = weights_of(start), weights_of(tuned)
+    suited = best_scale(train, old)
+
+    def of(weights: Any, scale: float) -> dict[str, Errors]:
+        return {name: errors(features, weights, scale) for name, features in parts.items()}
+
+    return Report(
+        start=start,
+        tuned=tuned,
+        before=of(old, start.scale),
+        rescaled=of(old, suited),
+        fitted=of(*fitted),
+        after=of(new, tuned.scale),
+        history=history,
+        best_iteration=best_iteration,
+        calibration={
+            "before": calibration(held, start),
+            "after": calibration(held, tuned),
+        },
+        counts={"train": len(train), "held_back": len(held), "games": positions.num_games},
+        skipped=positions.skipped.as_json(),
+        finished=finished,
+    )
+
+
+def calibration(features: Features, pesto: Pesto) -> list[Bucket]:
+    """Mean prediction and mean result of the positions of each bucket that has some."""
+    predicted = sigmoid(features.scores(weights_of(pesto)) / pesto.scale)
+    bucket = np.minimum((predicted * BUCKETS).astype(np.int64), BUCKETS - 1)
+    found = []
+    for number in range(BUCKETS):
+        here = bucket == number
+        if here.any():
+            means = float(predicted[here].mean()), float(features.targets[here].mean())
+            found.append(Bucket(*means, int(here.sum())))
+    return found

@@ -1,0 +1,225 @@
+"""SPSA: settings climb a noisy hill by comparing two neighbours at a time.
+
+Simultaneous perturbation stochastic approximation (Spall 1998, "Implementation of the simultaneous perturbation
+algorithm"): all settings are moved at once, each up or down by chance; the two opposite points play each other; and
+all move towards the winner. However many settings there are, a step costs one comparison.
+
+Each step is a line of a record with a checksum; from it a climb goes on as if it had never stopped.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pondertree import check
+from pondertree.errors import InvalidArgumentError
+from pondertree.files import current_format
+from pondertree.match.record import read_line, write_line
+from pondertree.reference.random import fold
+
+FORMAT = "pondertree spsa"
+VERSION = 1
+#: Spall's exponents: how the step and the distance of the neighbours shrink.
+ALPHA, GAMMA = 0.602, 0.101
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A setting that is tuned."""
+
+    name: str
+    start: float
+    step: float
+    """How far apart neighbours are at first: in the setting's own unit, or a factor where it is `log`."""
+    low: float
+    high: float
+    log: bool = False
+    """Moves by factors instead of differences."""
+
+    @property
+    def unit(self) -> float:
+        return math.log(self.step) if self.log else self.step
+
+    def to_number(self, value: float) -> float:
+        """A value as a coordinate: a step is 1."""
+        return (math.log(value) if self.log else value) / self.unit
+
+    def to_value(self, number: float) -> float:
+        """A coordinate as a value, within the bounds."""
+        value = math.exp(number * self.unit) if self.log else number * self.unit
+        return min(max(value, self.low), self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One comparison."""
+
+    number: int
+    signs: tuple[int, ...]
+    score: float
+    """Of the neighbour with these signs against the opposite one, from 0 to 1."""
+    numbers: tuple[float, ...]
+    """The coordinates after it."""
+
+
+#: (values of one neighbour, values of the other, seed) -> score of the first, from 0 to 1.
+Compare = Callable[[Sequence[float], Sequence[float], int], float]
+
+
+def climb(
+    parameters: Sequence[Parameter],
+    compare: Compare,
+    *,
+    iterations: int,
+    gain: float = 1.0,
+    seed: int = 0,
+    record: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    about: Mapping[str, Any] | None = None,
+    progress: Callable[[list[Step]], object] | None = None,
+) -> tuple[list[float], list[Step]]:
+    """(the values found, all steps). `gain` is how many steps a parameter moves at first by a comparison won outright.
+
+    The values are the mean of the second half of the way: single steps are mostly noise. `about` is what a record
+    must agree with, beside these settings, when it goes on. A climb that goes on may be made longer or shorter by other
+    `iterations`; its steps keep the pace that it was begun with. `progress` is called with all steps after each.
+    """
+    iterations = check.count(iterations, "iterations")
+    gain = check.positive_number(gain, "gain")
+    seed = check.whole_number(seed, "seed")
+    settings = {
+        "parameters": [asdict(one) for one in parameters],
+        "iterations": iterations,
+        "gain": gain,
+        "seed": seed,
+        **(about or {}),
+    }
+    steps: list[Step] = []
+    file = None if record is None else _Record(Path(record), settings, resume)
+    pace = iterations
+    try:
+        if file is not None:
+            steps, pace = file.known, file.pace
+            if steps and progress is not None:
+                progress(steps)
+        start = tuple(one.to_number(one.start) for one in parameters)
+        while len(steps) < iterations:
+            here = np.array(steps[-1].numbers if steps else start)
+            step = take_step(parameters, compare, here, len(steps), pace, gain, seed)
+            if file is not None:
+                file.append(step)
+            steps.append(step)
+            if progress is not None:
+                progress(steps)
+    finally:
+        if file is not None:
+            file.close()
+    return best_values(parameters, steps), steps
+
+
+def take_step(
+    parameters: Sequence[Parameter],
+    compare: Compare,
+    here: NDArray[np.float64],
+    number: int,
+    pace: int,
+    gain: float,
+    seed: int,
+) -> Step:
+    """Compares two neighbours and moves towards the better one, in a climb that was planned to have `pace` steps."""
+    signs = np.random.default_rng([seed, number]).choice((-1.0, 1.0), size=len(parameters))
+    distance = (number + 1.0) ** -GAMMA
+    neighbours = [
+        [one.to_value(at) for one, at in zip(parameters, here + side * distance * signs, strict=True)]
+        for side in (1.0, -1.0)
+    ]
+    score = check.number(compare(neighbours[0], neighbours[1], fold(seed, number)), "score", least=0.0, most=1.0)
+    # The first tenth of the way takes about equal steps (Spall's A).
+    calm = 1.0 + pace / 10.0
+    size = gain * (calm / (calm + number)) ** ALPHA / distance
+    # Of the two neighbours only the difference is known, so it is the slope along the signs.
+    moved = here + size * (2.0 * score - 1.0) * signs
+    within = [one.to_number(one.to_value(at)) for one, at in zip(parameters, moved, strict=True)]
+    return Step(number, tuple(int(sign) for sign in signs), score, tuple(within))
+
+
+def best_values(parameters: Sequence[Parameter], steps: Sequence[Step]) -> list[float]:
+    """The mean of the second half of the way."""
+    if not steps:
+        return [one.start for one in parameters]
+    second = np.array([step.numbers for step in steps[len(steps) // 2 :]])
+    return [one.to_value(float(at)) for one, at in zip(parameters, second.mean(axis=0), strict=True)]
+
+
+class _Record:
+    """The file of a climb: its settings in the first line, then a line for each step."""
+
+    def __init__(self, path: Path, settings: dict[str, Any], resume: bool) -> None:
+        self.known: list[Step] = []
+        #: The iterations that the climb was begun with.
+        self.pace = int(settings["iterations"])
+        exists = path.exists() and path.stat().st_size > 0
+        if exists and not resume:
+            raise InvalidArgumentError(f"{str(path)!r} exists already: go on with it (resume), or give another name")
+        try:
+            self._file = open(path, "r+b" if exists else "w+b")  # noqa: SIM115 (open as long as the climb lasts)
+        except OSError as error:
+            raise InvalidArgumentError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+        try:
+            content = self._file.read()
+            # A line that was being written when the climb was killed is taken off.
+            whole = content.rfind(b"\n") + 1
+            lines = content[:whole].split(b"\n")[:-1]
+            for number, line in enumerate(lines):
+                self._read(path, number, line, settings)
+            self._file.truncate(whole)
+            self._file.seek(whole)
+            if not lines:
+                self._write({"format": FORMAT, "version": VERSION, "settings": settings})
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self, path: Path, number: int, line: bytes, settings: dict[str, Any]) -> None:
+        try:
+            data = read_line(line)
+            if number == 0:
+                if current_format(data.get("format")) != FORMAT or data.get("version") != VERSION:
+                    raise ValueError("it does not say that this is the record of a climb")
+                found = dict(data["settings"])
+                self.pace = check.count(found["iterations"], "iterations")
+            else:
+                step = Step(data["number"], tuple(data["signs"]), float(data["score"]), tuple(data["numbers"]))
+                if step.number != number - 1:
+                    raise ValueError(f"step {number - 1} is missing")
+                self.known.append(step)
+                return
+        except (ValueError, KeyError, TypeError) as error:
+            raise InvalidArgumentError(
+                f"{str(path)!r} is no record of a climb, or was damaged: line {number + 1}: {error}"
+            ) from None
+        for name in settings:
+            if found.get(name) != settings[name] and name != "iterations":
+                raise InvalidArgumentError(
+                    f"resume: {str(path)!r} was begun with {name} = {found.get(name)!r}, not {settings[name]!r}"
+                )
+
+    def _write(self, data: Mapping[str, Any]) -> None:
+        self._file.write(write_line(data))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def append(self, step: Step) -> None:
+        """Adds a step; it is on the disk when this comes back."""
+        self._write(asdict(step))
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,85 @@
+"""From options to a search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pondertree.chess.pesto import Pesto
+from pondertree.chess.weights import DEFAULT_SCALE
+from pondertree.errors import InvalidArgumentError
+from pondertree.game import describe
+from pondertree.games import Chess
+from pondertree.presets import AlphaZero, Hybrid
+from pondertree.search import Search
+from pondertree.uci.options import Options
+
+#: Leaves in flight for each thread, where leaves are valued inside the engine: fewer leave threads without work.
+LEAVES_PER_THREAD = 8
+#: Leaves that a network sees in one batch, for each thread. A batch must be over soon after `stop`.
+NETWORK_LEAVES = 8
+#: The root is searched for mates within ten positions for each of these, some hundredths of a second: `stop` must
+#: not wait longer for its answer, and a clock may have no more than that.
+SIMULATIONS = 2000
+#: PeSTO's own weights.
+USUAL = Pesto()
+
+
+def open_network(path: str, threads: int) -> Any:
+    """The network of an ONNX file, or the player of a training."""
+    if path.lower().endswith(".onnx"):
+        from pondertree.evaluators import Onnx
+
+        return Onnx(path, threads=threads)
+    from pondertree.learn.load import load
+    from pondertree.learn.own_game import check_own_game
+
+    player = load(path)
+    check_own_game(player, describe(Chess()))
+    return player
+
+
+def build(options: Options) -> Search:
+    """The search that the options ask for. Raises a ValueError or OSError where they cannot be followed."""
+    threads: int = options["Threads"]
+    shared: dict[str, Any] = {
+        "num_simulations": SIMULATIONS,
+        "seed": options["Seed"],
+        "max_memory": float(options["Hash"]),
+        "threads": threads,
+    }
+    if options["Algorithm"] == "alphazero":
+        if options["NetworkFile"] is None:
+            raise InvalidArgumentError("Algorithm alphazero needs a network: set the option NetworkFile")
+        network = open_network(options["NetworkFile"], threads)
+        return AlphaZero(
+            network,
+            c_puct=options["ExplorationConstant"],
+            fpu=options["Fpu"],
+            in_flight=NETWORK_LEAVES * threads,
+            **shared,
+        )
+    return Hybrid(
+        evaluation(options),
+        mate_search_depth=options["MateSearchDepth"],
+        endings=options["Endings"],
+        exploration_constant=options["ExplorationConstant"],
+        priority=None if options["Priority"] == "none" else options["Priority"],
+        see_threshold=options["SeeThreshold"],
+        quiescence=options["Quiescence"],
+        fpu=options["Fpu"],
+        category_weights=options["CategoryWeights"],
+        move_scores="learned" if options["MoveScores"] else None,
+        in_flight=1 if threads == 1 else LEAVES_PER_THREAD * threads,
+        **shared,
+    )
+
+
+def evaluation(options: Options) -> Pesto:
+    """The classical evaluation with the weights that were asked for."""
+    weights: Pesto | None = options["EvalFile"]
+    return USUAL if weights is None else weights
+
+
+def scale(options: Options) -> float:
+    """Centipawns of the sigmoid by which values came about: a network's are read on the usual scale."""
+    return evaluation(options).scale if options["Algorithm"] == "hybrid" else DEFAULT_SCALE
