@@ -120,7 +120,7 @@ def test_what_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(InvalidArgumentError, match="player2: there is no program 'no-such-program'"):
         match("random", "uci:no-such-program,nodes=1")
     monkeypatch.setitem(sys.modules, "chess.engine", None)
-    with pytest.raises(MissingExtraError, match=r"pondertree\[python-chess\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[python-chess\]"):
         match("random", program("good"))
 
 

@@ -63,5 +63,5 @@ def test_plots(report: Report, tmp_path: Path) -> None:
 
 def test_without_matplotlib(report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match=r"pondertree\[viz\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[viz\]"):
         draw_plots(report, tmp_path)
