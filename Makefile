@@ -43,7 +43,7 @@ $(shell $(PY) -c 'import pip' 2>/dev/null || rm -f $(VENV)/.packages-* $(VENV)/.
 # It also keeps prerequisites in the order in which they are listed: packages (maturin is one of them), then the engine.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench wheel clean tools
+.PHONY: help demo test check format bench wheel clean tools targets
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -71,8 +71,7 @@ format: $(PACKAGES) ## rewrite the sources in the project's formatting
 bench: $(PACKAGES) $(ENGINE_RELEASE) ## measure speed (benches/run.py)
 	@$(PY) benches/run.py $(ARGS)
 
-wheel: $(PACKAGES_WHEEL) ## build wheels for Linux and the sdist into dist/, install and try them
-	@sh scripts/check_tools.sh "$(PYTHON)" $(TARGETS)
+wheel: targets $(PACKAGES_WHEEL) ## build wheels for Linux and the sdist into dist/, install and try them
 	rm -rf dist
 	$(PY) -m maturin sdist --out dist
 	@# zig links against the symbols of glibc 2.28, whatever this machine has; without PYO3_PYTHON, which is for this machine.
@@ -89,6 +88,9 @@ clean: ## remove everything that make made
 
 tools:
 	@sh scripts/check_tools.sh "$(PYTHON)"
+
+targets:
+	@sh scripts/check_tools.sh "$(PYTHON)" $(TARGETS)
 
 # The packages, when pyproject.toml changed. The stamp comes last: an install that failed or was interrupted is repeated.
 $(VENV)/.packages-%: pyproject.toml scripts/requirements.py | tools
