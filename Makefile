@@ -1,43 +1,61 @@
 # Every target sets up .venv and compiles the engine by itself, and only what changed since the last time.
-#   PYTHON  the interpreter .venv is made from               make test PYTHON=python3.12
-#   EXTRAS  the extras of pyproject.toml that are installed  make test EXTRAS="dev keras"
-#   ARGS    passed on to demo, pytest or bench               make test ARGS="-k chess"
+#   PYTHON   the interpreter .venv is made from               make test PYTHON=python3.12
+#   EXTRAS   the extras of pyproject.toml that are installed  make test EXTRAS="dev keras"
+#   ARGS     passed on to demo, pytest or bench               make test ARGS="-k chess"
+#   TARGETS  the Rust targets that wheels are built for       make wheel TARGETS=x86_64-unknown-linux-gnu
 
 PYTHON ?= python3
 EXTRAS ?= dev
 ARGS ?=
+TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 
 VENV := .venv
 PY := $(VENV)/bin/python
+
+# One stamp per set of packages, all of them in the same .venv: `make demo` installs few, `make test` adds its own.
 space := $(subst ,, )
-PACKAGES := $(VENV)/.packages-$(subst $(space),-,$(strip $(EXTRAS)))
-ENGINE := $(VENV)/.engine
+stamp = $(VENV)/.packages-$(subst $(space),+,$(strip $(1)))
+PACKAGES := $(call stamp,$(EXTRAS))
+PACKAGES_DEMO := $(call stamp,cli engine)
+PACKAGES_WHEEL := $(call stamp,wheel)
+
+# The engine as it is developed (quick to compile), or as it is released (link-time optimised). There is one compiled
+# module in python/pondertree, so that each of the two stamps is removed when the other one is made.
+ENGINE := $(VENV)/.engine-develop
+ENGINE_RELEASE := $(VENV)/.engine-release
 
 # Folders are listed too: their time changes when a file comes or goes.
 RUST := $(shell find core/src bindings/src) $(wildcard Cargo.toml Cargo.lock core/Cargo.toml bindings/Cargo.toml core/build.rs bindings/build.rs)
+
+# As many workers as cores; each worker imports PyTorch (about 500 MB), hence at most eight.
+PYTEST := $(PY) -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal --durations 10
 
 # One interpreter for every cargo command, or pyo3 would be compiled anew each time another one shows up.
 export PYO3_PYTHON := $(CURDIR)/$(PY)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# Stamps of a .venv whose interpreter or pip is gone (an interrupted set-up, an uninstalled Python) say nothing.
+$(shell $(PY) -c 'import pip' 2>/dev/null || rm -f $(VENV)/.packages-* $(VENV)/.engine-*)
+
 .DELETE_ON_ERROR:
 # cargo already uses all cores; two targets at once would only fight over .venv and target/.
+# It also keeps prerequisites in the order in which they are listed: packages (maturin is one of them), then the engine.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench wheel clean tools
+.PHONY: help demo test check format bench wheel clean tools targets
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-demo: $(ENGINE) ## watch a search think (examples/demo.py)
+demo: $(PACKAGES_DEMO) $(ENGINE) ## watch a search think (examples/demo.py)
 	@$(PY) examples/demo.py $(ARGS)
 
-test: $(ENGINE) ## Rust tests with every assertion on, then pytest (ARGS="-k chess")
+test: $(PACKAGES) $(ENGINE) ## Rust tests with every assertion on, then pytest on all cores (ARGS="-k chess")
 	cargo test --package pondertree-core
-	$(PY) -m pytest $(ARGS)
+	$(PYTEST) $(ARGS)
 
-check: $(ENGINE) ## formatting, lints and types of Python and Rust; the stub against the compiled module
+check: $(PACKAGES) $(ENGINE) ## formatting, lints and types of Python and Rust; the stub against the compiled module
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	cargo fmt --all --check
@@ -50,11 +68,18 @@ format: $(PACKAGES) ## rewrite the sources in the project's formatting
 	$(PY) -m ruff format .
 	cargo fmt --all
 
-bench: $(ENGINE) ## measure speed (benches/run.py)
+bench: $(PACKAGES) $(ENGINE_RELEASE) ## measure speed (benches/run.py)
 	@$(PY) benches/run.py $(ARGS)
 
-wheel: $(PACKAGES) ## build the wheel that users install, into dist/
-	$(PY) -m maturin build --release --out dist --interpreter $(PY)
+wheel: targets $(PACKAGES_WHEEL) ## build wheels for Linux and the sdist into dist/, install and try them
+	rm -rf dist
+	$(PY) -m maturin sdist --out dist
+	@# zig links against the symbols of glibc 2.28, whatever this machine has; without PYO3_PYTHON, which is for this machine.
+	for target in $(TARGETS); do \
+	    env -u PYO3_PYTHON PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
+	    maturin build --release --zig --compatibility manylinux_2_28 --target $$target --out dist || exit 1; \
+	done
+	$(PY) scripts/smoke_wheel.py --auditwheel dist
 
 clean: ## remove everything that make made
 	rm -rf $(VENV) target dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
@@ -64,16 +89,20 @@ clean: ## remove everything that make made
 tools:
 	@sh scripts/check_tools.sh "$(PYTHON)"
 
-# The packages, when pyproject.toml changed.
-$(PACKAGES): pyproject.toml scripts/requirements.py | tools
-	@echo "Setting up $(VENV): $(EXTRAS) (some minutes the first time)"
-	@$(PY) -c pass 2>/dev/null || "$(PYTHON)" -m venv --clear $(VENV)
-	@$(PY) scripts/requirements.py $(EXTRAS) > $@.txt
+targets:
+	@sh scripts/check_tools.sh "$(PYTHON)" $(TARGETS)
+
+# The packages, when pyproject.toml changed. The stamp comes last: an install that failed or was interrupted is repeated.
+$(VENV)/.packages-%: pyproject.toml scripts/requirements.py | tools
+	@echo "Setting up $(VENV): $(subst +, ,$*)"
+	@$(PY) -c 'import pip' 2>/dev/null || "$(PYTHON)" -m venv --clear $(VENV)
+	@$(PY) scripts/requirements.py $(subst +, ,$*) > $@.txt
 	@$(PY) -m pip install --quiet --requirement $@.txt
 	@touch $@
 
 # The engine, when Rust changed. Installed as editable: Python files are used where they are and need no build.
-$(ENGINE): $(PACKAGES) $(RUST) | tools
-	@echo "Compiling the engine (about a minute the first time)"
-	@PIP_QUIET=1 $(PY) -m maturin develop --release --quiet
+$(VENV)/.engine-%: pyproject.toml $(RUST) | tools
+	@echo "Compiling the engine, profile $* (about a minute the first time)"
+	@rm -f $(VENV)/.engine-*
+	@PIP_QUIET=1 $(PY) -m maturin develop --profile $* --quiet
 	@touch $@

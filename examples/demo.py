@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
+from pathlib import Path
 
 from pondertree.cli.position import Position, read_position
 from pondertree.cli.thinking import INTERRUPTED, Engine, think
@@ -51,6 +54,12 @@ def play(console: Console, simulations: int) -> None:
     console.print(engine.position.outcome(), style="bold")
 
 
+def command() -> str:
+    """How to start `pondertree` in a shell: by its name if it is on the PATH, else by where this Python has it."""
+    beside = Path(sys.executable).with_name("pondertree")
+    return "pondertree" if shutil.which("pondertree") or not beside.exists() else os.path.relpath(beside)
+
+
 def main() -> int:
     """The demonstration; the exit status."""
     console = output.make_console()
@@ -67,9 +76,12 @@ def main() -> int:
     play(console, simulations=2_000)
 
     title(console, "Next")
-    console.print("pondertree search othello --seconds 5     look into a position")
-    console.print("pondertree play connect4                  play against it")
-    console.print("pondertree --help                         everything else")
+    for arguments, purpose in (
+        ("search othello --seconds 5", "look into a position"),
+        ("play connect4", "play against it"),
+        ("--help", "everything else"),
+    ):
+        console.print(f"{command()} {arguments:30}{purpose}", soft_wrap=True, highlight=False)
     return 0
 
 

@@ -1,7 +1,9 @@
 #!/bin/sh
 # Say, before anything else happens, which tool the build lacks, why it is needed, and what to install.
-# Usage: check_tools.sh PYTHON   (POSIX shell, because Python itself may be the missing tool)
+# Usage: check_tools.sh PYTHON [TARGET...]   (POSIX shell, because Python itself may be the missing tool)
+# A TARGET is a platform in Rust's spelling that wheels are built for: Rust's standard library for it is needed, too.
 python=$1
+shift
 root=$(dirname "$0")/..
 rust=$(sed -n 's/^rust-version = "1\.\([0-9]*\).*/\1/p' "$root/Cargo.toml")
 missing=0
@@ -24,6 +26,14 @@ elif [ "$(printf '%s\n' "$version" | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')" -l
 elif ! command -v cc >/dev/null 2>&1 && ! command -v gcc >/dev/null 2>&1 && ! command -v clang >/dev/null 2>&1; then
     lacks "Missing tool: a C linker (cc). Rust links the search engine with it. What to do: install your distribution's package gcc (macOS: xcode-select --install)."
 fi
+
+for target in "$@"; do
+    if ! library=$(rustc --print target-libdir --target "$target" 2>/dev/null); then
+        lacks "Unknown target: rustc does not know $target. What to do: choose from what rustc --print target-list names."
+    elif ! ls "$library"/libstd-*.rlib >/dev/null 2>&1; then
+        lacks "Missing: Rust's standard library for $target. Wheels for it are compiled with it. What to do: rustup target add $target (or build fewer wheels: make wheel TARGETS=$(rustc -vV | sed -n 's/^host: //p'))."
+    fi
+done
 
 get_python="install Python 3.11 or newer from https://www.python.org or your distribution's packages python3 and python3-venv; if it has another name, say so: make PYTHON=python3.12 ..."
 if ! command -v "$python" >/dev/null 2>&1; then
