@@ -35,8 +35,9 @@ export PYO3_PYTHON := $(CURDIR)/$(PY)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-# Stamps of a .venv whose interpreter or pip is gone (an interrupted set-up, an uninstalled Python) say nothing.
-$(shell $(PY) -c 'import pip' 2>/dev/null || rm -f $(VENV)/.packages-* $(VENV)/.engine-*)
+# An interrupted set-up or an uninstalled Python leaves a .venv that does not work, and whose stamps say nothing.
+VENV_WORKS := test -e $(VENV)/.complete && $(PY) -c 'import pip' 2>/dev/null
+$(shell { $(VENV_WORKS); } || rm -f $(VENV)/.packages-* $(VENV)/.engine-*)
 
 .DELETE_ON_ERROR:
 # cargo already uses all cores; two targets at once would only fight over .venv and target/.
@@ -95,7 +96,7 @@ targets:
 # The packages, when pyproject.toml changed. The stamp comes last: an install that failed or was interrupted is repeated.
 $(VENV)/.packages-%: pyproject.toml scripts/requirements.py | tools
 	@echo "Setting up $(VENV): $(subst +, ,$*)"
-	@$(PY) -c 'import pip' 2>/dev/null || "$(PYTHON)" -m venv --clear $(VENV)
+	@{ $(VENV_WORKS); } || { "$(PYTHON)" -m venv --clear $(VENV) && touch $(VENV)/.complete; }
 	@$(PY) scripts/requirements.py $(subst +, ,$*) > $@.txt
 	@$(PY) -m pip install --quiet --requirement $@.txt
 	@touch $@
