@@ -25,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # cargo already uses all cores; two targets at once would only fight over .venv and target/.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench wheel clean tools
+.PHONY: help demo test loom check format bench wheel clean tools
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,9 @@ demo: $(ENGINE) ## watch a search think (examples/demo.py)
 test: $(ENGINE) ## Rust tests with every assertion on, then pytest (ARGS="-k chess")
 	cargo test --package pondertree-core
 	$(PY) -m pytest $(ARGS)
+
+loom: ## models of the thread pool under every interleaving (needs no Python; two minutes to compile, one to run)
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --package pondertree-core --release --lib loom_
 
 check: $(ENGINE) ## formatting, lints and types of Python and Rust; the stub against the compiled module
 	$(PY) -m ruff check .

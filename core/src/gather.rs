@@ -275,7 +275,7 @@ impl<W: World> Walker<W> {
     pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, parts: &Parts, threads: usize, pause: u64, stop: Stop<'_>) {
         while self.simulations < pause && self.wants_more(tree, parts) && !stop() {
             self.gather(tree, parts);
-            look::at_leaves_together::<W>(threads, parts, &self.learned, &mut self.pending);
+            look::at_leaves_parallel::<W>(threads, parts, &self.learned, &mut self.pending);
             self.apply(tree, parts, &[], &[]);
         }
     }
