@@ -42,6 +42,10 @@ class UsageError(PondertreeError, RuntimeError):
     """Calls in an order that makes no sense, such as entering a running search again."""
 
 
+class InternalError(PondertreeError, RuntimeError):
+    """A defect of the engine: it panicked. A search in which that happened refuses every further call."""
+
+
 class MissingExtraError(PondertreeError, ImportError):
     """Something needs an optional package that is not installed."""
 
