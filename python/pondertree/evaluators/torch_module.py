@@ -21,6 +21,7 @@ from pondertree.evaluators.forms import take_rows
 from pondertree.evaluators.lane import Line, padded
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.evaluators.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
+from pondertree.forks import after_fork_in_child
 
 #: From so many rows on, halves of them take turns on an accelerator.
 TURNS_FROM = 1024
@@ -28,6 +29,12 @@ TURNS_FROM = 1024
 MOST_LANES = 8
 #: Held while lanes are taken or given back: several threads may search with one network.
 _LANES = threading.Lock()
+
+
+@after_fork_in_child
+def _renew_lock() -> None:
+    global _LANES
+    _LANES = threading.Lock()
 
 
 class Torch:

@@ -19,6 +19,7 @@ from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.evaluators.lane import padded
 from pondertree.evaluators.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
 from pondertree.extras import require
+from pondertree.forks import after_fork_in_child
 from pondertree.models.answers import root_parts, step_parts
 from pondertree.models.arrays import library_of
 from pondertree.models.hidden import flatten
@@ -36,6 +37,12 @@ MOST_ROOMS, LARGEST_ROOM = 4, 1 << 26
 _STUDIOS = threading.RLock()
 #: What is raised by functions of PyTorch that want numbers of another type.
 _WRONG_TYPE = (RuntimeError, TypeError, IndexError)
+
+
+@after_fork_in_child
+def _renew_lock() -> None:
+    global _STUDIOS
+    _STUDIOS = threading.RLock()
 
 
 class TorchModel:
