@@ -30,6 +30,7 @@ mod _core {
     /// Importing is the one time at which no other thread can be inside the engine.
     #[pymodule_init]
     fn initialize(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        #[cfg(unix)]
         pondertree_core::fork::handle_forks();
         Ok(())
     }

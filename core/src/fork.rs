@@ -28,16 +28,13 @@ pub fn handle_forks() {
     // A table that another thread were computing would be waited for in vain by the child.
     ucb1::initialize();
     REGISTERED.call_once(|| {
-        #[cfg(unix)]
         // SAFETY: the handlers are functions of this crate, do not unwind, and live as long as the process.
         #[expect(unsafe_code, reason = "see above")]
         let failed = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) } != 0;
-        #[cfg(unix)]
         assert!(!failed, "no memory for three pointers");
     });
 }
 
-#[cfg(unix)]
 extern "C" fn prepare() {
     // A thread that is so near its end that it has no such storage any more forks without the locks.
     let _ = HELD.try_with(|held| {
@@ -46,12 +43,10 @@ extern "C" fn prepare() {
     });
 }
 
-#[cfg(unix)]
 extern "C" fn parent() {
     let _ = HELD.try_with(RefCell::take);
 }
 
-#[cfg(unix)]
 extern "C" fn child() {
     if let Ok(Some(mut held)) = HELD.try_with(RefCell::take) {
         // Not dropped: their workers are not here to be told.

@@ -48,4 +48,5 @@ pub mod gather;
 pub mod latent;
 pub mod slots;
 
+#[cfg(unix)]
 pub mod fork;

@@ -8,6 +8,7 @@ use super::lanes::{Candidate, Rule};
 static TWICE_LOG: LazyLock<[f64; 2048]> = LazyLock::new(|| std::array::from_fn(|visits| 2.0 * (visits as f64).ln()));
 
 /// Computes the table, if it is not there yet.
+#[cfg(unix)]
 pub(crate) fn initialize() {
     LazyLock::force(&TWICE_LOG);
 }

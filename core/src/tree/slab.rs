@@ -31,12 +31,14 @@ static CLOCK: AtomicUsize = AtomicUsize::new(0);
 static POOLS: Mutex<Vec<&'static dyn Keeps>> = Mutex::new(Vec::new());
 
 /// Every lock of this module.
+#[cfg(unix)]
 pub(crate) struct Held {
     _pools: MutexGuard<'static, Vec<&'static dyn Keeps>>,
     _shelves: Vec<MutexGuard<'static, Shelf>>,
 }
 
 /// Locks every pool. Who waits for a shelf here holds `POOLS`; so nobody may wait for `POOLS` who holds a shelf.
+#[cfg(unix)]
 pub(crate) fn hold() -> Held {
     let pools = pools();
     let shelves = pools.iter().flat_map(|pool| pool.hold()).collect();
@@ -50,6 +52,7 @@ fn pools() -> MutexGuard<'static, Vec<&'static dyn Keeps>> {
 /// A pool of any kind.
 trait Keeps: Sync {
     /// Locks every shelf.
+    #[cfg(unix)]
     fn hold(&self) -> Vec<MutexGuard<'_, Shelf>>;
     /// Lets go of a slab without a block in use, if there is one that nobody is looking at.
     fn give_up_one(&self) -> Option<Slab>;
@@ -216,6 +219,7 @@ impl<T> Pool<T> {
 }
 
 impl<T> Keeps for Pool<T> {
+    #[cfg(unix)]
     fn hold(&self) -> Vec<MutexGuard<'_, Shelf>> {
         (0..SHELVES).map(|index| self.shelf(index)).collect()
     }
