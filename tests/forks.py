@@ -75,6 +75,8 @@ def main(forks: int) -> int:
             if wrong:
                 failed += 1
                 print(f"child {number} {wrong}", flush=True)
+            if (number + 1) % 500 == 0:
+                print(f"{number + 1} forks so far, {failed} children failed", flush=True)
     finally:
         if threading.current_thread() is threading.main_thread():
             stop.set()
