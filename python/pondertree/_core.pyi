@@ -16,6 +16,7 @@ __all__ = [
     "PlayoutRandom",
     "TicTacToe",
     "TreeView",
+    "_panic_for_tests",
     "categorize",
     "checks_first",
     "ending",
