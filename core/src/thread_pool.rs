@@ -346,7 +346,7 @@ mod sync {
                 return false;
             }
             // Returns at once on an idle machine. On a busy one, other threads need the core more, the caller's among them: without
-            // it searches took twice as long there.
+            // it, latent trees took twice as long there.
             std::thread::yield_now();
             self.begun.elapsed() > SPIN
         }
