@@ -15,16 +15,18 @@ import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.files import current_format, sync_folder
 from pondertree.learn.config import Config
 from pondertree.learn.config_file import text_of_config
 from pondertree.learn.records import GameRecord, from_columns, to_columns
+
+if TYPE_CHECKING:
+    import torch
 
 FORMAT = "pondertree-checkpoint"
 VERSION = 1

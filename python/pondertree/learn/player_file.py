@@ -15,9 +15,7 @@ from pondertree.files import current_format, player_metadata
 from pondertree.learn.model_architecture import ModelArchitecture
 from pondertree.learn.model_networks import ModelNetwork
 from pondertree.learn.networks import Architecture, PolicyValueNetwork
-
-FORMAT = "pondertree-player"
-VERSION = 1
+from pondertree.learn.player_weights import FORMAT, VERSION, what_it_seems
 
 
 def player_bytes(player: Any, about: dict[str, Any]) -> bytes:
@@ -59,7 +57,7 @@ def player_of_bytes(content: bytes) -> tuple[Any, dict[str, Any]]:
         if not isinstance(about, dict):
             raise TypeError
     except (ValueError, KeyError, TypeError, RecursionError):  # what they say may quote the whole file
-        raise StorageError(f"this is no file of a player, or it is damaged{_instead(content)}") from None
+        raise StorageError(f"this is no file of a player, or it is damaged{what_it_seems(content)}") from None
     if current_format(about.get("format")) != FORMAT or about.get("version") != VERSION:
         raise StorageError(
             f"it is a {about.get('format')} of version {about.get('version')}; this version reads {FORMAT} {VERSION}"
@@ -78,15 +76,6 @@ def player_of_bytes(content: bytes) -> tuple[Any, dict[str, Any]]:
     network.eval().requires_grad_(False)
     network.game = str(about.get("game", ""))
     return network.to(memory_format=torch.channels_last), about
-
-
-def _instead(content: bytes) -> str:
-    """What a file that is no player seems to be, where that helps."""
-    if b"-checkpoint" in content[:4096]:
-        return ": it has the weights of a checkpoint, whose player.safetensors is beside it"
-    if content.startswith((b"PK", b"\x80")):
-        return ": it looks like a pickle, or an archive of them, which is never opened"
-    return ": players are player.safetensors in checkpoints/, and in players/"
 
 
 def _sum_of(tensors: dict[str, torch.Tensor]) -> str:

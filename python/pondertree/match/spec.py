@@ -27,7 +27,7 @@ SIMPLE = ("random", "first")
 #: Settings that words cannot give.
 UNSAYABLE = ("shared", "gumbel", "policy_network")
 #: How an evaluator is named.
-EVALUATORS = "rollout, uniform, pesto (chess), player:DIR (a training), onnx:FILE or keras:FILE"
+EVALUATORS = "rollout, uniform, pesto (chess), player:DIR (a training or a file), onnx:FILE or keras:FILE"
 _WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -135,10 +135,14 @@ def read_evaluator(text: Any) -> Any:
         if path == "published":
             return Pesto.published()
         return Pesto.from_file(path) if path else Pesto()
-    if kind in ("onnx", "keras") and path:
-        from pondertree import evaluators
+    if kind == "keras" and path:
+        from pondertree.evaluators import Keras
 
-        return (evaluators.Onnx if kind == "onnx" else evaluators.Keras)(path)
+        return Keras(path)
+    if kind == "onnx" and path:
+        from pondertree.learn.load import load_onnx
+
+        return load_onnx(path)
     if kind == "player" and path:
         from pondertree.learn.load import load
 

@@ -50,7 +50,8 @@ class TorchModel:
     actions as int64, both on the device. Hidden states stay there; logits, values and rewards come back.
 
     `dtype` "bfloat16" or "float16" (or `torch.bfloat16`) computes in that type under autocast and leaves the weights as
-    they are; on the CPU it is tried in a child process first, since not every CPU that advertises it can run it. With `compile=True` the methods go through `torch.compile`.
+    they are; on the CPU it is tried in a child process first, since not every CPU that advertises it can run it.
+    With `compile=True` the methods go through `torch.compile`.
 
     What a model cannot take is found out at the first question: one that raises about whole numbers (and True and
     False) in the type of the weights, as an embedding does, gets them as they were given; one that cannot take tensors

@@ -26,14 +26,10 @@ USUAL = Pesto()
 
 def open_network(path: str, threads: int) -> Any:
     """The network of an ONNX file, or the player of a training."""
-    if path.lower().endswith(".onnx"):
-        from pondertree.evaluators import Onnx
-
-        return Onnx(path, threads=threads)
-    from pondertree.learn.load import load
+    from pondertree.learn.load import is_onnx, load, load_onnx
     from pondertree.learn.own_game import check_own_game
 
-    player = load(path)
+    player = load_onnx(path, threads) if is_onnx(path) else load(path)
     check_own_game(player, describe(Chess()))
     return player
 
