@@ -50,7 +50,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return written((3, 3, 3), 9, 0, {"blocks": 1, "channels": 4})
 
 
-def written(shape: tuple[int, ...], actions: int, planes: int, size: dict[str, int], seed: int = 1) -> bytes:
+def written(shape: tuple[int, ...], actions: int, planes: int, size: dict[str, int], game: str = "some") -> bytes:
     """The file of a network with random weights."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("safetensors")
@@ -58,9 +58,9 @@ def written(shape: tuple[int, ...], actions: int, planes: int, size: dict[str, i
     from pondertree.learn.networks import Architecture, PolicyValueNetwork
     from pondertree.learn.player_file import player_bytes
 
-    torch.manual_seed(seed)
+    torch.manual_seed(1)
     network = PolicyValueNetwork(Architecture(shape, actions, planes, NetworkConfig(**size)), folded=True)
-    return player_bytes(network, {"game": "some", "step": 3, "games": 5})
+    return player_bytes(network, {"game": game, "step": 3, "games": 5})
 
 
 def parts_of(content: bytes) -> tuple[dict[str, Any], bytes]:

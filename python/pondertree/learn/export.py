@@ -9,9 +9,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from pondertree.errors import StorageError
 from pondertree.extras import require
 from pondertree.files import check_writable, write_bytes
-from pondertree.learn.load import find_player
+from pondertree.learn.load import find_player, is_onnx
 
 
 def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[Path]:
@@ -23,6 +24,8 @@ def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> li
     require("onnx", "train", "exporting a player")
     from pondertree.learn.player_file import read_player
 
+    if is_onnx(path):
+        raise StorageError(f"{os.fspath(path)!r} is an ONNX file already")
     target = Path(out)
     check_writable(target, "onnx")
     network, about = read_player(find_player(path))
