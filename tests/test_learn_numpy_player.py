@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -29,7 +30,7 @@ BARE = "import sys\nfor name in ('torch', 'safetensors', 'onnxruntime', 'onnx'):
 
 def bare(code: str, given: str = "", **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", BARE + code], input=given, capture_output=True, text=True, timeout=300, **options
+        [sys.executable, "-c", BARE + code], input=given, capture_output=True, text=True, timeout=120, **options
     )
 
 
@@ -265,6 +266,25 @@ def test_products_run_on_one_thread_and_leave_the_number_as_it_was(monkeypatch: 
         assert get() == 2
     finally:
         change(before)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_forked_during_an_evaluation_evaluates() -> None:
+    if openblas_threads() is None:
+        pytest.skip("NumPy has another library than OpenBLAS")
+    code = """
+import os, pondertree, numpy as np
+from pondertree.learn import numpy_player
+player = pondertree.load("connect4")
+with numpy_player._ONE_THREAD._lock:
+    child = os.fork()
+    if child == 0:
+        player.evaluate(np.zeros((1, 3, 6, 7), dtype=np.float32))
+        os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = bare(code)
+    assert done.stdout == "7\n", done.stderr
 
 
 def test_load_gives_the_bundled_player_without_torch() -> None:

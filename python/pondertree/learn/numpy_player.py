@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -135,6 +136,10 @@ class _OneThread:
     """Keeps OpenBLAS, where NumPy has it, to one thread while entered, from however many threads at once."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Nobody is inside."""
         self._lock = threading.Lock()
         self._inside = 0
         self._before = 1
@@ -162,6 +167,8 @@ class _OneThread:
 
 
 _ONE_THREAD = _OneThread()
+if hasattr(os, "register_at_fork"):  # a child may be forked while another thread holds the lock
+    os.register_at_fork(after_in_child=_ONE_THREAD.reset)
 
 
 @lru_cache(maxsize=1)
