@@ -30,6 +30,10 @@ class InvalidArgumentError(PondertreeError, ValueError):
     """A setting or argument of the wrong kind or outside its range."""
 
 
+class MissingFileError(InvalidArgumentError, FileNotFoundError):
+    """A file that an argument names and that is not there."""
+
+
 class GameContractError(PondertreeError, ValueError):
     """A game written by a user that broke the rules of the state interface (`pondertree.Game`)."""
 

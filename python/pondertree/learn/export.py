@@ -22,8 +22,7 @@ def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> li
     require("onnx", "train", "exporting a player")
     from pondertree.learn.player_file import read_player
 
-    target = Path(out)
-    check_writable(target, "onnx")
+    target = check_writable(out, "onnx")
     network, _ = read_player(find_player(path))
     network = network.to(memory_format=torch.contiguous_format)
     seen = torch.zeros(2, *network.architecture.shape)

@@ -9,9 +9,12 @@ from typing import Any
 
 from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.extras import require
+from pondertree.files import check_path, reading
 
 #: Players that come with the package, by the name of their game.
 SHIPPED = Path(__file__).parent.parent / "players"
+#: Where the folder of a training has a player.
+PLAYER_PLACE = "checkpoints/round-00000000/player.safetensors"
 
 
 def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
@@ -28,9 +31,11 @@ def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
     from pondertree.learn.player_file import read_player
     from pondertree.learn.player_model import PlayerModel
 
-    network, about = read_player(find_player(path))
+    file = find_player(path)
+    network, about = read_player(file)
     if hasattr(network, "initial_inference"):
-        return PlayerModel(network, device, about)
+        with reading(file, "a player", StorageError):
+            return PlayerModel(network, device, about)
     evaluator: Any = Torch(network, device)
     evaluator.about = about
     return evaluator
@@ -40,16 +45,15 @@ def find_player(path: str | os.PathLike[str]) -> Path:
     """The file of the player that `load` was asked for."""
     if not str(path):
         raise InvalidArgumentError("path is empty: name the folder of a training, a file, or a player of the package")
-    given = Path(path)
+    given = check_path(path, "path", PLAYER_PLACE)
     if given.is_file():
         return given
     if given.is_dir():
         return newest_player(given)
-    shipped = SHIPPED / f"{given.name}.safetensors"
-    if str(path) == given.name and shipped.is_file():
-        return shipped
-    known = sorted(file.stem for file in SHIPPED.glob("*.safetensors"))
-    with_us = f"; with the package come {', '.join(known)}" if known else ""
+    shipped = {file.stem: file for file in SHIPPED.glob("*.safetensors")}
+    if str(path) in shipped:
+        return shipped[str(path)]
+    with_us = f"; with the package come {', '.join(sorted(shipped))}" if shipped else ""
     raise InvalidArgumentError(f"{str(path)!r} is neither the folder of a training nor a file of a player{with_us}")
 
 
