@@ -14,7 +14,7 @@ from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import read_arrays, reading, write_arrays
 from pondertree.tune.features import NUM_TERMS, Features, weights_of
-from pondertree.tune.fitting import FitOptions, FitState
+from pondertree.tune.fitting import MEMORY, FitOptions, FitState
 
 FORMAT = "pondertree-fit"
 VERSION = 1
@@ -57,16 +57,20 @@ def load_state(path: Path, belongs: dict[str, Any]) -> FitState:
             if not is_wide or array.dtype != np.float64 or not np.isfinite(array).all():
                 raise InvalidArgumentError(f"{name} must be finite numbers, {row} in a row")
         steps, bends = (arrays[name].reshape(-1, row) for name in ("steps", "bends"))
-        if len(steps) != len(bends):
-            raise InvalidArgumentError("steps and bends must be as many")
+        if len(steps) != len(bends) or len(steps) > MEMORY or not ((steps * bends).sum(axis=1) > 0.0).all():
+            raise InvalidArgumentError(f"steps and bends must be as many, at most {MEMORY}, and of positive curvature")
+        iteration = check.whole_number(told["iteration"], "iteration")
+        history = arrays["history"].reshape(-1, 2)
+        if len(history) > iteration + 1:
+            raise InvalidArgumentError(f"history must have at most {iteration + 1} rows, one for each step")
         return FitState(
             numbers=arrays["numbers"].reshape(row),
             best=arrays["best"].reshape(row),
             steps=steps,
             bends=bends,
             best_error=check.number(told["best_error"], "best_error"),
-            best_iteration=check.whole_number(told["best_iteration"], "best_iteration"),
-            iteration=check.whole_number(told["iteration"], "iteration"),
+            best_iteration=check.whole_number(told["best_iteration"], "best_iteration", most=iteration),
+            iteration=iteration,
             arrived=check.flag(told["arrived"], "arrived"),
-            history=[(float(one), float(other)) for one, other in arrays["history"].reshape(-1, 2)],
+            history=[(float(one), float(other)) for one, other in history],
         )
