@@ -93,6 +93,8 @@ def _load(keras: Any, path: Path) -> Any:
     try:
         with _safe_mode():
             return keras.saving.load_model(path, compile=False, safe_mode=True)
+    except MemoryError:
+        raise
     except Exception as error:
         raise InvalidArgumentError(
             f"{path.name} cannot be loaded in safe mode; {INSTEAD}. Keras says: {error}"
