@@ -204,6 +204,7 @@ def change(record: Path, line: int, **changes: Any) -> None:
     lines = record.read_bytes().splitlines(keepends=True)
     data = json.loads(lines[line])
     del data["crc32"]
+    data["opening"].update(changes.pop("of_opening", {}))
     data["games"][0].update(changes)
     lines[line] = write_line(data)
     record.write_bytes(b"".join(lines))
@@ -223,6 +224,8 @@ def change(record: Path, line: int, **changes: Any) -> None:
         ({"seconds": [1.0]}, "one for each move played"),
         ({"number": 7}, "pair 0 must have games 0 and 1"),
         ({"fen": 3}, "fen must be a text"),
+        ({"of_opening": {"fen": "8/8/8 w"}}, "TypeError"),
+        ({"of_opening": {"moves": ["z9"]}}, "move 1"),
         ({"culprit": "x"}, "culprit must be a whole number"),
     ],
 )

@@ -102,6 +102,7 @@ def play_match(
 
     def replay(pair: PairRecord) -> None:
         """Refuses games that a record tells and that the game does not allow."""
+        pair.opening.state(factory)
         for played in pair.games if info.compiled else ():
             Opening(played.moves, played.fen).state(factory)
 
