@@ -360,6 +360,68 @@ def test_broken_roots(name: str, methods: dict[str, Any], words: str) -> None:
     assert search.run(Row()).simulations > 0
 
 
+@dataclass(frozen=True)
+class Paid(Row):
+    """Eight moves of one player, each of which pays `reward`."""
+
+    reward: float = 1e308
+    num_players = 1
+    to_play = 0
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.ply >= 8
+
+    def play(self, action: int) -> Paid:
+        return Paid(self.ply + 1, self.reward)
+
+    def rewards(self) -> list[float]:
+        return [self.reward if self.ply else 0.0]
+
+    def observation(self) -> np.ndarray:
+        return np.zeros(1, dtype=np.float32)
+
+
+def even(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros((len(observations), 3)), np.zeros(len(observations))
+
+
+WITH_REWARDS: dict[str, Callable[[], pondertree.search.Search]] = {
+    "UCT": lambda: pondertree.UCT(60, seed=1),
+    "UCT with an evaluator": lambda: pondertree.UCT(60, seed=1, evaluator=even),
+    "UCT with a policy": lambda: pondertree.UCT(60, seed=1, playout_policy=lambda state: 0),
+    "AlphaZero": lambda: pondertree.AlphaZero(even, 60, seed=1),
+    "Gumbel": lambda: pondertree.Gumbel(even, 60, seed=1),
+}
+
+
+@pytest.mark.parametrize("search", WITH_REWARDS)
+@pytest.mark.parametrize("reward", [1e308, -1e308, 1.1e12, math.inf, math.nan, 10**400])
+def test_rewards_that_overflow_are_refused_by_every_search(search: str, reward: float) -> None:
+    made = WITH_REWARDS[search]()
+    forest = made.forest([Paid(reward=1.0), Paid(reward=reward)])
+    with pytest.raises(pondertree.GameContractError, match=r"rewards\(\)|rewards of"):
+        forest.simulate(60)
+    forest.reset(1, Paid(reward=1e12))
+    forest.simulate(60)
+    assert made.run(Paid(reward=1e12)).value <= 8e12
+    for result in forest.results():
+        assert np.isfinite(result.policy).all()
+        assert math.isfinite(result.value)
+
+
+@pytest.mark.parametrize("reward", [1e308, -1e308, math.inf, math.nan])
+def test_the_reference_refuses_rewards_that_overflow(reward: float) -> None:
+    from pondertree.reference.alphazero import MCTS as AlphaZero
+    from pondertree.reference.uct import MCTS
+
+    searches: list[Any] = [MCTS(60, seed=1), AlphaZero(Zero(), num_simulations=60, seed=1)]
+    for search in searches:
+        with pytest.raises(ValueError, match=r"rewards\(\) is"):
+            search.run(Paid(reward=reward))
+        assert math.isfinite(search.run(Paid(reward=1e12)).value)
+
+
 def test_missing_methods_are_named() -> None:
     class Nothing:
         to_play = 0

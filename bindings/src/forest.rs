@@ -74,9 +74,12 @@ impl Forest {
     }
 
     /// Puts another state in the place of tree `index`.
-    fn reset(&self, index: usize, state: &Bound<'_, PyAny>, seed: u64, call: u64, row: u64) -> PyResult<()> {
+    fn reset(&self, py: Python<'_>, index: usize, state: &Bound<'_, PyAny>, seed: u64, call: u64, row: u64) -> PyResult<()> {
         let key = tree_key(seed, call, row);
-        each_compiled!(&mut *self.lock()?, forest, Class => forest.reset(index, copy_of(&state.cast::<Class>()?.get().0), key).or_python())
+        each_compiled!(&mut *self.lock()?, forest, Class => {
+            let root = copy_of(&state.cast::<Class>()?.get().0);
+            py.detach(|| forest.reset(index, root, key)).or_python()
+        })
     }
 
     /// Puts another state outside in the place of tree `index`: its slot, and the slots released.
@@ -85,13 +88,14 @@ impl Forest {
     }
 
     /// Plays `action` at the root of tree `index`, keeping what is known below it.
-    fn advance(&self, index: usize, action: u16) -> PyResult<()> {
-        each_compiled!(&mut *self.lock()?, forest, _Class => forest.advance(index, action).or_python())
+    fn advance(&self, py: Python<'_>, index: usize, action: u16) -> PyResult<()> {
+        // A large tree takes a while to copy and to free; other threads have a clock to keep meanwhile.
+        each_compiled!(&mut *self.lock()?, forest, _Class => py.detach(|| forest.advance(index, action)).or_python())
     }
 
     /// Searches only `actions` at the root of tree `index`, until it is advanced or reset.
-    fn restrict(&self, index: usize, actions: Vec<u16>) -> PyResult<()> {
-        each_compiled!(&mut *self.lock()?, forest, _Class => forest.restrict(index, &actions).or_python())
+    fn restrict(&self, py: Python<'_>, index: usize, actions: Vec<u16>) -> PyResult<()> {
+        each_compiled!(&mut *self.lock()?, forest, _Class => py.detach(|| forest.restrict(index, &actions)).or_python())
     }
 
     /// The root of tree `index` is not searched for mates at length.

@@ -281,13 +281,20 @@ impl<W: World> Walker<W> {
     }
 }
 
+/// The largest value of a leaf: rewards of up to 1e12 that a playout has added up, far from what overflows when visits add it up.
+const LARGEST_VALUE: f64 = 1e30;
+
 /// Checks the values an evaluator gave: one per leaf for the player to move, or one per player.
 ///
 /// # Errors
 /// `Error::Evaluation` names the row and what was wrong.
 pub fn check_values(values: &[f64]) -> Result<(), Error> {
-    match values.iter().position(|value| !value.is_finite()) {
+    // A NaN is not within the limit, either.
+    match values.iter().position(|value| !(value.abs() <= LARGEST_VALUE)) {
         None => Ok(()),
+        Some(row) if values[row].is_finite() => {
+            Err(Error::Evaluation(format!("values[{row}] is {:?}: a value may be at most 1e+30 in size", values[row])))
+        }
         Some(row) => Err(Error::Evaluation(format!("values[{row}] is {}: every value must be a finite number", values[row]))),
     }
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -30,6 +31,21 @@ def whole_number(value: Any, name: str, *, least: int = 0, most: int = (1 << 64)
 def count(value: Any, name: str) -> int:
     """A whole number of at least 1."""
     return whole_number(value, name, least=1, most=(1 << 32) - 1)
+
+
+def threads(value: Any, name: str = "threads") -> int:
+    """A number of threads, from 1 to 1024; `useful_threads` says how many of them are started."""
+    return whole_number(value, name, least=1, most=1024)
+
+
+def usable_cpus() -> int:
+    """CPUs that this process may use: its affinity mask where the system has one."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def useful_threads(wanted: int) -> int:
+    """Threads to start where `wanted` are asked for: more than there are CPUs only wait for each other."""
+    return min(wanted, usable_cpus())
 
 
 def number(value: Any, name: str, *, least: float = -math.inf, most: float = math.inf) -> float:

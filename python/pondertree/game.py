@@ -107,6 +107,8 @@ class Position:
     legal: list[int]
 
 
+#: The largest reward of a move, as for the values and rewards of evaluators and learned models.
+LARGEST_REWARD = 1e12
 REQUIRED = ("legal_actions", "play", "to_play", "is_terminal", "returns", "num_actions", "num_players")
 
 
@@ -140,7 +142,7 @@ def read_position(state: Any, info: GameInfo) -> Position:
     try:
         terminal = is_over(state)
         to_play = operator.index(state.to_play)
-        rewards = numbers(state.rewards(), info, "rewards()") if info.has_rewards else ()
+        rewards = check_rewards(state.rewards(), info) if info.has_rewards else ()
         if terminal:
             returns = (0.0,) * info.num_players if info.has_rewards else numbers(state.returns(), info, "returns()")
             # Nobody moves at an end, so any player will do as the one whose view its value is kept in.
@@ -282,11 +284,22 @@ def check_returns(given: Any, info: GameInfo) -> list[float]:
     return values
 
 
+def check_rewards(given: Any, info: GameInfo) -> tuple[float, ...]:
+    """The rewards of a move, checked: no sum of them over the moves and visits of a search overflows."""
+    rewards = numbers(given, info, "rewards()")
+    if not all(abs(reward) <= LARGEST_REWARD for reward in rewards):  # a NaN is not, either
+        raise GameContractError(
+            f"{info.name}.rewards() is {list(rewards)}: "
+            f"rewards are finite numbers of at most {LARGEST_REWARD:.0e} in size (scale them down)"
+        )
+    return rewards
+
+
 def numbers(given: Any, info: GameInfo, what: str) -> tuple[float, ...]:
     """One number per player, as a game gave them."""
     try:
         values = tuple(float(number) for number in given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise GameContractError(
             f"{info.name}.{what} is {given!r}: it must be one number for each of the {info.num_players} players"
         ) from None

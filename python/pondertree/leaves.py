@@ -13,7 +13,7 @@ from pondertree import _core
 from pondertree.errors import GameContractError, PondertreeError
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.protocol import Answer, ask
-from pondertree.game import GameInfo, check_returns, game_mistakes, numbers
+from pondertree.game import GameInfo, check_returns, check_rewards, game_mistakes
 from pondertree.playout import checked_policy
 from pondertree.reference.playout import simulate_leaves
 from pondertree.settings import Settings
@@ -123,7 +123,7 @@ def plain_playout(state: Any, key: int, info: GameInfo, expired: Callable[[], bo
             action = legal[choose(len(legal))]
             state = state.play(action)
             if info.has_rewards:
-                rewards = numbers(state.rewards(), info, "rewards()")
+                rewards = check_rewards(state.rewards(), info)
                 earned = [sum_ + reward for sum_, reward in zip(earned, rewards, strict=True)]
             moves += 1
             if moves % MOVES_PER_CHECK == 0 and expired():

@@ -18,7 +18,7 @@ import numpy as np
 
 from pondertree import check
 from pondertree.errors import GameContractError, InvalidArgumentError
-from pondertree.game import GameInfo, describe
+from pondertree.game import LARGEST_REWARD, GameInfo, describe
 from pondertree.reference.random import PLAYOUT, Random, fold
 
 __all__ = ["GameReport", "check_game"]
@@ -33,7 +33,7 @@ RULES = {
     "legal_actions": "legal actions are ints from 0 to num_actions - 1, each once; none at an end, at least one before",
     "returns": "a finished game has one finite number per player, in [-1, 1] unless the game has rewards()",
     "zero_sum": "where zero_sum holds, the results (and rewards) of the players sum to 0",
-    "rewards": "rewards() has one finite number per player",
+    "rewards": "rewards() has one finite number per player, at most 1e12 in size",
     "observation": "observation() is a finite float32 array of one shape",
     "notation": "texts of the legal actions differ, and parse_action(action_to_string(a)) is a",
     "play": "play(a) of a legal action gives a new state",
@@ -235,6 +235,8 @@ class _Checker:
             self.fail(name, f"{name}() has {len(numbers)} numbers for {self.info.num_players} players: {_short(given)}")
         if not all(math.isfinite(number) for number in numbers):
             self.fail(name, f"{name}() is {numbers}: numbers must be finite")
+        if name == "rewards" and any(abs(number) > LARGEST_REWARD for number in numbers):
+            self.fail(name, f"rewards() is {numbers}: a reward may be at most {LARGEST_REWARD:.0e} in size")
         if name == "returns" and not self.info.has_rewards and not all(-1.0 <= number <= 1.0 for number in numbers):
             self.fail(name, f"returns() is {numbers}: results must be in [-1, 1]")
         # The end of a game with rewards is worth 0 whatever `returns` says.

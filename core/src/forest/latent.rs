@@ -13,7 +13,7 @@ use crate::tree::{Tree, ROOT};
 use crate::world::Latent;
 
 /// Rewards and values above this size are refused, so that no sum of them overflows.
-const LARGEST: f64 = 1e12;
+pub(super) const LARGEST: f64 = 1e12;
 
 /// The root of a tree, as the model and the caller describe it.
 #[derive(Clone, Copy, Debug)]

@@ -52,7 +52,7 @@ class Onnx:
         self.policy = check_policy_kind(policy)
         self.version = 0
         """To be changed whenever the answers change, so that a `Cached` around it forgets the old ones."""
-        threads = check.whole_number(threads, "threads", least=1, most=1024)
+        threads = check.useful_threads(check.threads(threads))
         if isinstance(model, runtime.InferenceSession):
             self.session: Any = model
         else:

@@ -93,7 +93,7 @@ def solve_many(
     """
     states = list(states)
     weak = check.flag(weak, "weak")
-    threads = None if threads is None else check.whole_number(threads, "threads", least=1, most=1024)
+    threads = None if threads is None else check.useful_threads(check.threads(threads))
     memory = check.whole_number(max_memory, "max_memory", least=1, most=1 << 20) << 20
     max_nodes = None if max_nodes is None else check.whole_number(max_nodes, "max_nodes", least=1)
     time_limit = None if time_limit is None else check.positive_number(time_limit, "time_limit")

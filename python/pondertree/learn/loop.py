@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pondertree.check import usable_cpus
 from pondertree.errors import InvalidArgumentError
 from pondertree.learn.config import Config
 from pondertree.learn.devices import choose_device
@@ -27,7 +28,6 @@ from pondertree.learn.rounds import alternate, side_by_side
 from pondertree.learn.run_folder import RunFolder
 from pondertree.learn.session import Session
 from pondertree.learn.watch import Status, Watcher
-from pondertree.match.workers import cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def train(
     device = choose_device(config.device)
     config = config.with_values(game=spec.name, device=str(device))
     if config.self_play.workers == 0:
-        config = config.with_values(self_play={"workers": cores() if device.type == "cpu" else 1})
+        config = config.with_values(self_play={"workers": usable_cpus() if device.type == "cpu" else 1})
     check_room(spec, config, device)
     watcher = Watcher() if watcher is None else watcher
     apart = device.type == "cuda" if config.side_by_side is None else config.side_by_side

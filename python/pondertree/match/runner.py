@@ -24,7 +24,7 @@ from pondertree.match.result import MatchResult
 from pondertree.match.spec import read_player
 from pondertree.match.sprt import Sprt, check_sprt
 from pondertree.match.table import Table
-from pondertree.match.workers import Task, cores, play_here, play_in_processes
+from pondertree.match.workers import Task, play_here, play_in_processes
 
 Progress = Callable[[MatchResult], object]
 FAILURES = ("loss", "error")
@@ -215,7 +215,7 @@ def choose_concurrency(wanted: int | None, table: Table, pairs: int) -> int:
             raise InvalidArgumentError(
                 f"concurrency must be 1: {which}, {name}, cannot be sent to another process ({error})"
             ) from None
-    return min(cores() if wanted is None else wanted, pairs)
+    return min(check.usable_cpus() if wanted is None else wanted, pairs)
 
 
 def check_pgn(path: Path, resume: bool) -> None:
