@@ -13,7 +13,7 @@ use pondertree_core::random::{Purpose, Random};
 use pondertree_core::world::Compiled;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 use pyo3::Borrowed;
 
 use crate::columns::{compiled_line, Line};
@@ -30,6 +30,17 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Number {
             Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => Ok(Self(i64::MAX)),
             other => other.map(Self),
         }
+    }
+}
+
+/// Text as Python hands it over; what is no Unicode text (half of a surrogate pair) is replaced, and then means nothing.
+pub struct Text(String);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Text {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(object.cast::<PyString>()?.to_string_lossy().into_owned()))
     }
 }
 
@@ -199,8 +210,8 @@ macro_rules! state_class {
             }
 
             /// The action that people write as `text`.
-            fn parse_action(&self, text: &str) -> PyResult<u16> {
-                self.0.parse_action(text).or_python()
+            fn parse_action(&self, text: Text) -> PyResult<u16> {
+                self.0.parse_action(&text.0).or_python()
             }
 
             /// Plays on at random with the numbers of `key`: (result for player 0 or None if cut, the last state).
@@ -285,12 +296,12 @@ state_class!(Othello, games::othello::Othello, {
 state_class!(Chess, games::chess::Chess, {
     #[new]
     #[pyo3(signature = (fen = None))]
-    fn new(fen: Option<&str>) -> PyResult<Self> {
+    fn new(fen: Option<Text>) -> PyResult<Self> {
         match fen {
             None => Ok(Self(Game::start(), Some(Record::default()))),
-            Some(fen) => {
-                let record = Record { start: Some(fen.into()), ..Record::default() };
-                games::chess::Chess::from_fen(fen).map(|state| Self(state, Some(record))).or_python()
+            Some(Text(fen)) => {
+                let record = Record { start: Some(fen.as_str().into()), ..Record::default() };
+                games::chess::Chess::from_fen(&fen).map(|state| Self(state, Some(record))).or_python()
             }
         }
     }
@@ -354,13 +365,16 @@ pub fn restore(py: Python<'_>, game: &str, start: Option<&str>, actions: &[u8]) 
         ("TicTacToe", None) => Ok(Py::new(py, TicTacToe::new().replay(&actions).or_python()?)?.into_any()),
         ("ConnectFour", None) => Ok(Py::new(py, ConnectFour::new().replay(&actions).or_python()?)?.into_any()),
         ("Othello", None) => Ok(Py::new(py, Othello::new().replay(&actions).or_python()?)?.into_any()),
-        ("Chess", start) => Ok(Py::new(py, Chess::new(start)?.replay(&actions).or_python()?)?.into_any()),
+        ("Chess", start) => Ok(Py::new(py, Chess::new(start.map(|fen| Text(fen.into())))?.replay(&actions).or_python()?)?.into_any()),
         _ => Err(Error::InvalidArgument(format!("there is no compiled game {game:?} that begins with {start:?}"))).or_python(),
     }
 }
 
 /// The number of move sequences of length `depth` from a chess position; draws by rule are ignored.
 #[pyfunction]
-pub fn perft(py: Python<'_>, state: &Chess, depth: u32) -> u64 {
-    py.detach(|| games::chess::perft(&state.0, depth))
+pub fn perft(py: Python<'_>, state: &Chess, depth: Number) -> PyResult<u64> {
+    match u8::try_from(depth.0) {
+        Ok(plies) => Ok(py.detach(|| games::chess::perft(&state.0, plies.into()))),
+        Err(_) => Err(Error::InvalidArgument(format!("depth must be from 0 to {}, not {}", u8::MAX, depth.0))).or_python(),
+    }
 }

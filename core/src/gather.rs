@@ -289,8 +289,7 @@ const LARGEST_VALUE: f64 = 1e30;
 /// # Errors
 /// `Error::Evaluation` names the row and what was wrong.
 pub fn check_values(values: &[f64]) -> Result<(), Error> {
-    // A NaN is not within the limit, either.
-    match values.iter().position(|value| !(value.abs() <= LARGEST_VALUE)) {
+    match values.iter().position(|value| value.is_nan() || value.abs() > LARGEST_VALUE) {
         None => Ok(()),
         Some(row) if values[row].is_finite() => {
             Err(Error::Evaluation(format!("values[{row}] is {:?}: a value may be at most 1e+30 in size", values[row])))

@@ -75,10 +75,10 @@ def check_game(factory: Callable[[], Any], *, games: int = 20, seed: int = 0, ma
     """
     if not callable(factory):
         raise InvalidArgumentError(
-            f"factory must be a function that gives a starting state, such as the class itself, not {factory!r}"
+            f"factory must be a function that gives a starting state, such as the class itself, "
+            f"not {check.shown(factory)}"
         )
-    check.count(games, "games")
-    check.count(max_moves, "max_moves")
+    games, max_moves = check.count(games, "games"), check.count(max_moves, "max_moves")
     key = fold(0, check.whole_number(seed, "seed"))
     checker = _Checker(factory)
     lengths = [checker.play_game(Random(fold(key, number), PLAYOUT), max_moves) for number in range(games)]
@@ -229,8 +229,8 @@ class _Checker:
         """The answer of `returns()` at an end, or of `rewards()`."""
         try:
             numbers = tuple(float(number) for number in given)
-        except (TypeError, ValueError):
-            self.fail(name, f"{name}() is {given!r}, not a sequence of numbers")
+        except Exception:
+            self.fail(name, f"{name}() is {_short(given)}, not a sequence of numbers")
         if len(numbers) != self.info.num_players:
             self.fail(name, f"{name}() has {len(numbers)} numbers for {self.info.num_players} players: {_short(given)}")
         if not all(math.isfinite(number) for number in numbers):

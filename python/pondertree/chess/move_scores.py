@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -27,7 +28,8 @@ class MoveScores:
     def __init__(self, weights: Sequence[int] | None = None) -> None:
         try:
             numbers = None if weights is None else [int(weight) for weight in weights]
-        except (TypeError, ValueError):
+            array("i", numbers or ())  # numbers that the engine cannot hold
+        except (TypeError, ValueError, OverflowError):
             raise InvalidArgumentError("weights must be a list of whole numbers, thousandths of a score") from None
         self.compiled = MoveWeights(numbers)
         """The weights as the engine holds them."""

@@ -73,7 +73,7 @@ class Torch:
             self.device = torch.device(device)
             self.module = module.to(self.device)
         except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
-            raise InvalidArgumentError(f"device {device!r} cannot be used: {error}") from error
+            raise InvalidArgumentError(f"device {check.shown(device)} cannot be used: {error}") from error
         self.policy = check_policy_kind(policy)
         self.batch_size = None if batch_size is None else check.count(batch_size, "batch_size")
         self.version = 0

@@ -91,7 +91,10 @@ def solve_many(
     `time_limit` for all of them together: if one is not solved, an UnsolvedError is raised, whose `solutions` has those
     that are.
     """
-    states = list(states)
+    try:
+        states = list(states)
+    except TypeError:
+        raise InvalidArgumentError(f"states must be a list of states, not {check.shown(states)}") from None
     weak = check.flag(weak, "weak")
     threads = None if threads is None else check.useful_threads(check.threads(threads))
     memory = check.whole_number(max_memory, "max_memory", least=1, most=1 << 20) << 20

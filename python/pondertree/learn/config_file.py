@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from pondertree import check
 from pondertree.errors import InvalidArgumentError
 from pondertree.learn.config import SECTIONS, Config, check_keys, field_names
 
@@ -51,7 +52,7 @@ def config_of_data(data: dict[str, Any], base: Config) -> Config:
 
 def text_of_config(config: Config) -> str:
     """The whole configuration as TOML, each field under its sentence. What is None is written as a comment."""
-    lines = _lines(config)
+    lines = _lines(check.instance(config, Config, "config"))
     for name, kind in SECTIONS.items():
         lines += ["", f"# {inspect.cleandoc(kind.__doc__).splitlines()[0]}", f"[{name}]"]
         lines += _lines(getattr(config, name))

@@ -68,14 +68,15 @@ def play_match(
     num_games = check.count(num_games, "num_games")
     if num_games % 2:
         raise InvalidArgumentError(
-            f"num_games must be even, since openings are played with both sides; not {num_games}"
+            f"num_games must be even, since openings are played with both sides; not {check.shown(num_games)}"
         )
-    if on_failure not in FAILURES:
+    if not check.is_one_of(on_failure, FAILURES):
         raise InvalidArgumentError(f'on_failure must be "loss" or "error", not {on_failure!r}')
     if adjudication is not None and not isinstance(adjudication, Adjudication):
         raise InvalidArgumentError(f"adjudication must be an Adjudication, not {adjudication!r}")
     if progress is not None and not callable(progress):
         raise InvalidArgumentError(f"progress must be a function of a MatchResult, not {progress!r}")
+    resume = check.flag(resume, "resume")
     if resume and out is None:
         raise InvalidArgumentError("resume needs out, the file to go on with")
     if seed is None and resume and out is not None:
@@ -203,7 +204,8 @@ def read_game(given: Any) -> tuple[Callable[[], Any], Any, str]:
 
 def choose_concurrency(wanted: int | None, table: Table, pairs: int) -> int:
     """How many processes play: as many as were asked for, else one per processor, if the players can be sent there."""
-    if wanted is not None and check.whole_number(wanted, "concurrency", least=1, most=4096) == 1:
+    wanted = None if wanted is None else check.whole_number(wanted, "concurrency", least=1, most=4096)
+    if wanted == 1:
         return 1
     for which, part in (("player1", table.entrants[0]), ("player2", table.entrants[1]), ("game", table.factory)):
         try:

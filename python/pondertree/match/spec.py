@@ -12,7 +12,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from pondertree import presets
+from pondertree import check, presets
 from pondertree.chess.move_scores import MoveScores
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError, PondertreeError
@@ -57,7 +57,8 @@ def read_player(given: Any, which: str = "player") -> Entrant:
     if callable(given) and not isinstance(given, type):
         return FunctionEntrant(given)
     raise InvalidArgumentError(
-        f"{which} must be a text such as 'uct:num_simulations=200', a search, or a function of a state, not {given!r}"
+        f"{which} must be a text such as 'uct:num_simulations=200', a search, or a function of a state, "
+        f"not {check.shown(given)}"
     )
 
 

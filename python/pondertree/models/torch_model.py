@@ -76,7 +76,7 @@ class TorchModel:
             for top in tops:
                 top.to(self.device)
         except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
-            raise InvalidArgumentError(f"device {device!r} cannot be used: {error}") from error
+            raise InvalidArgumentError(f"device {check.shown(device)} cannot be used: {error}") from error
         self.model = model
         self.compile = check.flag(compile, "compile")
         self._known: object = None

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-
 #: Sums of rewards of this size, over any number of moves and visits, do not overflow.
 LARGEST_REWARD = 1e12
 

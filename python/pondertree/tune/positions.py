@@ -122,6 +122,9 @@ def collect(games: Iterable[tuple[Sequence[str], float]], skipped: Skipped | Non
 
 def join(parts: Sequence[Positions]) -> Positions:
     """All of them; games of different sources stay apart."""
+    if not check.is_listed(parts):
+        raise InvalidArgumentError(f"parts must be a list of Positions, not {check.shown(parts)}")
+    parts = [check.instance(part, Positions, f"parts[{place}]") for place, part in enumerate(parts)]
     skipped = Skipped()
     games, first = [], 0
     for part in parts:

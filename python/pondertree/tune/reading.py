@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from pondertree import check
 from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError, PondertreeError
@@ -45,8 +46,8 @@ def read_positions(path: str | os.PathLike[str], pesto: Pesto | None = None) -> 
 
 def from_pgn(text: str, source: str = "PGN", pesto: Pesto | None = None) -> Positions:
     """The quiet positions of games of PGN. A game with an illegal move, or without a result, is skipped."""
-    skipped = Skipped()
-    return collect(_pgn(text, source, pesto or Pesto(), skipped), skipped)
+    skipped, pesto = Skipped(), Pesto() if pesto is None else check.instance(pesto, Pesto, "pesto")
+    return collect(_pgn(check.text(text, "text"), source, pesto, skipped), skipped)
 
 
 def _pgn(text: str, source: str, pesto: Pesto, skipped: Skipped) -> Iterator[tuple[list[str], float]]:
@@ -71,8 +72,8 @@ def _pgn(text: str, source: str, pesto: Pesto, skipped: Skipped) -> Iterator[tup
 
 def from_epd(text: str, source: str = "EPD", pesto: Pesto | None = None) -> Positions:
     """The quiet positions of lines of EPD or FEN, each with a result for White: c9 "1-0"; or 1-0, or [1.0]."""
-    skipped = Skipped()
-    return collect(_epd(text, source, pesto or Pesto(), skipped), skipped)
+    skipped, pesto = Skipped(), Pesto() if pesto is None else check.instance(pesto, Pesto, "pesto")
+    return collect(_epd(check.text(text, "text"), source, pesto, skipped), skipped)
 
 
 def _epd(text: str, source: str, pesto: Pesto, skipped: Skipped) -> Iterator[tuple[list[str], float]]:

@@ -58,6 +58,7 @@ def self_play(
     Every finished pair of games is written to `record` at once, and with `resume` they go on from there.
     """
     search = Hybrid(pesto, num_simulations=check.count(simulations, "simulations"))
+    resume = check.flag(resume, "resume")
     entrant = SelfPlayer(search, temperature=check.temperature(temperature))
     return play_match(
         entrant,

@@ -158,7 +158,7 @@ def _is(kind: Callable[[Path], bool], text: str) -> bool:
 
 TABLE: tuple[Option, ...] = (
     _spin("Hash", 512, 1, 1 << 20, "memory of the tree, in MiB; a full tree stops growing", renews=True),
-    _spin("Threads", 1, 1, 256, "threads that look at leaves, at most one per CPU; more leaves are then in flight", renews=True),
+    _spin("Threads", 1, 1, 256, "threads that look at leaves, at most one for each CPU", renews=True),
     _spin("MultiPV", 1, 1, 218, "lines that are reported"),
     _check("Ponder", False, "the program lets the engine think while the opponent does"),
     _spin("Move Overhead", 50, 0, 10_000, "milliseconds that are lost between engine and program, for each move"),
