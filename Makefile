@@ -35,15 +35,16 @@ export PYO3_PYTHON := $(CURDIR)/$(PY)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-# Stamps of a .venv whose interpreter or pip is gone (an interrupted set-up, an uninstalled Python) say nothing.
-$(shell $(PY) -c 'import pip' 2>/dev/null || rm -f $(VENV)/.packages-* $(VENV)/.engine-*)
+# An interrupted set-up or an uninstalled Python leaves a .venv that does not work, and whose stamps say nothing.
+VENV_WORKS := test -e $(VENV)/.complete && $(PY) -c 'import pip' 2>/dev/null
+$(shell { $(VENV_WORKS); } || rm -f $(VENV)/.packages-* $(VENV)/.engine-*)
 
 .DELETE_ON_ERROR:
 # cargo already uses all cores; two targets at once would only fight over .venv and target/.
 # It also keeps prerequisites in the order in which they are listed: packages (maturin is one of them), then the engine.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench wheel clean tools targets
+.PHONY: help demo test loom check format bench wheel clean tools targets
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -54,6 +55,9 @@ demo: $(PACKAGES_DEMO) $(ENGINE) ## watch a search think (examples/demo.py)
 test: $(PACKAGES) $(ENGINE) ## Rust tests with every assertion on, then pytest on all cores (ARGS="-k chess")
 	cargo test --package pondertree-core
 	$(PYTEST) $(ARGS)
+
+loom: ## models of the thread pool under every interleaving (needs no Python; two minutes to compile, one to run)
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --package pondertree-core --release --lib loom_
 
 check: $(PACKAGES) $(ENGINE) ## formatting, lints and types of Python and Rust; the stub against the compiled module
 	$(PY) -m ruff check .
@@ -95,7 +99,7 @@ targets:
 # The packages, when pyproject.toml changed. The stamp comes last: an install that failed or was interrupted is repeated.
 $(VENV)/.packages-%: pyproject.toml scripts/requirements.py | tools
 	@echo "Setting up $(VENV): $(subst +, ,$*)"
-	@$(PY) -c 'import pip' 2>/dev/null || "$(PYTHON)" -m venv --clear $(VENV)
+	@{ $(VENV_WORKS); } || { "$(PYTHON)" -m venv --clear $(VENV) && touch $(VENV)/.complete; }
 	@$(PY) scripts/requirements.py $(subst +, ,$*) > $@.txt
 	@$(PY) -m pip install --quiet --requirement $@.txt
 	@touch $@

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 import time
@@ -358,6 +359,143 @@ def test_broken_roots(name: str, methods: dict[str, Any], words: str) -> None:
     with pytest.raises(pondertree.GameContractError, match=words):
         _ = search.run(game()).move
     assert search.run(Row()).simulations > 0
+
+
+@dataclass(frozen=True)
+class Paid(Row):
+    """Eight moves of one player, each of which pays `reward`."""
+
+    reward: float = 1e308
+    num_players = 1
+    to_play = 0
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.ply >= 8
+
+    def play(self, action: int) -> Paid:
+        return Paid(self.ply + 1, self.reward)
+
+    def rewards(self) -> list[float]:
+        return [self.reward if self.ply else 0.0]
+
+    def observation(self) -> np.ndarray:
+        return np.zeros(1, dtype=np.float32)
+
+
+def even(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros((len(observations), 3)), np.zeros(len(observations))
+
+
+WITH_REWARDS: dict[str, Callable[[], pondertree.search.Search]] = {
+    "UCT": lambda: pondertree.UCT(60, seed=1),
+    "UCT with an evaluator": lambda: pondertree.UCT(60, seed=1, evaluator=even),
+    "UCT with a policy": lambda: pondertree.UCT(60, seed=1, playout_policy=lambda state: 0),
+    "AlphaZero": lambda: pondertree.AlphaZero(even, 60, seed=1),
+    "Gumbel": lambda: pondertree.Gumbel(even, 60, seed=1),
+}
+
+
+@pytest.mark.parametrize("search", WITH_REWARDS)
+@pytest.mark.parametrize("reward", [1e308, -1e308, 1.1e12, math.inf, math.nan, 10**400])
+def test_rewards_that_overflow_are_refused_by_every_search(search: str, reward: float) -> None:
+    made = WITH_REWARDS[search]()
+    forest = made.forest([Paid(reward=1.0), Paid(reward=reward)])
+    with pytest.raises(pondertree.GameContractError, match=r"rewards\(\)|rewards of"):
+        forest.simulate(60)
+    forest.reset(1, Paid(reward=1e12))
+    forest.simulate(60)
+    assert made.run(Paid(reward=1e12)).value <= 8e12
+    for result in forest.results():
+        assert np.isfinite(result.policy).all()
+        assert math.isfinite(result.value)
+
+
+@pytest.mark.parametrize("reward", [1e308, -1e308, math.inf, math.nan])
+def test_the_reference_refuses_rewards_that_overflow(reward: float) -> None:
+    from pondertree.reference import alphazero
+    from pondertree.reference.uct import MCTS
+
+    searches: list[Any] = [MCTS(60, seed=1), alphazero.MCTS(Zero(), num_simulations=60, seed=1)]
+    for search in searches:
+        with pytest.raises(ValueError, match=r"rewards\(\) is"):
+            search.run(Paid(reward=reward))
+        assert math.isfinite(search.run(Paid(reward=1e12)).value)
+
+
+def test_a_game_whose_is_terminal_changes_between_calls_is_searched_or_refused() -> None:
+    calls = [0]
+
+    class Changing(Row):
+        @property
+        def is_terminal(self) -> bool:
+            calls[0] += 1
+            return calls[0] % 2 == 1
+
+    search = pondertree.UCT(20, seed=1)
+    with pytest.raises(pondertree.GameOverError, match=r"states\[0\]"):
+        search.run([Changing(), Changing()])
+    calls[0] = 1
+    with contextlib.suppress(pondertree.PondertreeError):
+        search.run(Changing())
+    assert search.run(Row()).simulations == 20
+
+
+def test_is_terminal_that_is_no_truth_value_is_refused() -> None:
+    game = type("Wobbly", (Row,), {"is_terminal": np.array([True, False])})
+    with pytest.raises(pondertree.GameContractError, match=r"Wobbly.is_terminal is array.*True or False"):
+        pondertree.UCT(20).run(game())
+
+
+@pytest.mark.parametrize("policy", [None, lambda state: 0])
+def test_a_playout_that_never_ends_is_refused(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pondertree.leaves.LONGEST_PLAYOUT", 500)
+    monkeypatch.setattr("pondertree.reference.playout.LONGEST_PLAYOUT", 500)
+    game = type("Endless", (Row,), {"is_terminal": False})
+    with pytest.raises(pondertree.GameContractError, match=r"Endless.*not over after 500"):
+        pondertree.UCT(20, playout_policy=policy).run(game())
+    assert pondertree.UCT(20, playout_policy=policy, max_depth=400).run(game()).simulations == 20
+
+
+def test_results_of_a_game_that_breaks_later_raise_typed_errors() -> None:
+    """The line and the moves of a result are read off the game again."""
+    broken_now = [False]
+
+    class Later(Row):
+        def play(self, action: int) -> Any:
+            return 5.0 if broken_now[0] else type(self)(self.ply + 1)
+
+        @property
+        def to_play(self) -> Any:
+            return [] if broken_now[0] else self.ply % 2
+
+    result = pondertree.UCT(20, seed=1).run(Later())
+    broken_now[0] = True
+    for read in (lambda: result.pv, lambda: result.moves, lambda: result.root.to_json()):
+        with pytest.raises(pondertree.GameContractError, match="Later"):
+            read()
+
+
+HUGE = 10**5000
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("num_simulations", HUGE),
+        ("c_param", -HUGE),
+        ("seed", -HUGE),
+        ("solve", HUGE),
+        ("playout_policy", np.array(["random", "x"])),
+        ("playout_policy", HUGE),
+        ("evaluator", HUGE),
+    ],
+    ids=["simulations", "c_param", "seed", "solve", "array", "policy", "evaluator"],
+)
+def test_values_that_cannot_be_printed_or_compared_are_refused_by_name(name: str, value: Any) -> None:
+    with pytest.raises(pondertree.InvalidArgumentError, match=name) as caught:
+        pondertree.UCT(**{name: value})
+    assert len(str(caught.value)) < 500
 
 
 def test_missing_methods_are_named() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.precision import need_cpu_precision
 from tests.processor import COMPILER, for_a_processor
 
 import pondertree
@@ -384,6 +385,7 @@ GAMES: dict[str, Any] = {
 @pytest.mark.parametrize(("batch", "dtype"), [(None, "float32"), (16, "bfloat16"), (None, "float16")])
 @pytest.mark.parametrize("name", GAMES)
 def test_games_are_the_engine_s_own(monkeypatch: pytest.MonkeyPatch, name: str, batch: int | None, dtype: str) -> None:
+    need_cpu_precision(dtype)
     kind, options = GAMES[name]
     found = []
     for grows in (False, True):

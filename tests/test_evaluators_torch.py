@@ -19,6 +19,7 @@ from tests.networks import (
     assert_same_search,
     table,
 )
+from tests.precision import need_cpu_precision
 from tests.trees import PythonGame, random_position
 
 import pondertree
@@ -179,8 +180,10 @@ def test_numbers_that_float32_cannot_hold(form: str, number: float) -> None:
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda evaluator: pickle.loads(pickle.dumps(evaluator))])
-def test_it_can_be_copied_and_pickled(copied: Any) -> None:
-    evaluator = Torch(net(ConnectFour()), dtype="bfloat16", policy="probabilities", batch_size=3)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_it_can_be_copied_and_pickled(copied: Any, dtype: str) -> None:
+    need_cpu_precision(dtype)
+    evaluator = Torch(net(ConnectFour()), dtype=dtype, policy="probabilities", batch_size=3)
     evaluator.version = 4
     other = copied(evaluator)
     assert repr(other) == repr(evaluator)
@@ -276,6 +279,7 @@ def test_weights_are_the_module_s_own() -> None:
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("start", [ConnectFour, Chess])
 def test_half_precision(dtype: str, start: Any) -> None:
+    need_cpu_precision(dtype)
     full, half = Torch(net(start())), Torch(net(start()), dtype=dtype)
     boards = np.stack([random_position(start, plies, 1).observation() for plies in range(6)])
     logits, values = half.evaluate(boards)
@@ -287,6 +291,7 @@ def test_half_precision(dtype: str, start: Any) -> None:
 
 
 def test_weights_in_half_precision() -> None:
+    need_cpu_precision("bfloat16")
     evaluator = Torch(net(ConnectFour()).to(torch.bfloat16))
     assert_same_search(evaluator, ObservationsOnly(evaluator), ConnectFour(), 20)
     Torch(net(ConnectFour()).to(torch.bfloat16), dtype="bfloat16")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.trees import Failing, Hashed, PythonGame, after, every_node, fingerprint, random_position
 
 import pondertree
+from pondertree.chess import Pesto
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.reference.tabular import TabularGame
 
@@ -498,3 +499,26 @@ def test_the_record_forgets_what_was_taken_back() -> None:
         with contextlib.suppress(pondertree.EvaluationError):
             tree.simulate()
         assert [row["simulation"] for row in tree.trace()] == list(range(tree.result().simulations))
+
+
+def test_other_threads_run_while_a_large_tree_is_advanced() -> None:
+    """The UCI engine keeps its clock by another thread: copying the tree must not hold the interpreter lock."""
+    ticks: list[float] = []
+    over = threading.Event()
+
+    def tick() -> None:
+        while not over.wait(0.001):
+            ticks.append(time.perf_counter())
+
+    tree = pondertree.AlphaZero(Pesto(), seed=1).tree(Chess()).simulate(100_000)
+    clock = threading.Thread(target=tick)
+    clock.start()
+    try:
+        action = tree.result().action
+        begun = time.perf_counter()
+        tree.advance(action)
+        ended = time.perf_counter()
+    finally:
+        over.set()
+        clock.join()
+    assert sum(begun < moment < ended for moment in ticks) >= (ended - begun) / 0.1

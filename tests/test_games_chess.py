@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pondertree._core import perft
-from pondertree.errors import GameOverError, InvalidActionError, InvalidPositionError
+from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError
 from pondertree.games import Chess
 from pondertree.reference.random import PLAYOUT, Random, fold
 
@@ -500,3 +500,16 @@ def test_observation_belongs_to_the_caller() -> None:
     state = Chess()
     state.observation()[:] = 7
     assert state.observation().max() == 1.0
+
+
+@pytest.mark.parametrize("depth", [-1, 256, 2**31, 2**32, 10**30, -(10**30)])
+def test_perft_refuses_a_depth_that_is_out_of_range(depth: int) -> None:
+    with pytest.raises(InvalidArgumentError, match="depth must be from 0 to 255"):
+        perft(Chess(), depth)
+
+
+def test_text_with_lone_surrogates_is_refused_like_other_text() -> None:
+    with pytest.raises(InvalidPositionError, match="FEN"):
+        Chess("\ud800")
+    with pytest.raises(InvalidActionError, match="not a move"):
+        Chess().parse_action("\udfff")

@@ -61,7 +61,6 @@ def test_what_cannot_be_loaded(trained: Path, tmp_path: Path) -> None:
         pondertree.load(tmp_path / "net.safetensors")
     newest = sorted((trained / "checkpoints").glob("round-*"))[-1]
     (tmp_path / "noise").write_bytes(np.random.default_rng(0).bytes(100_000))
-    (tmp_path / "net.onnx").write_bytes(b"\x08\x08\x12\x07pytorch" * 1000)
     (tmp_path / "other.safetensors").write_bytes(b"\x22" + bytes(7) + b'{"__metadata__":{"pondertree":"3"}}')
     for name, message in (
         (tmp_path / "noise", "no file of a player"),
@@ -69,7 +68,6 @@ def test_what_cannot_be_loaded(trained: Path, tmp_path: Path) -> None:
         (newest / "training.safetensors", "weights of a checkpoint, whose player.safetensors is beside it"),
         (newest / "state.json", "no file of a player"),
         (tmp_path / "other.safetensors", "no file of a player"),
-        (tmp_path / "net.onnx", r"is an ONNX file, no player: pondertree\.evaluators\.Onnx reads it"),
     ):
         with pytest.raises(StorageError, match=message) as told:
             pondertree.load(name)

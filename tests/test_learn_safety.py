@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.learning import digest, small
 
 import pondertree
-from pondertree.errors import InvalidArgumentError, MissingExtraError, StorageError
+from pondertree.errors import InvalidArgumentError, MissingExtraError, StorageError, TrainingError
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -102,20 +105,124 @@ def test_what_is_refused_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
     assert train(small(tmp_path, "tictactoe", steps=7), resume=True).steps == 7
 
 
-def test_a_start_that_failed_does_not_block_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pondertree.learn import loop
+def entries(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
-    class BrokenError(Exception):
-        pass
 
-    def broken(*_: object) -> None:
-        raise BrokenError
+#: Where a start fails: (what is replaced, by its module or class and name), from the first to the last.
+POINTS = {
+    "session": "pondertree.learn.loop.Session",
+    "begin": "pondertree.learn.session.Session.begin",
+    "settle": "pondertree.learn.run_folder.RunFolder.settle",
+    "after run.json": "pondertree.learn.loop.Training",
+    "metrics": "pondertree.learn.loop.Metrics",
+    "watcher": "pondertree.learn.watch.Watcher.__enter__",
+    "first round": "pondertree.learn.session.Session.play_move",
+}
 
-    monkeypatch.setattr(loop, "Session", broken)
-    with pytest.raises(BrokenError):
-        train(small(tmp_path / "new", steps=5))
+
+@pytest.mark.parametrize("error", [MemoryError, TrainingError, SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("point", POINTS)
+def test_a_start_that_fails_leaves_the_folder_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, error: type[BaseException]
+) -> None:
+    if point == "first round" and error is KeyboardInterrupt:
+        pytest.skip("Ctrl-C in a round saves, by design")
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    monkeypatch.setattr(POINTS[point], fail)
+    for out in (tmp_path / "a" / "b" / "new", tmp_path / "mine"):
+        for _ in range(2):  # the second start fails for the same reason, not because of the first
+            with pytest.raises(error):
+                train(small(out, steps=5))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine"]
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
     monkeypatch.undo()
-    assert train(small(tmp_path / "new", steps=5)).steps == 5
+    assert train(small(tmp_path / "mine", steps=5)).steps == 5
+
+
+def test_a_start_without_its_package_or_device_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with pytest.raises(MissingExtraError, match="tensorboard"):
+        train(small(tmp_path / "new", steps=5), tensorboard=True)
+    with pytest.raises(InvalidArgumentError, match="device"):
+        train(small(tmp_path / "new", steps=5, device="cuda:77"))
+    assert not (tmp_path / "new").exists()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.learning import small
+from pondertree.learn import train
+from pondertree.learn.watch import Watcher
+
+class Killing(Watcher):
+    def __enter__(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+train(small(Path(sys.argv[1]), "connect4", steps=5), watcher=Killing())
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no SIGKILL")
+def test_a_start_that_was_killed_can_be_made_again_without_resume(tmp_path: Path) -> None:
+    out = tmp_path / "new"
+    root = str(Path(__file__).parent.parent)
+    paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(out)], env={**os.environ, "PYTHONPATH": paths})
+    assert killed.returncode == -signal.SIGKILL
+    assert (out / "run.json").exists()
+    # Even for another game: nothing was learned of the first.
+    assert train(small(out, steps=5)).steps == 5
+    with pytest.raises(InvalidArgumentError, match=r"there is a training in .* already"):
+        train(small(out, steps=6))
+    assert train(small(out, steps=6), resume=True).steps == 6
+
+
+def test_a_training_that_fails_after_a_game_was_stored_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise TrainingError("no memory")
+
+    monkeypatch.setattr("pondertree.learn.session.Session.learn_step", fail)
+    with pytest.raises(TrainingError, match="no memory"):
+        train(small(tmp_path, steps=5, checkpoint_minutes=60.0))
+    monkeypatch.undo()
+    games = {name: content for name, content in entries(tmp_path).items() if name.startswith("games")}
+    assert games
+    with pytest.raises(InvalidArgumentError, match=r"there is a training in .* already"):
+        train(small(tmp_path, steps=5))
+    train(small(tmp_path, steps=5), resume=True)
+    assert entries(tmp_path).items() >= games.items()
+
+
+def test_games_that_another_game_does_not_allow_are_refused_by_file(tmp_path: Path) -> None:
+    """Shards whose checksums are right, with an action that is none, or a move that is illegal."""
+    train(small(tmp_path, steps=5))
+    for change in ({"moves": 0}, {"actions": 60000}, {"policy": -1.0}):
+        folder = tmp_path / "-".join(change)
+        shutil.copytree(tmp_path / "games", folder / "games")
+        shutil.copytree(tmp_path / "checkpoints", folder / "checkpoints")
+        shutil.copy(tmp_path / "run.json", folder)
+        first = list_shards(folder / "games")[0]
+        games = read_shard(first)
+        for name, value in change.items():
+            array = getattr(games[0], name).copy()
+            array[:] = value
+            games[0] = replace(games[0], **{name: array})
+        first.path.unlink()
+        forged = write_shard(folder / "games", 0, games)
+        with pytest.raises(StorageError, match=f"{forged.path.name}.*game {games[0].number}"):
+            train(small(folder, steps=9), resume=True)
 
 
 def test_notes_say_when_there_is_nothing_to_go_on_with(tmp_path: Path) -> None:

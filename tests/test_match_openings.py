@@ -172,7 +172,7 @@ def test_wrong_files_are_named(tmp_path: Path, name: str, text: str, game: Any, 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\xff")
     for name in ("missing.txt", "bytes.txt"):
-        with pytest.raises(InvalidArgumentError, match=r"openings .* cannot be read"):
+        with pytest.raises(InvalidArgumentError, match=r"cannot be read|is not a text of openings"):
             make_openings(tmp_path / name, ConnectFour, "connect_four", 0, None)
 
 

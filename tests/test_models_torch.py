@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.precision import need_cpu_precision
 
 import pondertree
 from pondertree.errors import EvaluationError, InvalidArgumentError
@@ -240,6 +241,7 @@ def test_numbers_of_every_type_are_read(device: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_autocast(device: str, dtype: str) -> None:
+    need_cpu_precision(dtype, device)
     module = net()
     module.step.register_forward_hook(lambda m, i, out: seen.append(out.dtype))
     seen: list[Any] = []
@@ -249,6 +251,7 @@ def test_autocast(device: str, dtype: str) -> None:
 
 
 def test_weights_of_half_precision(device: str) -> None:
+    need_cpu_precision("bfloat16", device)
     module = net().to(torch.bfloat16)
     model = TorchModel(module, device=device)
     assert same(play(model), plain(), 0.1)
@@ -378,6 +381,7 @@ class Coded(Net):
 @pytest.mark.parametrize("weights", ["float32", "bfloat16", "float64"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.int32, bool])
 def test_whole_numbers_arrive_in_the_type_of_the_weights(device: str, dtype: Any, weights: str) -> None:
+    need_cpu_precision(weights, device)
     pixels = np.arange(24).reshape(4, 2, 3).astype(dtype)
     model = TorchModel(net().to(getattr(torch, weights)), device=device)
     assert same(play(model, pixels), play(model, pixels.astype(np.float32)))

@@ -75,7 +75,7 @@ def test_an_unknown_set_is_named_with_those_that_exist() -> None:
 
 PRETENDER = """#!/bin/sh
 case "$*" in
-    "-m venv --clear .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+    "-m venv --clear .venv") rm -rf .venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python; [ ! -e fail-venv ] ;;
     "scripts/requirements.py "*) echo "$*" ;;
     "-m pip install --quiet --requirement "*) cat "$6" >>calls; [ ! -e fail ] ;;
     "-m maturin "* | "-m pytest "* | "examples/demo.py"* | "benches/run.py"*) echo "$*" >>calls ;;
@@ -162,6 +162,18 @@ def test_a_failed_install_is_repeated_by_the_next_make(clone: Clone) -> None:
     assert clone.make("demo", status=2) == DEMO[:1]
     (clone.folder / "fail").unlink()
     assert clone.make("demo") == DEMO
+
+
+@needs_make
+def test_an_environment_that_was_interrupted_half_way_is_made_anew(clone: Clone) -> None:
+    """Its interpreter runs by then, and pip may be there in part."""
+    (clone.folder / "fail-venv").touch()
+    assert clone.make("demo", status=2) == []
+    assert (clone.folder / ".venv/bin/python").exists()
+    (clone.folder / ".venv/half").touch()
+    (clone.folder / "fail-venv").unlink()
+    assert clone.make("demo") == DEMO
+    assert not (clone.folder / ".venv/half").exists()
 
 
 @needs_make

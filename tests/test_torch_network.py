@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.precision import need_cpu_precision
 
 import pondertree
 from pondertree.errors import EvaluationError, InvalidArgumentError
@@ -221,6 +222,7 @@ def test_new_parts_go_to_the_device(adapter: Any, kind: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
 def test_the_type_of_the_weights_is_followed(dtype: Any) -> None:
+    need_cpu_precision(dtype)
     net, model = made(Net), made(Step)
     evaluator, asked = Torch(net), TorchModel(model)
     alphazero, muzero = pondertree.AlphaZero(evaluator, 8, seed=1), pondertree.MuZero(asked, 8, seed=1)
@@ -238,6 +240,7 @@ def test_the_type_of_the_weights_is_followed(dtype: Any) -> None:
 
 
 def test_a_type_to_compute_in_that_no_longer_goes() -> None:
+    need_cpu_precision("bfloat16")
     evaluator, model = Torch(made(Net), dtype="bfloat16"), TorchModel(made(Step), dtype="bfloat16")
     evaluator.module.double()
     model.model.double()
@@ -247,12 +250,14 @@ def test_a_type_to_compute_in_that_no_longer_goes() -> None:
         pondertree.MuZero(model, 5).run(observation=ROWS[0])
 
 
-def test_types_of_pytorch_are_taken() -> None:
-    for adapter, kind in ((Torch, Net), (TorchModel, Step)):
-        assert adapter(made(kind), dtype=torch.bfloat16)._autocast_dtype == torch.bfloat16
-        for wrong in (torch.int8, torch.float64, torch):
-            with pytest.raises(InvalidArgumentError, match="dtype must be float32, bfloat16, float16 or None"):
-                adapter(made(kind), dtype=wrong)
+@pytest.mark.parametrize(("adapter", "kind"), [(Torch, Net), (TorchModel, Step)])
+def test_dtype_may_be_one_of_pytorch(adapter: Any, kind: Any) -> None:
+    for wrong in (torch.int8, torch.float64, torch):
+        with pytest.raises(InvalidArgumentError, match="dtype must be float32, bfloat16, float16 or None"):
+            adapter(made(kind), dtype=wrong)
+    assert adapter(made(kind), dtype=torch.float32)._autocast_dtype is None
+    need_cpu_precision(torch.bfloat16)
+    assert adapter(made(kind), dtype=torch.bfloat16)._autocast_dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])

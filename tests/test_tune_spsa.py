@@ -79,10 +79,10 @@ def test_a_climb_goes_on_to_the_same_result(tmp_path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     assert len(lines) == 31
     path.write_bytes(b"".join([*lines[:5], lines[6]]))
-    with pytest.raises(InvalidArgumentError, match=r"damaged: line 6: step 4 is missing"):
+    with pytest.raises(InvalidArgumentError, match=r"line 6.*: step 4 is missing"):
         climb(HILL, compare, iterations=30, seed=4, record=path, resume=True)
     path.write_bytes(b"something else\n")
-    with pytest.raises(InvalidArgumentError, match="no record of a climb"):
+    with pytest.raises(InvalidArgumentError, match="not the record of a climb"):
         climb(HILL, compare, iterations=30, seed=4, record=path, resume=True)
 
 

@@ -15,6 +15,7 @@ import pytest
 from tests.uci_talk import BACK_RANK, MATED, MORPHY, STALEMATE, Talk
 
 import pondertree
+from pondertree.game import describe
 from pondertree.games import Chess
 from pondertree.uci.options import TABLE
 from pondertree.uci.position import legal_moves
@@ -87,6 +88,75 @@ def test_malformed_positions() -> None:
                 move = talk.wait(number // 10 + 1)
                 assert move in (legal_moves(talk.session._game.state) or ["(none)"])
         assert refused > 100
+
+
+LONG = "a" * 5000
+NO_FILES = [LONG, f"{LONG}.onnx", f"/{LONG}/{LONG}.safetensors", "a\0b.onnx", "\0", "/", ".", "~"]
+
+
+@pytest.mark.parametrize("option", ["NetworkFile", "EvalFile"])
+def test_setoption_with_a_path_that_no_file_has_is_told_and_changes_nothing(option: str) -> None:
+    with Talk(Hash=1) as talk:
+        for value in NO_FILES:
+            said = len(talk.remarks())
+            talk.tell(f"setoption name {option} value {value}", "isready")
+            if value not in ("/", ".") or option == "EvalFile":  # a NetworkFile may be a folder
+                assert talk.remarks()[said].startswith(f"info string option {option}: "), value[:20]
+                assert len(talk.remarks()[said]) < 500
+            talk.tell(f"setoption name {option} value <empty>")
+        talk.tell("go nodes 3")
+        assert talk.wait() in legal_moves(Chess())
+
+
+def test_more_threads_than_cpus_are_not_started_and_search_the_same_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = []
+    for cpus in (1, 2):
+        monkeypatch.setattr("pondertree.check.usable_cpus", lambda cpus=cpus: cpus)
+        with Talk(Hash=16) as talk:
+            talk.tell("setoption name Threads value 256")
+            assert talk.remarks() == [
+                f"info string Threads: {cpus} of 256 are used, as many as there are CPUs for this process"
+            ]
+            talk.tell("setoption name Threads value 1")
+            assert len(talk.remarks()) == 1
+            talk.tell("setoption name Threads value 256", "go nodes 2000")
+            talk.wait()
+            search = talk.session._kept._search
+            assert search is not None
+            assert search.in_flight == 256
+            assert search.settings(describe(Chess())).engine(describe(Chess()), 1)["threads"] == cpus
+            lines.append([re.sub(r" (time|nps) \d+", "", line) for line in talk.infos()][-1])
+    assert lines[0] == lines[1]
+
+
+def test_a_command_that_fails_is_told_and_the_next_one_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("x" * 1000)
+
+    with Talk() as talk:
+        monkeypatch.setattr("pondertree.uci.position.read", fail)
+        talk.tell("position startpos")
+        assert talk.said[-1].startswith("info string the command failed: KeyError: ")
+        assert len(talk.said[-1]) < 300
+        monkeypatch.undo()
+        talk.tell("position startpos moves e2e4", "d")
+        assert talk.said[-1].startswith("Fen: rnbqkbnr/pppppppp/8/8/4P3")
+
+
+@pytest.mark.parametrize("go", ["go nodes 5", "go movetime 50", "go infinite"])
+def test_go_is_answered_when_no_thread_can_be_started(go: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with Talk() as talk:
+        monkeypatch.setattr(threading.Thread, "start", fail)
+        talk.tell(go)
+        assert talk.wait() in legal_moves(Chess())
+        assert talk.remarks() == ["info string the search cannot be started: can't start new thread"]
+        monkeypatch.undo()
+        talk.tell("stop", "go nodes 5")
+        assert talk.wait(2) in legal_moves(Chess())
+    assert len(talk.moves()) == 2
 
 
 def test_a_search_that_fails_still_answers(monkeypatch: pytest.MonkeyPatch) -> None:

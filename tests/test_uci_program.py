@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 import subprocess
 import sys
@@ -83,6 +84,15 @@ def test_it_needs_numpy_alone() -> None:
         [sys.executable, "-c", code], input=b"uci\ngo nodes 10\n", capture_output=True, timeout=60, check=True
     )
     assert b"bestmove" in done.stdout
+
+
+def test_text_that_the_output_cannot_encode_does_not_end_it() -> None:
+    lines = "position fen \N{SNOWMAN} w - - 0 1\nisready\nquit\n".encode()
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(COMMAND, input=lines, capture_output=True, timeout=60, env=environment)
+    assert done.returncode == 0
+    assert rb"\u2603" in done.stdout
+    assert done.stdout.splitlines()[-1] == b"readyok"
 
 
 def test_lines_that_are_too_long_are_thrown_away() -> None:

@@ -9,16 +9,19 @@ use pondertree_core::eval::{self, Quiescence};
 use pondertree_core::games::chess::{self, Hints, SeeValues};
 use pyo3::prelude::*;
 
+use crate::call::guarded;
 use crate::errors::OrPython;
 use crate::states::{legal_action, Chess, Number};
 
 /// What the exchange that a legal action begins wins for its mover, in centipawns.
 #[pyfunction]
 pub fn see(state: &Chess, action: Number, values: [i32; 5]) -> PyResult<i32> {
-    let action = legal_action(&state.0, action).or_python()?;
-    let [pawn, knight, bishop, rook, queen] = values;
-    let values = SeeValues::new(pawn, knight, bishop, rook, queen);
-    Ok(state.0.legal_move(action).map_or(0, |mv| chess::see(state.0.board(), mv, &values)))
+    guarded(|| {
+        let action = legal_action(&state.0, action).or_python()?;
+        let [pawn, knight, bishop, rook, queen] = values;
+        let values = SeeValues::new(pawn, knight, bishop, rook, queen);
+        Ok(state.0.legal_move(action).map_or(0, |mv| chess::see(state.0.board(), mv, &values)))
+    })
 }
 
 /// The category of each legal action, as its number.
@@ -29,11 +32,13 @@ pub fn categorize(
     killers: [Option<u16>; 2],
     history: HashMap<u16, f64>,
     see_threshold: i32,
-) -> Vec<(u16, u8)> {
-    let hints = Hints { mate, killers, see_threshold, ..Hints::default() };
-    let mut found = Vec::new();
-    chess::categorize(&state.0, &hints, |action| history.get(&action).copied().unwrap_or(0.0), &mut found);
-    found.into_iter().map(|one| (one.action, one.category as u8)).collect()
+) -> PyResult<Vec<(u16, u8)>> {
+    guarded(|| {
+        let hints = Hints { mate, killers, see_threshold, ..Hints::default() };
+        let mut found = Vec::new();
+        chess::categorize(&state.0, &hints, |action| history.get(&action).copied().unwrap_or(0.0), &mut found);
+        Ok(found.into_iter().map(|one| (one.action, one.category as u8)).collect())
+    })
 }
 
 /// How promising moves look before they are tried, shared by all searches that use it.
@@ -45,8 +50,10 @@ impl MoveWeights {
     /// Weights in thousandths, one for each feature; None for those that were learned.
     #[new]
     fn new(weights: Option<Vec<i32>>) -> PyResult<Self> {
-        let scores = weights.map_or_else(|| Ok(chess::MoveScores::default()), |weights| chess::MoveScores::new(&weights));
-        Ok(Self(Arc::new(scores.or_python()?)))
+        guarded(|| {
+            let scores = weights.map_or_else(|| Ok(chess::MoveScores::default()), |weights| chess::MoveScores::new(&weights));
+            Ok(Self(Arc::new(scores.or_python()?)))
+        })
     }
 
     /// The weights in thousandths.
@@ -56,24 +63,28 @@ impl MoveWeights {
     }
 
     /// What the prior of each legal action is multiplied by.
-    fn factors(&self, state: &Chess, see_threshold: i32) -> Vec<(u16, f64)> {
-        let moves = categorized(state, see_threshold);
-        let mut factors = Vec::with_capacity(moves.len());
-        self.0.factors(&state.0, &moves, |factor| factors.push(factor));
-        moves.iter().map(|one| one.action).zip(factors).collect()
+    fn factors(&self, state: &Chess, see_threshold: i32) -> PyResult<Vec<(u16, f64)>> {
+        guarded(|| {
+            let moves = categorized(state, see_threshold);
+            let mut factors = Vec::with_capacity(moves.len());
+            self.0.factors(&state.0, &moves, |factor| factors.push(factor));
+            Ok(moves.iter().map(|one| one.action).zip(factors).collect())
+        })
     }
 
     /// The features of each legal action: its category, and (feature, share) of each.
     #[staticmethod]
-    fn features(state: &Chess, see_threshold: i32) -> Vec<MoveFeatures> {
-        let moves = categorized(state, see_threshold);
-        let surroundings = chess::Surroundings::new(&state.0);
-        let features = |one: &chess::Categorized| {
-            let mut found = Vec::new();
-            surroundings.features(one, |feature, share| found.push((feature, share)));
-            (one.action, one.category as u8, found)
-        };
-        moves.iter().map(features).collect()
+    fn features(state: &Chess, see_threshold: i32) -> PyResult<Vec<MoveFeatures>> {
+        guarded(|| {
+            let moves = categorized(state, see_threshold);
+            let surroundings = chess::Surroundings::new(&state.0);
+            let features = |one: &chess::Categorized| {
+                let mut found = Vec::new();
+                surroundings.features(one, |feature, share| found.push((feature, share)));
+                (one.action, one.category as u8, found)
+            };
+            Ok(moves.iter().map(features).collect())
+        })
     }
 }
 
@@ -96,11 +107,13 @@ impl PestoWeights {
     /// `weights`: the fields that differ from the defaults, each as a list of numbers, the middlegame's before the endgame's.
     #[new]
     fn new(weights: HashMap<String, Vec<i32>>, scale: f64) -> PyResult<Self> {
-        let mut all = eval::Weights::default();
-        for (name, numbers) in &weights {
-            all.set(name, numbers).or_python()?;
-        }
-        Ok(Self(Arc::new(eval::Pesto::new(all, scale).or_python()?)))
+        guarded(|| {
+            let mut all = eval::Weights::default();
+            for (name, numbers) in &weights {
+                all.set(name, numbers).or_python()?;
+            }
+            Ok(Self(Arc::new(eval::Pesto::new(all, scale).or_python()?)))
+        })
     }
 
     /// The fields in their order: name, numbers.
@@ -123,36 +136,40 @@ impl PestoWeights {
     }
 
     /// (centipawns for the side to move, phase).
-    fn eval(&self, state: &Chess) -> (i32, i32) {
-        self.0.eval_plus_game_phase(state.0.board())
+    fn eval(&self, state: &Chess) -> PyResult<(i32, i32)> {
+        guarded(|| Ok(self.0.eval_plus_game_phase(state.0.board())))
     }
 
     /// (centipawns for the side to move, positions looked at) when the captures are over.
-    fn quiescence(&self, state: &Chess, max_depth: u32) -> (i32, u32) {
-        let quiet = Quiescence { max_depth, ..Quiescence::default() }.search(state.0.board(), &self.0);
-        (quiet.score, quiet.nodes)
+    fn quiescence(&self, state: &Chess, max_depth: u32) -> PyResult<(i32, u32)> {
+        guarded(|| {
+            let quiet = Quiescence { max_depth, ..Quiescence::default() }.search(state.0.board(), &self.0);
+            Ok((quiet.score, quiet.nodes))
+        })
     }
 
     /// The value from -1 to 1 of a position for the side to move.
-    fn value(&self, state: &Chess, quiescence: bool) -> f64 {
-        eval::value(&state.0, &self.0, quiescence)
+    fn value(&self, state: &Chess, quiescence: bool) -> PyResult<f64> {
+        guarded(|| Ok(eval::value(&state.0, &self.0, quiescence)))
     }
 
     /// What is counted in many positions, for the side to move less the other side, as rows that leave out zeros.
     fn features<'py>(&self, py: Python<'py>, states: Vec<Bound<'py, PyAny>>) -> PyResult<Counts<'py>> {
-        let states = positions(&states)?;
-        let terms = eval::Terms::new();
-        let (mut starts, mut found, mut phases) = (vec![0], Vec::new(), Vec::new());
-        py.detach(|| {
-            for state in &states {
-                let board = state.get().0.board();
-                terms.count(board, &mut found);
-                starts.push(found.len() as i64);
-                phases.push(self.0.eval_plus_game_phase(board).1);
-            }
-        });
-        let (columns, counts): (Vec<i32>, Vec<i32>) = found.into_iter().map(|(term, count)| (term as i32, count)).unzip();
-        Ok((starts.into_pyarray(py), columns.into_pyarray(py), counts.into_pyarray(py), phases.into_pyarray(py)))
+        guarded(|| {
+            let states = positions(&states)?;
+            let terms = eval::Terms::new();
+            let (mut starts, mut found, mut phases) = (vec![0], Vec::new(), Vec::new());
+            py.detach(|| {
+                for state in &states {
+                    let board = state.get().0.board();
+                    terms.count(board, &mut found);
+                    starts.push(found.len() as i64);
+                    phases.push(self.0.eval_plus_game_phase(board).1);
+                }
+            });
+            let (columns, counts): (Vec<i32>, Vec<i32>) = found.into_iter().map(|(term, count)| (term as i32, count)).unzip();
+            Ok((starts.into_pyarray(py), columns.into_pyarray(py), counts.into_pyarray(py), phases.into_pyarray(py)))
+        })
     }
 
     /// The phase that is all middlegame; 0 is all endgame.
@@ -163,16 +180,20 @@ impl PestoWeights {
 
     /// Centipawns of many positions, each for its side to move.
     fn eval_many<'py>(&self, py: Python<'py>, states: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let states = positions(&states)?;
-        let scores: Vec<i64> = py.detach(|| states.iter().map(|state| self.0.eval(state.get().0.board()).into()).collect());
-        Ok(scores.into_pyarray(py))
+        guarded(|| {
+            let states = positions(&states)?;
+            let scores: Vec<i64> = py.detach(|| states.iter().map(|state| self.0.eval(state.get().0.board()).into()).collect());
+            Ok(scores.into_pyarray(py))
+        })
     }
 
     /// Values from -1 to 1 of many positions, each for its side to move.
     fn values<'py>(&self, py: Python<'py>, states: Vec<Bound<'py, PyAny>>, quiescence: bool) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let states = positions(&states)?;
-        let values: Vec<f64> = py.detach(|| states.iter().map(|state| eval::value(&state.get().0, &self.0, quiescence)).collect());
-        Ok(values.into_pyarray(py))
+        guarded(|| {
+            let states = positions(&states)?;
+            let values: Vec<f64> = py.detach(|| states.iter().map(|state| eval::value(&state.get().0, &self.0, quiescence)).collect());
+            Ok(values.into_pyarray(py))
+        })
     }
 }
 

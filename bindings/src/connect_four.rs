@@ -6,6 +6,7 @@ use pondertree_core::error::Error;
 use pondertree_core::probe::connect_four::{self, Question};
 use pyo3::prelude::*;
 
+use crate::call::guarded;
 use crate::errors::OrPython;
 use crate::states::ConnectFour;
 
@@ -24,29 +25,31 @@ pub fn solve_connect_four(
     most_nodes: Option<u64>,
     seconds: Option<f64>,
 ) -> PyResult<Vec<Option<Solved>>> {
-    let states = positions(&states)?;
-    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let question = Question { weak, threads, memory, most_nodes: most_nodes.unwrap_or(u64::MAX) };
-    // More seconds than a clock can count are no limit.
-    let deadline = seconds.and_then(|seconds| Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?));
-    let (answers, raised) = py.detach(|| {
-        let mut raised = None;
-        let mut stop = || {
-            if let Err(error) = Python::attach(|py| py.check_signals()) {
-                raised = Some(error);
-            }
-            raised.is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    guarded(|| {
+        let states = positions(&states)?;
+        let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let question = Question { weak, threads, memory, most_nodes: most_nodes.unwrap_or(u64::MAX) };
+        // More seconds than a clock can count are no limit.
+        let deadline = seconds.and_then(|seconds| Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?));
+        let (answers, raised) = py.detach(|| {
+            let mut raised = None;
+            let mut stop = || {
+                if let Err(error) = Python::attach(|py| py.check_signals()) {
+                    raised = Some(error);
+                }
+                raised.is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            };
+            let answers = connect_four::solve(&states, &question, &mut stop);
+            (answers, raised)
+        });
+        if let Some(error) = raised {
+            return Err(error);
+        }
+        let plain = |answer: connect_four::Answer| {
+            (answer.moves.into_iter().map(|(action, ending)| (action, ending.value, ending.plies)).collect(), answer.nodes)
         };
-        let answers = connect_four::solve(&states, &question, &mut stop);
-        (answers, raised)
-    });
-    if let Some(error) = raised {
-        return Err(error);
-    }
-    let plain = |answer: connect_four::Answer| {
-        (answer.moves.into_iter().map(|(action, ending)| (action, ending.value, ending.plies)).collect(), answer.nodes)
-    };
-    Ok(answers.or_python()?.into_iter().map(|answer| answer.map(plain)).collect())
+        Ok(answers.or_python()?.into_iter().map(|answer| answer.map(plain)).collect())
+    })
 }
 
 /// States of Connect 4; another one is named by its place.

@@ -14,7 +14,15 @@ pub fn to_python(error: Error) -> PyErr {
         Error::Evaluation(_) => "EvaluationError",
         Error::Usage(_) => "UsageError",
     };
-    let text = error.to_string();
+    exception(name, &error.to_string())
+}
+
+/// The exception for a defect of the engine.
+pub fn internal(text: &str) -> PyErr {
+    exception("InternalError", text)
+}
+
+fn exception(name: &str, text: &str) -> PyErr {
     Python::attach(|py| {
         match py.import("pondertree.errors").and_then(|module| module.getattr(name)).and_then(|class| class.call1((text,))) {
             Ok(exception) => PyErr::from_value(exception),

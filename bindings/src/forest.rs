@@ -1,8 +1,9 @@
 //! The forest as Python drives it. It holds a lock of its own, so that `stop` works from another thread and a search
-//! that is entered twice is refused instead of waiting for itself.
+//! that is entered twice is refused instead of waiting for itself. Every method passes `Forest::call`.
 
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use numpy::{IntoPyArray, PyArray1, PyArray4, PyReadonlyArrayDyn, PyUntypedArrayMethods};
@@ -18,8 +19,9 @@ use pondertree_core::world::Compiled;
 use pyo3::prelude::*;
 
 use crate::any::{copy_of, each, each_compiled, external, Any};
+use crate::call::{caught, guarded};
 use crate::columns::{compiled_observations, compiled_packed, Packed};
-use crate::errors::OrPython;
+use crate::errors::{internal, OrPython};
 use crate::parts::PartsArguments;
 use crate::random::Keys;
 use crate::view::TreeView;
@@ -32,18 +34,39 @@ type LegalRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u16>>);
 /// Many trees of one game, searched together.
 #[pyclass(frozen, module = "pondertree._core")]
 pub struct Forest {
-    inner: Mutex<Any>,
+    /// Dropped by hand, unless it is locked then.
+    inner: ManuallyDrop<Mutex<Any>>,
     pub(crate) stop: AtomicBool,
+    /// The message of the panic that has ended its use.
+    failure: OnceLock<String>,
 }
 
 impl Forest {
-    pub(crate) fn lock(&self) -> PyResult<MutexGuard<'_, Any>> {
+    /// Runs `work` on the trees: every method does. A forest that is in use, or in which a panic has left trees half-changed, is
+    /// refused. Work that takes long detaches from the interpreter itself.
+    pub(crate) fn call<T>(&self, work: impl FnOnce(&mut Any) -> PyResult<T>) -> PyResult<T> {
+        let refused = |panic: &str| {
+            let text = "the engine panicked in this search, whose trees cannot be used any more: make a new one";
+            Err(internal(&format!("{text} (the panic: {panic}). Please report this defect of Pondertree")))
+        };
         match self.inner.try_lock() {
-            Ok(guard) => Ok(guard),
-            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Ok(mut any) => caught(move || work(&mut any)).unwrap_or_else(|panic| refused(self.failure.get_or_init(|| panic))),
+            Err(TryLockError::Poisoned(_)) => refused(self.failure.get().map_or("no message", String::as_str)),
             Err(TryLockError::WouldBlock) => {
                 Err(Error::Usage("this search is already running: wait for it, or stop it, before using it again".into())).or_python()
             }
+        }
+    }
+}
+
+impl Drop for Forest {
+    /// Trees that are locked now belong to a thread that a fork has left behind in the parent, in the midst of a change: they are
+    /// leaked. Trees that a panic has left half-changed may panic again.
+    fn drop(&mut self) {
+        if !matches!(self.inner.try_lock(), Err(TryLockError::WouldBlock)) {
+            // SAFETY: this is the only place that drops it, and nothing uses it afterwards.
+            #[expect(unsafe_code, reason = "see above")]
+            let _ = caught(|| unsafe { ManuallyDrop::drop(&mut self.inner) });
         }
     }
 }
@@ -54,54 +77,62 @@ impl Forest {
     #[new]
     fn new(game: &str, parts: PartsArguments) -> PyResult<Self> {
         let threads = parts.threads;
-        let inner = Any::new(game, parts.parts(game)?, threads)?;
-        Ok(Self { inner: Mutex::new(inner), stop: AtomicBool::new(false) })
+        let inner = guarded(|| Any::new(game, parts.parts(game)?, threads))?;
+        Ok(Self { inner: ManuallyDrop::new(Mutex::new(inner)), stop: AtomicBool::new(false), failure: OnceLock::new() })
     }
 
     /// Plants a tree for each state of the compiled game.
     fn plant(&self, py: Python<'_>, states: Vec<Bound<'_, PyAny>>, keys: Keys) -> PyResult<()> {
         let keys = keys.of(states.len()).or_python()?;
-        each_compiled!(&mut *self.lock()?, forest, Class => {
-            let planted = states.iter().zip(keys).map(|(state, key)| Ok((copy_of(&state.cast::<Class>()?.get().0), key)));
-            let planted = planted.collect::<PyResult<Vec<_>>>()?;
-            py.detach(|| forest.plant_all(planted)).or_python()
+        self.call(|any| {
+            each_compiled!(any, forest, Class => {
+                let planted = states.iter().zip(keys).map(|(state, key)| Ok((copy_of(&state.cast::<Class>()?.get().0), key)));
+                let planted = planted.collect::<PyResult<Vec<_>>>()?;
+                py.detach(|| forest.plant_all(planted)).or_python()
+            })
         })
     }
 
     /// Plants a tree for a state outside: its slot.
     fn plant_external(&self, to_play: u8, legal: Vec<u16>, seed: u64, call: u64, row: u64) -> PyResult<u32> {
-        external(&mut *self.lock()?)?.plant(to_play, &legal, tree_key(seed, call, row)).or_python()
+        self.call(|any| external(any)?.plant(to_play, &legal, tree_key(seed, call, row)).or_python())
     }
 
     /// Puts another state in the place of tree `index`.
-    fn reset(&self, index: usize, state: &Bound<'_, PyAny>, seed: u64, call: u64, row: u64) -> PyResult<()> {
+    fn reset(&self, py: Python<'_>, index: usize, state: &Bound<'_, PyAny>, seed: u64, call: u64, row: u64) -> PyResult<()> {
         let key = tree_key(seed, call, row);
-        each_compiled!(&mut *self.lock()?, forest, Class => forest.reset(index, copy_of(&state.cast::<Class>()?.get().0), key).or_python())
+        self.call(|any| {
+            each_compiled!(any, forest, Class => {
+                let root = copy_of(&state.cast::<Class>()?.get().0);
+                py.detach(|| forest.reset(index, root, key)).or_python()
+            })
+        })
     }
 
     /// Puts another state outside in the place of tree `index`: its slot, and the slots released.
     fn reset_external(&self, index: usize, to_play: u8, legal: Vec<u16>, seed: u64, call: u64, row: u64) -> PyResult<(u32, Vec<u32>)> {
-        external(&mut *self.lock()?)?.reset(index, to_play, &legal, tree_key(seed, call, row)).or_python()
+        self.call(|any| external(any)?.reset(index, to_play, &legal, tree_key(seed, call, row)).or_python())
     }
 
     /// Plays `action` at the root of tree `index`, keeping what is known below it.
-    fn advance(&self, index: usize, action: u16) -> PyResult<()> {
-        each_compiled!(&mut *self.lock()?, forest, _Class => forest.advance(index, action).or_python())
+    fn advance(&self, py: Python<'_>, index: usize, action: u16) -> PyResult<()> {
+        // A large tree takes a while to copy and to free; other threads have a clock to keep meanwhile.
+        self.call(|any| each_compiled!(any, forest, _Class => py.detach(|| forest.advance(index, action)).or_python()))
     }
 
     /// Searches only `actions` at the root of tree `index`, until it is advanced or reset.
-    fn restrict(&self, index: usize, actions: Vec<u16>) -> PyResult<()> {
-        each_compiled!(&mut *self.lock()?, forest, _Class => forest.restrict(index, &actions).or_python())
+    fn restrict(&self, py: Python<'_>, index: usize, actions: Vec<u16>) -> PyResult<()> {
+        self.call(|any| each_compiled!(any, forest, _Class => py.detach(|| forest.restrict(index, &actions)).or_python()))
     }
 
     /// The root of tree `index` is not searched for mates at length.
     fn skip_root_mates(&self, index: usize) -> PyResult<()> {
-        each_compiled!(&mut *self.lock()?, forest, _Class => forest.skip_root_mates(index).or_python())
+        self.call(|any| each_compiled!(any, forest, _Class => forest.skip_root_mates(index).or_python()))
     }
 
     /// Advances a tree whose states live outside: the slot of the new root, and the slots released.
     fn advance_external(&self, index: usize, action: u16, to_play: u8, legal: Vec<u16>) -> PyResult<(u32, Vec<u32>)> {
-        external(&mut *self.lock()?)?.advance(index, action, to_play, &legal).or_python()
+        self.call(|any| external(any)?.advance(index, action, to_play, &legal).or_python())
     }
 
     /// Runs inside the engine until no tree wants more, `seconds` have passed, or `stop` was called.
@@ -110,44 +141,41 @@ impl Forest {
     fn run(&self, py: Python<'_>, seconds: Option<f64>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let begun = Instant::now();
         let deadline = seconds.and_then(|seconds| begun.checked_add(Duration::try_from_secs_f64(seconds).ok()?));
-        let mut inner = self.lock()?;
-        loop {
-            let slice = Instant::now() + SLICE;
-            // A limit of time, however short, leaves no tree without a single simulation.
-            let until = deadline.map_or(slice, |deadline| deadline.min(slice));
-            let over = || self.stop.load(Ordering::Relaxed) || Instant::now() >= until;
-            let guard = &mut *inner;
-            py.detach(|| {
-                each!(guard, forest => {
-                    if !forest.all_begun() {
-                        forest.begin(&|| self.stop.load(Ordering::Relaxed) || Instant::now() >= slice);
-                    }
-                    forest.run(deadline.is_some(), &over);
-                })
-            });
-            py.check_signals()?;
-            let (done, wanted) = each!(&*inner, forest => forest.progress());
-            if let Some(progress) = progress {
-                progress.call1((done, wanted))?;
+        self.call(|any| {
+            loop {
+                let slice = Instant::now() + SLICE;
+                // A limit of time, however short, leaves no tree without a single simulation.
+                let until = deadline.map_or(slice, |deadline| deadline.min(slice));
+                let over = || self.stop.load(Ordering::Relaxed) || Instant::now() >= until;
+                py.detach(|| {
+                    each!(any, forest => {
+                        if !forest.all_begun() {
+                            forest.begin(&|| self.stop.load(Ordering::Relaxed) || Instant::now() >= slice);
+                        }
+                        forest.run(deadline.is_some(), &over);
+                    })
+                });
+                py.check_signals()?;
+                let (done, wanted) = each!(any, forest => forest.progress());
+                if let Some(progress) = progress {
+                    progress.call1((done, wanted))?;
+                }
+                let passed = deadline.is_some_and(|deadline| Instant::now() >= deadline) && each!(any, forest => forest.all_begun());
+                if passed || self.stop.load(Ordering::Relaxed) || !each!(any, forest => forest.wants_more()) {
+                    return Ok(());
+                }
             }
-            let passed = deadline.is_some_and(|deadline| Instant::now() >= deadline) && each!(&*inner, forest => forest.all_begun());
-            if passed || self.stop.load(Ordering::Relaxed) || !each!(&*inner, forest => forest.wants_more()) {
-                return Ok(());
-            }
-        }
+        })
     }
 
     /// Gathers leaves: how many rows must be stepped outside (always 0 for compiled games).
     fn gather(&self, py: Python<'_>) -> PyResult<usize> {
-        let mut inner = self.lock()?;
-        let guard = &mut *inner;
-        py.detach(|| each!(guard, forest => forest.gather().map(<[Row]>::len))).or_python()
+        self.call(|any| py.detach(|| each!(any, forest => forest.gather().map(<[Row]>::len))).or_python())
     }
 
     /// The rows to step: (slot, slot of the position before, action) of each.
     fn stepping(&self) -> PyResult<Vec<(u32, u32, u16)>> {
-        let inner = self.lock()?;
-        Ok(each!(&*inner, forest => forest.stepping().iter().map(|row| (row.slot, row.parent_slot, row.action)).collect()))
+        self.call(|any| Ok(each!(any, forest => forest.stepping().iter().map(|row| (row.slot, row.parent_slot, row.action)).collect())))
     }
 
     /// The world's answer to the rows to step: columns of one entry a row (`returns`, `rewards`: one number a row and player).
@@ -160,99 +188,103 @@ impl Forest {
         legal_offsets: Vec<usize>,
         legal_actions: Vec<u16>,
     ) -> PyResult<()> {
-        let mut inner = self.lock()?;
-        let forest = external(&mut inner)?;
-        let (rows, players) = (to_play.len(), forest.parts.players);
-        let paid = forest.parts.has_rewards;
-        let fits = terminal.len() == rows
-            && returns.len() == rows * players
-            && rewards.len() == if paid { rows * players } else { 0 }
-            && legal_offsets.len() == rows + 1
-            && legal_offsets.windows(2).all(|pair| pair[0] <= pair[1])
-            && legal_offsets.last() == Some(&legal_actions.len());
-        if !fits {
-            return Err(Error::Usage("the columns of step do not have one entry a row".into())).or_python();
-        }
-        let answer = |row: usize| Answer {
-            to_play: to_play[row],
-            returns: terminal[row].then(|| &returns[row * players..(row + 1) * players]),
-            rewards: if paid { &rewards[row * players..(row + 1) * players] } else { &[] },
-            legal: &legal_actions[legal_offsets[row]..legal_offsets[row + 1]],
-        };
-        let answers: Vec<Answer<'_>> = (0..rows).map(answer).collect();
-        forest.step(&answers).or_python()
+        self.call(|any| {
+            let forest = external(any)?;
+            let (rows, players) = (to_play.len(), forest.parts.players);
+            let paid = forest.parts.has_rewards;
+            let fits = terminal.len() == rows
+                && returns.len() == rows * players
+                && rewards.len() == if paid { rows * players } else { 0 }
+                && legal_offsets.len() == rows + 1
+                && legal_offsets.windows(2).all(|pair| pair[0] <= pair[1])
+                && legal_offsets.last() == Some(&legal_actions.len());
+            if !fits {
+                return Err(Error::Usage("the columns of step do not have one entry a row".into())).or_python();
+            }
+            let answer = |row: usize| Answer {
+                to_play: to_play[row],
+                returns: terminal[row].then(|| &returns[row * players..(row + 1) * players]),
+                rewards: if paid { &rewards[row * players..(row + 1) * players] } else { &[] },
+                legal: &legal_actions[legal_offsets[row]..legal_offsets[row + 1]],
+            };
+            let answers: Vec<Answer<'_>> = (0..rows).map(answer).collect();
+            forest.step(&answers).or_python()
+        })
     }
 
     /// The slot of the root of tree `index` (positions outside).
     fn root_slot(&self, index: usize) -> PyResult<u32> {
-        each!(&*self.lock()?, forest => Ok(forest.tree(index).or_python()?.tree().slot(ROOT).unwrap_or(u32::MAX)))
+        self.call(|any| each!(any, forest => Ok(forest.tree(index).or_python()?.tree().slot(ROOT).unwrap_or(u32::MAX))))
     }
 
     /// Whether every tree that wants simulations has had one since its limit was set.
     fn all_begun(&self) -> PyResult<bool> {
-        Ok(each!(&*self.lock()?, forest => forest.all_begun()))
+        self.call(|any| Ok(each!(any, forest => forest.all_begun())))
     }
 
     /// Size of the action space.
     #[getter]
     fn num_actions(&self) -> PyResult<usize> {
-        Ok(each!(&*self.lock()?, forest => forest.parts.num_actions))
+        self.call(|any| Ok(each!(any, forest => forest.parts.num_actions)))
     }
 
     /// Gives tree `index` its Gumbel numbers, one for each action; None draws them.
     fn set_gumbel(&self, index: usize, numbers: Option<Vec<f64>>) -> PyResult<()> {
-        each!(&mut *self.lock()?, forest => forest.set_gumbel(index, numbers).or_python())
+        self.call(|any| each!(any, forest => forest.set_gumbel(index, numbers).or_python()))
     }
 
     /// How many leaves wait for values.
     fn num_waiting(&self) -> PyResult<usize> {
-        Ok(each!(&*self.lock()?, forest => forest.num_waiting(forest.all())))
+        self.call(|any| Ok(each!(any, forest => forest.num_waiting(forest.all()))))
     }
 
     /// The leaves that wait for values: (slot, who chose the move that led there, key of the simulation) of each.
     fn waiting(&self) -> PyResult<Vec<(u32, u8, u64)>> {
-        let inner = self.lock()?;
-        Ok(each!(&*inner, forest => forest.waiting().iter().map(|row| (row.slot, row.chooser, row.key)).collect()))
+        self.call(|any| Ok(each!(any, forest => forest.waiting().iter().map(|row| (row.slot, row.chooser, row.key)).collect())))
     }
 
     /// The waiting leaves as states of the compiled game.
     fn waiting_states(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
-        each_compiled!(&*self.lock()?, forest, Class => {
-            forest.waiting_states().into_iter().map(|state| Ok(Py::new(py, Class::wrap(copy_of(state)))?.into_any())).collect()
+        self.call(|any| {
+            each_compiled!(any, forest, Class => {
+                forest.waiting_states().into_iter().map(|state| Ok(Py::new(py, Class::wrap(copy_of(state)))?.into_any())).collect()
+            })
         })
     }
 
     /// The observations of the waiting leaves: float32 [rows, planes, height, width].
     fn waiting_observations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray4<f32>>> {
-        each_compiled!(&*self.lock()?, forest, _Class => compiled_observations(py, forest))
+        self.call(|any| each_compiled!(any, forest, _Class => compiled_observations(py, forest)))
     }
 
     /// Whether some tree can gather more into the batch under way.
     fn batch_can_grow(&self) -> PyResult<bool> {
-        let inner = self.lock()?;
-        Ok(each!(&*inner, forest => forest.batch_can_grow()))
+        self.call(|any| Ok(each!(any, forest => forest.batch_can_grow())))
     }
 
     /// The legal actions of the waiting leaves, of one group if that is given: where each row begins, and the actions.
     #[pyo3(signature = (group = None))]
     fn waiting_legal<'py>(&self, py: Python<'py>, group: Option<usize>) -> PyResult<LegalRows<'py>> {
-        let inner = self.lock()?;
-        let (offsets, actions) = each!(&*inner, forest => forest.waiting_legal(forest.group_or_all(group).or_python()?));
-        Ok((offsets.into_pyarray(py), actions.into_pyarray(py)))
+        self.call(|any| {
+            let (offsets, actions) = each!(any, forest => forest.waiting_legal(forest.group_or_all(group).or_python()?));
+            Ok((offsets.into_pyarray(py), actions.into_pyarray(py)))
+        })
     }
 
     /// The observations of the waiting leaves, packed: bit planes uint64 [rows, planes], and the constants of scalar planes.
     fn waiting_packed<'py>(&self, py: Python<'py>) -> PyResult<Packed<'py>> {
-        each_compiled!(&*self.lock()?, forest, _Class => compiled_packed(py, forest))
+        self.call(|any| each_compiled!(any, forest, _Class => compiled_packed(py, forest)))
     }
 
     /// Mixes Dirichlet noise into the root's priors of tree `index`, or of all where it is None, before its next descent; epsilon 0
     /// takes it out.
     fn set_noise(&self, index: Option<usize>, alpha: f64, spread: bool, epsilon: f64) -> PyResult<()> {
         let wanted = (epsilon > 0.0).then_some(Noise { alpha, spread, epsilon });
-        each!(&mut *self.lock()?, forest => {
-            let mut indices = index.map_or(0..forest.len(), |index| index..index + 1);
-            indices.try_for_each(|index| forest.set_noise(index, wanted)).or_python()
+        self.call(|any| {
+            each!(any, forest => {
+                let mut indices = index.map_or(0..forest.len(), |index| index..index + 1);
+                indices.try_for_each(|index| forest.set_noise(index, wanted)).or_python()
+            })
         })
     }
 
@@ -268,81 +300,85 @@ impl Forest {
         probabilities: bool,
         group: Option<usize>,
     ) -> PyResult<()> {
-        let mut inner = self.lock()?;
-        let values = values.as_slice()?;
-        let kind = if probabilities { PolicyKind::Probabilities } else { PolicyKind::Logits };
-        let policy = match &policy {
-            None => Policy::Even,
-            Some(array) if array.shape().len() == 1 => Policy::Legal(array.as_slice()?, kind),
-            Some(array) => Policy::Dense(array.as_slice()?, kind),
-        };
-        let guard = &mut *inner;
-        py.detach(|| each!(guard, forest => forest.apply(forest.group_or_all(group)?, policy, values))).or_python()
+        self.call(|any| {
+            let values = values.as_slice()?;
+            let kind = if probabilities { PolicyKind::Probabilities } else { PolicyKind::Logits };
+            let policy = match &policy {
+                None => Policy::Even,
+                Some(array) if array.shape().len() == 1 => Policy::Legal(array.as_slice()?, kind),
+                Some(array) => Policy::Dense(array.as_slice()?, kind),
+            };
+            py.detach(|| each!(any, forest => forest.apply(forest.group_or_all(group)?, policy, values))).or_python()
+        })
     }
 
     /// Takes back the batch under way: the slots released.
     fn roll_back(&self) -> PyResult<Vec<u32>> {
-        Ok(each!(&mut *self.lock()?, forest => forest.roll_back()))
+        self.call(|any| Ok(each!(any, forest => forest.roll_back())))
     }
 
     /// Whether some tree wants more simulations.
     fn wants_more(&self) -> PyResult<bool> {
-        Ok(each!(&*self.lock()?, forest => forest.wants_more()))
+        self.call(|any| Ok(each!(any, forest => forest.wants_more())))
     }
 
     /// Simulations done and wanted, over all trees.
     fn progress(&self) -> PyResult<(u64, u64)> {
-        Ok(each!(&*self.lock()?, forest => forest.progress()))
+        self.call(|any| Ok(each!(any, forest => forest.progress())))
     }
 
     /// A snapshot of tree `index`.
     fn view(&self, index: usize) -> PyResult<TreeView> {
-        each!(&*self.lock()?, forest => Ok(TreeView::of(forest.tree(index).or_python()?, &forest.parts)))
+        self.call(|any| each!(any, forest => Ok(TreeView::of(forest.tree(index).or_python()?, &forest.parts))))
     }
 
     /// Snapshots of all trees.
     fn views(&self) -> PyResult<Vec<TreeView>> {
-        each!(&*self.lock()?, forest => Ok(forest.trees().map(|tree| TreeView::of(tree, &forest.parts)).collect()))
+        self.call(|any| each!(any, forest => Ok(forest.trees().map(|tree| TreeView::of(tree, &forest.parts)).collect())))
     }
 
     /// Allows each tree as many more simulations as `counts` says.
     fn allow(&self, counts: Vec<u64>) -> PyResult<()> {
-        let mut inner = self.lock()?;
-        each!(&mut *inner, forest => counts.into_iter().enumerate().try_for_each(|(index, count)| forest.allow(index, count))).or_python()
+        self.call(|any| {
+            each!(any, forest => counts.into_iter().enumerate().try_for_each(|(index, count)| forest.allow(index, count))).or_python()
+        })
     }
 
     /// What is proven within `depth` plies of the actions at the root of tree `index`: (action, plies of a win, or -1 of a loss).
     fn minimax(&self, index: usize, depth: u32) -> PyResult<Vec<(u16, i64)>> {
-        let inner = self.lock()?;
-        each_compiled!(&*inner, forest, Class => {
-            let root = &forest.tree(index).or_python()?.walker.root;
-            let raised = std::cell::RefCell::new(None);
-            let stop = || {
-                let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
-                *raised.borrow_mut() = Some(error);
-                true
-            };
-            let verdicts = minimax::<Compiled<<Class as crate::states::Wraps>::Inner>>(root, depth, &stop);
-            if let Some(error) = raised.into_inner() {
-                return Err(error);
-            }
-            Ok(verdicts.into_iter().filter_map(|(action, verdict)| match verdict {
-                Verdict::Win(plies) => Some((action, i64::from(plies))),
-                Verdict::Loss => Some((action, -1)),
-                Verdict::Unknown => None,
-            }).collect())
+        self.call(|any| {
+            each_compiled!(any, forest, Class => {
+                let root = &forest.tree(index).or_python()?.walker.root;
+                let raised = std::cell::RefCell::new(None);
+                let stop = || {
+                    let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
+                    *raised.borrow_mut() = Some(error);
+                    true
+                };
+                let verdicts = minimax::<Compiled<<Class as crate::states::Wraps>::Inner>>(root, depth, &stop);
+                if let Some(error) = raised.into_inner() {
+                    return Err(error);
+                }
+                Ok(verdicts.into_iter().filter_map(|(action, verdict)| match verdict {
+                    Verdict::Win(plies) => Some((action, i64::from(plies))),
+                    Verdict::Loss => Some((action, -1)),
+                    Verdict::Unknown => None,
+                }).collect())
+            })
         })
     }
 
     /// The recorded descents of tree `index`: (simulation, [(action, [(action, score)] or None)], values).
     #[expect(clippy::type_complexity, reason = "the twin's format")]
     fn trace(&self, index: usize) -> PyResult<Vec<(u64, Vec<(u16, Option<Vec<(u16, f64)>>)>, Vec<f64>)>> {
-        each!(&*self.lock()?, forest => {
-            let rows = &forest.tree(index).or_python()?.walker.trace;
-            Ok(rows.iter().map(|row| {
-                let steps = row.steps.iter().map(|step| (step.action, step.scores.clone())).collect();
-                (row.simulation, steps, row.values.clone())
-            }).collect())
+        self.call(|any| {
+            each!(any, forest => {
+                let rows = &forest.tree(index).or_python()?.walker.trace;
+                Ok(rows.iter().map(|row| {
+                    let steps = row.steps.iter().map(|step| (step.action, step.scores.clone())).collect();
+                    (row.simulation, steps, row.values.clone())
+                }).collect())
+            })
         })
     }
 
@@ -363,6 +399,6 @@ impl Forest {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        Ok(each!(&*self.lock()?, forest => forest.len()))
+        self.call(|any| Ok(each!(any, forest => forest.len())))
     }
 }

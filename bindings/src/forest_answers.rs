@@ -15,42 +15,47 @@ use crate::forest::Forest;
 impl Forest {
     /// The action to play in each tree, at a temperature for each.
     fn actions<'py>(&self, py: Python<'py>, temperatures: Vec<f64>) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let inner = self.lock()?;
-        let actions = py.detach(|| each!(&*inner, forest => chosen(forest, &temperatures)));
-        Ok(actions.into_pyarray(py))
+        self.call(|any| {
+            let actions = py.detach(|| each!(any, forest => chosen(forest, &temperatures)));
+            Ok(actions.into_pyarray(py))
+        })
     }
 
     /// The share of visits of each action in each tree; proven results are respected.
     fn policies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let inner = self.lock()?;
-        let rows = py.detach(|| each!(&*inner, forest => dense(forest, |tree| policy(forest, tree))));
-        rows.into_pyarray(py).reshape(shape(&inner))
+        self.call(|any| {
+            let rows = py.detach(|| each!(any, forest => dense(forest, |tree| policy(forest, tree))));
+            rows.into_pyarray(py).reshape(shape(any))
+        })
     }
 
     /// The same without the actions that are not at the root: (how many there are at each root, the actions, their shares), the
     /// actions of one root after those of another, in any order.
     fn root_policies<'py>(&self, py: Python<'py>) -> PyResult<RootPolicies<'py>> {
-        let inner = self.lock()?;
-        let (counts, actions, shares) = py.detach(|| each!(&*inner, forest => sparse(forest)));
-        Ok((counts.into_pyarray(py), actions.into_pyarray(py), shares.into_pyarray(py)))
+        self.call(|any| {
+            let (counts, actions, shares) = py.detach(|| each!(any, forest => sparse(forest)));
+            Ok((counts.into_pyarray(py), actions.into_pyarray(py), shares.into_pyarray(py)))
+        })
     }
 
     /// Visits of each action in each tree.
     fn visits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
-        let inner = self.lock()?;
-        let rows = py.detach(|| {
-            each!(&*inner, forest => dense(forest, |tree| {
-                tree.tree().edges(tree.tree().node(ROOT)).visits.iter().map(|&visits| i64::from(visits)).collect()
-            }))
-        });
-        rows.into_pyarray(py).reshape(shape(&inner))
+        self.call(|any| {
+            let rows = py.detach(|| {
+                each!(any, forest => dense(forest, |tree| {
+                    tree.tree().edges(tree.tree().node(ROOT)).visits.iter().map(|&visits| i64::from(visits)).collect()
+                }))
+            });
+            rows.into_pyarray(py).reshape(shape(any))
+        })
     }
 
     /// The value of each root, for the player to move there.
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let inner = self.lock()?;
-        let values: Vec<f64> = each!(&*inner, forest => forest.trees().map(|tree| root::value(tree.tree())).collect());
-        Ok(values.into_pyarray(py))
+        self.call(|any| {
+            let values: Vec<f64> = each!(any, forest => forest.trees().map(|tree| root::value(tree.tree())).collect());
+            Ok(values.into_pyarray(py))
+        })
     }
 }
 

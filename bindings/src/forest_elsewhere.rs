@@ -14,48 +14,53 @@ use crate::forest::Forest;
 impl Forest {
     /// Whether all trees are new and want the same number of simulations.
     fn all_new(&self) -> PyResult<bool> {
-        Ok(each!(&*self.lock()?, forest => forest.all_new()))
+        self.call(|any| Ok(each!(any, forest => forest.all_new())))
     }
 
     /// Whether the roots of trees `first` to `last` (not included) have been evaluated.
     fn roots_known(&self, first: usize, last: usize) -> PyResult<bool> {
-        Ok(
-            each!(&*self.lock()?, forest => forest.trees().skip(first).take(last.saturating_sub(first)).all(|search| search.tree().root_visits > 0)),
-        )
+        self.call(|any| {
+            Ok(each!(any, forest => {
+                let mut trees = forest.trees().skip(first).take(last.saturating_sub(first));
+                trees.all(|search| search.tree().root_visits > 0)
+            }))
+        })
     }
 
     /// What a search elsewhere has to know of the roots of trees `first` to `last` (not included), by name; None unless those are
     /// new and want the same number of simulations.
     fn leave<'py>(&self, py: Python<'py>, first: usize, last: usize) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let mut inner = self.lock()?;
-        let any = &mut *inner;
-        let Some(roots) = py.detach(|| each!(any, forest => forest.leave(first..last))) else { return Ok(None) };
-        let told = PyDict::new(py);
-        told.set_item("simulations", roots.simulations)?;
-        told.set_item("counts", roots.counts.into_pyarray(py))?;
-        told.set_item("to_play", roots.to_play.into_pyarray(py))?;
-        told.set_item("actions", roots.actions.into_pyarray(py))?;
-        told.set_item("priors", roots.priors.into_pyarray(py))?;
-        told.set_item("raw", roots.raw.into_pyarray(py))?;
-        told.set_item("keys", roots.keys.into_pyarray(py))?;
-        told.set_item("begun", roots.begun.into_pyarray(py))?;
-        if let Any::ConnectFour(forest) = &*inner {
-            let boards: Vec<u64> =
-                forest.trees().skip(first).take(last - first).flat_map(|search| search.walker.root.own_and_other()).collect();
-            told.set_item("boards", boards.into_pyarray(py))?;
-        }
-        told.set_item("slots", roots.slots.into_pyarray(py))?;
-        told.set_item("draws", roots.draws.into_pyarray(py))?;
-        told.set_item("considered", roots.considered.into_pyarray(py))?;
-        told.set_item("weights", roots.weights.into_pyarray(py))?;
-        Ok(Some(told))
+        self.call(|any| {
+            let Some(roots) = py.detach(|| each!(any, forest => forest.leave(first..last))) else { return Ok(None) };
+            let told = PyDict::new(py);
+            told.set_item("simulations", roots.simulations)?;
+            told.set_item("counts", roots.counts.into_pyarray(py))?;
+            told.set_item("to_play", roots.to_play.into_pyarray(py))?;
+            told.set_item("actions", roots.actions.into_pyarray(py))?;
+            told.set_item("priors", roots.priors.into_pyarray(py))?;
+            told.set_item("raw", roots.raw.into_pyarray(py))?;
+            told.set_item("keys", roots.keys.into_pyarray(py))?;
+            told.set_item("begun", roots.begun.into_pyarray(py))?;
+            if let Any::ConnectFour(forest) = any {
+                let boards: Vec<u64> =
+                    forest.trees().skip(first).take(last - first).flat_map(|search| search.walker.root.own_and_other()).collect();
+                told.set_item("boards", boards.into_pyarray(py))?;
+            }
+            told.set_item("slots", roots.slots.into_pyarray(py))?;
+            told.set_item("draws", roots.draws.into_pyarray(py))?;
+            told.set_item("considered", roots.considered.into_pyarray(py))?;
+            told.set_item("weights", roots.weights.into_pyarray(py))?;
+            Ok(Some(told))
+        })
     }
 
     /// Gives slots back that `leave` has handed out for so many trees, and nothing was found for.
     fn stay(&self, trees: usize, slots: PyReadonlyArray1<'_, i64>) -> PyResult<()> {
         let slots = slots.as_slice()?;
-        each!(&mut *self.lock()?, forest => forest.stay(trees, slots));
-        Ok(())
+        self.call(|any| {
+            each!(any, forest => forest.stay(trees, slots));
+            Ok(())
+        })
     }
 
     /// Takes what was found elsewhere of trees from number `first` on, by columns that have room for `nodes` nodes of each.
@@ -83,12 +88,12 @@ impl Forest {
             bounds: bounds.as_slice()?,
             slots: slots.as_slice()?,
         };
-        let mut inner = self.lock()?;
-        let any = &mut *inner;
-        if py.detach(|| each!(any, forest => forest.come_back(first, &found))) {
-            return Ok(());
-        }
-        Err(Error::Usage("the columns of come_back do not fit the forest".into())).or_python()
+        self.call(|any| {
+            if py.detach(|| each!(any, forest => forest.come_back(first, &found))) {
+                return Ok(());
+            }
+            Err(Error::Usage("the columns of come_back do not fit the forest".into())).or_python()
+        })
     }
 }
 

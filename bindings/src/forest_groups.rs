@@ -16,21 +16,25 @@ use crate::states::Wraps;
 impl Forest {
     /// Parts the trees into groups of at most `most`: how many trees each has.
     fn form_groups(&self, most: usize) -> PyResult<Vec<usize>> {
-        Ok(each!(&mut *self.lock()?, forest => forest.form_groups(most)))
+        self.call(|any| Ok(each!(any, forest => forest.form_groups(most))))
     }
 
     /// What a line of questions holds: (bit planes, scalars, places for legal actions, words of 64 bits in all).
     fn question_line(&self) -> PyResult<(usize, usize, usize, usize)> {
-        each_compiled!(&*self.lock()?, _forest, Class => {
-            let line = Line::of::<<Class as Wraps>::Inner>();
-            Ok((line.planes, line.scalars, line.legal, line.words()))
+        self.call(|any| {
+            each_compiled!(any, _forest, Class => {
+                let line = Line::of::<<Class as Wraps>::Inner>();
+                Ok((line.planes, line.scalars, line.legal, line.words()))
+            })
         })
     }
 
     /// Seconds spent in exchanges so far: looking at answers, growing trees, writing questions.
     fn exchange_seconds(&self) -> PyResult<(f64, f64, f64)> {
-        let spent = each!(&*self.lock()?, forest => forest.spent);
-        Ok((spent.checking.as_secs_f64(), spent.growing.as_secs_f64(), spent.writing.as_secs_f64()))
+        self.call(|any| {
+            let spent = each!(any, forest => forest.spent);
+            Ok((spent.checking.as_secs_f64(), spent.growing.as_secs_f64(), spent.writing.as_secs_f64()))
+        })
     }
 
     /// Gives a group the answers to its batch (None before the first), and writes the questions of the next (None: there is to be
@@ -55,9 +59,11 @@ impl Forest {
             Some(array) => Some(array.as_slice_mut()?),
             None => None,
         };
-        each_compiled!(&mut *self.lock()?, forest, _Class => {
-            let asked = py.detach(|| forest.exchange(group, answers, lines)).or_python()?;
-            Ok(asked.map(|asked| (asked.rows, asked.open)))
+        self.call(|any| {
+            each_compiled!(any, forest, _Class => {
+                let asked = py.detach(|| forest.exchange(group, answers, lines)).or_python()?;
+                Ok(asked.map(|asked| (asked.rows, asked.open)))
+            })
         })
     }
 
@@ -82,14 +88,15 @@ impl Forest {
             Some(array) => Some(array.as_slice_mut()?),
             None => None,
         };
-        let mut inner = self.lock()?;
-        let forest = latent(&mut inner)?;
-        let asked = py.detach(|| forest.exchange_latent(group, answers, lines)).or_python()?;
-        Ok(asked.map(|asked| (asked.rows, asked.open)))
+        self.call(|any| {
+            let forest = latent(any)?;
+            let asked = py.detach(|| forest.exchange_latent(group, answers, lines)).or_python()?;
+            Ok(asked.map(|asked| (asked.rows, asked.open)))
+        })
     }
 
     /// How many slots of a learned model's positions there have been at the same time: all are below.
     fn most_slots(&self) -> PyResult<usize> {
-        Ok(latent(&mut *self.lock()?)?.most_slots())
+        self.call(|any| Ok(latent(any)?.most_slots()))
     }
 }

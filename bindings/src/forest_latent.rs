@@ -27,25 +27,26 @@ impl Forest {
         values: PyReadonlyArray1<'_, f64>,
         keys: Keys,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let mut inner = self.lock()?;
-        let forest = latent(&mut inner)?;
-        let (actions, logits, values) = (forest.parts.num_actions, logits.as_slice()?, values.as_slice()?);
-        let rows = values.len();
-        let keys = keys.of(rows).or_python()?;
-        let per_row = [to_play.as_ref().map_or(rows, Vec::len), legal.as_ref().map_or(rows, Vec::len)];
-        if per_row != [rows; 2] || logits.len() != rows * actions {
-            return Err(Error::Usage("the columns of plant_latent do not have one entry a row".into())).or_python();
-        }
-        let all: Vec<u16> = (0..actions as u16).collect();
-        let root = |(row, key): (usize, u64)| {
-            let logits = &logits[row * actions..(row + 1) * actions];
-            let legal = legal.as_ref().and_then(|legal| legal[row].as_deref()).unwrap_or(&all);
-            let to_play = to_play.as_ref().map_or(0, |to_play| to_play[row]);
-            (Root { to_play, legal, logits, value: values[row] }, key)
-        };
-        let roots: Vec<_> = keys.into_iter().enumerate().map(root).collect();
-        let slots = py.detach(|| forest.plant_all(&roots)).or_python()?;
-        Ok(slots.into_iter().map(i64::from).collect::<Vec<_>>().into_pyarray(py))
+        self.call(|any| {
+            let forest = latent(any)?;
+            let (actions, logits, values) = (forest.parts.num_actions, logits.as_slice()?, values.as_slice()?);
+            let rows = values.len();
+            let keys = keys.of(rows).or_python()?;
+            let per_row = [to_play.as_ref().map_or(rows, Vec::len), legal.as_ref().map_or(rows, Vec::len)];
+            if per_row != [rows; 2] || logits.len() != rows * actions {
+                return Err(Error::Usage("the columns of plant_latent do not have one entry a row".into())).or_python();
+            }
+            let all: Vec<u16> = (0..actions as u16).collect();
+            let root = |(row, key): (usize, u64)| {
+                let logits = &logits[row * actions..(row + 1) * actions];
+                let legal = legal.as_ref().and_then(|legal| legal[row].as_deref()).unwrap_or(&all);
+                let to_play = to_play.as_ref().map_or(0, |to_play| to_play[row]);
+                (Root { to_play, legal, logits, value: values[row] }, key)
+            };
+            let roots: Vec<_> = keys.into_iter().enumerate().map(root).collect();
+            let slots = py.detach(|| forest.plant_all(&roots)).or_python()?;
+            Ok(slots.into_iter().map(i64::from).collect::<Vec<_>>().into_pyarray(py))
+        })
     }
 
     /// Puts another root in the place of tree `index`: its slot, and the slots released.
@@ -62,7 +63,7 @@ impl Forest {
         row: u64,
     ) -> PyResult<(u32, Vec<u32>)> {
         let root = Root { to_play, legal: &legal, logits: logits.as_slice()?, value };
-        latent(&mut *self.lock()?)?.reset(index, root, tree_key(seed, call, row)).or_python()
+        self.call(|any| latent(any)?.reset(index, root, tree_key(seed, call, row)).or_python())
     }
 
     /// Plays `action` at the root of tree `index`, whose new root is described anew: its slot, and the slots released.
@@ -76,21 +77,22 @@ impl Forest {
         value: f64,
     ) -> PyResult<(u32, Vec<u32>)> {
         let root = Root { to_play, legal: &legal, logits: logits.as_slice()?, value };
-        latent(&mut *self.lock()?)?.advance(index, action, root).or_python()
+        self.call(|any| latent(any)?.advance(index, action, root).or_python())
     }
 
     /// Who moves after `action` at the root of tree `index` of a learned model, as far as the tree knows.
     fn turn_after(&self, index: usize, action: u16) -> PyResult<Option<u8>> {
-        latent(&mut *self.lock()?)?.turn_after(index, action).or_python()
+        self.call(|any| latent(any)?.turn_after(index, action).or_python())
     }
 
     /// Gathers the leaves a learned model is to be asked about: slots of the positions before, actions, the first slot of the
     /// new ones, and all of those where they do not simply follow it.
     fn gather_latent<'py>(&self, py: Python<'py>) -> PyResult<LatentRows<'py>> {
-        let mut inner = self.lock()?;
-        let forest = latent(&mut inner)?;
-        let rows = py.detach(|| forest.gather_leaves()).or_python()?;
-        Ok(latent_rows(py, &rows))
+        self.call(|any| {
+            let forest = latent(any)?;
+            let rows = py.detach(|| forest.gather_leaves()).or_python()?;
+            Ok(latent_rows(py, &rows))
+        })
     }
 
     /// The model's answer to the rows gathered: each leaf gets its node, and the batch is closed.
@@ -102,9 +104,10 @@ impl Forest {
         values: Column<'py>,
         discounts: Option<Column<'py>>,
     ) -> PyResult<()> {
-        let mut inner = self.lock()?;
-        let forest = latent(&mut inner)?;
-        Said { rewards, logits, values, discounts }.read(|answer| py.detach(|| forest.apply_model(answer))).or_python()
+        self.call(|any| {
+            let forest = latent(any)?;
+            Said { rewards, logits, values, discounts }.read(|answer| py.detach(|| forest.apply_model(answer))).or_python()
+        })
     }
 
     /// The same, and the next rows are gathered; None where no tree wants more, or `stop` was called.
@@ -116,13 +119,14 @@ impl Forest {
         values: Column<'py>,
         discounts: Option<Column<'py>>,
     ) -> PyResult<Option<LatentRows<'py>>> {
-        let mut inner = self.lock()?;
-        let forest = latent(&mut inner)?;
-        let said = Said { rewards, logits, values, discounts };
-        if self.stop.load(Ordering::Relaxed) {
-            return said.read(|answer| forest.apply_model(answer)).map(|()| None).or_python();
-        }
-        let rows = said.read(|answer| py.detach(|| forest.step_model(answer))).or_python()?;
-        Ok((!rows.is_empty() || forest.has_batch()).then(|| latent_rows(py, &rows)))
+        self.call(|any| {
+            let forest = latent(any)?;
+            let said = Said { rewards, logits, values, discounts };
+            if self.stop.load(Ordering::Relaxed) {
+                return said.read(|answer| forest.apply_model(answer)).map(|()| None).or_python();
+            }
+            let rows = said.read(|answer| py.detach(|| forest.step_model(answer))).or_python()?;
+            Ok((!rows.is_empty() || forest.has_batch()).then(|| latent_rows(py, &rows)))
+        })
     }
 }

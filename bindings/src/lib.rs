@@ -1,6 +1,9 @@
 //! The Python module `pondertree._core`: it translates between Python and the engine, and does nothing else.
 
+#[cfg(feature = "rayon")]
+mod ablation;
 mod any;
+mod call;
 mod chess_tools;
 mod columns;
 mod connect_four;
@@ -22,6 +25,21 @@ use pyo3::prelude::*;
 /// The compiled part of Pondertree.
 #[pymodule(gil_used = false)]
 mod _core {
+    use super::*;
+
+    /// Importing is the one time at which no other thread can be inside the engine.
+    #[pymodule_init]
+    fn initialize(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        #[cfg(unix)]
+        pondertree_core::fork::handle_forks();
+        Ok(())
+    }
+
+    #[cfg(feature = "rayon")]
+    #[pymodule_export]
+    use super::ablation::{_choose_thread_pool, _time_jobs};
+    #[pymodule_export]
+    use super::call::_panic_for_tests;
     #[pymodule_export]
     use super::chess_tools::{categorize, see, MoveWeights, PestoWeights};
     #[pymodule_export]

@@ -5,6 +5,8 @@ use pondertree_core::error::Error;
 use pondertree_core::random::{tree_key, Purpose, Random as CoreRandom};
 use pyo3::prelude::*;
 
+use crate::call::guarded;
+
 /// The keys of many trees.
 #[derive(FromPyObject)]
 pub enum Keys {
@@ -40,8 +42,8 @@ impl PlayoutRandom {
     }
 
     /// A number from 0 to `n - 1`; a choice among one draws nothing.
-    fn choose(&mut self, n: u32) -> u32 {
-        self.0.choose(n)
+    fn choose(&mut self, n: u32) -> PyResult<u32> {
+        guarded(|| Ok(self.0.choose(n)))
     }
 
     /// A number in [0, 1).

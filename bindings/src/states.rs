@@ -13,9 +13,10 @@ use pondertree_core::random::{Purpose, Random};
 use pondertree_core::world::Compiled;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 use pyo3::Borrowed;
 
+use crate::call::guarded;
 use crate::columns::{compiled_line, Line};
 use crate::errors::OrPython;
 
@@ -30,6 +31,17 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Number {
             Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => Ok(Self(i64::MAX)),
             other => other.map(Self),
         }
+    }
+}
+
+/// Text as Python hands it over; what is no Unicode text (half of a surrogate pair) is replaced, and then means nothing.
+pub struct Text(String);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Text {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(object.cast::<PyString>()?.to_string_lossy().into_owned()))
     }
 }
 
@@ -135,15 +147,17 @@ macro_rules! state_class {
             $($extra)*
 
             /// The legal actions, as ints; none when the game is over.
-            fn legal_actions(&self) -> Vec<u16> {
-                let mut actions = Vec::new();
-                self.0.legal_actions(&mut actions);
-                actions
+            fn legal_actions(&self) -> PyResult<Vec<u16>> {
+                guarded(|| {
+                    let mut actions = Vec::new();
+                    self.0.legal_actions(&mut actions);
+                    Ok(actions)
+                })
             }
 
             /// The state after `action`.
             fn play(&self, action: Number) -> PyResult<Self> {
-                self.after(action).or_python()
+                guarded(|| self.after(action).or_python())
             }
 
             /// Who moves: 0 or 1.
@@ -154,14 +168,16 @@ macro_rules! state_class {
 
             /// Whether the game is over.
             #[getter]
-            fn is_terminal(&self) -> bool {
-                self.0.outcome().is_some()
+            fn is_terminal(&self) -> PyResult<bool> {
+                guarded(|| Ok(self.0.outcome().is_some()))
             }
 
             /// The result of a finished game, one number per player: 1 won, 0 drawn, -1 lost. Zeros before the end.
-            fn returns(&self) -> [f64; 2] {
-                let result = f64::from(self.0.outcome().unwrap_or(0));
-                [result, -result + 0.0]
+            fn returns(&self) -> PyResult<[f64; 2]> {
+                guarded(|| {
+                    let result = f64::from(self.0.outcome().unwrap_or(0));
+                    Ok([result, -result + 0.0])
+                })
             }
 
             /// Size of the action space.
@@ -184,43 +200,49 @@ macro_rules! state_class {
 
             /// What a network sees: float32 planes for the player to move.
             fn observation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f32>>> {
-                observation(py, &self.0)
+                guarded(|| observation(py, &self.0))
             }
 
             /// Plays `actions` (uint16); before each of them, packed, what a network sees, and who is to play.
             fn _line<'py>(&self, py: Python<'py>, actions: PyReadonlyArray1<'py, u16>) -> PyResult<Line<'py>> {
-                compiled_line(py, &self.0, actions.as_slice()?)
+                guarded(|| compiled_line(py, &self.0, actions.as_slice()?))
             }
 
             /// How people write `action`.
             fn action_to_string(&self, action: Number) -> PyResult<String> {
-                let action = legal_action(&self.0, action).or_python()?;
-                Ok(self.0.action_to_string(action))
+                guarded(|| {
+                    let action = legal_action(&self.0, action).or_python()?;
+                    Ok(self.0.action_to_string(action))
+                })
             }
 
             /// The action that people write as `text`.
-            fn parse_action(&self, text: &str) -> PyResult<u16> {
-                self.0.parse_action(text).or_python()
+            fn parse_action(&self, text: Text) -> PyResult<u16> {
+                guarded(|| self.0.parse_action(&text.0).or_python())
             }
 
             /// Plays on at random with the numbers of `key`: (result for player 0 or None if cut, the last state).
             #[pyo3(signature = (key, policy, max_depth))]
             fn _playout(&self, key: u64, policy: &str, max_depth: Option<u32>) -> PyResult<(Option<i8>, Self)> {
-                let policy = playout_policy(policy)?;
-                let mut state = self.0.clone();
-                let mut random = Random::new(key, Purpose::Playout);
-                let result = playout::<Compiled<$game>>(&mut state, policy, &mut random, max_depth.unwrap_or(u32::MAX));
-                Ok((result, Self::wrap(state)))
+                guarded(|| {
+                    let policy = playout_policy(policy)?;
+                    let mut state = self.0.clone();
+                    let mut random = Random::new(key, Purpose::Playout);
+                    let result = playout::<Compiled<$game>>(&mut state, policy, &mut random, max_depth.unwrap_or(u32::MAX));
+                    Ok((result, Self::wrap(state)))
+                })
             }
 
-            fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-                other.cast::<Self>().is_ok_and(|other| other.get().0 == self.0)
+            fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+                guarded(|| Ok(other.cast::<Self>().is_ok_and(|other| other.get().0 == self.0)))
             }
 
-            fn __hash__(&self) -> u64 {
-                let mut hasher = DefaultHasher::new();
-                self.0.hash(&mut hasher);
-                hasher.finish()
+            fn __hash__(&self) -> PyResult<u64> {
+                guarded(|| {
+                    let mut hasher = DefaultHasher::new();
+                    self.0.hash(&mut hasher);
+                    Ok(hasher.finish())
+                })
             }
 
             fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
@@ -242,8 +264,8 @@ macro_rules! state_class {
                 slf
             }
 
-            fn __str__(&self) -> String {
-                self.0.to_string()
+            fn __str__(&self) -> PyResult<String> {
+                guarded(|| Ok(self.0.to_string()))
             }
         }
     };
@@ -285,55 +307,61 @@ state_class!(Othello, games::othello::Othello, {
 state_class!(Chess, games::chess::Chess, {
     #[new]
     #[pyo3(signature = (fen = None))]
-    fn new(fen: Option<&str>) -> PyResult<Self> {
-        match fen {
+    fn new(fen: Option<Text>) -> PyResult<Self> {
+        guarded(|| match fen {
             None => Ok(Self(Game::start(), Some(Record::default()))),
-            Some(fen) => {
-                let record = Record { start: Some(fen.into()), ..Record::default() };
-                games::chess::Chess::from_fen(fen).map(|state| Self(state, Some(record))).or_python()
+            Some(Text(fen)) => {
+                let record = Record { start: Some(fen.as_str().into()), ..Record::default() };
+                games::chess::Chess::from_fen(&fen).map(|state| Self(state, Some(record))).or_python()
             }
-        }
+        })
     }
 
     /// The position as FEN.
-    fn fen(&self) -> String {
-        self.0.fen()
+    fn fen(&self) -> PyResult<String> {
+        guarded(|| Ok(self.0.fen()))
     }
 
     /// Standard algebraic notation of `action`.
     fn san(&self, action: Number) -> PyResult<String> {
-        let action = legal_action(&self.0, action).or_python()?;
-        self.0.san(action).or_python()
+        guarded(|| {
+            let action = legal_action(&self.0, action).or_python()?;
+            self.0.san(action).or_python()
+        })
     }
 
     /// Whether `action` captures, en passant too.
     fn is_capture(&self, action: Number) -> PyResult<bool> {
-        let action = legal_action(&self.0, action).or_python()?;
-        Ok(self.0.is_capture(action))
+        guarded(|| {
+            let action = legal_action(&self.0, action).or_python()?;
+            Ok(self.0.is_capture(action))
+        })
     }
 
     /// Whether `action` gives check.
     fn gives_check(&self, action: Number) -> PyResult<bool> {
-        let action = legal_action(&self.0, action).or_python()?;
-        Ok(self.0.gives_check(action))
+        guarded(|| {
+            let action = legal_action(&self.0, action).or_python()?;
+            Ok(self.0.gives_check(action))
+        })
     }
 
     /// How often this position has occurred before, since the last capture or pawn move: 2 is threefold.
     #[getter]
-    fn repetitions(&self) -> u32 {
-        self.0.repetitions()
+    fn repetitions(&self) -> PyResult<u32> {
+        guarded(|| Ok(self.0.repetitions()))
     }
 
     /// Why the game is over, in words ("checkmate", "stalemate", ...); None while it goes on.
     #[getter]
-    fn termination(&self) -> Option<&'static str> {
-        self.0.termination().map(|termination| termination.name())
+    fn termination(&self) -> PyResult<Option<&'static str>> {
+        guarded(|| Ok(self.0.termination().map(|termination| termination.name())))
     }
 
     /// The moves of the pieces as text, drawn or not, each with the position after it as FEN: for whoever must go on in a
     /// game that is over by rule.
-    fn _moves_on_board(&self) -> Vec<(String, String)> {
-        self.0.moves_on_board()
+    fn _moves_on_board(&self) -> PyResult<Vec<(String, String)>> {
+        guarded(|| Ok(self.0.moves_on_board()))
     }
 
     fn __repr__(&self) -> String {
@@ -345,22 +373,27 @@ state_class!(Chess, games::chess::Chess, {
 #[pyfunction]
 #[pyo3(signature = (game, start, actions))]
 pub fn restore(py: Python<'_>, game: &str, start: Option<&str>, actions: &[u8]) -> PyResult<Py<PyAny>> {
-    let pairs = actions.chunks_exact(2);
-    if !pairs.remainder().is_empty() {
-        return Err(Error::InvalidArgument(format!("actions has {} bytes: every action has two", actions.len()))).or_python();
-    }
-    let actions: Vec<u16> = pairs.map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
-    match (game, start) {
-        ("TicTacToe", None) => Ok(Py::new(py, TicTacToe::new().replay(&actions).or_python()?)?.into_any()),
-        ("ConnectFour", None) => Ok(Py::new(py, ConnectFour::new().replay(&actions).or_python()?)?.into_any()),
-        ("Othello", None) => Ok(Py::new(py, Othello::new().replay(&actions).or_python()?)?.into_any()),
-        ("Chess", start) => Ok(Py::new(py, Chess::new(start)?.replay(&actions).or_python()?)?.into_any()),
-        _ => Err(Error::InvalidArgument(format!("there is no compiled game {game:?} that begins with {start:?}"))).or_python(),
-    }
+    guarded(|| {
+        let pairs = actions.chunks_exact(2);
+        if !pairs.remainder().is_empty() {
+            return Err(Error::InvalidArgument(format!("actions has {} bytes: every action has two", actions.len()))).or_python();
+        }
+        let actions: Vec<u16> = pairs.map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+        match (game, start) {
+            ("TicTacToe", None) => Ok(Py::new(py, TicTacToe::new().replay(&actions).or_python()?)?.into_any()),
+            ("ConnectFour", None) => Ok(Py::new(py, ConnectFour::new().replay(&actions).or_python()?)?.into_any()),
+            ("Othello", None) => Ok(Py::new(py, Othello::new().replay(&actions).or_python()?)?.into_any()),
+            ("Chess", start) => Ok(Py::new(py, Chess::new(start.map(|fen| Text(fen.into())))?.replay(&actions).or_python()?)?.into_any()),
+            _ => Err(Error::InvalidArgument(format!("there is no compiled game {game:?} that begins with {start:?}"))).or_python(),
+        }
+    })
 }
 
 /// The number of move sequences of length `depth` from a chess position; draws by rule are ignored.
 #[pyfunction]
-pub fn perft(py: Python<'_>, state: &Chess, depth: u32) -> u64 {
-    py.detach(|| games::chess::perft(&state.0, depth))
+pub fn perft(py: Python<'_>, state: &Chess, depth: Number) -> PyResult<u64> {
+    match u8::try_from(depth.0) {
+        Ok(plies) => guarded(|| Ok(py.detach(|| games::chess::perft(&state.0, plies.into())))),
+        Err(_) => Err(Error::InvalidArgument(format!("depth must be from 0 to {}, not {}", u8::MAX, depth.0))).or_python(),
+    }
 }

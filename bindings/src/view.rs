@@ -12,6 +12,7 @@ use pondertree_core::tree::{Tree, ROOT, UNPROVEN};
 use pondertree_core::world::World;
 use pyo3::prelude::*;
 
+use crate::call::guarded;
 use crate::errors::OrPython;
 
 /// A snapshot of one tree.
@@ -76,69 +77,79 @@ impl TreeView {
 impl TreeView {
     /// (raw value, to_play, end, proven, distance, number of edges, opened, forced_depth_left, slot, rewards) of a node.
     fn node(&self, node: u32) -> PyResult<NodeRow> {
-        self.check(node)?;
-        let header = self.tree.node(node);
-        let proven = (header.proven != UNPROVEN).then_some(header.proven);
-        Ok((
-            header.raw,
-            header.to_play,
-            header.end,
-            proven,
-            header.distance,
-            header.num_edges,
-            header.opened,
-            header.forced_depth_left,
-            self.tree.slot(node),
-            self.tree.rewards(node).to_vec(),
-        ))
+        guarded(|| {
+            self.check(node)?;
+            let header = self.tree.node(node);
+            let proven = (header.proven != UNPROVEN).then_some(header.proven);
+            Ok((
+                header.raw,
+                header.to_play,
+                header.end,
+                proven,
+                header.distance,
+                header.num_edges,
+                header.opened,
+                header.forced_depth_left,
+                self.tree.slot(node),
+                self.tree.rewards(node).to_vec(),
+            ))
+        })
     }
 
     /// Columns of a node's edges: actions, visits, sums, priors, child nodes (-1: none), proven for the chooser (2: no), in flight,
     /// categories.
     fn edges<'py>(&self, py: Python<'py>, node: u32) -> PyResult<EdgeColumns<'py>> {
-        self.check(node)?;
-        let edges = self.tree.edges(self.tree.node(node));
-        let children: Vec<i64> = edges.links.iter().map(|link| link.child().map_or(-1, i64::from)).collect();
-        let proven: Vec<i8> = edges.links.iter().map(|link| link.proven().unwrap_or(UNPROVEN)).collect();
-        let categories: Vec<u8> = edges.links.iter().map(|link| link.category()).collect();
-        let in_flight = if edges.in_flight.is_empty() { vec![0; edges.actions.len()] } else { edges.in_flight.to_vec() };
-        Ok((
-            edges.actions.to_vec().into_pyarray(py),
-            edges.visits.to_vec().into_pyarray(py),
-            edges.sums.to_vec().into_pyarray(py),
-            edges.priors.to_vec().into_pyarray(py),
-            children.into_pyarray(py),
-            proven.into_pyarray(py),
-            in_flight.into_pyarray(py),
-            categories.into_pyarray(py),
-        ))
+        guarded(|| {
+            self.check(node)?;
+            let edges = self.tree.edges(self.tree.node(node));
+            let children: Vec<i64> = edges.links.iter().map(|link| link.child().map_or(-1, i64::from)).collect();
+            let proven: Vec<i8> = edges.links.iter().map(|link| link.proven().unwrap_or(UNPROVEN)).collect();
+            let categories: Vec<u8> = edges.links.iter().map(|link| link.category()).collect();
+            let in_flight = if edges.in_flight.is_empty() { vec![0; edges.actions.len()] } else { edges.in_flight.to_vec() };
+            Ok((
+                edges.actions.to_vec().into_pyarray(py),
+                edges.visits.to_vec().into_pyarray(py),
+                edges.sums.to_vec().into_pyarray(py),
+                edges.priors.to_vec().into_pyarray(py),
+                children.into_pyarray(py),
+                proven.into_pyarray(py),
+                in_flight.into_pyarray(py),
+                categories.into_pyarray(py),
+            ))
+        })
     }
 
     /// The move to play, as its place among the root's edges and its action; `verdicts` (action, plies of a win or -1 of a loss)
     /// guard it.
-    fn choose(&self, temperature: f64, verdicts: Vec<(u16, i64)>) -> (usize, u16) {
-        let verdict = |plies: i64| u32::try_from(plies).map_or(Verdict::Loss, Verdict::Win);
-        let verdicts: Vec<(u16, Verdict)> = verdicts.into_iter().map(|(action, plies)| (action, verdict(plies))).collect();
-        let place = root::choose(&self.tree, temperature, self.key, self.simulations, &verdicts, self.plan.as_ref());
-        (place, self.tree.edges(self.tree.node(ROOT)).actions[place])
+    fn choose(&self, temperature: f64, verdicts: Vec<(u16, i64)>) -> PyResult<(usize, u16)> {
+        guarded(|| {
+            let verdict = |plies: i64| u32::try_from(plies).map_or(Verdict::Loss, Verdict::Win);
+            let verdicts: Vec<(u16, Verdict)> = verdicts.into_iter().map(|(action, plies)| (action, verdict(plies))).collect();
+            let place = root::choose(&self.tree, temperature, self.key, self.simulations, &verdicts, self.plan.as_ref());
+            Ok((place, self.tree.edges(self.tree.node(ROOT)).actions[place]))
+        })
     }
 
     /// The probability of each action at a temperature; `greedy` is the place of the best.
-    fn policy<'py>(&self, py: Python<'py>, temperature: f64, greedy: usize, num_actions: usize) -> Bound<'py, PyArray1<f64>> {
-        let policy = root::policy(&self.tree, temperature, greedy, self.plan.as_ref());
-        self.dense(policy.into_iter(), num_actions).into_pyarray(py)
+    fn policy<'py>(&self, py: Python<'py>, temperature: f64, greedy: usize, num_actions: usize) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        guarded(|| {
+            let policy = root::policy(&self.tree, temperature, greedy, self.plan.as_ref());
+            Ok(self.dense(policy.into_iter(), num_actions).into_pyarray(py))
+        })
     }
 
     /// Visits of each action at the root.
-    fn visits<'py>(&self, py: Python<'py>, num_actions: usize) -> Bound<'py, PyArray1<i64>> {
-        let edges = self.tree.edges(self.tree.node(ROOT));
-        self.dense(edges.visits.iter().map(|&visits| i64::from(visits)), num_actions).into_pyarray(py)
+    fn visits<'py>(&self, py: Python<'py>, num_actions: usize) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        guarded(|| {
+            let edges = self.tree.edges(self.tree.node(ROOT));
+            Ok(self.dense(edges.visits.iter().map(|&visits| i64::from(visits)), num_actions).into_pyarray(py))
+        })
     }
 
     /// The value of the root for the player to move there.
     #[getter]
-    fn value(&self) -> f64 {
-        root::value(&self.tree)
+    fn value(&self) -> PyResult<f64> {
+        guarded(|| Ok(root::value(&self.tree)))
     }
 
     /// What is proven of the root for the player to move there.
@@ -161,13 +172,13 @@ impl TreeView {
     }
 
     /// The expected line that begins with the root's edge at `place`.
-    fn principal_variation(&self, place: usize) -> Vec<u16> {
-        root::principal_variation(&self.tree, place)
+    fn principal_variation(&self, place: usize) -> PyResult<Vec<u16>> {
+        guarded(|| Ok(root::principal_variation(&self.tree, place)))
     }
 
     /// The mean depth of the simulations in the tree, and the depth of its deepest position, in plies. Looks at every node.
-    fn depths(&self, py: Python<'_>) -> (f64, u32) {
-        py.detach(|| depths(&self.tree))
+    fn depths(&self, py: Python<'_>) -> PyResult<(f64, u32)> {
+        guarded(|| Ok(py.detach(|| depths(&self.tree))))
     }
 
     /// Memory in use, capacity counted.

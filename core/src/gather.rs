@@ -275,19 +275,25 @@ impl<W: World> Walker<W> {
     pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, parts: &Parts, threads: usize, pause: u64, stop: Stop<'_>) {
         while self.simulations < pause && self.wants_more(tree, parts) && !stop() {
             self.gather(tree, parts);
-            look::at_leaves_together::<W>(threads, parts, &self.learned, &mut self.pending);
+            look::at_leaves_parallel::<W>(threads, parts, &self.learned, &mut self.pending);
             self.apply(tree, parts, &[], &[]);
         }
     }
 }
+
+/// The largest value of a leaf: rewards of up to 1e12 that a playout has added up, far from what overflows when visits add it up.
+const LARGEST_VALUE: f64 = 1e30;
 
 /// Checks the values an evaluator gave: one per leaf for the player to move, or one per player.
 ///
 /// # Errors
 /// `Error::Evaluation` names the row and what was wrong.
 pub fn check_values(values: &[f64]) -> Result<(), Error> {
-    match values.iter().position(|value| !value.is_finite()) {
+    match values.iter().position(|value| value.is_nan() || value.abs() > LARGEST_VALUE) {
         None => Ok(()),
+        Some(row) if values[row].is_finite() => {
+            Err(Error::Evaluation(format!("values[{row}] is {:?}: a value may be at most 1e+30 in size", values[row])))
+        }
         Some(row) => Err(Error::Evaluation(format!("values[{row}] is {}: every value must be a finite number", values[row]))),
     }
 }

@@ -1,12 +1,14 @@
 //! Monte Carlo Tree Search: one engine for many searches. This crate knows no Python; `bindings/` translates.
 //! The modules, in the order in which they lean on each other:
 
-pub mod crew;
 pub mod elementary;
 pub mod error;
-pub mod lists;
+pub mod parallel_vec;
 pub mod prefetch;
 pub mod random;
+pub mod thread_pool;
+#[cfg(feature = "rayon")]
+pub mod thread_pool_ablation;
 pub mod wide;
 
 pub mod game;
@@ -45,3 +47,6 @@ pub mod forest;
 pub mod gather;
 pub mod latent;
 pub mod slots;
+
+#[cfg(unix)]
+pub mod fork;

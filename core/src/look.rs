@@ -1,12 +1,12 @@
 //! What is found out about a new position before its value (seed 4): a mate, and the kinds of its moves; and what the tree does
 //! with that. Looking needs no tree, so that leaves in flight are looked at on several threads.
 
-use crate::crew;
 use crate::expand;
 use crate::experience::Learned;
 use crate::knowledge::{Exact, Kind, Knowledge, Priority, RootMate, FORCED_MATE, LAST_TACTICAL};
 use crate::leaves::Pending;
 use crate::parts::Parts;
+use crate::thread_pool::parallel_for;
 use crate::tree::{Arranged, NodeIndex, Tree, ROOT, UNPROVEN};
 use crate::world::World;
 
@@ -41,10 +41,10 @@ pub fn at_leaves<W: World>(parts: &Parts, learned: &Learned, leaves: &mut [Pendi
     }
 }
 
-/// The same on `threads`, each with a share of the leaves.
-pub fn at_leaves_together<W: World>(threads: usize, parts: &Parts, learned: &Learned, leaves: &mut [Pending<W::State>]) {
+/// The same on up to `threads` threads, each with a share of the leaves.
+pub fn at_leaves_parallel<W: World>(threads: usize, parts: &Parts, learned: &Learned, leaves: &mut [Pending<W::State>]) {
     let share = leaves.len().div_ceil(threads).max(FEWEST);
-    crew::together(threads, leaves.chunks_mut(share), |leaves| at_leaves::<W>(parts, learned, leaves));
+    parallel_for(threads, leaves.chunks_mut(share), |leaves| at_leaves::<W>(parts, learned, leaves));
 }
 
 /// Gives the moves of a new node, which have their priors, the order in which they are tried.

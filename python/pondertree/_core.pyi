@@ -16,6 +16,7 @@ __all__ = [
     "PlayoutRandom",
     "TicTacToe",
     "TreeView",
+    "_panic_for_tests",
     "categorize",
     "checks_first",
     "ending",
@@ -368,6 +369,7 @@ def mate_search(
     state: Chess, depth: int, budget: int | None, stop: Callable[[], object] | None = None
 ) -> tuple[int, list[int], int]: ...
 def perft(state: Chess, depth: int) -> int: ...
+def _panic_for_tests(forest: Forest | None, on_worker: bool) -> None: ...
 def restore(game: str, start: str | None, actions: bytes) -> TicTacToe | ConnectFour | Othello | Chess: ...
 def solve_connect_four(
     states: Sequence[Any],

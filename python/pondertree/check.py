@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pondertree.errors import InvalidArgumentError
+
+Kind = TypeVar("Kind")
+
+
+def shown(value: Any, most: int = 200) -> str:
+    """A value as a message shows it: one that is long is cut, one that cannot be printed is told by its class."""
+    try:
+        text = repr(value)
+    except Exception:  # an int of more digits than Python prints, an object whose own repr raises
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def whole_number(value: Any, name: str, *, least: int = 0, most: int = (1 << 64) - 1) -> int:
@@ -18,12 +30,12 @@ def whole_number(value: Any, name: str, *, least: int = 0, most: int = (1 << 64)
         if isinstance(value, bool):
             raise TypeError
         number = operator.index(value)
-    except TypeError:
-        raise InvalidArgumentError(f"{name} must be a whole number, not {value!r}") from None
+    except Exception:
+        raise InvalidArgumentError(f"{name} must be a whole number, not {shown(value)}") from None
     if number < least:
-        raise InvalidArgumentError(f"{name} must be at least {least}, not {number}")
+        raise InvalidArgumentError(f"{name} must be at least {least}, not {shown(number)}")
     if number > most:
-        raise InvalidArgumentError(f"{name} must be at most {most}, not {number}")
+        raise InvalidArgumentError(f"{name} must be at most {most}, not {shown(number)}")
     return number
 
 
@@ -32,16 +44,31 @@ def count(value: Any, name: str) -> int:
     return whole_number(value, name, least=1, most=(1 << 32) - 1)
 
 
+def threads(value: Any, name: str = "threads") -> int:
+    """A number of threads, from 1 to 1024; `useful_threads` says how many of them are started."""
+    return whole_number(value, name, least=1, most=1024)
+
+
+def usable_cpus() -> int:
+    """CPUs that this process may use: its affinity mask where the system has one."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def useful_threads(wanted: int) -> int:
+    """Threads to start where `wanted` are asked for: more than there are CPUs only wait for each other."""
+    return min(wanted, usable_cpus())
+
+
 def number(value: Any, name: str, *, least: float = -math.inf, most: float = math.inf) -> float:
     """A finite number from `least` to `most`."""
     try:
         if isinstance(value, (bool, np.bool_, str, bytes)):
             raise TypeError
         result = float(value)
-    except (TypeError, ValueError):
-        raise InvalidArgumentError(f"{name} must be a number, not {value!r}") from None
     except OverflowError:
         raise InvalidArgumentError(f"{name} must be a number that a float can hold") from None
+    except Exception:
+        raise InvalidArgumentError(f"{name} must be a number, not {shown(value)}") from None
     if not math.isfinite(result):
         raise InvalidArgumentError(f"{name} must be a finite number, not {result}")
     if not least <= result <= most:
@@ -61,13 +88,32 @@ def positive_number(value: Any, name: str) -> float:
 def flag(value: Any, name: str) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InvalidArgumentError(f"{name} must be True or False, not {value!r}")
+        raise InvalidArgumentError(f"{name} must be True or False, not {shown(value)}")
     return bool(value)
 
 
 def optional_flag(value: Any, name: str) -> bool | None:
     """None, True or False."""
     return None if value is None else flag(value, name)
+
+
+def is_one_of(value: Any, names: Collection[Any]) -> bool:
+    """Whether `value` is one of some names; also asked of what cannot be compared with them, such as an array."""
+    return (value is None or isinstance(value, str)) and value in names
+
+
+def text(value: Any, name: str) -> str:
+    """A str."""
+    if not isinstance(value, str):
+        raise InvalidArgumentError(f"{name} must be text, not {shown(value)}")
+    return value
+
+
+def instance(value: Any, kind: type[Kind], name: str) -> Kind:
+    """Something of a class."""
+    if not isinstance(value, kind):
+        raise InvalidArgumentError(f"{name} must be a {kind.__name__}, not {shown(value)}")
+    return value
 
 
 def temperature(value: Any, name: str = "temperature") -> float:

@@ -107,7 +107,7 @@ def refuse_variants(board: chess.Board) -> None:
     """Only the rules of standard chess are known here."""
     if board.uci_variant != "chess":
         raise InvalidPositionError(
-            f"this is a board of the variant {board.uci_variant!r}: only standard chess can be searched"
+            f"this is a board of the variant {check.shown(board.uci_variant)}: only standard chess can be searched"
         )
     if board.chess960:
         raise InvalidPositionError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pondertree.check import shown
 from pondertree.errors import InvalidArgumentError
 from pondertree.presets import MuZero
 
@@ -40,7 +41,7 @@ def select_action(
         raise InvalidArgumentError(f"config is the class {config.__name__}: call it to get a configuration")
     known = {name: getattr(config, name) for name in FIELDS if hasattr(config, name)}
     if not known:
-        raise InvalidArgumentError(f"config is {config!r}: it must be an MCTSConfig, or have its fields")
+        raise InvalidArgumentError(f"config is {shown(config)}: it must be an MCTSConfig, or have its fields")
     search = MuZero(network, seed=seed, **known)
     action: int = search.search(
         temperature=temperature,

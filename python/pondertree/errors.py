@@ -30,6 +30,10 @@ class InvalidArgumentError(PondertreeError, ValueError):
     """A setting or argument of the wrong kind or outside its range."""
 
 
+class MissingFileError(InvalidArgumentError, FileNotFoundError):
+    """A file that an argument names and that is not there."""
+
+
 class GameContractError(PondertreeError, ValueError):
     """A game written by a user that broke the rules of the state interface (`pondertree.Game`)."""
 
@@ -40,6 +44,10 @@ class EvaluationError(PondertreeError, ValueError):
 
 class UsageError(PondertreeError, RuntimeError):
     """Calls in an order that makes no sense, such as entering a running search again."""
+
+
+class InternalError(PondertreeError, RuntimeError):
+    """A defect of the engine: it panicked. A search in which that happened refuses every further call."""
 
 
 class MissingExtraError(PondertreeError, ImportError):

@@ -1,20 +1,40 @@
-"""Files that are there whole or not at all: written under another name, synced and renamed; arrays without pickle."""
+"""Files: read so that hostile ones raise typed errors, written under another name, synced and renamed.
+
+`reading` is the one place where whatever a file or a path provokes becomes an error of ours that names the file.
+"""
 
 from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import zipfile
-import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.errors import InvalidArgumentError, UsageError
+from pondertree.errors import (
+    GameOverError,
+    InvalidActionError,
+    InvalidArgumentError,
+    InvalidPositionError,
+    MissingFileError,
+    PondertreeError,
+    StorageError,
+    UsageError,
+)
+
+#: Errors of ours about the content of a file; the others (a missing package, a broken game) are not the file's.
+_ABOUT_CONTENT = (InvalidArgumentError, InvalidActionError, InvalidPositionError, GameOverError, StorageError)
+#: Longer paths and reasons are shortened in messages.
+_LONGEST_SHOWN = 300
+#: The most bytes that the arrays of a file may have altogether: this many, or this many times the size of the file.
+_LEAST_LIMIT, _MOST_RATIO = 1 << 26, 200
 
 #: What files written before the package was renamed say in place of `pondertree`.
 _FORMER_NAME = "ponderosa"
@@ -30,6 +50,66 @@ def current_format(name: Any) -> Any:
 def player_metadata(metadata: Mapping[str, str]) -> str:
     """The JSON text that describes a player, from the metadata of its safetensors file."""
     return metadata["pondertree" if "pondertree" in metadata else _FORMER_NAME]
+
+
+@contextmanager
+def reading(
+    path: str | os.PathLike[str], what: str, error: type[PondertreeError] = InvalidArgumentError
+) -> Iterator[Path]:
+    """Gives the path of a file; whatever reading it raises becomes `error`, which names the file and the reason.
+
+    `what` the file should be is told with its article: "a player". Exceptions that are not the file's fault pass: a
+    package that is missing, a game that breaks its contract, exhausted memory, an interrupt.
+    """
+    shown = _shown(path)
+    try:
+        yield check_path(path, what)
+    except _ABOUT_CONTENT as found:
+        text = str(found)
+        kind = MissingFileError if isinstance(found, MissingFileError) and error is InvalidArgumentError else error
+        raise kind(text if shown in text else f"{shown}: {text}") from None
+    except (PondertreeError, MemoryError):
+        raise
+    except OSError as found:
+        kind = MissingFileError if isinstance(found, FileNotFoundError) and error is InvalidArgumentError else error
+        raise kind(f"{shown} cannot be read: {found.strerror or found}") from None
+    except Exception as found:
+        if type(found).__name__ == "OutOfMemoryError":  # of PyTorch, which is not imported for this
+            raise
+        raise error(f"{shown} is not {what}, or is damaged: {_reason(found)}") from found
+
+
+def check_path(path: str | os.PathLike[str], name: str, inside: str = "") -> Path:
+    """A path that the file system accepts, whether there is something or not; and so is `inside` below it."""
+    try:
+        found = Path(path)
+        os.lstat(found.absolute() / inside)
+    except TypeError:
+        raise InvalidArgumentError(f"{name}: a path must be a text or a Path, not {path!r}") from None
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        pass
+    except (OSError, ValueError) as error:  # too long, a null byte, a lone surrogate
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InvalidArgumentError(f"{name}: {_shown(path)} is not a path of this file system: {reason}") from None
+    return found
+
+
+def _shown(path: Any) -> str:
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    return brief(repr(text))
+
+
+def brief(text: str) -> str:
+    """A text that may come from a file, short enough for a message."""
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 40]} ... {text[-30:]}"
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with a file. NumPy takes whatever is no array for a pickle, and offers to execute it."""
+    text = str(error)
+    if "pickle" in text.lower():
+        return "it does not hold arrays as they were written"
+    return brief(text if type(error) is ValueError and text else f"{type(error).__name__}: {text}")
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -74,32 +154,38 @@ def lock(file: IO[bytes], complaint: str) -> None:
         raise UsageError(complaint) from None
 
 
-def check_writable(path: Path, name: str) -> None:
-    """Complains of a file that cannot be written before the work, not after it."""
-    folder = path.absolute().parent
+def check_writable(path: str | os.PathLike[str], name: str) -> Path:
+    """Refuses a file that cannot be written before the work, not after it."""
+    target = check_path(path, name)
+    folder = target.absolute().parent
     if not folder.is_dir():
-        raise InvalidArgumentError(f"{name}: {str(path)!r} cannot be written: there is no folder {str(folder)!r}")
-    if path.is_dir():
-        raise InvalidArgumentError(f"{name}: {str(path)!r} cannot be written: it is a folder")
+        raise InvalidArgumentError(f"{name}: {_shown(path)} cannot be written: there is no folder {str(folder)!r}")
+    if not target.name or target.is_dir():
+        raise InvalidArgumentError(f"{name}: {_shown(path)} cannot be written: it is a folder")
+    check_path(part_of(target), name)
     if not os.access(folder, os.W_OK):
-        raise InvalidArgumentError(f"{name}: {str(path)!r} cannot be written: the folder does not allow it")
+        raise InvalidArgumentError(f"{name}: {_shown(path)} cannot be written: the folder does not allow it")
+    return target
 
 
 def make_folder(path: Path, name: str) -> None:
     """Makes a folder, if it is not there, that can be written to."""
+    check_path(path, name)
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidArgumentError(f"{name}: the folder {str(path)!r} cannot be made: {error.strerror}") from None
+    except (OSError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is too deep"
+        raise InvalidArgumentError(f"{name}: the folder {_shown(path)} cannot be made: {reason}") from None
     check_writable(path / "x", name)
 
 
-def write_bytes(path: Path, content: bytes, name: str) -> None:
+def write_bytes(path: str | os.PathLike[str], content: bytes, name: str) -> None:
     """The old file or the new one, and never half of one."""
+    target = check_writable(path, name)
     try:
-        replace_file(path, content)
+        replace_file(target, content)
     except OSError as error:
-        raise InvalidArgumentError(f"{name}: {str(path)!r} cannot be written: {error.strerror}") from None
+        raise InvalidArgumentError(f"{name}: {_shown(path)} cannot be written: {error.strerror}") from None
 
 
 def write_json(path: Path, data: Any, name: str) -> None:
@@ -107,7 +193,9 @@ def write_json(path: Path, data: Any, name: str) -> None:
     write_bytes(path, (json.dumps(data, indent=1) + "\n").encode(), name)
 
 
-def write_arrays(path: Path, kind: str, version: int, arrays: Mapping[str, NDArray[Any]], about: Any = None) -> None:
+def write_arrays(
+    path: str | os.PathLike[str], kind: str, version: int, arrays: Mapping[str, NDArray[Any]], about: Any = None
+) -> None:
     """Arrays and some plain data as .npz; `kind` and `version` say what they are."""
     header = json.dumps({"format": kind, "version": version, "about": about})
     file = io.BytesIO()
@@ -115,39 +203,51 @@ def write_arrays(path: Path, kind: str, version: int, arrays: Mapping[str, NDArr
     write_bytes(path, file.getvalue(), kind)
 
 
-def read_arrays(path: Path, kind: str, version: int, names: tuple[str, ...]) -> tuple[dict[str, NDArray[Any]], Any]:
+def read_arrays(
+    path: str | os.PathLike[str], kind: str, version: int, names: tuple[str, ...]
+) -> tuple[dict[str, NDArray[Any]], Any]:
     """(arrays, plain data) that `write_arrays` wrote; nothing in the file is executed."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InvalidArgumentError(f"{str(path)!r} cannot be read: {error.strerror or error}") from None
-    try:
-        # From memory: of a damaged file, NumPy would leave the handle open.
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            header = json.loads(str(file["header"]))
-            if not isinstance(header, dict) or current_format(header.get("format")) != kind:
-                raise InvalidArgumentError(f"{str(path)!r}: format must be {kind!r}")
-            if header.get("version") != version:
-                raise InvalidArgumentError(f"{str(path)!r}: version must be {version}, not {header.get('version')!r}")
-            return {name: file[name] for name in names}, header["about"]
-    except InvalidArgumentError:
-        raise
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        EOFError,
-        zipfile.BadZipFile,
-        zlib.error,
-        TypeError,
-        AttributeError,
-    ) as error:
-        raise InvalidArgumentError(
-            f"{str(path)!r} is no file of {kind}, or was damaged: {_in_our_words(error)}"
-        ) from None
+    with reading(path, f"a file of {kind}") as file:
+        arrays = arrays_of(file.read_bytes())
+        header = json.loads(str(arrays["header"]))
+        if not isinstance(header, dict) or current_format(header.get("format")) != kind:
+            raise InvalidArgumentError(f"format must be {kind!r}")
+        if header.get("version") != version:
+            raise InvalidArgumentError(f"version must be {version}, not {brief(repr(header.get('version')))}")
+        return {name: arrays[name] for name in names}, header["about"]
 
 
-def _in_our_words(error: Exception) -> str:
-    """What is wrong with a file of arrays. NumPy takes whatever is none for a pickle, and offers to execute it."""
-    text = str(error)
-    return "it does not hold arrays as they were written" if "pickle" in text.lower() else text
+def arrays_of(content: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays of an .npz file. None is unpickled, and nothing is allocated that the file does not account for."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        entries = archive.infolist()
+        check_claim(sum(entry.file_size for entry in entries), len(content))
+        if any(entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for entry in entries):
+            raise ValueError("its arrays must be stored or deflated")
+        found = {}
+        for entry in entries:
+            with archive.open(entry) as file:
+                found[entry.filename.removesuffix(".npy")] = _array_of(file.read(entry.file_size))
+        return found
+
+
+def check_claim(claimed: int, size: int) -> None:
+    """Refuses a file of `size` bytes that claims to hold far more than compression explains, before it is unpacked."""
+    if claimed > max(_LEAST_LIMIT, _MOST_RATIO * size):
+        raise ValueError(f"its {size:,} bytes claim to hold {claimed:,}")
+
+
+def _array_of(content: bytes) -> NDArray[Any]:
+    """The array of an .npy file."""
+    file = io.BytesIO(content)
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }[np.lib.format.read_magic(file)]
+    shape, is_fortran, dtype = read_header(file)
+    size = len(content) - file.tell()
+    if dtype.hasobject or dtype.itemsize == 0 or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != size:
+        raise ValueError(f"{size:,} bytes are no array of shape {shape} and type {dtype}")
+    offset = file.tell()
+    view: NDArray[Any] = np.ndarray(shape, dtype, buffer=content, offset=offset, order="F" if is_fortran else "C")
+    return view.copy(order="K")

@@ -12,10 +12,18 @@ from numpy.typing import NDArray
 
 from pondertree._core import Forest as Engine
 from pondertree._core import TreeView
-from pondertree.check import is_listed, optional_flag, optional_temperature, per_row, positive_number, whole_number
+from pondertree.check import (
+    is_listed,
+    optional_flag,
+    optional_temperature,
+    per_row,
+    positive_number,
+    shown,
+    whole_number,
+)
 from pondertree.door import check_action, enter
 from pondertree.errors import InvalidActionError, InvalidArgumentError, UsageError
-from pondertree.game import GameInfo, game_mistakes, is_over, move_text, refuse_finished
+from pondertree.game import GameInfo, game_is_over, game_mistakes, is_over, move_text, refuse_finished
 from pondertree.leaves import OutOfTime
 from pondertree.model_world import ModelWorld
 from pondertree.observed import Observed, ObservedRows, observed
@@ -91,7 +99,7 @@ class Forest:
         if seconds is not None:
             positive_number(seconds, "seconds")
         if progress is not None and not callable(progress):
-            raise InvalidArgumentError(f"progress must be a function of (done, wanted), not {progress!r}")
+            raise InvalidArgumentError(f"progress must be a function of (done, wanted), not {shown(progress)}")
         if self._busy:
             raise UsageError("this search is already running: an evaluator or another thread must not enter it again")
         trees = len(self)
@@ -219,7 +227,7 @@ class Forest:
         action = check_action(state, action)
         legal = self._world.legal_actions(state)
         if action not in legal:
-            raise InvalidActionError(f"action {action} is not legal at the root; legal are {[int(a) for a in legal]}")
+            raise InvalidActionError(f"action {action} is not legal at the root; legal are {shown(legal)}")
         told = not (observation is None and legal_actions is None and to_play is None)
         if isinstance(self._world, ModelWorld) and isinstance(state, Observed):
             after: Any = self._world.follow(index, state, action, observation, legal_actions, to_play)
@@ -326,9 +334,10 @@ def _common(search: Search, states: Sequence[Any]) -> GameInfo:
                     f"all states of a forest must be of one game ({_difference(info, other)})"
                 )
     over = operator.attrgetter("is_terminal") if info.compiled else is_over
-    if any(map(over, states)):
-        row = next(row for row, state in enumerate(states) if over(state))
-        refuse_finished(states[row], f"states[{row}]" if len(states) > 1 else "this state")
+    # Each is asked once: the answer of a game that breaks its contract may change.
+    finished = list(map(over, states))
+    if any(finished):
+        raise game_is_over(f"states[{finished.index(True)}]" if len(states) > 1 else "this state")
     return info
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
 from pondertree import _core
+from pondertree.check import shown
 from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError
 
 
@@ -107,6 +108,8 @@ class Position:
     legal: list[int]
 
 
+#: The largest reward of a move, as for the values and rewards of evaluators and learned models.
+LARGEST_REWARD = 1e12
 REQUIRED = ("legal_actions", "play", "to_play", "is_terminal", "returns", "num_actions", "num_players")
 
 
@@ -131,7 +134,7 @@ def describe(state: Any) -> GameInfo:
     except Exception as error:
         raise GameContractError(f"{name}.zero_sum raised {type(error).__name__}: {error}") from error
     if not isinstance(zero_sum, bool):
-        raise GameContractError(f"{name}.zero_sum is {zero_sum!r}: it must be True or False")
+        raise GameContractError(f"{name}.zero_sum is {shown(zero_sum)}: it must be True or False")
     return GameInfo(name, False, _whole(state, "num_actions", 1, 65535), players, zero_sum, has_rewards)
 
 
@@ -140,7 +143,7 @@ def read_position(state: Any, info: GameInfo) -> Position:
     try:
         terminal = is_over(state)
         to_play = operator.index(state.to_play)
-        rewards = numbers(state.rewards(), info, "rewards()") if info.has_rewards else ()
+        rewards = check_rewards(state.rewards(), info) if info.has_rewards else ()
         if terminal:
             returns = (0.0,) * info.num_players if info.has_rewards else numbers(state.returns(), info, "returns()")
             # Nobody moves at an end, so any player will do as the one whose view its value is kept in.
@@ -154,11 +157,11 @@ def read_position(state: Any, info: GameInfo) -> Position:
             f"{info.name} raised {type(error).__name__} when asked about a state: {error}"
         ) from error
     if not 0 <= to_play < info.num_players:
-        raise GameContractError(f"{info.name}.to_play is {to_play}: it must be from 0 to {info.num_players - 1}")
+        raise GameContractError(f"{info.name}.to_play is {shown(to_play)}: it must be from 0 to {info.num_players - 1}")
     if legal and not (min(legal) >= 0 and max(legal) < info.num_actions):
         wrong = next(action for action in legal if not 0 <= action < info.num_actions)
         raise GameContractError(
-            f"{info.name}.legal_actions() has {wrong}: "
+            f"{info.name}.legal_actions() has {shown(wrong)}: "
             f"actions must be from 0 to num_actions - 1 = {info.num_actions - 1}"
         )
     return Position(to_play, False, (0.0,) * info.num_players, rewards, legal)
@@ -173,14 +176,19 @@ def play(state: Any, action: int, name: str) -> Any:
             f"{name}.play({action}) raised {type(error).__name__} although the action is in legal_actions(): {error}"
         ) from error
     if not _has(after, "is_terminal"):
-        raise GameContractError(f"{name}.play({action}) returned {after!r}: it must return the new state")
+        raise GameContractError(f"{name}.play({action}) returned {shown(after)}: it must return the new state")
     return after
 
 
 def refuse_finished(state: Any, what: str = "this state") -> None:
     """A search of a finished game is a ValueError in every specification."""
     if is_over(state):
-        raise GameOverError(f"the game is over in {what}: there is nothing to search")
+        raise game_is_over(what)
+
+
+def game_is_over(what: str) -> GameOverError:
+    """The error of a search that has nothing to do."""
+    return GameOverError(f"the game is over in {what}: there is nothing to search")
 
 
 def is_over(state: Any) -> bool:
@@ -192,7 +200,10 @@ def is_over(state: Any) -> bool:
         raise GameContractError(f"{name}.is_terminal raised {type(error).__name__}: {error}") from error
     if callable(terminal):
         raise GameContractError(f"{name}.is_terminal is a method: make it a property")
-    return bool(terminal)
+    try:
+        return bool(terminal)
+    except Exception:
+        raise GameContractError(f"{name}.is_terminal is {shown(terminal)}: it must be True or False") from None
 
 
 @contextmanager
@@ -218,7 +229,9 @@ IMAGINED = Imagined()
 
 def play_on(state: Any, action: int, info: GameInfo) -> Any:
     """The position after an action that a search has tried; the rules are asked as far as they allow it."""
-    return state.play(action) if _is_allowed(state, action, info) else IMAGINED
+    if not _is_allowed(state, action, info):
+        return IMAGINED
+    return state.play(action) if info.compiled else play(state, action, info.name)
 
 
 def tried_text(state: Any, action: int, info: GameInfo) -> str:
@@ -235,7 +248,8 @@ def _is_allowed(state: Any, action: int, info: GameInfo) -> bool:
     """Only what a model imagines need not be allowed."""
     if not info.imagined:
         return True
-    return hasattr(state, "legal_actions") and not state.is_terminal and action in state.legal_actions()
+    with game_mistakes(info, "when asked about an action that was searched"):
+        return hasattr(state, "legal_actions") and not state.is_terminal and action in state.legal_actions()
 
 
 def move_text(state: Any, action: int) -> str:
@@ -262,7 +276,7 @@ def _whole(state: Any, name: str, least: int, most: int) -> int:
     except Exception as error:
         raise GameContractError(f"{type(state).__name__}.{name} must be an int ({error})") from error
     if not least <= number <= most:
-        raise GameContractError(f"{type(state).__name__}.{name} is {number}: it must be from {least} to {most}")
+        raise GameContractError(f"{type(state).__name__}.{name} is {shown(number)}: it must be from {least} to {most}")
     return number
 
 
@@ -282,13 +296,24 @@ def check_returns(given: Any, info: GameInfo) -> list[float]:
     return values
 
 
+def check_rewards(given: Any, info: GameInfo) -> tuple[float, ...]:
+    """The rewards of a move, checked: no sum of them over the moves and visits of a search overflows."""
+    rewards = numbers(given, info, "rewards()")
+    if not all(abs(reward) <= LARGEST_REWARD for reward in rewards):  # a NaN is not, either
+        raise GameContractError(
+            f"{info.name}.rewards() is {list(rewards)}: "
+            f"rewards are finite numbers of at most {LARGEST_REWARD:.0e} in size (scale them down)"
+        )
+    return rewards
+
+
 def numbers(given: Any, info: GameInfo, what: str) -> tuple[float, ...]:
     """One number per player, as a game gave them."""
     try:
         values = tuple(float(number) for number in given)
-    except (TypeError, ValueError):
+    except Exception:
         raise GameContractError(
-            f"{info.name}.{what} is {given!r}: it must be one number for each of the {info.num_players} players"
+            f"{info.name}.{what} is {shown(given)}: it must be one number for each of the {info.num_players} players"
         ) from None
     if len(values) != info.num_players:
         raise GameContractError(

@@ -13,9 +13,9 @@ from pondertree import _core
 from pondertree.errors import GameContractError, PondertreeError
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.protocol import Answer, ask
-from pondertree.game import GameInfo, check_returns, game_mistakes, numbers
+from pondertree.game import GameInfo, check_returns, check_rewards, game_mistakes
 from pondertree.playout import checked_policy
-from pondertree.reference.playout import simulate_leaves
+from pondertree.reference.playout import LONGEST_PLAYOUT, simulate_leaves
 from pondertree.settings import Settings
 
 #: Moves of a playout between two looks at the clock.
@@ -123,11 +123,15 @@ def plain_playout(state: Any, key: int, info: GameInfo, expired: Callable[[], bo
             action = legal[choose(len(legal))]
             state = state.play(action)
             if info.has_rewards:
-                rewards = numbers(state.rewards(), info, "rewards()")
+                rewards = check_rewards(state.rewards(), info)
                 earned = [sum_ + reward for sum_, reward in zip(earned, rewards, strict=True)]
             moves += 1
             if moves % MOVES_PER_CHECK == 0 and expired():
                 raise OutOfTime
+            if moves >= LONGEST_PLAYOUT:
+                raise GameContractError(
+                    f"{info.name} is not over after {moves} random moves: cut playouts by max_depth if it need not end"
+                )
         return earned if info.has_rewards else check_returns(state.returns(), info)
     except PondertreeError:
         raise

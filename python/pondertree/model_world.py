@@ -24,7 +24,7 @@ from pondertree.models.inference import Inference
 from pondertree.models.lane import Studio, has_studios
 from pondertree.models.pool import HiddenPool
 from pondertree.observed import Observed, ObservedRows, follow, hint_of_many, root_of, roots_of, stack
-from pondertree.settings import Settings, threads_beside
+from pondertree.settings import Settings
 from pondertree.world import Key, Keys, Over, World
 
 #: Slots for each tree to begin with; the pool doubles when it is full.
@@ -61,7 +61,7 @@ class ModelWorld(World):
             raise InvalidArgumentError(f"the model has {num_actions} actions: at most {MOST_ACTIONS} are possible")
         info = replace(info, num_actions=num_actions)
         parts = settings.engine(info, len(roots))
-        parts["threads"] = max(settings.threads, threads_beside(model, len(roots) * settings.in_flight))
+        parts["threads"] = settings.engine_threads(model, len(roots))
         # A limit of memory is one of hidden states too: they are most of what such a tree holds.
         self._slot_bytes = sum(int(array.nbytes) for array in flatten(self._first.hidden)[0]) // len(roots)
         maximum = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pondertree import _core
-from pondertree.game import GameInfo, play_on, tried_text
+from pondertree.game import GameInfo, game_mistakes, play_on, tried_text
 from pondertree.lazy import lazy
 
 if TYPE_CHECKING:
@@ -100,8 +101,9 @@ class Node(ReadOnly):
             return int(self._header[1])
         assert self.parent is not None
         # A move never tried, or in compiled games, whose players alternate, a leaf visited once.
-        known = None if self._info.compiled else getattr(self.state, "to_play", None)
-        return self._info.num_players - 1 - self.parent.to_play if known is None else int(known)
+        with game_mistakes(self._info, "when asked for to_play"):
+            known = None if self._info.compiled else getattr(self.state, "to_play", None)
+            return self._info.num_players - 1 - self.parent.to_play if known is None else operator.index(known)
 
     @property
     def raw_value(self) -> float:

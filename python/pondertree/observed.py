@@ -10,6 +10,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from pondertree import check
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.evaluators.batch import stack_observations
 from pondertree.models.arrays import library_of, namespace_of
@@ -112,15 +113,17 @@ def root_of(state: Any, row: str = "") -> Observed:
     name = row + type(state).__name__
     try:
         legal = tuple(operator.index(action) for action in state.legal_actions())
-        to_play = operator.index(state.to_play)
+        to_play, players = operator.index(state.to_play), operator.index(state.num_players)
+        num_actions = operator.index(state.num_actions)
     except Exception as error:
         raise GameContractError(f"{name} raised {type(error).__name__} when asked about a state: {error}") from error
-    if not 0 <= to_play < state.num_players:
-        raise GameContractError(f"{name}.to_play is {to_play}: it must be from 0 to {state.num_players - 1}")
-    wrong = next((action for action in legal if not 0 <= action < state.num_actions), None)
+    if not 0 <= to_play < players:
+        raise GameContractError(f"{name}.to_play is {check.shown(to_play)}: it must be from 0 to {players - 1}")
+    wrong = next((action for action in legal if not 0 <= action < num_actions), None)
     if wrong is not None:
         raise GameContractError(
-            f"{name}.legal_actions() has {wrong}: actions must be from 0 to num_actions - 1 = {state.num_actions - 1}"
+            f"{name}.legal_actions() has {check.shown(wrong)}: "
+            f"actions must be from 0 to num_actions - 1 = {num_actions - 1}"
         )
     if not legal:
         raise GameContractError(f"{name}.legal_actions() is empty although the game is not over")
@@ -154,7 +157,7 @@ def _turn(to_play: Any, name: str, num_players: int) -> int:
             raise TypeError
         turn = 0 if to_play is None else operator.index(to_play)
     except TypeError:
-        raise InvalidArgumentError(f"to_play of {name} is {to_play!r}: it must be a whole number") from None
+        raise InvalidArgumentError(f"to_play of {name} is {check.shown(to_play)}: it must be a whole number") from None
     if not 0 <= turn < num_players:
         raise InvalidArgumentError(
             f"to_play of {name} is {turn}: it must be from 0 to {num_players - 1} (num_players is {num_players})"
@@ -176,7 +179,8 @@ def _legal(given: Any, name: str) -> tuple[tuple[int, ...] | None, int | None]:
         actions = np.flatnonzero(actions)
     if actions.ndim != 1 or (actions.size and actions.dtype.kind not in "iu"):
         raise InvalidArgumentError(
-            f"legal_actions of {name} must be whole numbers, or True and False for every action, not {given!r}"
+            f"legal_actions of {name} must be whole numbers, or True and False for every action, "
+            f"not {check.shown(given)}"
         )
     legal = tuple(actions.tolist())
     if not legal:

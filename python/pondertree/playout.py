@@ -36,8 +36,10 @@ def playout(
     info = describe(state)
     player = check.whole_number(perspective_player, "perspective_player", most=info.num_players - 1)
     depth = None if max_depth is None else check.whole_number(max_depth, "max_depth", most=(1 << 31) - 1)
-    if not (policy is None or policy in ("random", "decisive") or callable(policy)):
-        raise InvalidArgumentError(f'policy must be "random", "decisive" or a function of a state, not {policy!r}')
+    if not (check.is_one_of(policy, (None, "random", "decisive")) or callable(policy)):
+        raise InvalidArgumentError(
+            f'policy must be "random", "decisive" or a function of a state, not {check.shown(policy)}'
+        )
     if evaluator is None and policy is None and hasattr(state, "simulateRandomPlayout") and not is_over(state):
         with game_mistakes(info, "in its own simulateRandomPlayout"):
             return check.number(state.simulateRandomPlayout(player, depth), "simulateRandomPlayout(...)")
@@ -83,7 +85,7 @@ def checked_policy(policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
             right = False
         if not right:
             raise EvaluationError(
-                f"the playout policy answered {answer!r}: it must be one of the legal actions {legal}, "
+                f"the playout policy answered {check.shown(answer)}: it must be one of the legal actions {legal}, "
                 f"or {len(legal)} weights for them, finite, not below 0 and not all 0"
             )
         return answer

@@ -73,7 +73,7 @@ class Search(ABC):
         self.max_memory = None if max_memory is None else check.positive_number(max_memory, "max_memory")
         self.seed = secrets.randbits(63) if seed is None else check.whole_number(seed, "seed")
         self.in_flight = check.whole_number(in_flight, "in_flight", least=1, most=65535)
-        self.threads = check.whole_number(threads, "threads", least=1, most=1024)
+        self.threads = check.threads(threads)
         self.solve = check.flag(solve, "solve")
         self.early_stop = check.flag(early_stop, "early_stop")
         self.trace = check.flag(trace, "trace")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pondertree import _core
+from pondertree.check import usable_cpus, useful_threads
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
 from pondertree.knowledge import Knowledge
@@ -54,7 +54,7 @@ class Settings:
     in_flight: int = 1
     """Leaves under way in one tree at a time."""
     threads: int = 1
-    """Threads of the engine, at least; beside a network on an accelerator it takes as many as help."""
+    """Threads of the engine; beside a network on an accelerator it takes as many as help. At most one for each CPU."""
     early_stop: bool = False
     """Stop a tree when its leading move cannot be caught any more."""
     trace: bool = False
@@ -115,8 +115,12 @@ class Settings:
             "num_actions": info.num_actions,
             "max_nodes": self.max_nodes,
             "max_bytes": None if self.max_memory is None else int(min(self.max_memory * 2**20 / trees, 2.0**62)),
-            "threads": max(self.threads, threads_beside(self.evaluator, trees * self.in_flight)),
+            "threads": self.engine_threads(self.evaluator, trees),
         }
+
+    def engine_threads(self, network: Any, trees: int) -> int:
+        """Threads that the engine starts for so many trees beside `network`: never more than there are CPUs."""
+        return useful_threads(max(self.threads, threads_beside(network, trees * self.in_flight)))
 
 
 def threads_beside(evaluator: Any, rows: int) -> int:
@@ -127,6 +131,5 @@ def threads_beside(evaluator: Any, rows: int) -> int:
     device = getattr(evaluator, "device", None)
     if getattr(device, "type", "cpu") == "cpu":
         return 1
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     # Two threads often share a core without its being told, and a thread that waits for its core holds up all others.
-    return max(1, min(cores // 2, rows // ROWS_PER_THREAD))
+    return max(1, min(usable_cpus() // 2, rows // ROWS_PER_THREAD))

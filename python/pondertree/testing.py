@@ -18,7 +18,7 @@ import numpy as np
 
 from pondertree import check
 from pondertree.errors import GameContractError, InvalidArgumentError
-from pondertree.game import GameInfo, describe
+from pondertree.game import LARGEST_REWARD, GameInfo, describe
 from pondertree.reference.random import PLAYOUT, Random, fold
 
 __all__ = ["GameReport", "check_game"]
@@ -33,7 +33,7 @@ RULES = {
     "legal_actions": "legal actions are ints from 0 to num_actions - 1, each once; none at an end, at least one before",
     "returns": "a finished game has one finite number per player, in [-1, 1] unless the game has rewards()",
     "zero_sum": "where zero_sum holds, the results (and rewards) of the players sum to 0",
-    "rewards": "rewards() has one finite number per player",
+    "rewards": "rewards() has one finite number per player, at most 1e12 in size",
     "observation": "observation() is a finite float32 array of one shape",
     "notation": "texts of the legal actions differ, and parse_action(action_to_string(a)) is a",
     "play": "play(a) of a legal action gives a new state",
@@ -75,10 +75,10 @@ def check_game(factory: Callable[[], Any], *, games: int = 20, seed: int = 0, ma
     """
     if not callable(factory):
         raise InvalidArgumentError(
-            f"factory must be a function that gives a starting state, such as the class itself, not {factory!r}"
+            f"factory must be a function that gives a starting state, such as the class itself, "
+            f"not {check.shown(factory)}"
         )
-    check.count(games, "games")
-    check.count(max_moves, "max_moves")
+    games, max_moves = check.count(games, "games"), check.count(max_moves, "max_moves")
     key = fold(0, check.whole_number(seed, "seed"))
     checker = _Checker(factory)
     lengths = [checker.play_game(Random(fold(key, number), PLAYOUT), max_moves) for number in range(games)]
@@ -229,12 +229,14 @@ class _Checker:
         """The answer of `returns()` at an end, or of `rewards()`."""
         try:
             numbers = tuple(float(number) for number in given)
-        except (TypeError, ValueError):
-            self.fail(name, f"{name}() is {given!r}, not a sequence of numbers")
+        except Exception:
+            self.fail(name, f"{name}() is {_short(given)}, not a sequence of numbers")
         if len(numbers) != self.info.num_players:
             self.fail(name, f"{name}() has {len(numbers)} numbers for {self.info.num_players} players: {_short(given)}")
         if not all(math.isfinite(number) for number in numbers):
             self.fail(name, f"{name}() is {numbers}: numbers must be finite")
+        if name == "rewards" and any(abs(number) > LARGEST_REWARD for number in numbers):
+            self.fail(name, f"rewards() is {numbers}: a reward may be at most {LARGEST_REWARD:.0e} in size")
         if name == "returns" and not self.info.has_rewards and not all(-1.0 <= number <= 1.0 for number in numbers):
             self.fail(name, f"returns() is {numbers}: results must be in [-1, 1]")
         # The end of a game with rewards is worth 0 whatever `returns` says.

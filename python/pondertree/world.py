@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pondertree import _core
-from pondertree.game import GameInfo, play, refuse_finished
+from pondertree.game import GameInfo, game_mistakes, play, refuse_finished
 from pondertree.settings import Settings
 
 #: The seed, call number and row that a tree's random numbers come from.
@@ -61,8 +61,8 @@ class World(ABC):
 
     def legal_actions(self, state: Any) -> Sequence[int]:
         """Legal actions at a root."""
-        legal: Sequence[int] = state.legal_actions()
-        return legal
+        with game_mistakes(self.info, "when asked for legal_actions()"):
+            return list(state.legal_actions())
 
     def expect(self, simulations: Sequence[int], at_once: bool) -> None:  # noqa: B027 (only a model makes use of it)
         """So many more simulations in each tree, at most; `at_once` says that nothing but their number ends them."""

@@ -2,15 +2,15 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{hands_for, piece_size, Forest};
-use crate::crew;
+use super::{piece_size, threads_for, Forest};
 use crate::error::Error;
 use crate::expand;
 use crate::game::{Action, Game};
 use crate::knowledge::Classical;
-use crate::lists::extend_together;
+use crate::parallel_vec::parallel_extend;
 use crate::parts::Parts;
 use crate::search::TreeSearch;
+use crate::thread_pool::parallel_for;
 use crate::tree::{Tree, ROOT};
 use crate::world::Compiled;
 
@@ -38,17 +38,17 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
     /// `Error::GameOver` if the game is over in one.
     pub fn plant_all(&mut self, states: Vec<(G, u64)>) -> Result<(), Error> {
         // Games with many moves have large positions.
-        let hands = hands_for(states.len(), 400 + 4 * self.parts.num_actions, self.threads);
-        let size = piece_size(states.len(), hands);
+        let threads = threads_for(states.len(), 400 + 4 * self.parts.num_actions, self.threads);
+        let size = piece_size(states.len(), threads);
         let first_refused = AtomicUsize::new(states.len());
-        crew::together(hands, states.chunks(size).enumerate(), |(piece, states)| {
+        parallel_for(threads, states.chunks(size).enumerate(), |(piece, states)| {
             if let Some(place) = states.iter().position(|(state, _)| state.outcome().is_some()) {
                 first_refused.fetch_min(piece * size + place, Ordering::Relaxed);
             }
         });
         let count = first_refused.into_inner();
         let Self { trees, parts, .. } = self;
-        extend_together(trees, count, (size, hands), |index, legal| {
+        parallel_extend(trees, count, (size, threads), |index, legal| {
             let (state, key) = &states[index];
             TreeSearch::new(fresh(parts, state, legal), state.clone(), *key)
         });

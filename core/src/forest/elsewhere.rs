@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use super::{hands_for, piece_size, Forest};
-use crate::crew;
+use super::{piece_size, threads_for, Forest};
 use crate::search::TreeSearch;
+use crate::thread_pool::parallel_for;
 use crate::tree::{Arranged, Link, Tree, ROOT};
 use crate::world::World;
 
@@ -112,10 +112,10 @@ impl<W: World> Forest<W> {
         if !are_new(leaving) || leaving.iter().any(|search| search.tree().root_visits != 1) {
             return None;
         }
-        let hands = hands_for(leaving.len(), 200 + 40 * self.parts.num_actions, self.threads);
-        let size = piece_size(leaving.len(), hands);
+        let threads = threads_for(leaving.len(), 200 + 40 * self.parts.num_actions, self.threads);
+        let size = piece_size(leaving.len(), threads);
         let parts = &self.parts;
-        crew::together(hands, leaving.chunks_mut(size), |trees| {
+        parallel_for(threads, leaving.chunks_mut(size), |trees| {
             for search in trees {
                 let (tree, walker) = search.parts_mut();
                 walker.settle_root(tree, parts);
@@ -126,7 +126,7 @@ impl<W: World> Forest<W> {
         let mut headers = vec![Header::default(); trees];
         let pieces = leaving.chunks(size).zip(headers.chunks_mut(size));
         let edges = roots.actions.chunks_mut(size * width).zip(roots.priors.chunks_mut(size * width));
-        crew::together(hands, pieces.zip(edges), |((trees, headers), (actions, priors))| {
+        parallel_for(threads, pieces.zip(edges), |((trees, headers), (actions, priors))| {
             let rows = actions.chunks_mut(width).zip(priors.chunks_mut(width));
             for ((search, header), (actions, priors)) in trees.iter().zip(headers).zip(rows) {
                 let (tree, walker) = (search.tree(), &search.walker);
@@ -159,7 +159,7 @@ impl<W: World> Forest<W> {
             roots.draws = vec![0.0; trees * width];
             roots.considered = vec![0; trees * simulations];
             let rows = roots.draws.chunks_mut(size * width).zip(roots.considered.chunks_mut(size * simulations));
-            crew::together(hands, leaving.chunks(size).zip(rows), |(trees, (draws, considered))| {
+            parallel_for(threads, leaving.chunks(size).zip(rows), |(trees, (draws, considered))| {
                 let rows = draws.chunks_mut(width).zip(considered.chunks_mut(simulations));
                 for (schedule, (draws, considered)) in trees.iter().filter_map(|search| search.walker.schedule.as_ref()).zip(rows) {
                     schedule.tell(draws, considered);
@@ -190,9 +190,9 @@ impl<W: World> Forest<W> {
         if !found.is_whole(trees, width) || !is_planted || trees == 0 || !has_slots || !has_gains {
             return false;
         }
-        let hands = hands_for(trees, (200 + 10 * width) * found.nodes, self.threads);
-        let size = piece_size(trees, hands);
-        crew::together(hands, searches.chunks_mut(size).enumerate(), |(piece, searches)| {
+        let threads = threads_for(trees, (200 + 10 * width) * found.nodes, self.threads);
+        let size = piece_size(trees, threads);
+        parallel_for(threads, searches.chunks_mut(size).enumerate(), |(piece, searches)| {
             for (place, search) in searches.iter_mut().enumerate() {
                 let index = piece * size + place;
                 if found.nodes > 1 {

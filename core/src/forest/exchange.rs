@@ -9,13 +9,13 @@ pub use super::lines::Line;
 use super::lines::{close_gaps, split_lines, Beyond, Writer};
 use super::{piece_size, Forest};
 use crate::abreast::each_abreast;
-use crate::crew;
 use crate::error::Error;
 use crate::game::Game;
 use crate::knowledge::Classical;
 use crate::parts::Parts;
 use crate::policy::{priors, PolicyKind};
 use crate::search::Walker;
+use crate::thread_pool::parallel_for;
 use crate::tree::Tree;
 use crate::world::{Compiled, World};
 
@@ -114,7 +114,7 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
             let pieces = trees.chunks_mut(size).zip(group.rows.chunks_mut(size)).zip(expected.iter().cloned());
             let pieces: Vec<_> = pieces.zip(lines).zip(&mut beyond).collect();
             let legal = &group.legal;
-            crew::together(threads, pieces.into_iter(), |((((trees, counts), rows), (lines, next_legal)), beyond)| {
+            parallel_for(threads, pieces.into_iter(), |((((trees, counts), rows), (lines, next_legal)), beyond)| {
                 let mut reader = answers.map(|answers| Reader {
                     numbers: &answers.numbers[rows.start * columns..rows.end * columns],
                     legal: &legal[rows],
@@ -162,7 +162,7 @@ fn are_usual(answers: Answers<'_>, legal: &[u16], columns: usize, threads: usize
     let wrong = AtomicBool::new(false);
     // Looking is quick: many rows at a time, or it costs more to hand them over.
     let size = legal.len().div_ceil(threads).max(512);
-    crew::together(threads, answers.numbers.chunks(size * columns).zip(legal.chunks(size)), |(numbers, legal)| {
+    parallel_for(threads, answers.numbers.chunks(size * columns).zip(legal.chunks(size)), |(numbers, legal)| {
         let mut broken = false;
         for (row, &legal) in numbers.chunks_exact(columns).zip(legal) {
             let policy = &row[..usize::from(legal)];

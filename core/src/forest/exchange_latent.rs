@@ -8,11 +8,11 @@ use super::exchange::{pieces_of, Asked};
 use super::latent::check_number;
 use super::{piece_size, Forest};
 use crate::abreast::each_abreast;
-use crate::crew;
 use crate::error::Error;
 use crate::latent::{LeafAnswer, Logits};
 use crate::parts::Parts;
 use crate::search::Walker;
+use crate::thread_pool::parallel_for;
 use crate::tree::Tree;
 use crate::world::Latent;
 
@@ -107,7 +107,7 @@ impl Forest<Latent> {
                     (piece, own)
                 })
                 .collect();
-            crew::together(threads, pieces.into_iter(), |(((trees, counts), rows), lines)| {
+            parallel_for(threads, pieces.into_iter(), |(((trees, counts), rows), lines)| {
                 let mut own = answers.map(|(numbers, columns)| {
                     let width = columns.count(parts.num_actions);
                     (&numbers[rows.start * width..rows.end * width], columns, width)
@@ -196,7 +196,7 @@ fn are_sound(numbers: &[f32], columns: Columns, parts: &Parts, threads: usize) -
     let wrong = AtomicBool::new(false);
     let rows = numbers.len() / width;
     let size = rows.div_ceil(threads).max(64);
-    crew::together(threads, numbers.chunks(size * width), |numbers| {
+    parallel_for(threads, numbers.chunks(size * width), |numbers| {
         let sound = numbers.chunks_exact(width).all(|row| {
             let answer = columns.read(row);
             let policy = match answer.logits {

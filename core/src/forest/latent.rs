@@ -2,10 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::{hands_for, piece_size, Forest, Row};
+use super::{piece_size, threads_for, Forest, Row};
 use crate::error::Error;
 use crate::latent::ModelAnswer;
-use crate::lists::extend_together;
+use crate::parallel_vec::parallel_extend;
 use crate::parts::Parts;
 use crate::policy::{priors, PolicyKind};
 use crate::search::{TreeSearch, Walker};
@@ -13,7 +13,7 @@ use crate::tree::{Tree, ROOT};
 use crate::world::Latent;
 
 /// Rewards and values above this size are refused, so that no sum of them overflows.
-const LARGEST: f64 = 1e12;
+pub(super) const LARGEST: f64 = 1e12;
 
 /// The root of a tree, as the model and the caller describe it.
 #[derive(Clone, Copy, Debug)]
@@ -76,12 +76,12 @@ impl Forest<Latent> {
     /// `Error::InvalidArgument` or `Error::Evaluation` name what is wrong with a root.
     pub fn plant_all(&mut self, roots: &[(Root<'_>, u64)]) -> Result<Vec<u32>, Error> {
         let begun = self.trees.len();
-        let hands = hands_for(roots.len(), 400 + 12 * self.parts.num_actions, self.threads);
-        let size = piece_size(roots.len(), hands);
+        let threads = threads_for(roots.len(), 400 + 12 * self.parts.num_actions, self.threads);
+        let size = piece_size(roots.len(), threads);
         let slots: Vec<u32> = roots.iter().map(|_| self.slots.take()).collect();
         let parts = &self.parts;
         let wrong: Mutex<Option<(usize, Error)>> = Mutex::new(None);
-        extend_together(&mut self.trees, roots.len(), (size, hands), |index, (): &mut ()| {
+        parallel_extend(&mut self.trees, roots.len(), (size, threads), |index, (): &mut ()| {
             let (root, key) = roots[index];
             let tree = planted(parts, root, begun + index, slots[index]).unwrap_or_else(|error| {
                 let mut first = wrong.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,14 +11,14 @@ mod external;
 pub mod latent;
 mod lines;
 
-use crate::crew;
 use crate::error::Error;
-use crate::lists::drop_together;
 use crate::look;
 use crate::noise::{self, Noise};
+use crate::parallel_vec::parallel_drop;
 use crate::parts::Parts;
 use crate::search::{Stop, TreeSearch};
 use crate::slots::Slots;
+use crate::thread_pool::parallel_for;
 use crate::tree::Tree;
 use crate::world::World;
 
@@ -29,8 +29,8 @@ const SIMULATIONS_PER_TURN: u64 = 64;
 /// holds up all others, on some machines for milliseconds.
 const WORTH_A_THREAD: usize = 200_000;
 
-/// How many of `threads` are to do a job of so many nanoseconds for each of `trees`, about.
-fn hands_for(trees: usize, nanoseconds: usize, threads: usize) -> usize {
+/// How many of `threads` a job that takes about `nanoseconds` for each of `trees` is worth.
+fn threads_for(trees: usize, nanoseconds: usize, threads: usize) -> usize {
     (trees * nanoseconds / WORTH_A_THREAD).clamp(1, threads)
 }
 
@@ -77,9 +77,9 @@ impl<W: World> Drop for Forest<W> {
     /// Thousands of trees are dropped as they were planted: together.
     fn drop(&mut self) {
         let nodes = self.trees.first().map_or(0, |search| search.tree().num_nodes());
-        let hands = hands_for(self.trees.len(), 200 + 4 * nodes, self.threads);
-        let size = piece_size(self.trees.len(), hands);
-        drop_together(std::mem::take(&mut self.trees), (size, hands));
+        let threads = threads_for(self.trees.len(), 200 + 4 * nodes, self.threads);
+        let size = piece_size(self.trees.len(), threads);
+        parallel_drop(std::mem::take(&mut self.trees), (size, threads));
     }
 }
 
@@ -132,10 +132,10 @@ impl<W: World> Forest<W> {
 
     /// Reads something off every tree into its place of `answers`, on as many threads as there are.
     pub fn each_answer<T: Send>(&self, answers: &mut [T], read: impl Fn(usize, &TreeSearch<W>, &mut T) + Sync) {
-        let hands = hands_for(self.trees.len(), 150 + 4 * self.parts.num_actions, self.threads);
-        let size = piece_size(self.trees.len(), hands);
+        let threads = threads_for(self.trees.len(), 150 + 4 * self.parts.num_actions, self.threads);
+        let size = piece_size(self.trees.len(), threads);
         let pieces = self.trees.chunks(size).zip(answers.chunks_mut(size)).enumerate();
-        crew::together(hands, pieces, |(piece, (trees, answers))| {
+        parallel_for(threads, pieces, |(piece, (trees, answers))| {
             for (place, (tree, answer)) in trees.iter().zip(answers).enumerate() {
                 read(piece * size + place, tree, answer);
             }
@@ -180,14 +180,14 @@ impl<W: World> Forest<W> {
     /// Works on every tree, on as many threads as there are.
     fn each_in_parallel(&mut self, work: impl Fn(&mut TreeSearch<W>, &Parts) + Sync) {
         let parts = &self.parts;
-        crew::together(self.threads, self.trees.iter_mut(), |tree| work(tree, parts));
+        parallel_for(self.threads, self.trees.iter_mut(), |tree| work(tree, parts));
     }
 
     /// The same for work of some microseconds a tree, each with its own share of `shares`.
     fn each_briefly<T: Copy + Sync>(&mut self, trees: Range<usize>, shares: &[T], work: impl Fn(&mut TreeSearch<W>, &Parts, T) + Sync) {
         let parts = &self.parts;
         let size = piece_size(trees.len(), self.threads);
-        crew::together(self.threads, self.trees[trees].chunks_mut(size).zip(shares.chunks(size)), |(trees, shares)| {
+        parallel_for(self.threads, self.trees[trees].chunks_mut(size).zip(shares.chunks(size)), |(trees, shares)| {
             trees.iter_mut().zip(shares).for_each(|(tree, &share)| work(tree, parts, share));
         });
     }

@@ -5,7 +5,7 @@ pub mod gumbel;
 mod lanes;
 mod muzero;
 mod puct;
-mod ucb1;
+pub(crate) mod ucb1;
 
 pub use gumbel::Completed;
 pub use muzero::{Growing, Normalize};

@@ -7,6 +7,12 @@ use super::lanes::{Candidate, Rule};
 /// `2 ln n` for small n: most nodes are visited seldom, and a logarithm costs as much as scoring two edges.
 static TWICE_LOG: LazyLock<[f64; 2048]> = LazyLock::new(|| std::array::from_fn(|visits| 2.0 * (visits as f64).ln()));
 
+/// Computes the table, if it is not there yet.
+#[cfg(unix)]
+pub(crate) fn initialize() {
+    LazyLock::force(&TWICE_LOG);
+}
+
 /// The rule at one node, whose moves have all been tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Ucb1 {

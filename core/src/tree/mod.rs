@@ -17,7 +17,7 @@ mod columns;
 mod edges;
 mod node;
 mod pages;
-mod slab;
+pub(crate) mod slab;
 mod transplant;
 mod untried;
 

@@ -27,11 +27,33 @@ const LINE: usize = 64;
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 /// Counts slabs that came into use.
 static CLOCK: AtomicUsize = AtomicUsize::new(0);
-/// The pools that have slabs.
+/// The pools that are in use.
 static POOLS: Mutex<Vec<&'static dyn Keeps>> = Mutex::new(Vec::new());
+
+/// Every lock of this module.
+#[cfg(unix)]
+pub(crate) struct Held {
+    _pools: MutexGuard<'static, Vec<&'static dyn Keeps>>,
+    _shelves: Vec<MutexGuard<'static, Shelf>>,
+}
+
+/// Locks every pool. Who waits for a shelf here holds `POOLS`; so nobody may wait for `POOLS` who holds a shelf.
+#[cfg(unix)]
+pub(crate) fn hold() -> Held {
+    let pools = pools();
+    let shelves = pools.iter().flat_map(|pool| pool.hold()).collect();
+    Held { _pools: pools, _shelves: shelves }
+}
+
+fn pools() -> MutexGuard<'static, Vec<&'static dyn Keeps>> {
+    POOLS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A pool of any kind.
 trait Keeps: Sync {
+    /// Locks every shelf.
+    #[cfg(unix)]
+    fn hold(&self) -> Vec<MutexGuard<'_, Shelf>>;
     /// Lets go of a slab without a block in use, if there is one that nobody is looking at.
     fn give_up_one(&self) -> Option<Slab>;
     /// When the last of its slabs came into use.
@@ -133,14 +155,20 @@ impl<T> Pool<T> {
 
     /// A block that nobody has: of this thread's shelf, of another, or of a new slab.
     pub(super) fn take(&'static self) -> Lot<T> {
+        if !self.known.load(Ordering::Acquire) {
+            self.register();
+        }
         let own = OWN_SHELF.with(|&own| own);
         let known = self.shelf(own).take().map(|found| (found, own));
         let elsewhere = || {
             let found = |(index, shelf): (usize, &Apart)| Some((shelf.0.try_lock().ok()?.take()?, index));
             self.shelves.iter().enumerate().find_map(found)
         };
-        let (Free { slab, place, start, was_idle }, shelf) =
-            known.or_else(elsewhere).unwrap_or_else(|| (self.shelf(own).add(self.new_slab()), own));
+        let added = || {
+            let slab = self.new_slab();
+            (self.shelf(own).add(slab), own)
+        };
+        let (Free { slab, place, start, was_idle }, shelf) = known.or_else(elsewhere).unwrap_or_else(added);
         if was_idle {
             self.last_needed.store(CLOCK.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
@@ -154,7 +182,7 @@ impl<T> Pool<T> {
         let kept = self.shelf(usize::from(lot.shelf)).give_back(lot.slab, lot.place);
         if kept.is_some_and(|kept| kept > MOST_KEPT) {
             let mut unneeded = Vec::new();
-            let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut pools = pools();
             pools.sort_unstable_by_key(|pool| pool.last_needed());
             while KEPT.load(Ordering::Relaxed) > MOST_KEPT {
                 let Some(slab) = pools.iter().find_map(|pool| pool.give_up_one()) else { break };
@@ -166,10 +194,16 @@ impl<T> Pool<T> {
         }
     }
 
-    fn new_slab(&'static self) -> Slab {
-        if !self.known.swap(true, Ordering::Relaxed) {
-            POOLS.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+    /// Adds the pool to `POOLS`, before any of its shelves is locked: `hold` must find it there.
+    fn register(&'static self) {
+        let mut pools = pools();
+        if !self.known.load(Ordering::Relaxed) {
+            pools.push(self);
+            self.known.store(true, Ordering::Release);
         }
+    }
+
+    fn new_slab(&self) -> Slab {
         let stride = self.stride();
         let is_small = 2 * stride <= SMALL_SLAB && self.small.load(Ordering::Relaxed) < MOST_SMALL;
         let pages = if is_small {
@@ -185,6 +219,11 @@ impl<T> Pool<T> {
 }
 
 impl<T> Keeps for Pool<T> {
+    #[cfg(unix)]
+    fn hold(&self) -> Vec<MutexGuard<'_, Shelf>> {
+        (0..SHELVES).map(|index| self.shelf(index)).collect()
+    }
+
     fn give_up_one(&self) -> Option<Slab> {
         let unneeded = self.shelves.iter().find_map(|shelf| shelf.0.try_lock().ok()?.give_up_one());
         if let Some(slab) = &unneeded {

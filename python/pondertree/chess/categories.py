@@ -58,6 +58,8 @@ def see(state: Any, action: Any, values: Sequence[int] = SEE_VALUES) -> int:
     `values` are those of pawn, knight, bishop, rook and queen.
     """
     chess = position(state)
+    if not check.is_listed(values):
+        raise InvalidArgumentError(f"values must be a list of numbers, not {check.shown(values)}")
     worth = [check.whole_number(value, f"values[{place}]", most=_MOST) for place, value in enumerate(values)]
     if len(worth) != len(SEE_VALUES):
         raise InvalidArgumentError(f"values has {len(worth)} numbers: it must be pawn, knight, bishop, rook, queen")
@@ -100,7 +102,7 @@ def _killers(chess: _core.Chess, killers: Any) -> tuple[int | None, int | None]:
     try:
         given = list(killers)
     except TypeError:
-        raise InvalidArgumentError(f"killers must be a list of at most two moves, not {killers!r}") from None
+        raise InvalidArgumentError(f"killers must be a list of at most two moves, not {check.shown(killers)}") from None
     if len(given) > 2:
         raise InvalidArgumentError(f"killers has {len(given)} moves: two are the most")
     numbers = [None if k is None else any_action(chess, k, f"killers[{place}]") for place, k in enumerate(given)]

@@ -41,7 +41,9 @@ class ChessGame:
             except ValueError as error:
                 raise InvalidPositionError(f"{fen_or_board!r} is not a position: {error}") from error
         else:
-            raise InvalidArgumentError(f"a game starts from a FEN or a chess.Board, not from {fen_or_board!r}")
+            raise InvalidArgumentError(
+                f"a game starts from a FEN or a chess.Board, not from {check.shown(fen_or_board)}"
+            )
 
     @property
     def turn(self) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from array import array
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Self
 
 from pondertree._core import MoveWeights
 from pondertree.chess.position import open_position
 from pondertree.errors import InvalidArgumentError
-from pondertree.files import current_format
+from pondertree.files import current_format, reading, write_bytes
 
 _FORMAT = "pondertree move scores"
 
@@ -27,7 +27,8 @@ class MoveScores:
     def __init__(self, weights: Sequence[int] | None = None) -> None:
         try:
             numbers = None if weights is None else [int(weight) for weight in weights]
-        except (TypeError, ValueError):
+            array("i", numbers or ())  # numbers that the engine cannot hold
+        except (TypeError, ValueError, OverflowError):
             raise InvalidArgumentError("weights must be a list of whole numbers, thousandths of a score") from None
         self.compiled = MoveWeights(numbers)
         """The weights as the engine holds them."""
@@ -46,23 +47,16 @@ class MoveScores:
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Writes the weights as JSON."""
         text = json.dumps({"format": _FORMAT, "weights": self.weights})
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        write_bytes(path, f"{text}\n".encode(), "path")
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
         """Weights that `to_file` wrote."""
-        try:
-            found = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InvalidArgumentError(f"{os.fspath(path)} cannot be read: {error.strerror}") from None
-        except ValueError:
-            raise InvalidArgumentError(f"{os.fspath(path)} is not JSON") from None
-        if not isinstance(found, dict) or current_format(found.get("format")) != _FORMAT:
-            raise InvalidArgumentError(f'{os.fspath(path)} holds no move scores: its "format" must be "{_FORMAT}"')
-        try:
-            return cls(found.get("weights", ()))
-        except InvalidArgumentError as error:
-            raise InvalidArgumentError(f"{os.fspath(path)}: {error}") from None
+        with reading(path, "a file of move scores") as file:
+            found = json.loads(file.read_text(encoding="utf-8"))
+            if not isinstance(found, dict) or current_format(found.get("format")) != _FORMAT:
+                raise InvalidArgumentError(f'it holds no move scores: its "format" must be "{_FORMAT}"')
+            return cls(list(found.get("weights", ())))  # None would be those that were learned
 
     def __eq__(self, other: object) -> bool:
         return self.weights == other.weights if isinstance(other, MoveScores) else NotImplemented

@@ -18,10 +18,10 @@ from pondertree import check, door
 from pondertree.chess import extras, residual_keras
 from pondertree.chess.config import NUM_MOVES, PLANES, NetworkConfig
 from pondertree.chess.residual_keras import KerasNetwork
-from pondertree.errors import InvalidArgumentError, UsageError
+from pondertree.errors import InvalidArgumentError, MissingFileError, UsageError
 from pondertree.evaluators.batch import Packed
 from pondertree.extras import require
-from pondertree.files import current_format
+from pondertree.files import check_path, current_format, reading
 
 Floats = NDArray[np.float32]
 FORMAT = "pondertree.chess.ChessNN"
@@ -132,12 +132,11 @@ class ChessNN:
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Writes the network to a file, `.safetensors` or `.keras`. An old file stays whole until the new one is."""
         self.require_built()
-        target = Path(path)
+        target = check_path(path, "path")
         kind = _kind(target)
+        check_path(_temporary(target), "path")
         if not target.parent.is_dir():
-            raise FileNotFoundError(
-                f"there is no folder {str(target.parent)!r} to save {target.name} in: make it first"
-            )
+            raise MissingFileError(f"there is no folder {str(target.parent)!r} to save {target.name} in: make it first")
         ours = not isinstance(self._network, KerasNetwork)
         if kind == ".keras":
             model = self._keras_model() if ours else self.module
@@ -157,10 +156,10 @@ class ChessNN:
 
     def load_model(self, path: str | os.PathLike[str]) -> ChessNN:
         """Reads the network from a file, `.safetensors` or `.keras`; the shape is the file's. Errors change nothing."""
-        source = Path(path)
+        source = check_path(path, "path")
         kind = _kind(source)
         if not source.is_file():
-            raise FileNotFoundError(f"there is no file {str(source)!r}")
+            raise MissingFileError(f"there is no file {str(source)!r}")
         if kind == ".keras":
             self._load_keras(source)
         else:
@@ -172,7 +171,7 @@ class ChessNN:
         safe_open = require("safetensors", "torch", "a .safetensors file").safe_open
         from pondertree.chess.residual_torch import of_tensors
 
-        try:
+        with reading(source, "a network"):
             with safe_open(source, framework="pt", device="cpu") as file:
                 metadata = file.metadata() or {}
                 tensors = {name: file.get_tensor(name) for name in list(file.keys())}
@@ -180,8 +179,6 @@ class ChessNN:
                 raise InvalidArgumentError("it was not written by this version of ChessNN.save_model")
             config = NetworkConfig(**json.loads(metadata["config"]))
             module = of_tensors(config, tensors)
-        except Exception as error:
-            raise InvalidArgumentError(f"{str(source)!r} cannot be read as a network: {error}") from error
         self._take_torch(module, config)
 
     def _load_keras(self, source: Path) -> None:
@@ -242,10 +239,14 @@ def _kind(path: Path) -> str:
     return path.suffix
 
 
+def _temporary(target: Path) -> Path:
+    return target.with_name(f".{target.stem}.{os.getpid()}.tmp{target.suffix}")
+
+
 @contextmanager
 def _replacing(target: Path) -> Iterator[str]:
     """A name to write to, in the same folder; what was written there takes the place of `target` at the end."""
-    temporary = target.with_name(f".{target.stem}.{os.getpid()}.tmp{target.suffix}")
+    temporary = _temporary(target)
     try:
         yield str(temporary)
         temporary.replace(target)

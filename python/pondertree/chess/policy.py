@@ -37,7 +37,7 @@ class PestoPolicy:
 
     def __init__(self, pesto: Pesto | None = None, *, quiescence: bool = False) -> None:
         if pesto is not None and not isinstance(pesto, Pesto):
-            raise InvalidArgumentError(f"pesto must be a Pesto, not {pesto!r}")
+            raise InvalidArgumentError(f"pesto must be a Pesto, not {check.shown(pesto)}")
         self.pesto = Pesto() if pesto is None else pesto
         self.quiescence = check.flag(quiescence, "quiescence")
 
@@ -117,7 +117,7 @@ class PolicyEvaluator:
 
 def _number(given: Any) -> float:
     if isinstance(given, (bool, str)):
-        raise TypeError(f"{given!r} is not a number")
+        raise TypeError(f"{check.shown(given)} is not a number")
     return float(given)
 
 

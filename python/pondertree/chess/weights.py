@@ -10,7 +10,6 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from pondertree import check
 from pondertree._core import PestoWeights
 from pondertree.errors import InvalidArgumentError
-from pondertree.files import current_format
+from pondertree.files import current_format, reading, write_bytes
 
 FORMAT = "pondertree-pesto"
 VERSION = 1
@@ -97,10 +96,7 @@ def write_file(path: str | os.PathLike[str], scale: float, weights: Mapping[str,
         '  "weights": {',
     ]
     fields = [f'    "{name}": {_text(weights[name])}' for name in DEFAULTS]
-    path = Path(path)
-    beside = path.with_name(f"{path.name}.part")
-    beside.write_text("\n".join(["{", *lines, ",\n".join(fields), "  }", "}", ""]), encoding="utf-8")
-    os.replace(beside, path)
+    write_bytes(path, "\n".join(["{", *lines, ",\n".join(fields), "  }", "}", ""]).encode(), "path")
 
 
 def _text(numbers: Any) -> str:
@@ -117,17 +113,8 @@ def _text(numbers: Any) -> str:
 
 def read_file(path: str | os.PathLike[str]) -> tuple[float, dict[str, Any]]:
     """(scale, weights) of a file."""
-    name = os.fspath(path)
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=_without_doubles)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidArgumentError(f"{name} is not a file of weights: {error}") from error
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{name}: {error}") from None
-    try:
-        return _read(content)
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{name}: {error}") from None
+    with reading(path, "a file of weights") as file:
+        return _read(json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=_without_doubles))
 
 
 def _read(content: Any) -> tuple[float, dict[str, Any]]:

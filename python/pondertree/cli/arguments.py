@@ -45,8 +45,9 @@ def add_effort(parser: Parser, simulations: str) -> None:
     effort.add_argument("--seconds", metavar="S", type=seconds, help="search for so long instead")
     parser.add_argument(
         "--player",
-        metavar="DIR",
-        help="search with a trained player: the folder of a training, or one that comes with us, such as connect4",
+        metavar="PLAYER",
+        help="search with a trained player: the folder of a training, a .safetensors or .onnx file, "
+        "or one that comes with us, such as connect4",
     )
     parser.add_argument("--seed", metavar="N", type=seed, help="repeat the random numbers of an earlier search")
     parser.add_argument("--threads", metavar="N", type=count, default=1, help="threads of the engine (default: 1)")

@@ -27,10 +27,11 @@ EXAMPLES = """\
   pondertree match uct:time_limit=0.1 "uci:stockfish,nodes=100,option.Skill Level=0" --game chess --pgn games.pgn
   pondertree match uct:c_param=1.4 uct:c_param=0.7 --game othello --sprt 0,20 --out tune.jsonl --resume
 
-A player is a name with its settings: uct, alphazero and gumbel (evaluator=rollout, uniform, pesto, player:DIR for a
-training, onnx:FILE or keras:FILE), random, first, or uci:PROGRAM for chess, with nodes=, depth= or movetime= (seconds
-a move), and option.NAME= for its own options. Searches also take reuse=true (keep the tree from move to move) and
-temperature=. Every opening is played twice, with the sides exchanged."""
+A player is a name with its settings: uct, alphazero and gumbel (evaluator=rollout, uniform, pesto, player:PLAYER with
+the folder of a training, a .safetensors or .onnx file or connect4, onnx:FILE or keras:FILE), random, first, or
+uci:PROGRAM for chess, with nodes=, depth= or movetime= (seconds a move), and option.NAME= for its own options. Searches
+also take reuse=true (keep the tree from move to move) and temperature=. Every opening is played twice, with the sides
+exchanged."""
 
 
 def add_arguments(commands: Commands) -> None:

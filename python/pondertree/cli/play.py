@@ -23,7 +23,7 @@ EXAMPLES = """\
   pondertree play connect4 --side second --seconds 2
   pondertree play chess --simulations 20k --moves "e4 e5"
   pondertree play othello --side none
-  pondertree play connect4 --player runs/connect4"""
+  pondertree play connect4 --player connect4"""
 
 HELP = """\
 a move   in the game's notation, such as {example}

@@ -69,10 +69,10 @@ class Engine(Thinker):
         if player is None:
             self.tree = UCT(time_limit=seconds, seed=self.seed, threads=threads).tree(position.state)
         else:
-            from pondertree.learn.load import load
+            from pondertree.learn.load import load_for_one_tree
             from pondertree.learn.own_game import check_own_game
 
-            network = load(player)
+            network = load_for_one_tree(player)
             check_own_game(network, describe(position.state))
             is_model = hasattr(network, "initial_inference")
             self.algorithm = "muzero" if is_model else "alphazero"

@@ -14,6 +14,7 @@ from pondertree import games
 from pondertree.cli.arguments import Commands, Parser, count, minutes, seed
 from pondertree.cli.thinking import INTERRUPTED
 from pondertree.errors import InvalidArgumentError
+from pondertree.files import check_path
 
 if TYPE_CHECKING:
     from pondertree.learn import Config
@@ -106,7 +107,9 @@ def make_config(arguments: argparse.Namespace) -> Config:
         told = read_config(Path(arguments.config), Config(game=arguments.game)).game
         if _game_called(told) != _game_called(arguments.game):
             raise InvalidArgumentError(f"config {arguments.config!r} is for {told}, not for {arguments.game}")
-    stored = stored_config(Path(arguments.out)) if arguments.resume and arguments.out else None
+    stored = (
+        stored_config(check_path(arguments.out, "--out", "checkpoints")) if arguments.resume and arguments.out else None
+    )
     base = Config(game=arguments.game, algorithm=arguments.algorithm or usual_algorithm(arguments.game))
     for file in (stored, arguments.config):
         if file is not None and arguments.algorithm is None:

@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def tune_weights(arguments: argparse.Namespace, show: Show) -> tuple[Any, bool]:
     """(what to print, or None; whether the work was finished)."""
-    from pondertree.files import make_folder
+    from pondertree.files import check_path, make_folder
     from pondertree.tune import FitOptions, tune
 
     options = FitOptions(
@@ -125,7 +125,7 @@ def tune_weights(arguments: argparse.Namespace, show: Show) -> tuple[Any, bool]:
         seed=arguments.seed,
     )
     start = read_start(arguments.start)
-    folder = Path(arguments.out)
+    folder = check_path(arguments.out, "--out", POSITIONS)
     make_folder(folder, "out")
     positions = gather(arguments, folder, show)
     if positions is None:
@@ -188,8 +188,8 @@ def read_start(text: str) -> Pesto:
         return Pesto() if text == "default" else Pesto.published()
     try:
         return Pesto.from_file(text)
-    except OSError as error:
-        raise InvalidArgumentError(f"--start: {text!r} cannot be read: {error.strerror}") from None
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"--start: {error}") from None
 
 
 def draw(report: Report, folder: Path, ending: str) -> None:

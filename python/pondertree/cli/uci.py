@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import time
@@ -49,6 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
         if not separator:
             raise InvalidArgumentError(f"--option must be NAME=VALUE, not {given!r}")
         options.set(name.strip(), value.strip())
+
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A character that the encoding of the pipe lacks must not pass for a pipe that is closed.
+        sys.stdout.reconfigure(errors="backslashreplace")
 
     def write(text: str) -> None:
         sys.stdout.write(text)

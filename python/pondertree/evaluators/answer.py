@@ -150,7 +150,7 @@ def _fault(given: Any, name: str, row_of: RowOf) -> str | None:
     """What is wrong with one of the entries, if each can be looked at alone."""
     try:
         entries = list(given)
-    except TypeError:
+    except Exception:
         return None
     shapes = []
     for place, entry in enumerate(entries):

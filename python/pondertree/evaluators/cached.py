@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import pairwise, repeat
@@ -27,6 +28,7 @@ from pondertree.evaluators.forms import (
     take_rows,
 )
 from pondertree.evaluators.protocol import as_evaluator
+from pondertree.forks import after_fork_in_child
 
 Entry = tuple[NDArray[np.float32] | None, NDArray[Any]]
 
@@ -62,6 +64,7 @@ class Cached:
         self._entries: OrderedDict[Hashable, Entry] = OrderedDict()
         self._version = self.version
         self._lock = threading.Lock()
+        _CACHES.add(self)
         if can_take_packed(evaluator):
             self.evaluate_packed = self._evaluate_packed
         if has_states(evaluator):
@@ -77,6 +80,7 @@ class Cached:
         self.__dict__.update(state)
         self._lock = threading.Lock()
         self._version = self.version
+        _CACHES.add(self)
 
     @property
     def policy(self) -> str:
@@ -177,3 +181,13 @@ def _is_sound(entry: Entry) -> bool:
     if not np.isfinite(value).all():
         return False
     return policy is None or bool((policy < np.inf).all() and (policy > -np.inf).any())
+
+
+#: Every cache of this process.
+_CACHES: weakref.WeakSet[Cached] = weakref.WeakSet()
+
+
+@after_fork_in_child
+def _renew_locks() -> None:
+    for cache in _CACHES:
+        cache._lock = threading.Lock()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pondertree.check import shown
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators.protocol import check_policy_kind
 
@@ -26,7 +27,7 @@ class Function:
         version: int = 0,
     ) -> None:
         if not callable(function):
-            raise InvalidArgumentError(f"function must be a function of observations, not {function!r}")
+            raise InvalidArgumentError(f"function must be a function of observations, not {shown(function)}")
         self.function = function
         self.policy = check_policy_kind(policy)
         self.version = version

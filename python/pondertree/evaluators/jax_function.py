@@ -32,7 +32,7 @@ class Jax:
     def __init__(self, apply: Callable[..., Any], params: Any, *, policy: str = "logits", jit: bool = True) -> None:
         jax = require("jax", "jax")
         if not callable(apply):
-            raise InvalidArgumentError(f"apply must be a function of (params, observations), not {apply!r}")
+            raise InvalidArgumentError(f"apply must be a function of (params, observations), not {check.shown(apply)}")
         self.params = params
         self.policy = check_policy_kind(policy)
         self.jit = check.flag(jit, "jit")

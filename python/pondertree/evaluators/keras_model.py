@@ -19,6 +19,7 @@ from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.evaluators.adapter import bucket, padded, require, two_outputs
 from pondertree.evaluators.answer import as_float32, flat_policy
 from pondertree.evaluators.protocol import check_policy_kind
+from pondertree.files import check_claim, check_path, reading
 
 #: Before this, a file could run code even in safe mode (CVE-2025-1550, CVE-2025-8747, CVE-2025-9906).
 SAFE_SINCE = (3, 12)
@@ -47,7 +48,7 @@ class Keras:
         self.version = 0
         """To be changed whenever the weights change, so that a `Cached` around it forgets the old answers."""
         if isinstance(model, (str, os.PathLike)):
-            model = _load(keras, Path(model))
+            model = _load(keras, check_path(model, "model"))
         if not isinstance(model, keras.Model):
             raise InvalidArgumentError(
                 f"model must be a keras.Model or the path of a .keras file, not a {type(model).__name__}"
@@ -85,16 +86,15 @@ def _load(keras: Any, path: Path) -> Any:
             f"Keras {keras.__version__} can be made to run code by a file even in safe mode: files are loaded from "
             f"Keras {'.'.join(map(str, SAFE_SINCE))} on; or {INSTEAD}"
         )
-    try:
-        with zipfile.ZipFile(path) as archive:
-            config = json.loads(archive.read("config.json"))
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise InvalidArgumentError(f"{path.name} cannot be read as a .keras file: {error}") from error
-    for thing in _described(config):
-        _refuse_code(keras, path, thing)
+    with reading(path, "a .keras file"), zipfile.ZipFile(path) as archive:
+        check_claim(sum(entry.file_size for entry in archive.infolist()), path.stat().st_size)
+        for thing in _described(json.loads(archive.read("config.json"))):
+            _refuse_code(keras, path, thing)
     try:
         with _safe_mode():
             return keras.saving.load_model(path, compile=False, safe_mode=True)
+    except MemoryError:
+        raise
     except Exception as error:
         raise InvalidArgumentError(
             f"{path.name} cannot be loaded in safe mode; {INSTEAD}. Keras says: {error}"

@@ -52,7 +52,7 @@ class Onnx:
         self.policy = check_policy_kind(policy)
         self.version = 0
         """To be changed whenever the answers change, so that a `Cached` around it forgets the old ones."""
-        threads = check.whole_number(threads, "threads", least=1, most=1024)
+        threads = check.useful_threads(check.threads(threads))
         if isinstance(model, runtime.InferenceSession):
             self.session: Any = model
         else:
@@ -60,12 +60,14 @@ class Onnx:
         inputs = {entry.name: entry for entry in self.session.get_inputs()}
         self.input = next(iter(inputs)) if input is None else input
         if self.input not in inputs:
-            raise InvalidArgumentError(f"input {input!r} is none of the model's inputs: {', '.join(inputs)}")
+            raise InvalidArgumentError(f"input {check.shown(input)} is none of the model's inputs: {', '.join(inputs)}")
         if len(inputs) != 1:
             raise InvalidArgumentError(f"the model has {len(inputs)} inputs ({', '.join(inputs)}): it must have one")
         kind = inputs[self.input].type
         if kind not in INPUT_TYPES:
-            raise InvalidArgumentError(f"input {self.input!r} is a {kind}: it must be one of {', '.join(INPUT_TYPES)}")
+            raise InvalidArgumentError(
+                f"input {check.shown(self.input)} is a {kind}: it must be one of {', '.join(INPUT_TYPES)}"
+            )
         self._dtype = INPUT_TYPES[kind]
         rows = inputs[self.input].shape[0] if inputs[self.input].shape else None
         self._fixed_rows = rows if isinstance(rows, int) else None
@@ -99,8 +101,10 @@ def _open(runtime: Any, model: Any, threads: int, providers: Sequence[Any] | Non
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    wanted = list(providers or ["CPUExecutionProvider"])
-    names = [entry if isinstance(entry, str) else entry[0] for entry in wanted]
+    if not (providers is None or check.is_listed(providers)):
+        raise InvalidArgumentError(f"providers must be a list of names, not {check.shown(providers)}")
+    wanted = ["CPUExecutionProvider"] if providers is None or len(providers) == 0 else list(providers)
+    names: list[Any] = [entry[0] if isinstance(entry, tuple) and entry else entry for entry in wanted]
     # Asked for a provider that it lacks, ONNX Runtime prints a warning and takes the CPU; that is not what was asked.
     _refuse_missing(names, runtime.get_available_providers())
     try:
@@ -111,18 +115,20 @@ def _open(runtime: Any, model: Any, threads: int, providers: Sequence[Any] | Non
     return session
 
 
-def _refuse_missing(names: list[str], available: list[str]) -> None:
-    missing = [name for name in names if name not in available]
+def _refuse_missing(names: list[Any], available: list[str]) -> None:
+    missing = [name for name in names if not check.is_one_of(name, available)]
     if missing:
-        raise InvalidArgumentError(f"providers: there is no {missing[0]} here, only {', '.join(available)}")
+        raise InvalidArgumentError(
+            f"providers: there is no {check.shown(missing[0])} here, only {', '.join(available)}"
+        )
 
 
 def _outputs(names: list[str], wanted: Sequence[str] | None) -> tuple[str, str]:
     """The names of policy and value."""
     if wanted is not None:
-        chosen = [wanted] if isinstance(wanted, str) else list(wanted)
-        if len(chosen) != 2 or not set(chosen) <= set(names):
-            raise InvalidArgumentError(f"outputs must be two of the model's outputs {names}, not {wanted!r}")
+        chosen: list[Any] = list(wanted) if check.is_listed(wanted) else [wanted]
+        if len(chosen) != 2 or not all(check.is_one_of(name, names) for name in chosen):
+            raise InvalidArgumentError(f"outputs must be two of the model's outputs {names}, not {check.shown(wanted)}")
         return chosen[0], chosen[1]
     if len(names) < 2:
         raise InvalidArgumentError(

@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from pondertree.check import shown
 from pondertree.errors import EvaluationError, InvalidArgumentError, PondertreeError
 from pondertree.evaluators.answer import check_policy, check_values
 from pondertree.evaluators.batch import Batch, Packed
@@ -136,5 +137,4 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def brief(answer: Any) -> str:
     """What was given, as a sentence can hold it."""
-    text = repr(answer)
-    return text if len(text) < 80 else f"{text[:77]}..."
+    return shown(answer, 80)

@@ -47,7 +47,7 @@ def symmetries_of(game: Any) -> list[Symmetry]:
     name = COMPILED.get(game if isinstance(game, type) else type(game))
     if name is None:
         if isinstance(game, type) or not hasattr(game, "symmetries"):
-            raise InvalidArgumentError(f"{game!r} is no compiled game and no state with symmetries()")
+            raise InvalidArgumentError(f"{check.shown(game)} is no compiled game and no state with symmetries()")
         return checked_symmetries(game.symmetries())
     info = COMPILED_INFO[name]
     board = np.arange(info.plane_shape[0] * info.plane_shape[1]).reshape(info.plane_shape)
@@ -95,8 +95,8 @@ class Symmetric:
             raise InvalidArgumentError(
                 "evaluator has evaluate_states alone: it must be one of observations, to be turned"
             )
-        if mode not in ("average", "sample"):
-            raise InvalidArgumentError(f'mode must be "average" or "sample", not {mode!r}')
+        if not check.is_one_of(mode, ("average", "sample")):
+            raise InvalidArgumentError(f'mode must be "average" or "sample", not {check.shown(mode)}')
         self.evaluator = evaluator
         self.symmetries = checked_symmetries(symmetries)
         self.mode = mode

@@ -17,10 +17,12 @@ from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.evaluators.adapter import require, two_outputs
 from pondertree.evaluators.answer import policy_axes
 from pondertree.evaluators.batch import Packed
+from pondertree.evaluators.cpu_precision import check_cpu_precision
 from pondertree.evaluators.forms import take_rows
 from pondertree.evaluators.lane import Line, padded
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.evaluators.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
+from pondertree.forks import after_fork_in_child
 
 #: From so many rows on, halves of them take turns on an accelerator.
 TURNS_FROM = 1024
@@ -28,6 +30,12 @@ TURNS_FROM = 1024
 MOST_LANES = 8
 #: Held while lanes are taken or given back: several threads may search with one network.
 _LANES = threading.Lock()
+
+
+@after_fork_in_child
+def _renew_lock() -> None:
+    global _LANES
+    _LANES = threading.Lock()
 
 
 class Torch:
@@ -41,8 +49,9 @@ class Torch:
 
     `dtype` "bfloat16" or "float16" (or `torch.bfloat16`) computes in that type under autocast and leaves the weights as
     they are; a module whose weights already have that type (`module.to(torch.bfloat16)`) is faster, since nothing is
-    cast on the way, and needs no `dtype`. Answers come back as float32 (float64 ones as they are). `batch_size` splits
-    larger batches, where the device's memory is short.
+    cast on the way, and needs no `dtype`. Answers come back as float32 (float64 ones as they are). On the CPU each of
+    the two types is tried in a child process first, since not every CPU that advertises them can run them. `batch_size`
+    splits larger batches, where the device's memory is short.
 
     Compiled games are asked in the fast form: packed planes and legal actions go to the device and are unpacked
     there, and only the logits of legal actions come back.
@@ -73,7 +82,7 @@ class Torch:
             self.device = torch.device(device)
             self.module = module.to(self.device)
         except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
-            raise InvalidArgumentError(f"device {device!r} cannot be used: {error}") from error
+            raise InvalidArgumentError(f"device {check.shown(device)} cannot be used: {error}") from error
         self.policy = check_policy_kind(policy)
         self.batch_size = None if batch_size is None else check.count(batch_size, "batch_size")
         self.version = 0
@@ -202,6 +211,7 @@ class Torch:
         if key != self._known:
             torch = self._torch
             self._input_dtype, self._autocast_dtype = number_types(parts, self._dtype)
+            check_cpu_precision(self.device, self._input_dtype, self._autocast_dtype)
             self.module.to(self.device)
             if self.device.type == "cuda" and self._input_dtype in (torch.bfloat16, torch.float16):
                 # The order of numbers in memory that fast convolutions of short types want; they stay what they are.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from pondertree import check
 from pondertree._core import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.errors import InvalidArgumentError
 from pondertree.games import connect_four
@@ -32,7 +33,7 @@ _ALIASES = {
 
 def by_name(name: str) -> Any:
     """The class of the game called `name`."""
-    key = name.lower()
+    key = check.text(name, "name").lower()
     key = _ALIASES.get(key, key)
     if key not in BY_NAME:
         raise InvalidArgumentError(f"unknown game {name!r}: the compiled games are {', '.join(BY_NAME)}")
@@ -41,7 +42,7 @@ def by_name(name: str) -> Any:
 
 def find(name: str) -> Any:
     """The class of a compiled game, or `module:Class`, one written in Python; whatever gives a starting state."""
-    module, colon, attribute = name.partition(":")
+    module, colon, attribute = check.text(name, "name").partition(":")
     if not colon:
         return by_name(name)
     try:

@@ -91,9 +91,12 @@ def solve_many(
     `time_limit` for all of them together: if one is not solved, an UnsolvedError is raised, whose `solutions` has those
     that are.
     """
-    states = list(states)
+    try:
+        states = list(states)
+    except TypeError:
+        raise InvalidArgumentError(f"states must be a list of states, not {check.shown(states)}") from None
     weak = check.flag(weak, "weak")
-    threads = None if threads is None else check.whole_number(threads, "threads", least=1, most=1024)
+    threads = None if threads is None else check.useful_threads(check.threads(threads))
     memory = check.whole_number(max_memory, "max_memory", least=1, most=1 << 20) << 20
     max_nodes = None if max_nodes is None else check.whole_number(max_nodes, "max_nodes", least=1)
     time_limit = None if time_limit is None else check.positive_number(time_limit, "time_limit")

@@ -15,16 +15,18 @@ import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from pondertree.errors import InvalidArgumentError, StorageError
-from pondertree.files import current_format, sync_folder
+from pondertree.files import arrays_of, brief, current_format, reading, sync_folder
 from pondertree.learn.config import Config
 from pondertree.learn.config_file import text_of_config
 from pondertree.learn.records import GameRecord, from_columns, to_columns
+
+if TYPE_CHECKING:
+    import torch
 
 FORMAT = "pondertree-checkpoint"
 VERSION = 1
@@ -119,38 +121,37 @@ def keep_newest(folder: Path, count: int) -> None:
 def is_whole(path: Path, name: str) -> bool:
     """Whether a file of a checkpoint is what its checksum says."""
     try:
-        told = json.loads((path / STATE).read_bytes())["sha256"][name]
-        return bool(hashlib.sha256((path / name).read_bytes()).hexdigest() == told)
-    except (OSError, ValueError, KeyError, TypeError):
+        with reading(path, "a checkpoint", StorageError):
+            told = json.loads((path / STATE).read_bytes())["sha256"][name]
+            return bool(hashlib.sha256((path / name).read_bytes()).hexdigest() == told)
+    except StorageError:
         return False
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
     """A checkpoint, checked; one that is cut, changed or of another version is refused by name."""
-    try:
-        contents = {name: (path / name).read_bytes() for name in (PLAYER, TRAINING, GAMES, CONFIG, STATE)}
-    except OSError as error:
-        raise StorageError(f"checkpoint {str(path)!r} cannot be read: {error.filename}: {error.strerror}") from None
-    try:
-        told = json.loads(contents[STATE])
-        own = told.pop("own")
-    except (ValueError, KeyError, AttributeError, TypeError):
-        raise StorageError(f"checkpoint {str(path)!r}: {STATE} is damaged") from None
-    if current_format(told.get("format")) != FORMAT or told.get("version") != VERSION:
-        raise StorageError(
-            f"checkpoint {str(path)!r} is {told.get('format')} {told.get('version')}; this version reads "
-            f"{FORMAT} {VERSION}"
-        )
-    if own != hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest():
-        raise StorageError(f"checkpoint {str(path)!r}: {STATE} is damaged, its checksum differs")
-    for name, expected in told["sha256"].items():
-        if hashlib.sha256(contents[name]).hexdigest() != expected:
-            raise StorageError(f"checkpoint {str(path)!r}: {name} is damaged, its checksum differs")
     from safetensors.torch import load
 
-    with np.load(io.BytesIO(contents[GAMES]), allow_pickle=False) as file:
-        games = from_columns(dict(file))
-    return Checkpoint(contents[PLAYER], load(contents[TRAINING]), games, told["state"])
+    contents = {}
+    for name in (PLAYER, TRAINING, GAMES, CONFIG, STATE):
+        with reading(path / name, "a file of a checkpoint", StorageError) as file:
+            contents[name] = file.read_bytes()
+    with reading(path / STATE, "the state of a checkpoint", StorageError):
+        told = json.loads(contents[STATE])
+        own = told.pop("own")
+        if current_format(told.get("format")) != FORMAT or told.get("version") != VERSION:
+            found = brief(f"{told.get('format')} {told.get('version')}")
+            raise StorageError(f"it is {found}; this version reads {FORMAT} {VERSION}")
+        if own != hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest():
+            raise StorageError("it is damaged, its checksum differs")
+        state, sums = dict(told["state"]), dict(told["sha256"])
+    for name in (PLAYER, TRAINING, GAMES, CONFIG):
+        if hashlib.sha256(contents[name]).hexdigest() != sums.get(name):
+            raise StorageError(f"checkpoint {str(path)!r}: {name} is damaged, its checksum differs")
+    with reading(path / GAMES, "a file of games", StorageError):
+        games = from_columns(arrays_of(contents[GAMES]))
+    with reading(path / TRAINING, "a file of tensors", StorageError):
+        return Checkpoint(contents[PLAYER], load(contents[TRAINING]), games, state)
 
 
 def newest_whole(folder: Path) -> tuple[Path, Checkpoint, list[str]] | None:

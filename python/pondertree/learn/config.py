@@ -66,15 +66,16 @@ class Config:
     def __post_init__(self) -> None:
         if not isinstance(self.game, str) or not self.game:
             raise InvalidArgumentError(
-                f"game must be the name of a game, or module:Class of one written in Python, not {self.game!r}"
+                f"game must be the name of a game, or module:Class of one written in Python, "
+                f"not {check.shown(self.game)}"
             )
         if isinstance(self.out, os.PathLike):
             object.__setattr__(self, "out", os.fspath(self.out))
         if not isinstance(self.out, str):
-            raise InvalidArgumentError(f"out must be the name of a folder, not {self.out!r}")
-        if self.algorithm not in ALGORITHMS:
+            raise InvalidArgumentError(f"out must be the name of a folder, not {check.shown(self.out)}")
+        if not check.is_one_of(self.algorithm, ALGORITHMS):
             raise InvalidArgumentError(
-                f"algorithm must be {', '.join(ALGORITHMS[:-1])} or {ALGORITHMS[-1]}, not {self.algorithm!r}"
+                f"algorithm must be {', '.join(ALGORITHMS[:-1])} or {ALGORITHMS[-1]}, not {check.shown(self.algorithm)}"
             )
         if self.minutes is not None:
             check.positive_number(self.minutes, "minutes")
@@ -82,7 +83,7 @@ class Config:
             if getattr(self, name) is not None:
                 check.whole_number(getattr(self, name), name, least=1)
         if not isinstance(self.device, str):
-            raise InvalidArgumentError(f"device must be cpu, cuda or auto, not {self.device!r}")
+            raise InvalidArgumentError(f"device must be cpu, cuda or auto, not {check.shown(self.device)}")
         check.optional_flag(self.side_by_side, "side_by_side")
         check.whole_number(self.seed, "seed", most=(1 << 63) - 1)
         check.count(self.cycle_moves, "cycle_moves")
@@ -90,7 +91,7 @@ class Config:
         check.count(self.keep_checkpoints, "keep_checkpoints")
         for name, kind in SECTIONS.items():
             if not isinstance(getattr(self, name), kind):
-                raise InvalidArgumentError(f"{name} must be a {kind.__name__}, not {getattr(self, name)!r}")
+                raise InvalidArgumentError(f"{name} must be a {kind.__name__}, not {check.shown(getattr(self, name))}")
 
     def with_values(self, **changes: Any) -> Config:
         """The same with other values; `self_play={"simulations": 16}` changes one field of a section."""
@@ -124,4 +125,4 @@ def check_keys(given: Iterable[Any], kind: Any, where: str = "") -> None:
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            raise InvalidArgumentError(f"unknown key {name!r}{where}: {hint}")
+            raise InvalidArgumentError(f"unknown key {check.shown(name)}{where}: {hint}")

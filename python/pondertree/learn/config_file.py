@@ -10,21 +10,19 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from pondertree import check
 from pondertree.errors import InvalidArgumentError
+from pondertree.files import brief, reading
 from pondertree.learn.config import SECTIONS, Config, check_keys, field_names
+
+#: Longer texts, and lines with more dots, are no configurations.
+LONGEST_TEXT, MOST_DOTS = 1 << 18, 200
 
 
 def read_config(path: Path, base: Config) -> Config:
     """`base` with the values of a file; keys that there are not are refused, with the nearest that there is."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InvalidArgumentError(f"config {str(path)!r} cannot be read: {reason}") from None
-    try:
-        return config_of_text(text, base)
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"config {str(path)!r}: {error}") from None
+    with reading(path, "a configuration") as file:
+        return config_of_text(file.read_text(encoding="utf-8"), base)
 
 
 def config_of_text(text: str, base: Config) -> Config:
@@ -34,10 +32,14 @@ def config_of_text(text: str, base: Config) -> Config:
 
 def data_of_text(text: str) -> dict[str, Any]:
     """The values of a TOML text, by name."""
+    # tomllib takes superquadratic time in the parts of a dotted key.
+    if len(text) > LONGEST_TEXT or any(line.count(".") > MOST_DOTS for line in text.splitlines()):
+        most = f"at most {LONGEST_TEXT:,} characters, and {MOST_DOTS} dots in a line"
+        raise InvalidArgumentError(f"this is no TOML of a configuration, which has {most}")
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidArgumentError(f"this is no TOML: {error}") from None
+    except (ValueError, RecursionError) as error:  # a number with too many digits is no TOMLDecodeError
+        raise InvalidArgumentError(f"this is no TOML: {brief(str(error))}") from None
 
 
 def config_of_data(data: dict[str, Any], base: Config) -> Config:
@@ -51,7 +53,7 @@ def config_of_data(data: dict[str, Any], base: Config) -> Config:
 
 def text_of_config(config: Config) -> str:
     """The whole configuration as TOML, each field under its sentence. What is None is written as a comment."""
-    lines = _lines(config)
+    lines = _lines(check.instance(config, Config, "config"))
     for name, kind in SECTIONS.items():
         lines += ["", f"# {inspect.cleandoc(kind.__doc__).splitlines()[0]}", f"[{name}]"]
         lines += _lines(getattr(config, name))

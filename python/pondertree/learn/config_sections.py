@@ -110,10 +110,9 @@ class ReplayConfig:
     """Positions there must be before learning begins."""
 
     def __post_init__(self) -> None:
-        check.count(self.window, "replay.window")
+        window = check.count(self.window, "replay.window")
         check.number(self.fresh, "replay.fresh", least=0.0, most=1.0)
-        check.count(self.learned_first, "replay.learned_first")
-        if self.learned_first > self.window:
+        if check.count(self.learned_first, "replay.learned_first") > window:
             raise InvalidArgumentError(
                 f"replay.learned_first must be at most replay.window, {self.window}, not {self.learned_first}"
             )
@@ -156,8 +155,10 @@ class LearnerConfig:
         check.count(self.batch_size, "learner.batch_size")
         for name in ("passes", "learning_rate", "clip"):
             check.positive_number(getattr(self, name), f"learner.{name}")
-        if self.optimiser not in OPTIMISERS:
-            raise InvalidArgumentError(f"learner.optimiser must be {' or '.join(OPTIMISERS)}, not {self.optimiser!r}")
+        if not check.is_one_of(self.optimiser, OPTIMISERS):
+            raise InvalidArgumentError(
+                f"learner.optimiser must be {' or '.join(OPTIMISERS)}, not {check.shown(self.optimiser)}"
+            )
         check.whole_number(self.warm_up, "learner.warm_up")
         for name in ("decay_from", "final_rate", "root_value_share"):
             check.number(getattr(self, name), f"learner.{name}", least=0.0, most=1.0)
@@ -203,8 +204,8 @@ class MuZeroConfig:
     """Simulations of these searches."""
 
     def __post_init__(self) -> None:
-        if self.root not in ROOTS:
-            raise InvalidArgumentError(f"muzero.root must be {' or '.join(ROOTS)}, not {self.root!r}")
+        if not check.is_one_of(self.root, ROOTS):
+            raise InvalidArgumentError(f"muzero.root must be {' or '.join(ROOTS)}, not {check.shown(self.root)}")
         for name in ("discount", "priority_correction", "reanalyse"):
             check.number(getattr(self, name), f"muzero.{name}", least=0.0, most=1.0)
         check.whole_number(self.unroll, "muzero.unroll", least=1, most=100)
@@ -242,7 +243,9 @@ class EvaluationConfig:
         check.whole_number(self.positions, "evaluation.positions")
         check.flag(self.solve, "evaluation.solve")
         if not check.is_listed(self.uct_simulations):
-            raise InvalidArgumentError(f"evaluation.uct_simulations must be a list, not {self.uct_simulations!r}")
+            raise InvalidArgumentError(
+                f"evaluation.uct_simulations must be a list, not {check.shown(self.uct_simulations)}"
+            )
         for place, budget in enumerate(self.uct_simulations):
             check.count(budget, f"evaluation.uct_simulations[{place}]")
         object.__setattr__(self, "uct_simulations", tuple(self.uct_simulations))

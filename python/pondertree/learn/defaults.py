@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pondertree.learn.config import Config
+from pondertree import check
+from pondertree.errors import InvalidArgumentError
+from pondertree.learn.config import ALGORITHMS, Config
 from pondertree.learn.environments import PREFIX
 from pondertree.learn.game_spec import GameSpec
 
@@ -158,6 +160,10 @@ def default_config(
     """
     from pondertree.learn.game_spec import game_spec
 
+    check.text(game, "game")
+    check.flag(on_gpu, "on_gpu")
+    if not check.is_one_of(algorithm, (None, *ALGORITHMS)):
+        raise InvalidArgumentError(f"algorithm must be one of {', '.join(ALGORITHMS)}, not {check.shown(algorithm)}")
     if factory is None:
         algorithm = algorithm or usual_algorithm(game)
         spec = game_spec(game, rewards=algorithm == "muzero")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pondertree import check
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.extras import require
 
@@ -66,13 +67,14 @@ class View:
         """From plain data that `as_data` gave."""
         try:
             numbers = {
-                name: tuple(int(number) for number in data[name]) for name in ("shape", "given", "firsts", "counts")
+                name: tuple(check.whole_number(number, name, least=least, most=1 << 62) for number in data[name])
+                for name, least in (("shape", 1), ("given", 0), ("firsts", -(1 << 62)), ("counts", 1))
             }
             view = cls(pixels=bool(data["pixels"]), **numbers)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidArgumentError(f"this describes no observations: {error!r}") from None
-        if len(view.firsts) != len(view.counts):
-            raise InvalidArgumentError("this describes no observations: firsts and counts must be as many")
+        if len(view.firsts) != len(view.counts) or (view.counts and view.shape != (sum(view.counts),)):
+            raise InvalidArgumentError("this describes no observations: firsts, counts and shape do not fit together")
         return view
 
 

@@ -1,7 +1,13 @@
-"""`pondertree.load`: the player that a training has made, as an evaluator for any search, or a model to plan in."""
+"""`pondertree.load`: the player that a training has made, as an evaluator for any search, or a model to plan in.
+
+Players run in PyTorch where it is installed, and in NumPy elsewhere; .onnx files in ONNX Runtime.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import json
+import math
 import os
 import warnings
 from pathlib import Path
@@ -9,29 +15,88 @@ from typing import Any
 
 from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.extras import require
+from pondertree.files import check_path, reading
+from pondertree.learn.numpy_player import load_numpy_player
 
 #: Players that come with the package, by the name of their game.
 SHIPPED = Path(__file__).parent.parent / "players"
+#: Where the folder of a training has a player.
+PLAYER_PLACE = "checkpoints/round-00000000/player.safetensors"
 
 
 def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
     """An evaluator: the newest player of a training's folder, of a file, or one that comes with the package.
 
+    A file is a player.safetensors, or an .onnx file that `pondertree export` made, which needs ONNX Runtime.
     Of a training by MuZero it is a model, for `MuZero`, `Gumbel` and `select_action`; one of an environment takes
     observations as the environment gives them, and `about["environment"]["first_action"]` counts from there.
     `load("connect4")` is a player of Connect 4 that was trained before. A folder of that name, if there is one, comes
-    first. What is loaded is numbers: nothing in a file is executed. Needs PyTorch (`pondertree[torch]`).
+    first. What is loaded is numbers: nothing in a file is executed.
+
+    Evaluators run in PyTorch where it is installed, and in NumPy elsewhere; models and other devices need PyTorch.
     """
-    require("torch", "torch", "a player that was trained")
-    require("safetensors", "torch", "a player that was trained")
+    if is_onnx(path):
+        if str(device) != "cpu":
+            raise InvalidArgumentError(
+                f"device must be cpu for an ONNX file, not {device!r}: evaluators.Onnx(file, providers=...) has others"
+            )
+        return load_onnx(path)
+    needing = f"a player on the device {device}"
+    if str(device) == "cpu":
+        needing = "a player of MuZero, which is a model,"
+        if not all(importlib.util.find_spec(name) for name in ("torch", "safetensors")):
+            player = load_numpy_player(find_player(path))
+            if player is not None:
+                return player
+    require("torch", "torch", needing)
+    require("safetensors", "torch", needing)
     from pondertree.evaluators.torch_module import Torch
     from pondertree.learn.player_file import read_player
     from pondertree.learn.player_model import PlayerModel
 
-    network, about = read_player(find_player(path))
+    file = find_player(path)
+    network, about = read_player(file)
     if hasattr(network, "initial_inference"):
-        return PlayerModel(network, device, about)
+        with reading(file, "a player", StorageError):
+            return PlayerModel(network, device, about)
     evaluator: Any = Torch(network, device)
+    evaluator.about = about
+    return evaluator
+
+
+def load_for_one_tree(path: str | os.PathLike[str]) -> Any:
+    """As `load`, for searches that evaluate one position at a time: in NumPy whatever is installed, but for models.
+
+    Such a search is no faster with PyTorch, whose import takes longer than a move.
+    """
+    player = None if is_onnx(path) else load_numpy_player(find_player(path))
+    return load(path) if player is None else player
+
+
+def is_onnx(path: str | os.PathLike[str]) -> bool:
+    """Whether a path names an ONNX file, whether it is there or not."""
+    return str(path).lower().endswith(".onnx") and not os.path.isdir(path)
+
+
+def load_onnx(path: str | os.PathLike[str], threads: int = 1) -> Any:
+    """The evaluator of an ONNX file. Its `about` is what `pondertree export` wrote, or else the shapes it has."""
+    from pondertree.evaluators.onnx_session import Onnx
+
+    evaluator: Any = Onnx(path, threads=threads)
+    try:
+        about = json.loads(evaluator.session.get_modelmeta().custom_metadata_map["pondertree"])
+    except (KeyError, ValueError, RecursionError):
+        about = None
+    if not isinstance(about, dict) or not isinstance(about.get("network"), dict):
+        inputs = {entry.name: entry.shape for entry in evaluator.session.get_inputs()}
+        outputs = {entry.name: entry.shape for entry in evaluator.session.get_outputs()}
+        seen, policy = inputs[evaluator.input][1:], outputs[evaluator.outputs[0]][1:]
+        network: dict[str, Any] = {}
+        if seen and all(isinstance(length, int) for length in seen):
+            network["shape"] = seen
+        if policy and all(isinstance(length, int) for length in policy):
+            network["num_actions"] = math.prod(policy)
+        about = {"network": network}
     evaluator.about = about
     return evaluator
 
@@ -40,16 +105,15 @@ def find_player(path: str | os.PathLike[str]) -> Path:
     """The file of the player that `load` was asked for."""
     if not str(path):
         raise InvalidArgumentError("path is empty: name the folder of a training, a file, or a player of the package")
-    given = Path(path)
+    given = check_path(path, "path", PLAYER_PLACE)
     if given.is_file():
         return given
     if given.is_dir():
         return newest_player(given)
-    shipped = SHIPPED / f"{given.name}.safetensors"
-    if str(path) == given.name and shipped.is_file():
-        return shipped
-    known = sorted(file.stem for file in SHIPPED.glob("*.safetensors"))
-    with_us = f"; with the package come {', '.join(known)}" if known else ""
+    shipped = {file.stem: file for file in SHIPPED.glob("*.safetensors")}
+    if str(path) in shipped:
+        return shipped[str(path)]
+    with_us = f"; with the package come {', '.join(sorted(shipped))}" if shipped else ""
     raise InvalidArgumentError(f"{str(path)!r} is neither the folder of a training nor a file of a player{with_us}")
 
 

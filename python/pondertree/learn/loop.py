@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pondertree.check import usable_cpus
 from pondertree.errors import InvalidArgumentError
 from pondertree.learn.config import Config
 from pondertree.learn.devices import choose_device
@@ -27,7 +28,6 @@ from pondertree.learn.rounds import alternate, side_by_side
 from pondertree.learn.run_folder import RunFolder
 from pondertree.learn.session import Session
 from pondertree.learn.watch import Status, Watcher
-from pondertree.match.workers import cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +74,11 @@ def train(
     device = choose_device(config.device)
     config = config.with_values(game=spec.name, device=str(device))
     if config.self_play.workers == 0:
-        config = config.with_values(self_play={"workers": cores() if device.type == "cpu" else 1})
+        config = config.with_values(self_play={"workers": usable_cpus() if device.type == "cpu" else 1})
     check_room(spec, config, device)
     watcher = Watcher() if watcher is None else watcher
     apart = device.type == "cuda" if config.side_by_side is None else config.side_by_side
-    with RunFolder(Path(config.out)) as folder:
+    with RunFolder(config.out) as folder:
         going_on = folder.begin(config, resume)
         session = Session(config, spec, device, folder)
         session.begin(resume=going_on, exact=not apart)
@@ -106,6 +106,7 @@ class Training:
         self._examining = Examining(examiner, beside=apart)
         self._saved = self._examined = self._told = time.monotonic()
         self._since = (session.counters.games, session.counters.positions)
+        self._losses: dict[str, float] = {}
 
     def run(self, rounds: Callable[..., None]) -> TrainingResult:
         """To a limit, or until it is interrupted; either way it is saved."""
@@ -145,7 +146,7 @@ class Training:
         )
 
     def _after_round(self, games: list[GameRecord], losses: dict[str, torch.Tensor]) -> None:
-        numbers = self._session.learner.check(losses)
+        numbers = self._losses = self._session.learner.check(losses)
         self._session.counters.elapsed = self._limits.elapsed
         self._metrics.add(self._round_line(games, numbers))
         now = time.monotonic()
@@ -156,7 +157,7 @@ class Training:
         if every and now - self._examined >= every and not (self._limits.reached or self._examining.is_busy):
             self._examine()
             self._tell_evaluation(wait=False)
-        self._watcher.show(self._status(numbers))
+        self._watcher.show(self._status())
 
     def _round_line(self, games: list[GameRecord], losses: dict[str, float]) -> dict[str, Any]:
         counters, now = self._session.counters, time.monotonic()
@@ -203,15 +204,17 @@ class Training:
             counters = examined.counters
             self._metrics.add(examined.evaluation.as_line(counters.round, counters.step, counters.elapsed))
             self._watcher.note(str(examined.evaluation))
+            self._watcher.show(self._status())
 
-    def _status(self, losses: dict[str, float]) -> Status:
-        line: dict[str, Any] = next((one for one in reversed(self._metrics.lines) if one["kind"] == "round"), {})
-        elo = next((one.get("elo") for one in reversed(self._metrics.lines) if one["kind"] == "evaluation"), None)
+    def _status(self) -> Status:
+        def last(kind: str) -> dict[str, Any]:
+            return next((line for line in reversed(self._metrics.lines) if line["kind"] == kind), {})
+
         return Status(
             self._session.counters,
-            line,
-            losses,
-            elo,
+            last("round"),
+            self._losses,
+            last("evaluation"),
             self._limits.progress,
             self._limits.seconds_left,
             self._session.spec.info.has_rewards,

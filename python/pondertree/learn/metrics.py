@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pondertree.errors import StorageError
-from pondertree.files import replace_file
+from pondertree.extras import require
+from pondertree.files import reading, replace_file
 
 
 class Metrics:
@@ -16,6 +19,8 @@ class Metrics:
 
     def __init__(self, path: Path, last_round: int | None = None, *, tensorboard: bool = False) -> None:
         """Goes on after `last_round`: lines of later rounds, which are played again, are dropped; None begins anew."""
+        if tensorboard:
+            require("tensorboard", "tensorboard", "watching by TensorBoard")
         self.path = path
         kept = [] if last_round is None else [line for line in read_metrics(path) if line["round"] <= last_round]
         try:
@@ -27,9 +32,6 @@ class Metrics:
         """All lines so far."""
         self._board: Any = None
         if tensorboard:
-            from pondertree.extras import require
-
-            require("tensorboard", "tensorboard", "watching by TensorBoard")
             from torch.utils.tensorboard import SummaryWriter
 
             self._board = SummaryWriter(str(path.parent / "tensorboard"))
@@ -56,17 +58,13 @@ class Metrics:
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
     """The lines of a file of metrics; one that was cut off by a kill, or is damaged, is left out."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise StorageError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+    with reading(path, "a file of metrics", StorageError) as file:
+        content = file.read_bytes() if file.exists() else b""
     lines = []
     for text in content.splitlines():
         try:
             line = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if _is_whole(line):
             lines.append(line)
@@ -74,10 +72,49 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
 
 
 def _is_whole(line: Any) -> bool:
-    """Whether a line has what every line has."""
-    if not isinstance(line, dict) or not isinstance(line.get("kind"), str):
+    """Whether a line has what every line of its kind has, and nothing that cannot be rated, drawn or reported."""
+    if not isinstance(line, dict) or not all(type(line.get(name)) is int for name in ("round", "step")):
         return False
-    return all(type(line.get(name)) is int for name in ("round", "step"))
+    apart = _APART.get(line.get("kind", "")) if isinstance(line.get("kind"), str) else None
+    if apart is None:
+        return False
+    rest = [value for name, value in line.items() if name not in apart and name != "kind"]
+    return all(name in line and is_right(line[name]) for name, is_right in apart.items()) and all(
+        value is None or _is_number(value) for value in rest
+    )
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return type(value) in (int, float) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _are_numbers(values: Any) -> bool:
+    return isinstance(values, list) and all(value is None or _is_number(value) for value in values)
+
+
+def _are_counts(values: Any) -> bool:
+    """Pairs of games that brought 0, 1/2, 1, 3/2 and 2 points."""
+    return isinstance(values, list) and len(values) == 5 and all(type(one) is int and one >= 0 for one in values)
+
+
+def _each(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda values: isinstance(values, dict) and all(map(is_right, values.values()))
+
+
+#: The values of each kind of line that are no numbers, and what they must be.
+_APART: dict[str, dict[str, Callable[[Any], bool]]] = {
+    "round": {},
+    "evaluation": {
+        "name": lambda name: isinstance(name, str) and re.fullmatch(r"step [0-9]{1,18}", name) is not None,
+        "matches": _each(_are_counts),
+        "scores": _each(_is_number),
+        "elapsed": _is_number,
+    },
+    "model": {"by_depth": _each(_are_numbers)},
+}
 
 
 def _line(line: dict[str, Any]) -> bytes:

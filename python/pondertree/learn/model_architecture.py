@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pondertree import check
 from pondertree.errors import InvalidArgumentError
 from pondertree.learn.config import Config
 from pondertree.learn.config_sections import NetworkConfig
 from pondertree.learn.game_spec import GameSpec
-from pondertree.learn.networks import CHESS_PLANES
+from pondertree.learn.networks import CHESS_PLANES, MOST_ACTIONS, read_shape
 
 #: Images are halved until no side is longer than this.
 LONGEST_SIDE = 12
+MOST_HALVINGS = 32
 #: More actions than this get a picture that is learned for each; fewer a plane of their own.
 MOST_ACTION_PLANES = 32
 
@@ -80,8 +82,18 @@ class ModelArchitecture:
         """From plain data that `as_data` gave."""
         try:
             told = {name: value for name, value in data.items() if name != "kind"}
-            told["shape"] = tuple(int(length) for length in told["shape"])
+            told["shape"] = shape = read_shape(told["shape"])
             told["size"] = NetworkConfig(**told["size"])
+            check.whole_number(told["num_actions"], "num_actions", least=1, most=MOST_ACTIONS)
+            check.whole_number(told["policy_planes"], "policy_planes", most=MOST_ACTIONS)
+            check.whole_number(told["halvings"], "halvings", most=MOST_HALVINGS)
+            check.whole_number(told["support"], "support", most=10_000)
+            check.whole_number(told["dynamics_blocks"], "dynamics_blocks", most=256)
+            check.number(told["discount"], "discount", least=-1.0, most=1.0)
+            check.flag(told["compares"], "compares")
+            kinds = ("vector",) if len(shape) != 3 else ("cells", "columns", "squares", "constant", "learned")
+            if told["action_planes"] not in kinds:
+                raise InvalidArgumentError(f"action_planes must be {' or '.join(kinds)} for the shape {shape}")
             return cls(**told)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidArgumentError(f"this describes no model: {error}") from None

@@ -6,12 +6,14 @@ numbers up to rounding, and half the passes over memory.
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
+from pondertree import check
 from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.learn.config_sections import NetworkConfig
 from pondertree.learn.game_spec import GameSpec
@@ -20,6 +22,18 @@ from pondertree.learn.game_spec import GameSpec
 OUTCOMES = 3
 #: The kinds of moves from a square of chess; the number of a move is `square * 73 + plane`.
 CHESS_PLANES = 73
+
+
+#: Actions that networks may have, and numbers of an observation.
+MOST_ACTIONS, MOST_NUMBERS = 1 << 24, 1 << 28
+
+
+def read_shape(data: Any) -> tuple[int, ...]:
+    """The shape of an observation, from plain data."""
+    shape = tuple(check.whole_number(length, "shape", least=1, most=MOST_NUMBERS) for length in data)
+    if len(shape) > 8 or math.prod(shape) > MOST_NUMBERS:
+        raise InvalidArgumentError(f"shape must have at most 8 axes and {MOST_NUMBERS:,} numbers")
+    return shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +61,9 @@ class Architecture:
     def of_data(cls, data: Any) -> Architecture:
         """From plain data that `as_data` gave."""
         try:
-            shape = tuple(int(length) for length in data["shape"])
-            size = NetworkConfig(**data["size"])
-            return cls(shape, int(data["num_actions"]), int(data["policy_planes"]), size)
+            actions = check.whole_number(data["num_actions"], "num_actions", least=1, most=MOST_ACTIONS)
+            planes = check.whole_number(data["policy_planes"], "policy_planes", most=MOST_ACTIONS)
+            return cls(read_shape(data["shape"]), actions, planes, NetworkConfig(**data["size"]))
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidArgumentError(f"this describes no network: {error}") from None
 

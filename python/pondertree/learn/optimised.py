@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from pondertree.errors import StorageError, TrainingError
+from pondertree.files import brief
 from pondertree.learn.captured import Steps
 from pondertree.learn.config import Config
 from pondertree.learn.config_sections import LearnerConfig
@@ -156,5 +157,5 @@ class Optimised(ABC):
                 state.setdefault(int(number), {})[key] = torch.empty_like(like).copy_(tensor) if fits else tensor
             self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": state})
         except (KeyError, IndexError, RuntimeError, ValueError) as error:
-            raise StorageError(f"the saved tensors do not fit this network: {error}") from None
+            raise StorageError(f"the saved tensors do not fit this network: {brief(str(error))}") from None
         self.step = step

@@ -9,15 +9,13 @@ from typing import Any
 
 import torch
 
-from pondertree.errors import InvalidArgumentError, StorageError
+from pondertree.errors import StorageError
 from pondertree.extras import require
-from pondertree.files import current_format, player_metadata
+from pondertree.files import brief, current_format, player_metadata, reading
 from pondertree.learn.model_architecture import ModelArchitecture
 from pondertree.learn.model_networks import ModelNetwork
 from pondertree.learn.networks import Architecture, PolicyValueNetwork
-
-FORMAT = "pondertree-player"
-VERSION = 1
+from pondertree.learn.player_weights import FORMAT, VERSION, what_it_seems
 
 
 def player_bytes(player: Any, about: dict[str, Any]) -> bytes:
@@ -37,19 +35,13 @@ def read_player(path: Path) -> tuple[Any, dict[str, Any]]:
         raise StorageError(
             f"{str(path)!r} is an ONNX file, no player: pondertree.evaluators.Onnx reads it (onnx:FILE in a match)"
         )
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise StorageError(f"{str(path)!r} cannot be read: {error.strerror}") from None
-    try:
-        return player_of_bytes(content)
-    except (StorageError, InvalidArgumentError) as error:
-        raise StorageError(f"{str(path)!r}: {error}") from None
+    with reading(path, "a player", StorageError) as file:
+        return player_of_bytes(file.read_bytes())
 
 
 def player_of_bytes(content: bytes) -> tuple[Any, dict[str, Any]]:
     """The same from the content of a file."""
-    safetensors = require("safetensors", "torch", "loading a player")
+    require("safetensors", "torch", "loading a player")
     from safetensors.torch import load
 
     try:
@@ -59,34 +51,27 @@ def player_of_bytes(content: bytes) -> tuple[Any, dict[str, Any]]:
         if not isinstance(about, dict):
             raise TypeError
     except (ValueError, KeyError, TypeError, RecursionError):  # what they say may quote the whole file
-        raise StorageError(f"this is no file of a player, or it is damaged{_instead(content)}") from None
+        raise StorageError(f"this is no file of a player, or it is damaged{what_it_seems(content)}") from None
     if current_format(about.get("format")) != FORMAT or about.get("version") != VERSION:
-        raise StorageError(
-            f"it is a {about.get('format')} of version {about.get('version')}; this version reads {FORMAT} {VERSION}"
-        )
+        told = brief(f"a {about.get('format')} of version {about.get('version')}")
+        raise StorageError(f"it is {told}; this version reads {FORMAT} {VERSION}")
     with torch.device("meta"):  # whatever the file claims, nothing is set aside but what it brings along
         network = _described(about.get("network"))
+    tensors = load(content)
+    wrong = next((name for name, tensor in tensors.items() if tensor.dtype != torch.float32), None)
+    if wrong is not None:
+        raise StorageError(f"its weights must be float32: {brief(repr(wrong))} is {tensors[wrong].dtype}")
+    if "sha256" in about and about.pop("sha256") != _sum_of(tensors):
+        raise StorageError("its weights are damaged: their checksum differs")
     try:
-        tensors = load(content)
-        if "sha256" in about and about.pop("sha256") != _sum_of(tensors):
-            raise StorageError("its weights are damaged: their checksum differs")
         network.load_state_dict(tensors, strict=True, assign=True)
-    except (RuntimeError, safetensors.SafetensorError) as error:
-        raise StorageError(f"its weights do not fit the network it describes, or are damaged: {error}") from None
+    except RuntimeError as error:
+        raise StorageError(f"its weights do not fit the network it describes: {brief(str(error))}") from None
     if not all(bool(torch.isfinite(tensor).all()) for tensor in network.state_dict().values()):
         raise StorageError("its weights are not all finite")
     network.eval().requires_grad_(False)
     network.game = str(about.get("game", ""))
     return network.to(memory_format=torch.channels_last), about
-
-
-def _instead(content: bytes) -> str:
-    """What a file that is no player seems to be, where that helps."""
-    if b"-checkpoint" in content[:4096]:
-        return ": it has the weights of a checkpoint, whose player.safetensors is beside it"
-    if content.startswith((b"PK", b"\x80")):
-        return ": it looks like a pickle, or an archive of them, which is never opened"
-    return ": players are player.safetensors in checkpoints/, and in players/"
 
 
 def _sum_of(tensors: dict[str, torch.Tensor]) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.errors import InvalidArgumentError
+from pondertree.errors import InvalidArgumentError, PondertreeError
+
+if TYPE_CHECKING:
+    from pondertree.learn.game_spec import GameSpec
 
 
 class Example(NamedTuple):
@@ -113,30 +116,75 @@ def to_columns(games: Sequence[GameRecord]) -> Columns:
 def from_columns(columns: Columns) -> list[GameRecord]:
     """The games of columns; what does not fit together is refused."""
     try:
+        _check_columns(columns)
         games = [_game(columns, row) for row in range(len(columns["number"]))]
-    except (KeyError, IndexError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise InvalidArgumentError(f"these are no columns of games: {error!r}") from None
     for game in games:
+        if game.number < 0:
+            raise InvalidArgumentError(f"the number of a game must be at least 0, not {game.number}")
         lengths = {len(game.moves), len(game.values), len(game.versions), len(game.full), len(game.counts)}
         places = int(game.counts.sum(dtype=np.int64))
         if len(lengths) > 1 or places != len(game.actions) or places != len(game.policy):
             raise InvalidArgumentError(f"game {game.number}: its lists do not fit together")
         if len(game.rewards) not in (0, len(game.moves)):
             raise InvalidArgumentError(f"game {game.number}: it has {len(game.rewards)} rewards")
-        if not (
-            np.isfinite(game.values).all() and np.isfinite(game.policy).all() and np.isfinite(game.returns).all()
-        ) or (not np.isfinite(game.rewards).all()):
+        if not all(np.isfinite(part).all() for part in (game.values, game.policy, game.returns, game.rewards)):
             raise InvalidArgumentError(f"game {game.number}: a number in it is not finite")
     return games
 
 
+def check_games(games: Sequence[GameRecord], spec: GameSpec) -> None:
+    """Refuses finished games, read from a file, that cannot have been played in a game."""
+    info, cells = spec.info, int(np.prod(spec.shape)) * (1 if spec.pixels else 4)
+    for game in games:
+        moves = len(game.moves)
+        if not (
+            len(game.returns) == info.num_players
+            and len(game.rewards) == (moves if info.has_rewards else 0)
+            and len(game.seen) == (moves * cells if spec.is_environment else 0)
+        ):
+            raise InvalidArgumentError(f"game {game.number} is none of {spec.name}: its lists have other lengths")
+        played = np.concatenate([game.opening, game.moves])
+        for actions in (played, game.actions):
+            if (actions >= info.num_actions).any():
+                raise InvalidArgumentError(f"game {game.number}: actions of {spec.name} are below {info.num_actions}")
+        if (game.policy < 0.0).any() or (game.counts == 0).any():
+            raise InvalidArgumentError(f"game {game.number}: each position must have a policy over its legal actions")
+        if info.compiled:
+            try:
+                spec.factory()._line(played)
+            except PondertreeError as error:
+                raise InvalidArgumentError(f"game {game.number}: {error}") from None
+
+
+def _check_columns(columns: Columns) -> None:
+    """Refuses columns of other types than those that `to_columns` gives, and lists that overlap."""
+    rows = len(columns["number"])
+    for name, kind in {**PLAIN, **LISTS}.items():
+        if name in LATER and name not in columns:
+            continue
+        column = columns[name]
+        if column.dtype != kind or column.ndim != 1 or (name in PLAIN and len(column) != rows):
+            raise InvalidArgumentError(f"column {name!r} must be a list of {np.dtype(kind)}")
+        if name in PLAIN:
+            continue
+        ends = columns[f"{name}_ends"]
+        if ends.dtype != np.int64 or ends.shape != (rows,):
+            raise InvalidArgumentError(f"column {name + '_ends'!r} must be {rows} int64")
+        if (np.diff(np.clip(ends, -1, len(column) + 1), prepend=0, append=len(column)) < 0).any() or (
+            len(column) != (ends[-1] if rows else 0)
+        ):
+            raise InvalidArgumentError(f"column {name!r}: its lists must follow each other, and be all that there is")
+
+
 def _game(columns: Columns, row: int) -> GameRecord:
     fields: dict[str, Any] = {}
-    for name, kind in LISTS.items():
+    for name in LISTS:
         if name in LATER and name not in columns:
             continue
         ends = columns[f"{name}_ends"]
         first = 0 if row == 0 else int(ends[row - 1])
-        fields[name] = np.asarray(columns[name][first : int(ends[row])], dtype=kind)
+        fields[name] = columns[name][first : int(ends[row])]
     plain = {name: columns[name][row].item() for name in PLAIN}
     return GameRecord(**fields, **plain)

@@ -6,9 +6,9 @@ import html
 from pathlib import Path
 from typing import Any
 
-from pondertree.errors import InvalidArgumentError, MissingExtraError
+from pondertree.errors import InvalidArgumentError, MissingExtraError, StorageError
 from pondertree.extras import require
-from pondertree.files import make_folder, write_bytes
+from pondertree.files import make_folder, reading, write_bytes
 from pondertree.learn.config_file import data_of_text
 from pondertree.learn.plots import MODEL_QUALITY, draw_plots
 from pondertree.learn.summary import Summary, read_summary
@@ -28,6 +28,11 @@ RETURNS = ("mean_return", "least_return", "most_return")
 
 def write_report(out: Path) -> tuple[Path, str]:
     """Writes `report.html` and `plots/` into a training's folder; (the page, what was left out and why)."""
+    with reading(out, "the folder of a training", StorageError):
+        return _write_report(out)
+
+
+def _write_report(out: Path) -> tuple[Path, str]:
     summary = read_summary(out)
     complaint = ""
     drawings: list[str] = []

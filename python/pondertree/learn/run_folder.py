@@ -11,28 +11,38 @@ report.html, plots/ what came of it
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import IO, Any, Self
 
 from pondertree import games
-from pondertree.errors import InvalidArgumentError, StorageError
-from pondertree.files import current_format, lock, make_folder, replace_file
+from pondertree.errors import InvalidArgumentError, StorageError, UsageError
+from pondertree.files import check_path, current_format, lock, make_folder, reading, replace_file
 from pondertree.learn.config import Config
 from pondertree.learn.config_file import text_of_config
 
 FORMAT = "pondertree-training"
 VERSION = 1
 CONFIG = "config.toml"
+#: Everything that a training writes into its folder before it has a game or a checkpoint.
+ENTRIES = ("run.json", CONFIG, "metrics.jsonl", "tensorboard", "games", "checkpoints", "players", "lock")
 
 
 class RunFolder:
     """The folder of a training, held by this process while it is entered."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = check_path(path, "out", "checkpoints/round-00000000.part/training.safetensors")
         self._lock: IO[bytes] | None = None
+        self._goes_on = False
+        self._new_folders: list[Path] = []
+        """The folder and those above it that were not there, the innermost first."""
+        self._new_entries: list[Path] = []
+        """What was not in the folder when it was locked, of all that a training writes."""
 
     @property
     def games(self) -> Path:
@@ -57,31 +67,40 @@ class RunFolder:
     def begin(self, config: Config, resume: bool) -> bool:
         """Makes the folder, or enters that of a training which is to go on; whether it does."""
         about = read_about(self.path) if (self.path / "run.json").exists() else None
+        if about is not None and not self._holds_something():
+            about = None  # of a start that was killed: there is nothing to go on with, and nothing to lose
+        elif about is None and resume and self.path.exists() and any(self.path.rglob("*.*")):
+            raise StorageError(f"{str(self.path)!r} is no folder of a training: it has no run.json")
         if about is not None and not resume:
             raise InvalidArgumentError(
                 f"out: there is a training in {str(self.path)!r} already: go on with it (--resume), or name another "
                 "folder"
             )
-        if about is None and resume and self.path.exists() and any(self.path.rglob("*.*")):
-            raise StorageError(f"{str(self.path)!r} is no folder of a training: it has no run.json")
         if about is not None and config.game not in (about["game"], _one_name(about["game"])):
             raise InvalidArgumentError(f"out: {str(self.path)!r} is a training of {about['game']}, not {config.game}")
+        folders = (self.path, *self.path.parents)
+        self._new_folders = list(itertools.takewhile(lambda folder: not folder.exists(), folders))
         make_folder(self.path, "out")
+        entries = [path for name in ENTRIES if not (path := self.path / name).exists()]
         try:
             self._lock = open(self.path / "lock", "ab")  # noqa: SIM115 (closed by __exit__)
         except OSError as error:
             raise StorageError(f"out: {str(self.path)!r} cannot be written: {error.strerror}") from None
         lock(self._lock, f"out: another process is training in {str(self.path)!r}")
+        if not _is_there(self._lock, self.path / "lock"):  # removed by a start that failed meanwhile
+            raise UsageError(f"out: another process has just left {str(self.path)!r}: try again")
+        self._goes_on = about is not None
+        self._new_entries = [] if self._goes_on else entries
         for left in (*self.checkpoints.glob("*.part"), *self.players.glob("*.part")):
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
         for folder in (self.games, self.checkpoints, self.players):
             make_folder(folder, "out")
-        return about is not None
+        return self._goes_on
 
     def settle(self, config: Config) -> None:
         """Writes down whose folder it is. Not before all is well: what was refused must leave nothing behind."""
         self.write(CONFIG, text_of_config(config).encode())
-        if not (self.path / "run.json").exists():
+        if not self._goes_on:
             told = {"format": FORMAT, "version": VERSION, "game": config.game}
             self.write("run.json", (json.dumps(told, indent=1) + "\n").encode())
 
@@ -92,13 +111,35 @@ class RunFolder:
         except OSError as error:
             raise StorageError(f"{str(self.path / name)!r} cannot be written: {error.strerror}") from None
 
+    def _holds_something(self) -> bool:
+        """Whether there is a game or a checkpoint in it."""
+        found = (*self.games.glob("games-*"), *self.checkpoints.glob("round-*"))
+        return any(path.suffix != ".part" for path in found)
+
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        # A training that failed before it had a game or a checkpoint leaves the folder as it was.
+        is_void = kind is not None and not self._holds_something()
+        if self._lock is not None and is_void:
+            for path in self._new_entries:
+                with contextlib.suppress(OSError):
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+        for folder in self._new_folders if is_void else ():
+            with contextlib.suppress(OSError):  # somebody else has put something there
+                folder.rmdir()
+
+
+def _is_there(file: IO[bytes], path: Path) -> bool:
+    """Whether an open file still has its name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def stored_config(path: Path) -> Path | None:
@@ -120,13 +161,13 @@ def _one_name(game: Any) -> Any:
 
 def read_about(path: Path) -> dict[str, Any]:
     """What a folder says it is; one of another version is refused."""
-    try:
-        about: dict[str, Any] = json.loads((path / "run.json").read_bytes())
+    if not (path / "run.json").is_file():
+        raise StorageError(f"{str(path)!r} is no folder of a training: it has no run.json")
+    with reading(path / "run.json", "what the folder of a training has", StorageError) as file:
+        about: dict[str, Any] = json.loads(file.read_bytes())
         told = current_format(about["format"]), about["version"], about["game"]
-    except OSError as error:
-        raise StorageError(f"{str(path)!r} is no folder of a training: run.json: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
-        raise StorageError(f"{str(path / 'run.json')!r} is damaged, or not of a training") from None
+        if not isinstance(told[2], str):
+            raise StorageError("game must be a text")
     if told[:2] != (FORMAT, VERSION):
         raise StorageError(
             f"{str(path)!r} is a {told[0]} of version {told[1]}; this version reads {FORMAT} {VERSION}: "

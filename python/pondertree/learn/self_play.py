@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.errors import GameContractError, UsageError
+from pondertree import check
+from pondertree.errors import GameContractError, InvalidArgumentError, UsageError
 from pondertree.game import game_mistakes
 from pondertree.learn.config import Config
 from pondertree.learn.config_sections import SelfPlayConfig
@@ -239,8 +240,8 @@ class SelfPlay:
 
     def restore(self, records: list[GameRecord], data: dict[str, Any]) -> None:
         """Goes on from what `saved` gave."""
-        self.next_number = int(data["next_number"])
-        self.moves_played = int(data["moves_played"])
+        self.next_number = check.whole_number(data["next_number"], "next_number", most=1 << 62)
+        self.moves_played = check.whole_number(data["moves_played"], "moves_played", most=1 << 62)
         self.resignation = Resignation(self._play, [bool(wrong) for wrong in data["checked"]])
         self.games = []
         for record, low, given_up in zip(records, data["low"], data["given_up"], strict=True):
@@ -251,5 +252,8 @@ class SelfPlay:
                     raise
                 self.lost += 1
                 continue
-            game.low, game.given_up = [int(count) for count in low], int(given_up)
+            game.low = [check.whole_number(count, "low") for count in low]
+            game.given_up = check.whole_number(given_up, "given_up", least=-1, most=1)
+            if len(game.low) != 2 or game.number >= self.next_number:
+                raise InvalidArgumentError(f"game {game.number} does not fit the counters beside it")
             self.games.append(game)

@@ -9,7 +9,9 @@ from typing import Any
 
 import torch
 
+from pondertree import check
 from pondertree.errors import EvaluationError, GameContractError, InvalidArgumentError, StorageError, TrainingError
+from pondertree.files import reading
 from pondertree.learn.categories import support_for
 from pondertree.learn.checkpoint import CONFIG, Checkpoint, keep_newest, newest_whole, save_checkpoint
 from pondertree.learn.config import Config, field_names
@@ -47,6 +49,14 @@ class Counters:
     elapsed: float = 0.0
     """Seconds of training."""
 
+    @classmethod
+    def of_data(cls, data: Any) -> Counters:
+        """From plain data of a checkpoint."""
+        whole = {name: check.whole_number(data[name], name, most=1 << 62) for name in ("round", "step", "games")}
+        positions = check.whole_number(data["positions"], "positions", most=1 << 62)
+        owed, elapsed = (check.number(data[name], name) for name in ("owed", "elapsed"))
+        return cls(**whole, positions=positions, owed=owed, elapsed=elapsed)
+
 
 class Session:
     """The parts of a training. What happens when is the loop's business."""
@@ -79,12 +89,13 @@ class Session:
         """Begins anew, or goes on from the newest whole checkpoint; `exact` plays again what came after it."""
         found = newest_whole(self.folder.checkpoints) if resume else None
         if found is None:
-            self.store = GameStore(self.folder.games)
+            self.store = GameStore(self.folder.games, spec=self.spec)
         else:
             path, checkpoint, wrong = found
             self.notes += [f"{text}: left out" for text in wrong]
             self._refuse_another_network(read_config(path / CONFIG, self.config))
-            self._restore(checkpoint)
+            with reading(path, "a checkpoint of this training", StorageError):
+                self._restore(checkpoint)
             if self.self_play.lost:
                 self.notes.append(f"{self.self_play.lost} episodes do not repeat themselves: others are begun instead")
             self.notes.append(f"going on from {path.name}, step {self.counters.step}, {self.counters.games} games")
@@ -103,15 +114,12 @@ class Session:
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         state = checkpoint.state
-        try:
-            self.counters = Counters(**state["counters"])
-            own = {name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith("replay.")}
-            rest = {name: tensor for name, tensor in checkpoint.tensors.items() if name not in own}
-            self.learner.restore(rest, self.counters.step)
-            self.self_play.restore(checkpoint.games, state["self_play"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise StorageError(f"the checkpoint does not fit this configuration: {error}") from None
-        self.store = GameStore(self.folder.games, self.counters.games)
+        self.counters = Counters.of_data(state["counters"])
+        own = {name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith("replay.")}
+        rest = {name: tensor for name, tensor in checkpoint.tensors.items() if name not in own}
+        self.learner.restore(rest, self.counters.step)
+        self.self_play.restore(checkpoint.games, state["self_play"])
+        self.store = GameStore(self.folder.games, self.counters.games, self.spec)
         self.replay.add(self.store.newest(self.config.replay.window))
         self.replay.restore({name.removeprefix("replay."): tensor.numpy() for name, tensor in own.items()})
 

@@ -14,16 +14,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pondertree.errors import InvalidArgumentError, MissingExtraError, StorageError
-from pondertree.files import current_format, replace_file
-from pondertree.learn.records import LATER, LISTS, PLAIN, Columns, GameRecord, from_columns, to_columns
+from pondertree.errors import InvalidArgumentError, StorageError
+from pondertree.files import arrays_of, current_format, reading, replace_file
+from pondertree.learn.records import LATER, LISTS, PLAIN, Columns, GameRecord, check_games, from_columns, to_columns
+
+if TYPE_CHECKING:
+    from pondertree.learn.game_spec import GameSpec
 
 FORMAT = "pondertree-games"
 VERSION = 1
+REMEDY = "restore it, or move it and all later shards away to go on without them"
 NAME = re.compile(r"games-(\d{9,})-(\d{5,})\.(parquet|npz)")
 
 
@@ -76,27 +80,16 @@ def write_shard(folder: Path, first: int, games: Sequence[GameRecord], *, kind: 
     return shard
 
 
-def read_shard(shard: Shard) -> list[GameRecord]:
-    """The games of a shard; one that is damaged is named."""
-    try:
-        content = shard.path.read_bytes()
-    except OSError as error:
-        raise StorageError(f"{str(shard.path)!r} cannot be read: {error.strerror}") from None
-    try:
-        games = from_columns((_from_parquet if shard.path.suffix == ".parquet" else _from_npz)(content))
+def read_shard(shard: Shard, spec: GameSpec | None = None) -> list[GameRecord]:
+    """The games of a shard; one that is damaged is named, and so is one whose games are none of `spec`."""
+    with reading(shard.path, f"a shard of games ({REMEDY})", StorageError) as file:
+        columns = (_from_parquet if file.suffix == ".parquet" else _from_npz)(file.read_bytes())
+        games = from_columns(columns)
         if len(games) != shard.count:
-            raise InvalidArgumentError(f"it has {len(games)} games, its name says {shard.count}")
-    except MissingExtraError:
-        raise
-    except StorageError as error:
-        raise StorageError(f"{str(shard.path)!r}: {error}") from None
-    except Exception as error:
-        # pyarrow has many ways to fail on bytes that are not its own; whatever it says, this file is no shard.
-        raise StorageError(
-            f"{str(shard.path)!r} is damaged, or no shard of games ({type(error).__name__}: {error}); "
-            "restore it, or move it and all later shards away to go on without them"
-        ) from None
-    return games
+            raise InvalidArgumentError(f"it has {len(games)} games, its name says {shard.count}; {REMEDY}")
+        if spec is not None:
+            check_games(games, spec)
+        return games
 
 
 def _npz(columns: Columns) -> bytes:
@@ -106,9 +99,9 @@ def _npz(columns: Columns) -> bytes:
 
 
 def _from_npz(content: bytes) -> Columns:
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        _check_format(str(file["format"]))
-        return {name: file[name] for name in file.files if name != "format"}
+    columns = arrays_of(content)
+    _check_format(str(columns.pop("format")))
+    return columns
 
 
 def _parquet(columns: Columns) -> bytes:
@@ -135,11 +128,11 @@ def _from_parquet(content: bytes) -> Columns:
     table = pq.read_table(io.BytesIO(content), page_checksum_verification=True, use_threads=False)
     _check_format((table.schema.metadata or {}).get(b"format", b"").decode())
     columns: Columns = {name: table[name].to_numpy() for name in PLAIN}
-    for name, kind in LISTS.items():
+    for name in LISTS:
         if name in LATER and name not in table.column_names:
             continue
         lists = table[name].combine_chunks()
-        columns[name] = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype=kind)
+        columns[name] = lists.flatten().to_numpy(zero_copy_only=False)
         columns[f"{name}_ends"] = np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False), dtype=np.int64)
     return columns
 

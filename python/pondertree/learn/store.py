@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pondertree.errors import StorageError
 from pondertree.files import make_folder
+from pondertree.learn.game_spec import GameSpec
 from pondertree.learn.records import GameRecord
 from pondertree.learn.shards import list_shards, read_shard, write_shard
 
@@ -20,12 +21,13 @@ from pondertree.learn.shards import list_shards, read_shard, write_shard
 class GameStore:
     """Shards in a folder, and how many of their games count."""
 
-    def __init__(self, folder: Path, counted: int = 0) -> None:
-        """`counted` games were stored when the training was last saved."""
+    def __init__(self, folder: Path, counted: int = 0, spec: GameSpec | None = None) -> None:
+        """`counted` games were stored when the training was last saved; shards with games of no `spec` are refused."""
         make_folder(folder, "out")
         for left in folder.glob("*.part"):
             left.unlink(missing_ok=True)
         self.folder = folder
+        self._spec = spec
         self.shards = list_shards(folder)
         self.stored = self.shards[-1].end if self.shards else 0
         if self.stored < counted:
@@ -37,7 +39,7 @@ class GameStore:
         waiting = [shard for shard in self.shards if shard.end > counted]
         if waiting and waiting[0].first < counted:
             raise StorageError(f"{str(waiting[0].path)!r} was stored across a checkpoint: it is from another training")
-        self._waiting = [(shard, read_shard(shard)) for shard in waiting]
+        self._waiting = [(shard, read_shard(shard, spec)) for shard in waiting]
         self._known = {game.number for _, games in self._waiting for game in games}
 
     @property
@@ -52,7 +54,7 @@ class GameStore:
             if positions <= 0:
                 break
             if shard.end <= self.counted:
-                chosen.append(read_shard(shard))
+                chosen.append(read_shard(shard, self._spec))
                 positions -= sum(int(game.full.sum()) for game in chosen[-1])
         return [game for games in reversed(chosen) for game in games]
 

@@ -46,7 +46,7 @@ def read_summary(folder: Path) -> Summary:
         [line for line in lines if line["kind"] == "evaluation"],
         [line for line in lines if line["kind"] == "model"],
         calibration(folder / "games"),
-        config.read_text(encoding="utf-8") if config.exists() else "",
+        config.read_text(encoding="utf-8", errors="replace") if config.exists() else "",
     )
 
 

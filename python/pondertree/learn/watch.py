@@ -18,7 +18,8 @@ class Status:
     line: dict[str, Any]
     """The metrics of the last round."""
     losses: dict[str, float]
-    elo: float | None
+    evaluation: dict[str, Any]
+    """The metrics of the last evaluation; empty before there is one."""
     progress: float
     seconds_left: float | None
     has_returns: bool = False
@@ -34,9 +35,8 @@ class Status:
             ("policy loss", _number(self.losses.get("policy_loss"))),
             ("value loss", _number(self.losses.get("value_loss"))),
             ("game length", _number(line.get("game_length"), 1)),
-            ("return", _number(line.get("mean_return"), 1))
-            if self.has_returns
-            else ("Elo", "not yet" if self.elo is None else f"{self.elo:+.0f}"),
+            *([("return", _number(line.get("mean_return"), 1))] if self.has_returns else []),
+            *_strength(self.evaluation, self.has_returns),
             ("time", f"{clock(counters.elapsed)}, left {clock(self.seconds_left)}"),
         ]
         if "reward_loss" in self.losses:
@@ -127,6 +127,15 @@ def clock(seconds: float | None) -> str:
     whole = round(seconds)
     hours, minutes = divmod(whole // 60, 60)
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
+
+
+def _strength(evaluation: dict[str, Any], has_returns: bool) -> list[tuple[str, str]]:
+    """What the last evaluation found: the return of episodes, or Elo where there were matches, and exact play."""
+    if has_returns:
+        return [("evaluated", _number(evaluation.get("mean_return"), 1))]
+    elo, share = evaluation.get("elo"), evaluation.get("keeps_value")
+    rows = [] if elo is None and share is not None else [("Elo", "not yet" if elo is None else f"{elo:+.0f}")]
+    return rows if share is None else [*rows, ("keeps value", f"{share:.1%}")]
 
 
 def _number(value: float | None, digits: int = 3) -> str:

@@ -22,6 +22,7 @@ NORMALISED = 800.0 / math.log(10.0)
 
 def elo_of(score: float) -> float:
     """The difference in Elo that a score from 0 to 1 stands for, in the logistic model; infinite at both ends."""
+    score = _number(score, "score")
     if score <= 0.0:
         return -math.inf
     if score >= 1.0:
@@ -31,18 +32,27 @@ def elo_of(score: float) -> float:
 
 def score_of(elo: float) -> float:
     """The score that a difference in Elo leads to expect."""
+    elo = _number(elo, "elo")
     # Written for the negative side, where the power cannot overflow.
-    if elo > 0.0:
-        return 1.0 - score_of(-elo)
-    power = math.pow(10.0, elo / 400.0)
-    return power / (1.0 + power)
+    power = math.pow(10.0, -abs(elo) / 400.0)
+    score = power / (1.0 + power)
+    return 1.0 - score if elo > 0.0 else score
+
+
+def _number(value: Any, name: str) -> float:
+    """A number, which may be infinite where one side has won everything, and NaN where nothing was played."""
+    try:
+        return float(value)
+    except Exception:
+        raise InvalidArgumentError(f"{name} must be a number, not {check.shown(value)}") from None
 
 
 def check_counts(counts: Any) -> tuple[int, ...]:
     """Five counts of pairs or three of games, from the worst result to the best."""
     if not check.is_listed(counts) or len(counts) not in (3, 5):
         raise InvalidArgumentError(
-            f"counts must be five (pairs with 0, 1/2, 1, 3/2, 2 points) or three (losses, draws, wins), not {counts!r}"
+            f"counts must be five (pairs with 0, 1/2, 1, 3/2, 2 points) or three (losses, draws, wins), "
+            f"not {check.shown(counts)}"
         )
     return tuple(check.whole_number(count, f"counts[{place}]") for place, count in enumerate(counts))
 

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pondertree.errors import PlayerError
+from pondertree import check
+from pondertree.errors import InvalidArgumentError, PlayerError
+from pondertree.files import brief
 from pondertree.game import is_over, move_text
 from pondertree.match.adjudication import Adjudication, claimed_draw
 from pondertree.match.notation import parse_move
@@ -51,8 +53,47 @@ class GameRecord:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> GameRecord:
         """The same from plain data."""
-        lists = {name: tuple(data[name]) for name in ("moves", "seconds", "values")}
-        return cls(**{**data, **lists})
+        moves = texts(data["moves"], "moves")
+        opening = check.whole_number(data["opening"], "opening", most=len(moves))
+        seconds = tuple(check.number(one, "seconds", least=0.0) for one in data["seconds"])
+        values = tuple(None if one is None else check.number(one, "values") for one in data["values"])
+        if not len(seconds) == len(values) == len(moves) - opening:
+            raise InvalidArgumentError(f"seconds and values must be {len(moves) - opening}, one for each move played")
+        points, culprit = check.number(data["points"], "points"), data.get("culprit")
+        if points not in (0.0, 0.5, 1.0):
+            raise InvalidArgumentError(f"points must be 0, 0.5 or 1, not {points}")
+        return cls(
+            number=check.whole_number(data["number"], "number"),
+            first=check.whole_number(data["first"], "first", least=1, most=2),
+            points=points,
+            reason=text_of(data["reason"], "reason"),
+            fen=optional_text(data["fen"], "fen"),
+            moves=moves,
+            opening=opening,
+            seconds=seconds,
+            values=values,
+            culprit=None if culprit is None else check.whole_number(culprit, "culprit", least=1, most=2),
+            detail=text_of(data.get("detail", ""), "detail"),
+        )
+
+
+def text_of(value: Any, name: str) -> str:
+    """A text of plain data that was read from a file."""
+    if not isinstance(value, str):
+        raise InvalidArgumentError(f"{name} must be a text, not {brief(repr(value))}")
+    return value
+
+
+def optional_text(value: Any, name: str) -> str | None:
+    """None, or a text."""
+    return None if value is None else text_of(value, name)
+
+
+def texts(value: Any, name: str) -> tuple[str, ...]:
+    """A list of texts."""
+    if not isinstance(value, (list, tuple)):
+        raise InvalidArgumentError(f"{name} must be a list, not {brief(repr(value))}")
+    return tuple(text_of(one, name) for one in value)
 
 
 def play_game(

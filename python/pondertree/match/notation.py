@@ -9,8 +9,8 @@ from pondertree.errors import InvalidArgumentError, PondertreeError
 
 _RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 _TAG = re.compile(r'^\s*\[\s*(\w+)\s+"((?:[^"\\]|\\.)*)"\s*\]\s*$')
-#: A comment in braces, one to the end of the line, a sign that comments (NAG), a bracket, or a word.
-_TOKEN = re.compile(r"\{[^}]*\}|;[^\n]*|\$\d+|[()]|[^\s(){};]+")
+#: A comment in braces (unclosed, to the end of the game), one to the end of the line, a NAG, a bracket, or a word.
+_TOKEN = re.compile(r"\{[^}]*\}?|;[^\n]*|\$\d+|[()]|[^\s(){};]+")
 _NUMBER = re.compile(r"^\d+\.*")
 
 
@@ -90,7 +90,7 @@ def _main_line(text: str) -> tuple[tuple[str, ...], str | None]:
         if token[0] in "{;$":
             continue
         if token in "()":
-            depth += 1 if token == "(" else -1
+            depth = depth + 1 if token == "(" else max(depth - 1, 0)
             continue
         if depth > 0:
             continue

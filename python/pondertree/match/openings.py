@@ -16,6 +16,7 @@ from pondertree import check
 from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError, PondertreeError
+from pondertree.files import reading
 from pondertree.game import COMPILED, is_over, move_text
 from pondertree.match.notation import parse_move, read_epd, read_pgn
 from pondertree.presets import UCT
@@ -164,10 +165,8 @@ def make_openings(given: Any, factory: Callable[[], Any], name: str, seed: int, 
 
 def read_openings(path: Path, name: str, plies: int | None = None) -> list[Opening]:
     """The openings of a file: EPD or FEN and PGN for chess (by the file's ending), else moves, a line each."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgumentError(f"openings {str(path)!r} cannot be read: {error}") from None
+    with reading(path, "a text of openings") as file:
+        text = file.read_text(encoding="utf-8")
     kind = path.suffix.lower()
     if kind in (".epd", ".fen", ".pgn") and name != "chess":
         raise InvalidArgumentError(f"openings {str(path)!r}: a {kind} file is for chess, not for {name}")

@@ -95,7 +95,9 @@ class SearchEntrant(Entrant):
 
     def __post_init__(self) -> None:
         if not isinstance(self.search, Search):
-            raise InvalidArgumentError(f"search must be a search such as pondertree.UCT(), not {self.search!r}")
+            raise InvalidArgumentError(
+                f"search must be a search such as pondertree.UCT(), not {check.shown(self.search)}"
+            )
         if check.is_listed(self.search.num_simulations):
             raise InvalidArgumentError("num_simulations must be one number for a player of a match, not a list")
         check.flag(self.reuse, "reuse")
@@ -163,7 +165,7 @@ class FunctionEntrant(Entrant):
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise InvalidArgumentError(f"function must be a function of a state, not {self.function!r}")
+            raise InvalidArgumentError(f"function must be a function of a state, not {check.shown(self.function)}")
 
     @property
     def text(self) -> str:

@@ -9,20 +9,23 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from pondertree import check
 from pondertree.errors import InvalidArgumentError, UsageError
-from pondertree.files import current_format, lock, replace_file, sync_folder
-from pondertree.match.game import GameRecord
+from pondertree.files import check_writable, current_format, lock, reading, replace_file, sync_folder
+from pondertree.match.game import GameRecord, optional_text, texts
 from pondertree.match.openings import Opening
 
 FORMAT = "pondertree match"
 VERSION = 1
 #: What may differ when a match goes on: how far it goes.
 MAY_DIFFER = ("games",)
+#: Matches have fewer pairs.
+MOST_PAIRS = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +49,29 @@ class PairRecord:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PairRecord:
         """The same from plain data."""
-        opening = Opening(tuple(data["opening"]["moves"]), data["opening"]["fen"])
+        number = check.whole_number(data["pair"], "pair", most=MOST_PAIRS)
+        opening = Opening(
+            texts(data["opening"]["moves"], "opening.moves"), optional_text(data["opening"]["fen"], "fen")
+        )
         first, second = (GameRecord.from_json(game) for game in data["games"])
-        return cls(data["pair"], opening, (first, second))
+        if (first.number, second.number) != (2 * number, 2 * number + 1):
+            raise InvalidArgumentError(f"pair {number} must have games {2 * number} and {2 * number + 1}")
+        return cls(number, opening, (first, second))
 
 
 class RecordFile:
     """A file that grows by a line at a time. `known` are the pairs it held when it was opened."""
 
-    def __init__(self, path: str | os.PathLike[str], settings: Mapping[str, Any], *, resume: bool = False) -> None:
-        self.path = Path(path)
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        settings: Mapping[str, Any],
+        *,
+        resume: bool = False,
+        replay: Callable[[PairRecord], object] = lambda pair: None,
+    ) -> None:
+        """`replay` raises an error of ours for a pair that cannot be of this match."""
+        self.path = check_writable(path, "out")
         self.settings = dict(settings)
         self.known: dict[int, PairRecord] = {}
         exists = self.path.exists() and self.path.stat().st_size > 0
@@ -75,6 +91,9 @@ class RecordFile:
                 found, self.known, whole = read_lines(self._file.read(), self.path)
                 if found is not None:
                     compare(found, self.settings, self.path)
+                with reading(self.path, "the record of this match"):
+                    for pair in self.known.values():
+                        replay(pair)
             # A line that was being written when the match was killed is taken off.
             self._file.truncate(whole)
             self._file.seek(whole)
@@ -134,7 +153,7 @@ def read_lines(content: bytes, path: Path) -> tuple[dict[str, Any] | None, dict[
     pairs: dict[int, PairRecord] = {}
     whole = content.rfind(b"\n") + 1
     for number, line in enumerate(content[:whole].split(b"\n")[:-1], start=1):
-        try:
+        with reading(path, f"the record of a match (line {number})"):
             data = read_line(line)
             if number == 1:
                 if current_format(data.get("format")) != FORMAT or data.get("version") != VERSION:
@@ -143,10 +162,6 @@ def read_lines(content: bytes, path: Path) -> tuple[dict[str, Any] | None, dict[
             else:
                 pair = PairRecord.from_json(data)
                 pairs[pair.number] = pair
-        except (ValueError, KeyError, TypeError) as error:
-            raise InvalidArgumentError(
-                f"{str(path)!r} is no record of a match, or was damaged: line {number}: {error}"
-            ) from None
     if settings is None and whole == 0 and content and not write_line({"format": FORMAT}).startswith(content[:10]):
         raise InvalidArgumentError(f"{str(path)!r} is no record of a match")
     return settings, pairs, whole
@@ -154,14 +169,11 @@ def read_lines(content: bytes, path: Path) -> tuple[dict[str, Any] | None, dict[
 
 def read_record(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[PairRecord]]:
     """(the settings, the pairs in order) of a finished or unfinished match."""
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise InvalidArgumentError(f"{str(path)!r} cannot be read: {error.strerror}") from None
-    settings, pairs, _ = read_lines(content, Path(path))
-    if settings is None:
-        raise InvalidArgumentError(f"{str(path)!r} is no record of a match: it has no first line")
-    return settings, [pairs[number] for number in sorted(pairs)]
+    with reading(path, "the record of a match") as file:
+        settings, pairs, _ = read_lines(file.read_bytes(), file)
+        if settings is None:
+            raise InvalidArgumentError("it is no record of a match: it has no first line")
+        return settings, [pairs[number] for number in sorted(pairs)]
 
 
 def compare(found: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> None:

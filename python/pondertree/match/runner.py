@@ -13,10 +13,10 @@ from typing import Any
 
 from pondertree import check, games
 from pondertree.errors import InvalidArgumentError
-from pondertree.files import replace_file
+from pondertree.files import check_writable, reading, replace_file
 from pondertree.game import describe
 from pondertree.match.adjudication import Adjudication
-from pondertree.match.openings import Openings, make_openings
+from pondertree.match.openings import Opening, Openings, make_openings
 from pondertree.match.pgn import write_games
 from pondertree.match.players import Entrant
 from pondertree.match.record import PairRecord, RecordFile, read_lines
@@ -24,7 +24,7 @@ from pondertree.match.result import MatchResult
 from pondertree.match.spec import read_player
 from pondertree.match.sprt import Sprt, check_sprt
 from pondertree.match.table import Table
-from pondertree.match.workers import Task, cores, play_here, play_in_processes
+from pondertree.match.workers import Task, play_here, play_in_processes
 
 Progress = Callable[[MatchResult], object]
 FAILURES = ("loss", "error")
@@ -68,21 +68,22 @@ def play_match(
     num_games = check.count(num_games, "num_games")
     if num_games % 2:
         raise InvalidArgumentError(
-            f"num_games must be even, since openings are played with both sides; not {num_games}"
+            f"num_games must be even, since openings are played with both sides; not {check.shown(num_games)}"
         )
-    if on_failure not in FAILURES:
+    if not check.is_one_of(on_failure, FAILURES):
         raise InvalidArgumentError(f'on_failure must be "loss" or "error", not {on_failure!r}')
     if adjudication is not None and not isinstance(adjudication, Adjudication):
         raise InvalidArgumentError(f"adjudication must be an Adjudication, not {adjudication!r}")
     if progress is not None and not callable(progress):
         raise InvalidArgumentError(f"progress must be a function of a MatchResult, not {progress!r}")
+    resume = check.flag(resume, "resume")
     if resume and out is None:
         raise InvalidArgumentError("resume needs out, the file to go on with")
     if seed is None and resume and out is not None:
-        seed = stored_seed(Path(out))
+        seed = stored_seed(out)
     seed = secrets.randbits(32) if seed is None else check.whole_number(seed, "seed")
     if pgn is not None:
-        check_pgn(Path(pgn), resume)
+        check_pgn(check_writable(pgn, "pgn"), resume)
     test = check_sprt(sprt)
     rules = adjudication or Adjudication()
     book = make_openings(openings, factory, info.name, seed, plies)
@@ -99,7 +100,14 @@ def play_match(
         "adjudication": asdict(rules),
         "on_failure": on_failure,
     }
-    record = None if out is None else RecordFile(out, settings, resume=resume)
+
+    def replay(pair: PairRecord) -> None:
+        """Refuses games that a record tells and that the game does not allow."""
+        pair.opening.state(factory)
+        for played in pair.games if info.compiled else ():
+            Opening(played.moves, played.fen).state(factory)
+
+    record = None if out is None else RecordFile(out, settings, resume=resume, replay=replay)
     names = entrants[0].name, entrants[1].name
     match = Match(called, names, seed, num_games, test, book, record, progress)
     try:
@@ -203,7 +211,8 @@ def read_game(given: Any) -> tuple[Callable[[], Any], Any, str]:
 
 def choose_concurrency(wanted: int | None, table: Table, pairs: int) -> int:
     """How many processes play: as many as were asked for, else one per processor, if the players can be sent there."""
-    if wanted is not None and check.whole_number(wanted, "concurrency", least=1, most=4096) == 1:
+    wanted = None if wanted is None else check.whole_number(wanted, "concurrency", least=1, most=4096)
+    if wanted == 1:
         return 1
     for which, part in (("player1", table.entrants[0]), ("player2", table.entrants[1]), ("game", table.factory)):
         try:
@@ -215,20 +224,19 @@ def choose_concurrency(wanted: int | None, table: Table, pairs: int) -> int:
             raise InvalidArgumentError(
                 f"concurrency must be 1: {which}, {name}, cannot be sent to another process ({error})"
             ) from None
-    return min(cores() if wanted is None else wanted, pairs)
+    return min(check.usable_cpus() if wanted is None else wanted, pairs)
 
 
 def check_pgn(path: Path, resume: bool) -> None:
-    """Complains before the match, not after it, of a file that cannot be written or should not be."""
-    if not path.absolute().parent.is_dir() or path.is_dir():
-        raise InvalidArgumentError(f"pgn: {str(path)!r} cannot be written: there is no such folder, or it is one")
+    """Refuses a file that should not be written over, before the match and not after it."""
     if path.exists() and not resume:
         raise InvalidArgumentError(f"pgn: {str(path)!r} exists already: give another name")
 
 
-def stored_seed(path: Path) -> int | None:
+def stored_seed(path: str | os.PathLike[str]) -> int | None:
     """The seed of a match that was begun, if it came so far as to write it down."""
-    if not path.exists():
-        return None
-    settings, _, _ = read_lines(path.read_bytes(), path)
-    return None if settings is None else int(settings["seed"])
+    with reading(path, "the record of a match") as file:
+        if not file.exists():
+            return None
+        settings, _, _ = read_lines(file.read_bytes(), file)
+        return None if settings is None else check.whole_number(settings["seed"], "seed")

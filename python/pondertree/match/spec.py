@@ -12,7 +12,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from pondertree import presets
+from pondertree import check, presets
 from pondertree.chess.move_scores import MoveScores
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError, PondertreeError
@@ -27,7 +27,7 @@ SIMPLE = ("random", "first")
 #: Settings that words cannot give.
 UNSAYABLE = ("shared", "gumbel", "policy_network")
 #: How an evaluator is named.
-EVALUATORS = "rollout, uniform, pesto (chess), player:DIR (a training), onnx:FILE or keras:FILE"
+EVALUATORS = "rollout, uniform, pesto (chess), player:DIR (a training or a file), onnx:FILE or keras:FILE"
 _WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -57,7 +57,8 @@ def read_player(given: Any, which: str = "player") -> Entrant:
     if callable(given) and not isinstance(given, type):
         return FunctionEntrant(given)
     raise InvalidArgumentError(
-        f"{which} must be a text such as 'uct:num_simulations=200', a search, or a function of a state, not {given!r}"
+        f"{which} must be a text such as 'uct:num_simulations=200', a search, or a function of a state, "
+        f"not {check.shown(given)}"
     )
 
 
@@ -135,10 +136,14 @@ def read_evaluator(text: Any) -> Any:
         if path == "published":
             return Pesto.published()
         return Pesto.from_file(path) if path else Pesto()
-    if kind in ("onnx", "keras") and path:
-        from pondertree import evaluators
+    if kind == "keras" and path:
+        from pondertree.evaluators import Keras
 
-        return (evaluators.Onnx if kind == "onnx" else evaluators.Keras)(path)
+        return Keras(path)
+    if kind == "onnx" and path:
+        from pondertree.learn.load import load_onnx
+
+        return load_onnx(path)
     if kind == "player" and path:
         from pondertree.learn.load import load
 

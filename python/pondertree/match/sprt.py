@@ -75,7 +75,7 @@ def check_sprt(given: Any) -> Sprt | None:
     if given is None or isinstance(given, Sprt):
         return given
     if not check.is_listed(given) or len(given) != 2:
-        raise InvalidArgumentError(f"sprt must be a pair (elo0, elo1) or a Sprt, not {given!r}")
+        raise InvalidArgumentError(f"sprt must be a pair (elo0, elo1) or a Sprt, not {check.shown(given)}")
     return Sprt(*given)
 
 

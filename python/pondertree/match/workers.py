@@ -29,13 +29,6 @@ Task = tuple[int, Opening]
 PATIENCE = 5.0
 
 
-def cores() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def play_here(table: Table, tasks: Iterable[Task]) -> Generator[PairRecord, None, None]:
     """One pair after another, in this process."""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pondertree.check import shown
 from pondertree.errors import InvalidArgumentError
 
 
@@ -20,7 +21,7 @@ class FunctionModel:
     ) -> None:
         for name, function in (("initial", initial), ("recurrent", recurrent)):
             if not callable(function):
-                raise InvalidArgumentError(f"{name} must be a function, not {function!r}")
+                raise InvalidArgumentError(f"{name} must be a function, not {shown(function)}")
         self.initial = initial
         self.recurrent = recurrent
 

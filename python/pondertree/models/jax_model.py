@@ -37,7 +37,7 @@ class JaxModel:
         jax = require("jax", "jax", "this model")
         for name, function in (("initial", initial), ("recurrent", recurrent)):
             if not callable(function):
-                raise InvalidArgumentError(f"{name} must be a function of (params, ...), not {function!r}")
+                raise InvalidArgumentError(f"{name} must be a function of (params, ...), not {check.shown(function)}")
         self.params = params
         self.jit = check.flag(jit, "jit")
         self._name = getattr(recurrent, "__qualname__", type(recurrent).__name__)

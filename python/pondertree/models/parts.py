@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pondertree.check import shown
 from pondertree.errors import EvaluationError, InvalidArgumentError
 
 
@@ -23,7 +24,7 @@ class Parts:
     ) -> None:
         for name, part in (("representation", representation), ("dynamics", dynamics), ("prediction", prediction)):
             if not callable(part):
-                raise InvalidArgumentError(f"{name} must be a function, not {part!r}")
+                raise InvalidArgumentError(f"{name} must be a function, not {shown(part)}")
         # Not by their own names: an object with `prediction` is taken for one in the seed's form.
         self._representation = representation
         self._dynamics = dynamics

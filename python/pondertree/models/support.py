@@ -26,9 +26,8 @@ class Support:
     epsilon: float = 0.001
 
     def __post_init__(self) -> None:
-        check.count(self.size, "size")
-        if not check.number(self.epsilon, "epsilon") >= 0:
-            raise InvalidArgumentError(f"epsilon must be at least 0, not {self.epsilon}")
+        object.__setattr__(self, "size", check.count(self.size, "size"))
+        object.__setattr__(self, "epsilon", check.number(self.epsilon, "epsilon", least=0.0))
 
     @property
     def num_atoms(self) -> int:

@@ -16,9 +16,11 @@ import numpy as np
 
 from pondertree import check
 from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.evaluators.cpu_precision import check_cpu_precision
 from pondertree.evaluators.lane import padded
 from pondertree.evaluators.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
 from pondertree.extras import require
+from pondertree.forks import after_fork_in_child
 from pondertree.models.answers import root_parts, step_parts
 from pondertree.models.arrays import library_of
 from pondertree.models.hidden import flatten
@@ -38,6 +40,12 @@ _STUDIOS = threading.RLock()
 _WRONG_TYPE = (RuntimeError, TypeError, IndexError)
 
 
+@after_fork_in_child
+def _renew_lock() -> None:
+    global _STUDIOS
+    _STUDIOS = threading.RLock()
+
+
 class TorchModel:
     """A `torch.nn.Module` with `initial_inference` and `recurrent_inference`, or any object with both that keeps its
     modules as attributes, such as `Parts(representation, dynamics, prediction)`. Its methods take and give tensors; the
@@ -49,7 +57,8 @@ class TorchModel:
     actions as int64, both on the device. Hidden states stay there; logits, values and rewards come back.
 
     `dtype` "bfloat16" or "float16" (or `torch.bfloat16`) computes in that type under autocast and leaves the weights as
-    they are. With `compile=True` the methods go through `torch.compile`.
+    they are; on the CPU it is tried in a child process first, since not every CPU that advertises it can run it.
+    With `compile=True` the methods go through `torch.compile`.
 
     What a model cannot take is found out at the first question: one that raises about whole numbers (and True and
     False) in the type of the weights, as an embedding does, gets them as they were given; one that cannot take tensors
@@ -76,7 +85,7 @@ class TorchModel:
             for top in tops:
                 top.to(self.device)
         except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
-            raise InvalidArgumentError(f"device {device!r} cannot be used: {error}") from error
+            raise InvalidArgumentError(f"device {check.shown(device)} cannot be used: {error}") from error
         self.model = model
         self.compile = check.flag(compile, "compile")
         self._known: object = None
@@ -208,6 +217,7 @@ class TorchModel:
         key = network_key(modules, owner)
         if key != self._known:
             self._input_dtype, self._autocast_dtype = number_types(modules, self._dtype)
+            check_cpu_precision(self.device, self._input_dtype, self._autocast_dtype)
             for top in tops:
                 top.to(self.device)
             # Kept: walking through the modules takes longer than a small network does.

@@ -53,8 +53,8 @@ class AlphaZero(Search):
         self.dirichlet_epsilon = check.number(dirichlet_epsilon, "dirichlet_epsilon", least=0.0, most=1.0)
         self.fpu = fpu
         self._fpu_parent, self._fpu = tagged_number(fpu, "fpu", "parent")
-        if parent_visits not in ("node", "edges"):
-            raise InvalidArgumentError(f'parent_visits must be "node" or "edges", not {parent_visits!r}')
+        if not check.is_one_of(parent_visits, ("node", "edges")):
+            raise InvalidArgumentError(f'parent_visits must be "node" or "edges", not {check.shown(parent_visits)}')
         self.parent_visits = parent_visits
         self.forced_playouts = check.number(forced_playouts, "forced_playouts", least=0.0)
 
@@ -96,5 +96,5 @@ def tagged_number(value: Any, name: str, tag: str) -> tuple[bool, float]:
     if isinstance(value, tuple) and len(value) == 2 and value[0] == tag:
         return True, check.number(value[1], f"{name}[1]")
     if isinstance(value, tuple):
-        raise InvalidArgumentError(f'{name} must be a number or ("{tag}", number), not {value!r}')
+        raise InvalidArgumentError(f'{name} must be a number or ("{tag}", number), not {check.shown(value)}')
     return False, check.number(value, name)

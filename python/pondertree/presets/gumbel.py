@@ -98,7 +98,7 @@ class Gumbel(ModelSearch):
 def _numbers(given: Any) -> NDArray[np.float64]:
     try:
         numbers = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except Exception as error:
         raise InvalidArgumentError(f"gumbel must be numbers, one for each action: {error}") from None
     if numbers.ndim not in (1, 2) or not np.isfinite(numbers).all():
         raise InvalidArgumentError("gumbel must be finite numbers [num_actions], or [rows, num_actions]")

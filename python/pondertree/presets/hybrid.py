@@ -92,8 +92,10 @@ class Hybrid(Search):
         self.policy_network = policy_network
         self.mate_search_depth = check.whole_number(mate_search_depth, "mate_search_depth", most=MAX_MATE_DEPTH)
         self.exploration_constant = check.number(exploration_constant, "exploration_constant", least=0.0)
-        if priority not in PRIORITIES:
-            raise InvalidArgumentError(f'priority must be "strict", "tactical", "prior" or None, not {priority!r}')
+        if not check.is_one_of(priority, PRIORITIES):
+            raise InvalidArgumentError(
+                f'priority must be "strict", "tactical", "prior" or None, not {check.shown(priority)}'
+            )
         self.priority = priority
         self.mate_search_budget = check.whole_number(mate_search_budget, "mate_search_budget", least=1, most=10**9)
         self.endings = check.flag(endings, "endings")
@@ -101,7 +103,9 @@ class Hybrid(Search):
         self.quiescence = check.flag(quiescence, "quiescence")
         weights = CATEGORY_WEIGHTS if category_weights is None else category_weights
         if not check.is_listed(weights) or len(weights) != len(CATEGORY_WEIGHTS):
-            raise InvalidArgumentError(f"category_weights must be {len(CATEGORY_WEIGHTS)} numbers, not {weights!r}")
+            raise InvalidArgumentError(
+                f"category_weights must be {len(CATEGORY_WEIGHTS)} numbers, not {check.shown(weights)}"
+            )
         self.category_weights = tuple(
             check.positive_number(weight, f"category_weights[{place}]") for place, weight in enumerate(weights)
         )
@@ -155,8 +159,8 @@ class Hybrid(Search):
     def __repr__(self) -> str:
         by = self.evaluator if self.policy_network is None else self.policy_network
         return (
-            f"Hybrid({by!r}, {self.limit}, mate_search_depth={self.mate_search_depth}, "
-            f"priority={self.priority!r}, seed={self.seed})"
+            f"Hybrid({check.shown(by)}, {self.limit}, mate_search_depth={self.mate_search_depth}, "
+            f"priority={check.shown(self.priority)}, seed={self.seed})"
         )
 
 
@@ -164,8 +168,8 @@ def read_move_scores(given: Any) -> Any:
     """Scores of moves, given as such, by name or not at all; "auto" is for the evaluator to decide."""
     from pondertree.chess.move_scores import MoveScores
 
-    if given is None or isinstance(given, MoveScores) or given == "auto":
+    if isinstance(given, MoveScores) or check.is_one_of(given, (None, "auto")):
         return given
-    if given == "learned":
+    if check.is_one_of(given, ("learned",)):
         return MoveScores()
-    raise InvalidArgumentError(f'move_scores must be a MoveScores, "learned", "auto" or None, not {given!r}')
+    raise InvalidArgumentError(f'move_scores must be a MoveScores, "learned", "auto" or None, not {check.shown(given)}')

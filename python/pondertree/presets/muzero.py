@@ -52,8 +52,8 @@ class MuZero(ModelSearch):
         self.root_exploration_fraction = check.number(
             root_exploration_fraction, "root_exploration_fraction", least=0.0, most=1.0
         )
-        if normalize not in ("node", "tree", None):
-            raise InvalidArgumentError(f'normalize must be "node", "tree" or None, not {normalize!r}')
+        if not check.is_one_of(normalize, ("node", "tree", None)):
+            raise InvalidArgumentError(f'normalize must be "node", "tree" or None, not {check.shown(normalize)}')
         self.normalize = normalize
 
     def settings(self, info: GameInfo) -> Settings:

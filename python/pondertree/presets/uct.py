@@ -50,9 +50,10 @@ class UCT(Search):
         if evaluator is not None:
             evaluator = as_evaluator(evaluator)
         self.evaluator = evaluator
-        if not (playout_policy is None or playout_policy in ("random", "decisive") or callable(playout_policy)):
+        if not (check.is_one_of(playout_policy, (None, "random", "decisive")) or callable(playout_policy)):
             raise InvalidArgumentError(
-                f'playout_policy must be "random", "decisive" or a function of a state, not {playout_policy!r}'
+                f'playout_policy must be "random", "decisive" or a function of a state, '
+                f"not {check.shown(playout_policy)}"
             )
         self.playout_policy = playout_policy
 

@@ -8,7 +8,6 @@ policy_logits, value), and may add a discount. The specification's is asked abou
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pondertree.reference.policy import add_up, float32, priors_of
+from pondertree.reference.state import LARGEST_REWARD
 
 WIDE = 256
 """In action spaces above this size a node keeps only the moves it can come to need."""
@@ -154,6 +154,6 @@ def _number(array: Any, name: str) -> float:
         number = float(number)
     except TypeError:
         raise ValueError(f"{name} must be one number for the one row that was asked about") from None
-    if not math.isfinite(number):
-        raise ValueError(f"{name} is {number}: it must be a finite number")
+    if not abs(number) <= LARGEST_REWARD:  # a NaN is not, either
+        raise ValueError(f"{name} is {number}: it must be a finite number of at most {LARGEST_REWARD:.0e} in size")
     return float(number)

@@ -9,7 +9,10 @@ from typing import Any
 
 from pondertree.reference.policy import draw
 from pondertree.reference.random import PLAYOUT, Random
-from pondertree.reference.state import State, end_values, listed_actions, rewards_of
+from pondertree.reference.state import LARGEST_REWARD, State, end_values, listed_actions, rewards_of
+
+#: A playout of more moves is taken for one that never ends.
+LONGEST_PLAYOUT = 1_000_000
 
 PlayoutPolicy = Callable[[Any], Any]
 """A state to one action, or to one weight per legal action."""
@@ -39,6 +42,8 @@ def _play(
     earned = [0.0] * state.num_players
     depth = 0
     while not state.is_terminal and depth != max_depth:
+        if depth >= LONGEST_PLAYOUT:
+            raise ValueError(f"not over after {depth} moves: cut playouts by max_depth if the game need not end")
         legal = listed_actions(state)
         action = legal[random.choose(len(legal))] if policy is None else _follow(policy, state, legal, random)
         state = state.play(action)
@@ -150,6 +155,6 @@ def _values(state: State, answer: Any) -> list[float]:
         values = [values[0], -values[0]] if state.to_play == 0 else [-values[0], values[0]]
     if len(values) != players:
         raise ValueError(f"the evaluator gave {len(values)} values for {players} players")
-    if not all(math.isfinite(value) for value in values):
-        raise ValueError(f"the evaluator gave values that are not finite: {values}")
+    if not all(abs(value) <= LARGEST_REWARD for value in values):  # a NaN is not, either
+        raise ValueError(f"the evaluator gave values that are not finite, or above {LARGEST_REWARD:.0e}: {values}")
     return values

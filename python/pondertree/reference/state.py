@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+#: Sums of rewards of this size, over any number of moves and visits, do not overflow.
+LARGEST_REWARD = 1e12
+
 
 class State(Protocol):
     """What a game must offer (the optional parts are looked up by name)."""
@@ -28,7 +31,10 @@ def rewards_of(state: State) -> list[float] | None:
     """What each player got for the move that led to `state`; None if the game has no rewards."""
     if not hasattr(state, "rewards"):
         return None
-    return [float(reward) for reward in state.rewards()]
+    rewards = [float(reward) for reward in state.rewards()]
+    if not all(abs(reward) <= LARGEST_REWARD for reward in rewards):
+        raise ValueError(f"rewards() is {rewards}: rewards are finite and at most {LARGEST_REWARD:.0e} in size")
+    return rewards
 
 
 def is_zero_sum(state: State) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from pondertree import check
 from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError, PondertreeError
-from pondertree.files import read_arrays, write_arrays
+from pondertree.files import read_arrays, reading, write_arrays
 
 FORMAT = "pondertree-positions"
 VERSION = 1
@@ -86,23 +85,24 @@ class Positions:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes them as .npz, without pickle."""
         arrays = {"fens": self.fens, "results": self.results, "games": self.games}
-        write_arrays(Path(path), FORMAT, VERSION, arrays, {"skipped": self.skipped.as_json()})
+        write_arrays(path, FORMAT, VERSION, arrays, {"skipped": self.skipped.as_json()})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Positions:
         """Positions that `save` wrote, checked."""
-        arrays, about = read_arrays(Path(path), FORMAT, VERSION, ("fens", "results", "games"))
-        fens, results, games = arrays["fens"], arrays["results"], arrays["games"]
-        if fens.dtype.kind != "S" or not fens.shape == results.shape == games.shape == (fens.size,):
-            raise InvalidArgumentError(f"{str(path)!r}: fens, results and games must be lists of one length")
-        if not np.isin(results, (0.0, 0.5, 1.0)).all():
-            raise InvalidArgumentError(f"{str(path)!r}: results must be 0, 0.5 or 1")
-        try:
+        with reading(path, f"a file of {FORMAT}") as file:
+            arrays, about = read_arrays(file, FORMAT, VERSION, ("fens", "results", "games"))
+            fens, results, games = arrays["fens"], arrays["results"], arrays["games"]
+            if fens.dtype.kind != "S" or results.dtype != np.float64 or games.dtype != np.int64:
+                raise InvalidArgumentError("fens must be bytes, results float64 and games int64")
+            if not fens.shape == results.shape == games.shape == (fens.size,):
+                raise InvalidArgumentError("fens, results and games must be lists of one length")
+            if not np.isin(results, (0.0, 0.5, 1.0)).all():
+                raise InvalidArgumentError("results must be 0, 0.5 or 1")
             told = about["skipped"]
-            skipped = Skipped(int(told["count"]), [str(text) for text in told["named"]], int(told["not_quiet"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"{str(path)!r} is no file of {FORMAT}, or was damaged: {error}") from None
-        return cls(fens, results.astype(np.float64), games.astype(np.int64), skipped)
+            count, not_quiet = (check.whole_number(told[name], f"skipped.{name}") for name in ("count", "not_quiet"))
+            skipped = Skipped(count, [str(text) for text in told["named"]][:MOST_NAMED], not_quiet)
+            return cls(fens, results, games, skipped)
 
 
 def collect(games: Iterable[tuple[Sequence[str], float]], skipped: Skipped | None = None) -> Positions:
@@ -122,6 +122,9 @@ def collect(games: Iterable[tuple[Sequence[str], float]], skipped: Skipped | Non
 
 def join(parts: Sequence[Positions]) -> Positions:
     """All of them; games of different sources stay apart."""
+    if not check.is_listed(parts):
+        raise InvalidArgumentError(f"parts must be a list of Positions, not {check.shown(parts)}")
+    parts = [check.instance(part, Positions, f"parts[{place}]") for place, part in enumerate(parts)]
     skipped = Skipped()
     games, first = [], 0
     for part in parts:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
+from pondertree import check
 from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError, PondertreeError
+from pondertree.files import check_path, reading
 from pondertree.match.notation import parse_move, read_epd, read_games
 from pondertree.tune.positions import Positions, Skipped, collect, is_quiet
 from pondertree.tune.self_play import read_self_play
@@ -26,7 +27,7 @@ _ENDINGS = ".pgn, .epd, .fen, .npz (positions), .jsonl (the record of a match)"
 
 def read_positions(path: str | os.PathLike[str], pesto: Pesto | None = None) -> Positions:
     """The quiet positions of a file, by its ending; those of `pesto`'s scores are quiet."""
-    path = Path(path)
+    path = check_path(path, "positions")
     kind = path.suffix.lower()
     if kind == ".npz":
         return Positions.load(path)
@@ -34,19 +35,17 @@ def read_positions(path: str | os.PathLike[str], pesto: Pesto | None = None) -> 
         return read_self_play(path)
     if kind not in (".pgn", ".epd", ".fen"):
         raise InvalidArgumentError(f"{str(path)!r}: positions are read from {_ENDINGS}")
-    try:
+    with reading(path, "a text of positions") as file:
         # Names of players come in any encoding; moves are plain letters in all of them.
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InvalidArgumentError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+        text = file.read_text(encoding="utf-8", errors="replace")
     read = from_pgn if kind == ".pgn" else from_epd
     return read(text, str(path), pesto)
 
 
 def from_pgn(text: str, source: str = "PGN", pesto: Pesto | None = None) -> Positions:
     """The quiet positions of games of PGN. A game with an illegal move, or without a result, is skipped."""
-    skipped = Skipped()
-    return collect(_pgn(text, source, pesto or Pesto(), skipped), skipped)
+    skipped, pesto = Skipped(), Pesto() if pesto is None else check.instance(pesto, Pesto, "pesto")
+    return collect(_pgn(check.text(text, "text"), source, pesto, skipped), skipped)
 
 
 def _pgn(text: str, source: str, pesto: Pesto, skipped: Skipped) -> Iterator[tuple[list[str], float]]:
@@ -71,8 +70,8 @@ def _pgn(text: str, source: str, pesto: Pesto, skipped: Skipped) -> Iterator[tup
 
 def from_epd(text: str, source: str = "EPD", pesto: Pesto | None = None) -> Positions:
     """The quiet positions of lines of EPD or FEN, each with a result for White: c9 "1-0"; or 1-0, or [1.0]."""
-    skipped = Skipped()
-    return collect(_epd(text, source, pesto or Pesto(), skipped), skipped)
+    skipped, pesto = Skipped(), Pesto() if pesto is None else check.instance(pesto, Pesto, "pesto")
+    return collect(_epd(check.text(text, "text"), source, pesto, skipped), skipped)
 
 
 def _epd(text: str, source: str, pesto: Pesto, skipped: Skipped) -> Iterator[tuple[list[str], float]]:

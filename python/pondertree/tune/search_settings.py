@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from pondertree import check
 from pondertree._core import Chess
 from pondertree.errors import InvalidArgumentError
-from pondertree.files import make_folder, write_json
+from pondertree.files import check_path, make_folder, write_json
 from pondertree.knowledge import CATEGORY_WEIGHTS
 from pondertree.match.adjudication import Adjudication
 from pondertree.match.runner import play_match
@@ -81,7 +80,7 @@ def tune_search(
     With the folder `out`, steps are recorded as they are made and the settings written after each, so that a tuning
     that is interrupted leaves what it has found; with `resume` it goes on. `compare` replaces the matches.
     """
-    folder = None if out is None else Path(out)
+    folder = None if out is None else check_path(out, "out")
     if folder is not None:
         make_folder(folder, "out")
     elif resume:

@@ -6,12 +6,12 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pondertree import check
 from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError
+from pondertree.files import brief, check_path, reading
 from pondertree.match.adjudication import Adjudication
 from pondertree.match.game import GameRecord
 from pondertree.match.pgn import result_of
@@ -58,6 +58,7 @@ def self_play(
     Every finished pair of games is written to `record` at once, and with `resume` they go on from there.
     """
     search = Hybrid(pesto, num_simulations=check.count(simulations, "simulations"))
+    resume = check.flag(resume, "resume")
     entrant = SelfPlayer(search, temperature=check.temperature(temperature))
     return play_match(
         entrant,
@@ -68,7 +69,7 @@ def self_play(
         adjudication=ENDS,
         concurrency=concurrency,
         out=record,
-        resume=resume and record is not None and Path(record).exists(),
+        resume=resume and record is not None and check_path(record, "record").exists(),
         progress=progress,
     )
 
@@ -81,10 +82,11 @@ def positions_of(games: Sequence[GameRecord], pesto: Pesto | None = None) -> Pos
 
 def read_self_play(path: str | os.PathLike[str]) -> Positions:
     """The same from the record of a match of chess, finished or not."""
-    settings, pairs = read_record(path)
-    if settings.get("game") != "chess":
-        raise InvalidArgumentError(f"{os.fspath(path)!r} is a match of {settings.get('game')}, not of chess")
-    return positions_of([game for pair in pairs for game in pair.games])
+    with reading(path, "the record of a match of chess") as file:
+        settings, pairs = read_record(file)
+        if settings.get("game") != "chess":
+            raise InvalidArgumentError(f"it is a match of {brief(str(settings.get('game')))}, not of chess")
+        return positions_of([game for pair in pairs for game in pair.games])
 
 
 def _quiet(games: Sequence[GameRecord], pesto: Pesto, skipped: Skipped) -> Iterator[tuple[list[str], float]]:

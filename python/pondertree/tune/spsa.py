@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from pondertree import check
 from pondertree.errors import InvalidArgumentError
-from pondertree.files import current_format
+from pondertree.files import check_path, check_writable, current_format, reading
 from pondertree.match.record import read_line, write_line
 from pondertree.reference.random import fold
 
@@ -103,7 +103,7 @@ def climb(
         **(about or {}),
     }
     steps: list[Step] = []
-    file = None if record is None else _Record(Path(record), settings, resume)
+    file = None if record is None else _Record(check_path(record, "record"), settings, resume)
     pace = iterations
     try:
         if file is not None:
@@ -159,6 +159,18 @@ def best_values(parameters: Sequence[Parameter], steps: Sequence[Step]) -> list[
     return [one.to_value(float(at)) for one, at in zip(parameters, second.mean(axis=0), strict=True)]
 
 
+def _step_of(data: Mapping[str, Any], parameters: Sequence[Parameter]) -> Step:
+    """The step that a line of a record tells."""
+    signs = tuple(check.number(sign, "signs") for sign in data["signs"])
+    numbers = tuple(check.number(one, "numbers") for one in data["numbers"])
+    if not len(signs) == len(numbers) == len(parameters) or not set(signs) <= {-1.0, 1.0}:
+        raise InvalidArgumentError(f"signs (-1 or 1) and numbers must be {len(parameters)}, one for each parameter")
+    for one, number in zip(parameters, numbers, strict=True):
+        check.number(number, one.name, least=one.to_number(one.low) - 1e-6, most=one.to_number(one.high) + 1e-6)
+    score = check.number(data["score"], "score", least=0.0, most=1.0)
+    return Step(check.whole_number(data["number"], "number"), tuple(map(int, signs)), score, numbers)
+
+
 class _Record:
     """The file of a climb: its settings in the first line, then a line for each step."""
 
@@ -166,6 +178,7 @@ class _Record:
         self.known: list[Step] = []
         #: The iterations that the climb was begun with.
         self.pace = int(settings["iterations"])
+        check_writable(path, "record")
         exists = path.exists() and path.stat().st_size > 0
         if exists and not resume:
             raise InvalidArgumentError(f"{str(path)!r} exists already: go on with it (resume), or give another name")
@@ -189,7 +202,7 @@ class _Record:
             raise
 
     def _read(self, path: Path, number: int, line: bytes, settings: dict[str, Any]) -> None:
-        try:
+        with reading(path, f"the record of a climb (line {number + 1})"):
             data = read_line(line)
             if number == 0:
                 if current_format(data.get("format")) != FORMAT or data.get("version") != VERSION:
@@ -197,15 +210,10 @@ class _Record:
                 found = dict(data["settings"])
                 self.pace = check.count(found["iterations"], "iterations")
             else:
-                step = Step(data["number"], tuple(data["signs"]), float(data["score"]), tuple(data["numbers"]))
-                if step.number != number - 1:
+                if data["number"] != number - 1:
                     raise ValueError(f"step {number - 1} is missing")
-                self.known.append(step)
+                self.known.append(_step_of(data, [Parameter(**one) for one in settings["parameters"]]))
                 return
-        except (ValueError, KeyError, TypeError) as error:
-            raise InvalidArgumentError(
-                f"{str(path)!r} is no record of a climb, or was damaged: line {number + 1}: {error}"
-            ) from None
         for name in settings:
             if found.get(name) != settings[name] and name != "iterations":
                 raise InvalidArgumentError(

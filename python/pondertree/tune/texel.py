@@ -12,7 +12,7 @@ import numpy as np
 from pondertree import check
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError
-from pondertree.files import make_folder, part_of, write_bytes, write_json
+from pondertree.files import check_path, make_folder, part_of, write_bytes, write_json
 from pondertree.tune.checkpoint import identity, load_state, save_state
 from pondertree.tune.features import Features, features_of, no_castling, pesto_of
 from pondertree.tune.fitting import FitOptions, FitState, fit, unpack
@@ -74,7 +74,7 @@ def tune(
     """
     start = start or Pesto()
     options = options or FitOptions()
-    folder = None if out is None else Path(out)
+    folder = None if out is None else check_path(out, "out", CHECKPOINT)
     if folder is not None:
         make_folder(folder, "out")
         if (folder / CHECKPOINT).exists() and not resume:

@@ -13,10 +13,11 @@ from pondertree.presets import AlphaZero, Hybrid
 from pondertree.search import Search
 from pondertree.uci.options import Options
 
-#: Leaves in flight for each thread, where leaves are valued inside the engine: fewer leave threads without work.
+#: Leaves in flight for each thread that was asked for, inside the engine and in a network's batch alike: fewer leave
+#: threads without work. They do not depend on the CPUs of the machine, so that the same options search the same tree.
 LEAVES_PER_THREAD = 8
-#: Leaves that a network sees in one batch, for each thread. A batch must be over soon after `stop`.
-NETWORK_LEAVES = 8
+#: Leaves in flight at most: a batch must be over soon after `stop`, also on two cores (some 15 ms there).
+MOST_LEAVES = 256
 #: The root is searched for mates within ten positions for each of these, some hundredths of a second: `stop` must
 #: not wait longer for its answer, and a clock may have no more than that.
 SIMULATIONS = 2000
@@ -26,14 +27,10 @@ USUAL = Pesto()
 
 def open_network(path: str, threads: int) -> Any:
     """The network of an ONNX file, or the player of a training."""
-    if path.lower().endswith(".onnx"):
-        from pondertree.evaluators import Onnx
-
-        return Onnx(path, threads=threads)
-    from pondertree.learn.load import load
+    from pondertree.learn.load import is_onnx, load, load_onnx
     from pondertree.learn.own_game import check_own_game
 
-    player = load(path)
+    player = load_onnx(path, threads) if is_onnx(path) else load(path)
     check_own_game(player, describe(Chess()))
     return player
 
@@ -41,6 +38,7 @@ def open_network(path: str, threads: int) -> Any:
 def build(options: Options) -> Search:
     """The search that the options ask for. Raises a ValueError or OSError where they cannot be followed."""
     threads: int = options["Threads"]
+    in_flight = 1 if threads == 1 else min(LEAVES_PER_THREAD * threads, MOST_LEAVES)
     shared: dict[str, Any] = {
         "num_simulations": SIMULATIONS,
         "seed": options["Seed"],
@@ -55,7 +53,7 @@ def build(options: Options) -> Search:
             network,
             c_puct=options["ExplorationConstant"],
             fpu=options["Fpu"],
-            in_flight=NETWORK_LEAVES * threads,
+            in_flight=max(in_flight, LEAVES_PER_THREAD),
             **shared,
         )
     return Hybrid(
@@ -69,7 +67,7 @@ def build(options: Options) -> Search:
         fpu=options["Fpu"],
         category_weights=options["CategoryWeights"],
         move_scores="learned" if options["MoveScores"] else None,
-        in_flight=1 if threads == 1 else LEAVES_PER_THREAD * threads,
+        in_flight=in_flight,
         **shared,
     )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pondertree.chess.pesto import Pesto
-from pondertree.errors import InvalidArgumentError
+from pondertree.errors import InvalidArgumentError, PondertreeError
 from pondertree.knowledge import CATEGORY_WEIGHTS, MAX_MATE_DEPTH
 from pondertree.uci.protocol import shown
 
@@ -120,7 +120,7 @@ def _weights(text: str) -> tuple[float, ...]:
 def _network_file(text: str) -> str | None:
     if text in ("", EMPTY):
         return None
-    if Path(text).is_dir():
+    if _is(Path.is_dir, text):
         return text
     if Path(text).suffix.lower() not in (".onnx", ".safetensors"):
         raise InvalidArgumentError(
@@ -143,18 +143,22 @@ def _eval_file(text: str) -> Pesto | None:
 
 
 def _file(text: str) -> str:
-    try:
-        there = Path(text).is_file()
-    except (OSError, ValueError):
-        there = False
-    if not there:
+    if not _is(Path.is_file, text):
         raise InvalidArgumentError(f"there is no file {shown(text)}")
     return text
 
 
+def _is(kind: Callable[[Path], bool], text: str) -> bool:
+    """Whether a path leads to something of a kind; a name that no file can have (too long, a NUL) does not."""
+    try:
+        return kind(Path(text))
+    except (OSError, ValueError):
+        return False
+
+
 TABLE: tuple[Option, ...] = (
     _spin("Hash", 512, 1, 1 << 20, "memory of the tree, in MiB; a full tree stops growing", renews=True),
-    _spin("Threads", 1, 1, 256, "threads that look at leaves; more leaves are then in flight", renews=True),
+    _spin("Threads", 1, 1, 256, "threads that look at leaves, at most one for each CPU", renews=True),
     _spin("MultiPV", 1, 1, 218, "lines that are reported"),
     _check("Ponder", False, "the program lets the engine think while the opponent does"),
     _spin("Move Overhead", 50, 0, 10_000, "milliseconds that are lost between engine and program, for each move"),
@@ -203,7 +207,7 @@ class Options:
                 raise InvalidArgumentError(f"option {option.name} wants a value")
             try:
                 self._values[option.name] = option.read(value)
-            except InvalidArgumentError as error:
+            except (PondertreeError, OSError, ValueError) as error:
                 raise InvalidArgumentError(f"option {option.name}: {error}") from None
         return option
 

@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable
 
 from pondertree import __version__
+from pondertree.check import useful_threads
 from pondertree.errors import PondertreeError
 from pondertree.uci import position
 from pondertree.uci.clock import Lag
 from pondertree.uci.kept import Kept
 from pondertree.uci.options import Options, declarations
-from pondertree.uci.protocol import Debug, Go, Plain, Position, SetOption, Unknown, parse, shown
+from pondertree.uci.protocol import Command, Debug, Go, Plain, Position, SetOption, Unknown, parse, shown
 from pondertree.uci.thought import Thought
 from pondertree.uci.voice import Voice
 
@@ -45,8 +46,13 @@ class Session:
 
     def handle(self, line: str, arrived: float | None = None) -> bool:
         """Does what a line asks for; whether to go on. `arrived` is when it came, by `time.perf_counter`."""
-        now = time.perf_counter() if arrived is None else arrived
-        command = parse(line)
+        try:
+            return self._do(parse(line), time.perf_counter() if arrived is None else arrived)
+        except Exception as error:  # whatever it is, the next line finds an engine
+            self.voice.tell(f"the command failed: {type(error).__name__}: {shown(str(error), 200)}")
+            return True
+
+    def _do(self, command: Command | None, now: float) -> bool:
         match command:
             case None:
                 pass
@@ -113,6 +119,14 @@ class Session:
             return
         if option.kind == "button":
             self._new_game()
+        elif option.name == "Threads":
+            self._tell_threads()
+
+    def _tell_threads(self) -> None:
+        wanted: int = self.options["Threads"]
+        used = useful_threads(wanted)
+        if used < wanted:
+            self.voice.tell(f"Threads: {used} of {wanted} are used, as many as there are CPUs for this process")
 
     def _stop(self) -> None:
         if self._thought is not None:

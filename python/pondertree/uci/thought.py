@@ -80,9 +80,13 @@ class Thought:
     def start(self, earlier: Thought | None) -> None:
         """Begins. A search before that is not back yet is waited for, by the new thread."""
         self._earlier = earlier
-        if self._is_timed:
-            self._answer.guard(self._since + self.limits.late)
-        self._thread.start()
+        try:
+            if self._is_timed:
+                self._answer.guard(self._since + self.limits.late)
+            self._thread.start()
+        except RuntimeError as error:  # the system has no thread left
+            self._voice.tell(f"the search cannot be started: {error}")
+            self._answer.give([self._best_move(None)])
 
     def stop(self) -> None:
         """Asks for the answer, which comes within a tenth of a second."""
@@ -111,7 +115,8 @@ class Thought:
 
     def join(self, seconds: float) -> bool:
         """Waits for the thread; whether it is over."""
-        self._thread.join(seconds)
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
         return self.is_over
 
     @property

@@ -5,7 +5,7 @@
 
 mod table;
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cozy_chess::{Board, Color, Piece, Square};
 
@@ -96,11 +96,23 @@ fn table(kind: Piece) -> &'static Table {
     static QUEEN: OnceLock<Table> = OnceLock::new();
     static ROOK: OnceLock<Table> = OnceLock::new();
     static PAWN: OnceLock<Table> = OnceLock::new();
-    match kind {
-        Piece::Queen => QUEEN.get_or_init(|| Table::new(Piece::Queen, &[])),
-        Piece::Rook => ROOK.get_or_init(|| Table::new(Piece::Rook, &[])),
-        _ => PAWN.get_or_init(|| Table::new(Piece::Pawn, &[table(Piece::Queen), table(Piece::Rook)])),
+    let cell = match kind {
+        Piece::Queen => &QUEEN,
+        Piece::Rook => &ROOK,
+        _ => &PAWN,
+    };
+    if let Some(table) = cell.get() {
+        return table;
     }
+    let needed = if kind == Piece::Pawn { vec![table(Piece::Queen), table(Piece::Rook)] } else { Vec::new() };
+    let _building = hold();
+    cell.get_or_init(|| Table::new(kind, &needed))
+}
+
+/// Waits for a table that is being built, and keeps others from being begun.
+pub(crate) fn hold() -> MutexGuard<'static, ()> {
+    static BUILDING: Mutex<()> = Mutex::new(());
+    BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

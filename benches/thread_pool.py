@@ -1,0 +1,170 @@
+"""The engine's thread pool against rayon and plain threads: small jobs, a forest with a Python evaluator, latent trees.
+
+It needs the engine compiled with other pools to choose from, and compiles nothing itself:
+
+    cargo build --release -p pondertree-bindings --features rayon
+    cp target/release/lib_core.so python/pondertree/_core.abi3.so
+    python benches/thread_pool.py
+
+Pools alternate in one process, in random order within each round, so that other load on the machine falls on all
+alike. What is printed is each pool's 15th percentile over the rounds (nearer to an idle machine), its median, and the
+median of its ratio to ours within a round.
+`docs/decisions/001-thread-pool.md` has a record and what was decided by it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import pondertree
+from pondertree import _core
+from pondertree.games import ConnectFour
+
+POOLS = ("own", "rayon scope", "rayon broadcast", "std scope")
+#: Measurements by name, all in microseconds: what a round gives for a pool.
+Round = dict[str, float]
+
+#: Pieces of a small job, and nanoseconds of each: jobs of 0, 10, 50 and 200 us on one thread.
+SMALL = ((8, 0), (8, 1250), (8, 6250), (8, 25_000))
+#: Microseconds between small jobs.
+GAPS = (0, 100, 1000, 10_000)
+
+LATENT_TREES, LATENT_ACTIONS, LATENT_SIMULATIONS = 1024, 18, 50
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, float]:
+    """Microseconds of wall and of CPU time, all threads counted."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return 1e6 * (time.perf_counter() - wall), 1e6 * (time.process_time() - cpu)
+
+
+def small_jobs(threads: int, pieces: int, nanoseconds: int, gap: int) -> Round:
+    """Wall time of one job, at the median and at the 99th percentile, and CPU time of a job and the gap before it."""
+    jobs = min(max(int(150_000 / (gap + pieces * nanoseconds / 1000 + 10)), 20), 1000)
+    walls: list[int] = []
+    run: Any = _core._time_jobs  # type: ignore[attr-defined]
+    _, cpu = timed(lambda: walls.extend(run(threads, pieces, nanoseconds, gap, jobs)))
+    p50, p99 = np.percentile(walls, [50, 99]) / 1000
+    return {"p50": float(p50), "p99": float(p99), "cpu": cpu / jobs}
+
+
+def forest(threads: int) -> Round:
+    """256 trees of Connect 4, 64 simulations each, with an evaluator that answers with a sum."""
+
+    def evaluate(observations: Any) -> tuple[None, Any]:
+        return None, np.tanh(observations.sum(axis=(1, 2, 3)) - 20.0)
+
+    search = pondertree.AlphaZero(evaluate, 64, threads=threads, seed=1)
+    wall, cpu = timed(lambda: search.forest([ConnectFour()] * 256).simulate().actions())
+    return {"wall": wall, "cpu": cpu}
+
+
+class Latent:
+    """A learned model that answers at once, from a table: what is left is the engine's work beside an accelerator."""
+
+    def __init__(self) -> None:
+        numbers = np.random.default_rng(0)
+        self.answers = numbers.normal(size=(4096, 2 + LATENT_ACTIONS)).astype(np.float32)
+        self.answers[:, 1] = np.tanh(self.answers[:, 1])
+
+    def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
+        """Any hidden state."""
+        rows = self.answers[: len(observations)]
+        return observations, rows[:, 2:], rows[:, 1]
+
+    def recurrent_inference(self, hidden: Any, actions: Any) -> tuple[Any, Any, Any, Any]:
+        """The same."""
+        rows = self.answers[: len(hidden)]
+        return hidden, rows[:, 0], rows[:, 2:], rows[:, 1]
+
+
+def latent(threads: int, model: Latent) -> Round:
+    """Plants 1,024 trees of a model, grows two groups in turns as beside an accelerator, reads the answers, drops all.
+
+    Of the 120 us or more that a network would take for a batch, the calling thread sleeps 100.
+    """
+    search = pondertree.MuZero(model=model, num_simulations=LATENT_SIMULATIONS, threads=threads, seed=1)
+    seen = np.zeros((LATENT_TREES, 1), dtype=np.float32)
+    spent: Round = {}
+    trees: list[Any] = []
+
+    def plant() -> None:
+        trees.append(search.forest(observation=seen))
+
+    def grow() -> None:
+        core = trees[0]._core
+        core.allow([LATENT_SIMULATIONS] * LATENT_TREES)
+        sizes = core.form_groups(LATENT_TREES // 2)
+        questions = [np.empty((size, 3), dtype=np.int64) for size in sizes]
+        asked = [core.exchange_latent(group, None, questions[group]) for group in range(len(sizes))]
+        while any(rows for rows, _ in asked):
+            for group, (rows, _) in enumerate(asked):
+                time.sleep(1e-4)
+                asked[group] = core.exchange_latent(group, model.answers[:rows], questions[group])
+
+    spent["plant"], cpu_plant = timed(plant)
+    spent["grow"], cpu_grow = timed(grow)
+    spent["answer"], cpu_answer = timed(lambda: trees[0].actions())
+    spent["drop"], cpu_drop = timed(trees.clear)
+    spent["wall"] = spent["plant"] + spent["grow"] + spent["answer"] + spent["drop"]
+    spent["cpu"] = cpu_plant + cpu_grow + cpu_answer + cpu_drop
+    return spent
+
+
+def compare(name: str, measure: Callable[[], Round], rounds: int) -> None:
+    """Measures every pool in every round, and prints a line for each."""
+    found: dict[str, list[Round]] = {pool: [] for pool in POOLS}
+    order = random.Random(0)
+    for number in range(rounds + 1):
+        for pool in order.sample(POOLS, len(POOLS)):
+            _core._choose_thread_pool(pool)  # type: ignore[attr-defined]
+            spent = measure()
+            if number:  # the first warms up
+                found[pool].append(spent)
+    _core._choose_thread_pool("own")  # type: ignore[attr-defined]
+    for pool in POOLS:
+        cells = []
+        for key in found[pool][0]:
+            middle = statistics.median(spent[key] for spent in found[pool])
+            pairs = zip(found[pool], found["own"], strict=True)
+            ratio = statistics.median(other[key] / max(own[key], 1e-3) for other, own in pairs)
+            low = np.percentile([spent[key] for spent in found[pool]], 15)
+            cells.append(f"{key} {low:9.1f} {middle:9.1f} ({ratio:.2f})")
+        print(f"{name:34} {pool:16} {'  '.join(cells)}", flush=True)
+
+
+def main() -> None:
+    """Runs all, or those whose names have one of the words given."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=15)
+    given = parser.parse_args()
+    if not hasattr(_core, "_choose_thread_pool"):
+        sys.exit("the engine was compiled without the feature rayon: see the top of this file")
+    model = Latent()
+    cases: dict[str, Callable[[], Round]] = {
+        "forest, 256 x Connect 4": lambda: forest(given.threads),
+        "latent, 1024 trees": lambda: latent(given.threads, model),
+    }
+    for pieces, nanoseconds in SMALL:
+        for gap in GAPS:
+            name = f"small, {pieces * nanoseconds // 1000} us, gap {gap} us"
+            cases[name] = lambda p=pieces, n=nanoseconds, g=gap: small_jobs(given.threads, p, n, g)  # type: ignore[misc]
+    print("microseconds: 15th percentile and median of the rounds; in parentheses the median ratio to ours in a round")
+    for name, measure in cases.items():
+        if not given.words or any(word in name for word in given.words):
+            compare(name, measure, given.rounds)
+
+
+if __name__ == "__main__":
+    main()

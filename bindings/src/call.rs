@@ -1,0 +1,50 @@
+//! How Python enters the engine: a panic there, which would surface as a `BaseException`, becomes `InternalError`.
+
+use std::any::Any as Payload;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use pondertree_core::thread_pool::parallel_for;
+use pyo3::prelude::*;
+
+use crate::errors::internal;
+use crate::forest::Forest;
+
+/// Runs `work`; a panic becomes `InternalError`.
+pub fn guarded<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    caught(work).unwrap_or_else(|panic| Err(internal(&format!("the engine panicked: {panic}. Please report this defect of Pondertree"))))
+}
+
+/// Runs `work`: its result, or the message of its panic.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    // What the panic left half-done is either dropped by the caller or refused from then on (`Forest::call`).
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| message(&*payload).to_owned())
+}
+
+fn message(payload: &(dyn Payload + Send)) -> &str {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}
+
+/// Panics on purpose, inside `forest` if one is given, on this thread or on a worker of the thread pool.
+#[pyfunction]
+pub fn _panic_for_tests(forest: Option<&Forest>, on_worker: bool) -> PyResult<()> {
+    let fail = || {
+        let (caller, begun, came) = (std::thread::current().id(), Instant::now(), AtomicBool::new(false));
+        parallel_for(2, 0..2, |_| {
+            if on_worker == (std::thread::current().id() != caller) {
+                came.store(true, Ordering::Relaxed);
+                panic!("on purpose");
+            }
+            while !came.load(Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(20) {
+                std::thread::yield_now();
+            }
+        });
+        Ok(())
+    };
+    match forest {
+        Some(forest) => forest.call(|_| fail()),
+        None => guarded(fail),
+    }
+}

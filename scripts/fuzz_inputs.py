@@ -1,0 +1,354 @@
+"""Fuzzes what is not a file: arguments, games, evaluators, models, FENs, UCI streams and the command line.
+
+    python scripts/fuzz_inputs.py --inputs 5000 --seed 1
+    python scripts/fuzz_inputs.py --kind fens --seed 1 --first 17 --inputs 1
+
+`fuzzing.py` has the harness and says what the outcomes are. Here a TypeError counts as typed if its message names an
+argument that was given hostile values: README.md allows it. After a failure the search must still work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import importlib
+import inspect
+import io
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import fuzzing
+import numpy as np
+from fuzz_chess import fens, uci, uci_program
+from fuzz_worlds import a_game, a_model_search, an_evaluator
+from hostile import NUMBERS, TEXTS, Call, Random, Row, a_model, even, hostile, named, show
+
+import pondertree
+from pondertree import check, chess, evaluators, games, match, models
+from pondertree.errors import InvalidArgumentError
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe, connect_four
+
+# --- Arguments ---
+
+
+Made = tuple[Callable[..., Any], dict[str, Any], Callable[[Any], object]]
+SHARED = ("time_limit", "max_nodes", "max_memory", "seed", "in_flight", "threads", "solve", "early_stop", "trace")
+
+
+def nothing(_: Any) -> None:
+    """Nothing more is done with a result."""
+
+
+def search_on(state: Any) -> Callable[[Any], object]:
+    """Uses a search that was made, within bounds."""
+
+    def use(search: Any) -> object:
+        tree = search.tree(state)
+        tree.simulate(6)
+        return show(tree.result())
+
+    return use
+
+
+def a_forest() -> Any:
+    """Two trees that have grown a little."""
+    return pondertree.UCT(20, seed=1).forest([ConnectFour()] * 2).simulate(20)
+
+
+def still_works(forest: Any) -> Callable[[Any], object]:
+    """Grows the trees on; called after failures too."""
+    return lambda _: forest.simulate(2)
+
+
+def methods() -> dict[str, Made]:
+    """Methods of searches, trees, results and nodes."""
+    search, forest = pondertree.UCT(10, seed=1), a_forest()
+    tree = pondertree.AlphaZero(even(7), 20, seed=1).tree(ConnectFour()).simulate(20)
+    result = tree.result()
+    rooted = pondertree.MuZero(a_model(), 8, seed=1).tree(np.zeros(4))
+    alone = still_works(tree._forest)
+    return {
+        "run": (search.run, {"state": TicTacToe()}, nothing),
+        "search": (search.search, {"state": TicTacToe()}, nothing),
+        "get_policy": (search.get_policy, {"state": TicTacToe()}, nothing),
+        "tree": (search.tree, {"state": TicTacToe()}, nothing),
+        "forest": (search.forest, {"states": [TicTacToe()]}, nothing),
+        "Forest.simulate": (forest.simulate, {"n": 3}, still_works(forest)),
+        "Forest.result": (forest.result, {}, still_works(forest)),
+        "Forest.results": (forest.results, {}, still_works(forest)),
+        "Forest.actions": (forest.actions, {}, still_works(forest)),
+        "Forest.advance": (forest.advance, {"index": 0, "action": 3}, still_works(forest)),
+        "Forest.reset": (forest.reset, {"index": 1, "state": ConnectFour()}, still_works(forest)),
+        "Forest.state": (forest.state, {"index": 1}, still_works(forest)),
+        "Forest.trace": (forest.trace, {}, still_works(forest)),
+        "Tree.simulate": (tree.simulate, {"n": 3}, alone),
+        "Tree.result": (tree.result, {}, alone),
+        "Tree.advance": (tree.advance, {"action": 3}, alone),
+        "Tree.reset": (tree.reset, {"state": ConnectFour()}, alone),
+        "observed advance": (rooted.advance, {"action": 1, "observation": np.zeros(4)}, still_works(rooted._forest)),
+        "observed reset": (rooted.reset, {"observation": np.zeros(4)}, still_works(rooted._forest)),
+        "policy_at": (result.policy_at, {"tau": 1.0}, nothing),
+        "to_text": (result.root.to_text, {}, nothing),
+        "to_dot": (result.root.to_dot, {}, nothing),
+        "to_svg": (result.root.to_svg, {}, nothing),
+        "to_json": (result.root.to_json, {}, nothing),
+    }
+
+
+def presets() -> dict[str, Made]:
+    """Searches; what was made is used."""
+    return {
+        "UCT": (pondertree.UCT, {"num_simulations": 8}, search_on(TicTacToe())),
+        "UCT in Python": (pondertree.UCT, {"num_simulations": 8}, search_on(Row())),
+        "AlphaZero": (pondertree.AlphaZero, {"evaluator": even(9), "num_simulations": 8}, search_on(TicTacToe())),
+        "Gumbel": (pondertree.Gumbel, {"evaluator": even(3), "num_simulations": 8}, search_on(Row())),
+        "Gumbel model": (pondertree.Gumbel, {"model": a_model(), "num_simulations": 8}, search_on(Row())),
+        "MuZero": (pondertree.MuZero, {"model": a_model(), "num_simulations": 8}, search_on(Row())),
+        "Hybrid": (pondertree.Hybrid, {"num_simulations": 8, "mate_search_budget": 50}, search_on(Chess())),
+        "chess.MCTS": (chess.MCTS, {"neural_network": even(4672), "num_simulations": 8}, search_on(Chess())),
+        "Temperature": (pondertree.Temperature, {}, lambda made: made(3)),
+        "Temperature()": (pondertree.Temperature(), {"move_number": 3}, nothing),
+        "MCTSConfig": (pondertree.MCTSConfig, {"num_simulations": 8}, nothing),
+        "MuZeroConfig": (pondertree.MuZeroConfig, {"num_simulations": 8}, nothing),
+    }
+
+
+def functions() -> dict[str, Made]:
+    """Games, chess, evaluators and models."""
+    board, four = Chess(), ConnectFour()
+    pesto, pool = chess.Pesto(), models.HiddenPool(4)
+    late = four.play(3).play(3).play(3).play(3).play(3).play(3).play(0).play(0).play(0).play(0).play(0).play(0)
+    some = {"states": [late], "max_nodes": 2000, "max_memory": 1}
+    return {
+        "playout": (pondertree.playout, {"state": Row(), "perspective_player": 0}, nothing),
+        "by_name": (games.by_name, {"name": "connect4"}, nothing),
+        "find": (games.find, {"name": "connect4"}, nothing),
+        "Chess": (Chess, {"fen": board.fen()}, nothing),
+        "play": (board.play, {"action": board.legal_actions()[0]}, nothing),
+        "action_to_string": (board.action_to_string, {"action": board.legal_actions()[0]}, nothing),
+        "parse_action": (board.parse_action, {"text": "e2e4"}, nothing),
+        "san": (board.san, {"action": board.legal_actions()[0]}, nothing),
+        "is_capture": (board.is_capture, {"action": board.legal_actions()[0]}, nothing),
+        "gives_check": (board.gives_check, {"action": board.legal_actions()[0]}, nothing),
+        "Othello.play": (Othello().play, {"action": 19}, nothing),
+        "Othello.parse": (Othello().parse_action, {"text": "d3"}, nothing),
+        "solve": (connect_four.solve, {"state": late, "max_nodes": 2000, "max_memory": 1}, nothing),
+        "solve_many": (connect_four.solve_many, some, nothing),
+        "see": (chess.see, {"state": board, "action": board.legal_actions()[0]}, nothing),
+        "categorize": (chess.categorize, {"state": board}, nothing),
+        "mate_search": (chess.mate_search, {"state": board, "depth": 2, "budget": 500}, nothing),
+        "mcts_search": (chess.mcts_search, {"root_state": board, "iterations": 8}, nothing),
+        "Pesto": (chess.Pesto, {}, lambda made: made.value(board)),
+        "Pesto.eval": (pesto.eval, {"state": board}, nothing),
+        "Pesto.value": (pesto.value, {"state": board}, nothing),
+        "MoveScores": (chess.MoveScores, {}, nothing),
+        "PestoPolicy": (chess.PestoPolicy, {}, lambda made: made.evaluate(board)),
+        "ChessGame": (chess.ChessGame, {}, nothing),
+        "Uniform": (evaluators.Uniform, {}, nothing),
+        "Rollout": (evaluators.Rollout, {}, nothing),
+        "Cached": (evaluators.Cached, {"evaluator": even(9)}, lambda made: evaluate_with(made)),
+        "Function": (evaluators.Function, {"function": even(9)}, lambda made: evaluate_with(made)),
+        "Symmetric": (
+            evaluators.Symmetric,
+            {"evaluator": even(9), "symmetries": evaluators.symmetries_of("tic-tac-toe")},
+            lambda made: evaluate_with(made),
+        ),
+        "symmetries_of": (evaluators.symmetries_of, {"game": "connect4"}, nothing),
+        "Onnx": (evaluators.Onnx, {"model": b"nothing"}, nothing),
+        "FunctionModel": (models.FunctionModel, {"initial": even(3), "recurrent": even(3)}, nothing),
+        "Parts": (models.Parts, {"representation": len, "dynamics": len, "prediction": len}, nothing),
+        "as_model": (models.as_model, {"given": a_model()}, nothing),
+        "check_model": (models.check_model, {"model": a_model()}, nothing),
+        "Support": (models.Support, {}, lambda made: made.to_scalar(np.zeros((2, made.num_atoms)))),
+        "HiddenPool": (models.HiddenPool, {"capacity": 8}, nothing),
+        "perft": (chess.perft, {"state": board, "depth": 1}, nothing),
+        "pool.reserve": (pool.reserve, {"capacity": 8}, nothing),
+    }
+
+
+def evaluate_with(evaluator: Any) -> object:
+    """A small search with an evaluator."""
+    return pondertree.AlphaZero(evaluator, 6, seed=1).run(TicTacToe())
+
+
+def programs() -> dict[str, Made]:
+    """Matches, tuning and the configuration of learning; nothing is left running for long."""
+    from pondertree import learn, tune
+    from pondertree.testing import check_game
+
+    config = learn.default_config("connect4", out="runs/fuzz", minutes=1.0)
+    one, other = "uct:num_simulations=2", "random"
+    played: dict[str, Any] = {"player1": one, "player2": other, "game": "tic-tac-toe", "num_games": 2, "concurrency": 1}
+    epd = "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1 [1.0]\n" * 3
+    made: dict[str, Made] = {
+        "play_match": (match.play_match, played, nothing),
+        "read_player": (match.read_player, {"given": one}, nothing),
+        "Sprt": (match.Sprt, {"elo0": 0.0, "elo1": 5.0}, nothing),
+        "Adjudication": (match.Adjudication, {}, nothing),
+        "elo_of": (match.elo_of, {"score": 0.5}, nothing),
+        "score_of": (match.score_of, {"elo": 10.0}, nothing),
+        "FitOptions": (tune.FitOptions, {}, nothing),
+        "from_epd": (tune.from_epd, {"text": epd}, nothing),
+        "from_pgn": (tune.from_pgn, {"text": '[Event "x"]\n\n1. e4 e5 1-0\n'}, nothing),
+        "join": (tune.join, {"parts": [tune.from_epd(epd)]}, nothing),
+        "self_play": (tune.self_play, {"num_games": 2, "simulations": 2, "concurrency": 1}, nothing),
+        "default_config": (learn.default_config, {"game": "connect4", "out": "runs/fuzz"}, nothing),
+        "with_values": (config.with_values, {name: getattr(config, name) for name in ("seed", "minutes")}, nothing),
+        "text_of_config": (learn.text_of_config, {"config": config}, nothing),
+        "load": (pondertree.load, {"path": "nowhere"}, nothing),
+        "check_game": (check_game, {"factory": Row, "games": 2}, nothing),
+    }
+    for name in ("Network", "SelfPlay", "Replay", "Learner", "MuZero", "Evaluation"):
+        made[f"{name}Config"] = (getattr(learn, f"{name}Config"), {}, nothing)
+    return made
+
+
+TARGETS: dict[str, Callable[[], dict[str, Made]]] = {
+    "methods": methods,
+    "presets": presets,
+    "functions": functions,
+    "programs": programs,
+}
+#: Paths are for `fuzz_files.py`.
+PATHS = {"path", "out", "pgn", "record", "openings"}
+#: Large numbers that are right there, and take long.
+LONG = {
+    "budget",
+    "mate_search_budget",
+    "num_games",
+    "games",
+    "max_nodes",
+    "most",
+    "seconds",
+    "time_limit",
+    "concurrency",
+}
+LONG |= {"num_simulations", "n", "depth", "max_memory", "capacity", "minimax_depth", "size", "simulations", "bins"}
+
+
+def parameters_of(function: Callable[..., Any]) -> list[str]:
+    """The names of arguments, those that all searches share included."""
+    try:
+        found = inspect.signature(function).parameters.values()
+    except ValueError:
+        return []
+    names = [each.name for each in found if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    return names + [name for each in found if each.kind is each.VAR_KEYWORD for name in SHARED]
+
+
+@functools.cache
+def warm_up() -> None:
+    """Imports what takes long, before the time of an input begins."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("torch")
+    programs()
+
+
+def arguments(chance: Random) -> Call:
+    """A function of the package, with one or two arguments that are wrong."""
+    warm_up()
+
+    def call() -> object:
+        targets = TARGETS[chance.choice(list(TARGETS))]()
+        function, right, use = targets[chance.choice(list(targets))]
+        names = list(dict.fromkeys([*right, *parameters_of(function)]))
+        names = [name for name in names if name not in PATHS]
+        wrong = chance.sample(names, min(len(names), chance.choice([1, 1, 2])))
+        given = {**right, **{name: hostile(chance) for name in wrong}}
+        for name in LONG & set(wrong):
+            if _is_large(given[name]):
+                given[name] = -1
+        try:
+            made = named(lambda: function(**given), wrong)
+            return named(lambda: use(made), wrong)
+        finally:
+            if use is not nothing and "simulate" not in str(function) and inspect.ismethod(function):
+                use(None)
+
+    return call
+
+
+def _is_large(value: Any) -> bool:
+    try:
+        return bool(float(value) > 50)
+    except Exception:
+        return isinstance(value, (list, tuple, np.ndarray, dict))
+
+
+# --- The command line ---
+
+
+def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of the commands."""
+    [commands] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(commands.choices)
+
+
+def command_line(chance: Random) -> Call:
+    """A command with arguments that are wrong: one line on stderr and the status 1 or 2, never a traceback."""
+    from pondertree.cli import main, parser
+
+    warm_up()
+    parsers = options_of(parser())
+    command = chance.choice([name for name in parsers if name != "uci"])
+    right = {
+        "search": ["connect4", "--simulations", "5"],
+        "play": ["tic-tac-toe", "--simulations", "5"],
+        "match": ["random", "random", "--game", "tic-tac-toe", "--games", "2"],
+        "tune": ["nowhere.epd"],
+        "train": ["connect4", "--minutes", "0.001"],
+        "export": ["nowhere", "out.onnx"],
+    }[command]
+    words = list(right)
+    for _ in range(chance.choice([1, 1, 2])):
+        options = [option for action in parsers[command]._actions for option in action.option_strings]
+        options = [option for option in options if option not in ("-h", "--help")]
+        value = (
+            check.shown(chance.choice(NUMBERS))
+            if chance.random() < 0.5
+            else str(chance.choice(TEXTS)).replace("\ud800", "\udc80")
+        )
+        if len(value) > 1 and value[:2].isdigit() and command in ("train", "search", "play", "match"):
+            value = "-" + value
+        kind = chance.randrange(3)
+        if kind == 0 and words:
+            words[chance.randrange(len(words))] = value
+        elif options:
+            words += [chance.choice(options), value]
+    if command == "train":
+        # The last one counts, and no folder can be made there: a training that is right would take long.
+        words += ["--out", "/dev/null/x"]
+
+    def call() -> None:
+        out, err = io.StringIO(), io.StringIO()
+        keyboard = io.TextIOWrapper(io.BytesIO(b"1\n2\nq\n" * 30))
+        before, sys.stdin = sys.stdin, keyboard
+        try:
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                status = main([command, *words])
+        except SystemExit as error:
+            status = error.code if isinstance(error.code, int) else 2
+        finally:
+            sys.stdin = before
+        assert status in (0, 1, 2), status
+        if status == 2:
+            raise InvalidArgumentError(err.getvalue()[-200:])
+
+    return call
+
+
+KINDS: dict[str, fuzzing.Make] = {
+    "arguments": arguments,
+    "games": a_game,
+    "evaluators": an_evaluator,
+    "models": a_model_search,
+    "fens": fens,
+    "uci": uci,
+    "uci_program": uci_program,
+    "command_line": command_line,
+}
+
+if __name__ == "__main__":
+    sys.exit(fuzzing.main(KINDS, __doc__))

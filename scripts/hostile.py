@@ -1,0 +1,241 @@
+"""Hostile values for the fuzzers, and a game, an evaluator and a model that are right."""
+
+from __future__ import annotations
+
+import decimal
+import fractions
+import random
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pondertree import models
+from pondertree.errors import InvalidArgumentError
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+
+Random = random.Random
+Call = Callable[[], object]
+
+
+# --- Hostile values ---
+
+
+class Liar:
+    """Its numbers are not what they seem."""
+
+    def __init__(self, number: Any) -> None:
+        self.number = number
+
+    def __index__(self) -> Any:
+        return self.number
+
+    def __float__(self) -> Any:
+        return self.number
+
+    def __len__(self) -> Any:
+        return self.number
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self.number])
+
+
+class Raising:
+    """Whatever is asked of it, it raises; but it can be printed."""
+
+    def __index__(self) -> int:
+        raise ZeroDivisionError("__index__")
+
+    def __float__(self) -> float:
+        raise KeyError("__float__")
+
+    def __len__(self) -> int:
+        raise IndexError("__len__")
+
+    def __bool__(self) -> bool:
+        raise OverflowError("__bool__")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise AttributeError("__iter__")
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise RecursionError("__call__")
+
+
+NUMBERS: list[Any] = [
+    *(
+        0,
+        1,
+        -1,
+        2,
+        3,
+        7,
+        64,
+        255,
+        256,
+        65535,
+        65536,
+        2**31 - 1,
+        2**31,
+        2**32,
+        2**53,
+        2**63,
+        2**64,
+        10**30,
+        10**400,
+        10**5000,
+    ),
+    *(-(2**31), -(2**63), -(10**400), 0.0, -0.0, 0.5, 1.0, -1.5, 1e-320, 1e12, 1e18, 1e300, -1e300),
+    *(float("nan"), float("inf"), -float("inf"), True, False, 1j, decimal.Decimal("NaN"), decimal.Decimal(3)),
+    *(fractions.Fraction(1, 3), np.float32(1.5), np.float64("nan"), np.int8(-3), np.uint64(2**64 - 1), np.bool_(True)),
+]
+TEXTS: list[Any] = [
+    *("", " ", "a", "node", "random", "\0", "a\0b", "x" * 5000, "\ud800", "\N{SNOWMAN}", "-1", "nan", "1e999", "../.."),
+    *("e2e4", "startpos", "connect4", "logits", b"", b"abc", bytearray(b"x"), "{}", "%s%n", "None", "0" * 5000),
+]
+
+
+def others() -> list[Any]:
+    """Fresh ones each time: some can be used up."""
+    nested: list[Any] = []
+    nested.append(nested)
+    return [
+        *(None, [], [[]], (), {}, set(), {1}, frozenset({2}), {"a": 1}, [1, 2], (1.0, "x"), [None], ["a"] * 3, nested),
+        *(
+            object(),
+            object,
+            int,
+            len,
+            lambda: 1,
+            lambda *_: None,
+            (n for n in range(3)),
+            iter([1]),
+            range(10),
+            slice(1),
+        ),
+        *(np.array([]), np.array(3), np.array([1.0, 2.0]), np.zeros((2, 2)), np.array([None, "x"], dtype=object)),
+        *(np.array(["a", "b"]), np.array([1j]), np.datetime64("2020-01-01"), np.full(3, np.nan), np.zeros((0, 7))),
+        *(TicTacToe(), ConnectFour(), Othello(), Chess(), Row(), RuntimeError("x"), Ellipsis, NotImplemented, sys),
+        *(Liar(-1), Liar(10**30), Liar("x"), Liar(2), Liar(None), Raising(), memoryview(b"abc"), Path("x" * 300)),
+    ]
+
+
+def hostile(chance: Random) -> Any:
+    """Something that is hardly ever right."""
+    kind = chance.randrange(8)
+    if kind < 3:
+        return chance.choice(NUMBERS)
+    if kind == 3:
+        return chance.choice(TEXTS)
+    if kind < 7:
+        return chance.choice(others())
+    some = [hostile(chance) for _ in range(chance.randrange(4))]
+    return chance.choice([list, tuple, lambda values: {str(place): value for place, value in enumerate(values)}])(some)
+
+
+def named(function: Callable[[], object], names: list[str]) -> object:
+    """The result; a TypeError that names an argument is what README.md allows."""
+    try:
+        return function()
+    except TypeError as error:
+        told = " ".join([str(error), *getattr(error, "__notes__", [])])  # PyO3 names the argument in a note
+        if any(re.search(rf"\b{re.escape(name)}\b", told) for name in names):
+            raise InvalidArgumentError(str(error)) from error
+        raise
+    except Exception as error:
+        # What a method of a hostile object raises may surface as it is.
+        if str(error).strip("'").startswith("__"):
+            raise InvalidArgumentError(str(error)) from error
+        raise
+
+
+# --- A game, an evaluator and a model that are right ---
+
+
+class Row:
+    """Six moves of 0, 1 or 2; the sum of the moves says who has won."""
+
+    num_actions: Any = 3
+    num_players: Any = 2
+
+    def __init__(self, moves: tuple[int, ...] = ()) -> None:
+        self.moves = moves
+
+    @property
+    def to_play(self) -> Any:
+        return len(self.moves) % 2
+
+    @property
+    def is_terminal(self) -> Any:
+        return len(self.moves) >= 6
+
+    def legal_actions(self) -> Any:
+        return [] if self.is_terminal else [0, 1, 2]
+
+    def play(self, action: Any) -> Any:
+        if len(self.moves) > 200:
+            raise RuntimeError("this game would never end")
+        return type(self)((*self.moves, action))
+
+    def returns(self) -> Any:
+        won = float(sum(self.moves) % 3 - 1)
+        return [won, -won]
+
+    def observation(self) -> Any:
+        return np.array([*self.moves, *[-1] * (6 - len(self.moves))], dtype=np.float32)
+
+
+class Paid(Row):
+    """The same for one player, who is paid by the move."""
+
+    num_players = 1
+    to_play = 0
+
+    def returns(self) -> Any:
+        return [0.0]
+
+    def rewards(self) -> Any:
+        return [float(self.moves[-1]) if self.moves else 0.0]
+
+
+class Three(Row):
+    """The same for three players."""
+
+    num_players = 3
+
+    @property
+    def to_play(self) -> Any:
+        return len(self.moves) % 3
+
+    def returns(self) -> Any:
+        return [1.0, 0.0, -0.5]
+
+
+def even(actions: int) -> Callable[[Any], Any]:
+    """An evaluator: every move alike, every value 0."""
+    return lambda observations: (np.zeros((len(observations), actions), np.float32), np.zeros(len(observations)))
+
+
+def a_model(actions: int = 3) -> Any:
+    """A model: hidden states of two numbers."""
+    return models.FunctionModel(
+        lambda seen: (
+            np.zeros((len(seen), 2), np.float32),
+            np.zeros((len(seen), actions), np.float32),
+            np.zeros(len(seen)),
+        ),
+        lambda hidden, taken: (hidden + 1, np.zeros(len(taken)), np.zeros((len(taken), actions)), np.zeros(len(taken))),
+    )
+
+
+def show(result: Any) -> object:
+    """Everything that can be read off a result."""
+    root = result.root
+    seen = [result.action, result.value, result.proven, result.visits, result.policy, result.q, result.pv, result.moves]
+    drawn = [root.to_text(), root.to_json(), root.to_dot(), repr(result), result.move, result.memory]
+    if np.isnan(result.policy).any() or not np.isfinite(result.value):
+        raise AssertionError(f"policy {result.policy}, value {result.value}")
+    return seen, drawn

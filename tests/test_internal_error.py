@@ -1,0 +1,46 @@
+"""A panic of the engine is an exception like any other, and the search it happened in is refused from then on."""
+
+from __future__ import annotations
+
+import pytest
+
+import pondertree
+from pondertree import UCT, InternalError, _core
+from pondertree.games import ConnectFour
+
+
+@pytest.mark.parametrize("on_worker", [False, True], ids=["caller", "worker"])
+def test_panic_in_a_forest_raises_internal_error_and_later_calls_too(
+    on_worker: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    forest = UCT(20, threads=2).forest([ConnectFour()] * 4).simulate()
+    with pytest.raises(InternalError, match="on purpose"):
+        _core._panic_for_tests(forest._core, on_worker)
+    with pytest.raises(InternalError, match=r"make a new one.*on purpose"):
+        forest.simulate()
+    with pytest.raises(InternalError):
+        forest.actions()
+    with pytest.raises(InternalError):
+        len(forest._core)
+    del forest
+    assert "panicked" in capfd.readouterr().err
+    # Another forest, and the pool of threads, are as they were.
+    assert len(UCT(20, threads=2).forest([ConnectFour()] * 4).simulate().actions()) == 4
+
+
+@pytest.mark.parametrize("on_worker", [False, True], ids=["caller", "worker"])
+def test_panic_outside_a_forest_raises_internal_error(on_worker: bool) -> None:
+    with pytest.raises(InternalError, match="on purpose"):
+        _core._panic_for_tests(None, on_worker)
+
+
+def test_panic_in_a_snapshot_raises_internal_error() -> None:
+    """An argument that Python never passes."""
+    view = UCT(20).forest([ConnectFour()]).simulate()._core.view(0)
+    with pytest.raises(InternalError, match="out of bounds"):
+        view.principal_variation(1_000_000)
+
+
+def test_internal_error_is_an_exception_of_ours() -> None:
+    assert issubclass(InternalError, pondertree.PondertreeError)
+    assert issubclass(InternalError, RuntimeError)
