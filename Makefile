@@ -56,7 +56,7 @@ test: $(PACKAGES) $(ENGINE) ## Rust tests with every assertion on, then pytest o
 	cargo test --package pondertree-core
 	$(PYTEST) $(ARGS)
 
-loom: ## models of the thread pool under every interleaving (needs no Python; two minutes to compile, one to run)
+loom: ## models of the thread pool in all interleavings of few preemptions (two minutes to compile, one to run)
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --package pondertree-core --release --lib loom_
 
 check: $(PACKAGES) $(ENGINE) ## formatting, lints and types of Python and Rust; the stub against the compiled module

@@ -159,7 +159,6 @@ def install_and_try(file: Path, python: str) -> None:
 def try_installed() -> None:
     """Searches, speaks UCI, runs the command and loads the bundled player with the installed package."""
     import pondertree
-    from pondertree.errors import MissingExtraError
     from pondertree.games import Chess, ConnectFour
 
     here = Path(pondertree.__file__).resolve()
@@ -189,14 +188,10 @@ def try_installed() -> None:
         must(json.loads(run([*command, "--json"]))["simulations"] == 2000, "--json has no 2000 simulations")
         did.append("command")
 
-    try:
-        player = pondertree.load("connect4")
-    except MissingExtraError as error:
-        did.append(f"load without its packages ({error})")
-    else:
-        opening = pondertree.AlphaZero(player, num_simulations=64, seed=1).run(ConnectFour())
-        must(opening.move == "4", f"the bundled player opens with {opening.move}, not in the middle")
-        did.append("load")
+    player = pondertree.load("connect4")
+    opening = pondertree.AlphaZero(player, num_simulations=64, seed=1).run(ConnectFour())
+    must(opening.move == "4", f"the bundled player opens with {opening.move}, not in the middle")
+    did.append("load")
     version = platform.python_version()
     print(f"  Python {version}, {platform.machine()}, pondertree {pondertree.__version__}: {', '.join(did)}")
 

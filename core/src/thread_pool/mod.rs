@@ -5,8 +5,12 @@
 //! inside, and its generation. The caller opens a job by storing a new word; a worker joins by a compare-and-swap that increments
 //! the number inside, which fails if the job was closed or replaced since the worker read its width. The caller takes part in the
 //! job as rank 0, closes it, and waits until nobody is inside. It never waits for a worker that has not joined, so a worker that is
-//! late, or that the system does not schedule, delays nobody. The models at the end of the file check this under every interleaving
-//! that loom explores.
+//! late, or that the system does not schedule, delays nobody. `models` checks this with loom.
+
+#[cfg(all(test, loom))]
+mod models;
+#[cfg_attr(loom, path = "sync_loom.rs")]
+mod sync;
 
 use std::any::Any;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -307,176 +311,6 @@ impl Drop for ThreadPool {
         fence(Ordering::SeqCst);
         for worker in self.shared.workers.get().into_iter().flatten().filter(|worker| worker.is_parked.load(Ordering::Relaxed)) {
             worker.thread.unpark();
-        }
-    }
-}
-
-/// What the pool takes from the standard library.
-#[cfg(not(loom))]
-mod sync {
-    pub use std::hint::spin_loop;
-    pub use std::sync::atomic::{fence, AtomicBool, AtomicU64, Ordering};
-    pub use std::thread::{park, Thread};
-    use std::time::{Duration, Instant};
-
-    /// Workers spin for so long before they park: longer than a network on an accelerator takes for a batch. Waking a parked worker
-    /// takes about as long as a job.
-    pub const SPIN: Duration = Duration::from_millis(2);
-    /// Polls of the word between two yields.
-    const POLLS: u32 = 64;
-
-    /// How long a worker has spun.
-    pub struct Spin {
-        begun: Instant,
-        polls: u32,
-    }
-
-    impl Spin {
-        pub fn new() -> Self {
-            Self { begun: Instant::now(), polls: 0 }
-        }
-
-        pub fn restart(&mut self) {
-            *self = Self::new();
-        }
-
-        pub fn is_over(&mut self) -> bool {
-            self.polls = self.polls.wrapping_add(1);
-            if self.polls % POLLS != 0 {
-                return false;
-            }
-            // Returns at once on an idle machine. On a busy one, other threads need the core more, the caller's among them: without
-            // it searches took twice as long there.
-            std::thread::yield_now();
-            self.begun.elapsed() > SPIN
-        }
-    }
-
-    /// A cell with the interface of loom's.
-    pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
-
-    impl<T> UnsafeCell<T> {
-        pub fn new(value: T) -> Self {
-            Self(std::cell::UnsafeCell::new(value))
-        }
-
-        pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
-            read(self.0.get())
-        }
-
-        pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
-            write(self.0.get())
-        }
-    }
-
-    /// Starts a worker; None if the system gives no more threads.
-    pub fn spawn(work: impl FnOnce() + Send + 'static) -> Option<Thread> {
-        Some(std::thread::Builder::new().name("pondertree".into()).spawn(work).ok()?.thread().clone())
-    }
-}
-
-/// The same from loom, which runs a model under every interleaving and reordering that the memory model allows.
-#[cfg(loom)]
-mod sync {
-    pub use loom::cell::UnsafeCell;
-    pub use loom::hint::spin_loop;
-    pub use loom::sync::atomic::{fence, AtomicBool, AtomicU64, Ordering};
-    pub use loom::thread::{park, Thread};
-
-    /// Workers of a model park at once: time does not pass there.
-    pub struct Spin;
-
-    impl Spin {
-        pub fn new() -> Self {
-            Self
-        }
-
-        pub fn restart(&mut self) {}
-
-        pub fn is_over(&mut self) -> bool {
-            true
-        }
-    }
-
-    pub fn spawn(work: impl FnOnce() + Send + 'static) -> Option<Thread> {
-        Some(loom::thread::spawn(work).thread().clone())
-    }
-}
-
-/// Models of the protocol: `RUSTFLAGS="--cfg loom" cargo test -p pondertree-core --release --lib loom_`.
-#[cfg(all(test, loom))]
-mod models {
-    use super::*;
-    use loom::sync::atomic::AtomicUsize;
-
-    /// Runs `model` under every interleaving with at most so many preemptions.
-    fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(preemptions);
-        builder.check(model);
-    }
-
-    /// Jobs of other widths follow each other. Loom itself reports unsynchronised accesses to the job and to what it uses.
-    fn alternate(threads: usize, widths: &[usize]) {
-        let mut pool = ThreadPool::new(threads);
-        for &width in widths {
-            let (used, inside) = (SharedCell(UnsafeCell::new(0)), AtomicUsize::new(0));
-            pool.run(width, &|rank| {
-                assert!(rank < width, "rank {rank} in a job of width {width}");
-                inside.fetch_add(1, Ordering::Relaxed);
-                used.read();
-            });
-            // Races with the read of any worker that is still inside.
-            used.write();
-            assert!((1..=width).contains(&inside.load(Ordering::Relaxed)));
-        }
-    }
-
-    #[test]
-    fn loom_one_worker_stays_out_of_narrower_jobs_and_leaves_before_the_caller() {
-        check(4, || alternate(2, &[2, 1, 2]));
-    }
-
-    #[test]
-    fn loom_two_workers_stay_out_of_narrower_jobs_and_leave_before_the_caller() {
-        check(2, || alternate(3, &[3, 2]));
-    }
-
-    /// The caller waits in the job until the worker has come, which it does only if it is woken wherever it was.
-    #[test]
-    fn loom_no_wake_up_is_lost() {
-        check(3, || {
-            let mut pool = ThreadPool::new(2);
-            for _ in 0..2 {
-                let inside = Arc::new(AtomicUsize::new(0));
-                let count = Arc::clone(&inside);
-                pool.run(2, &move |_| {
-                    count.fetch_add(1, Ordering::Relaxed);
-                    while count.load(Ordering::Relaxed) < 2 {
-                        loom::thread::yield_now();
-                    }
-                });
-            }
-        });
-    }
-
-    struct SharedCell(UnsafeCell<usize>);
-
-    // SAFETY: loom's cells panic where two threads use them without synchronisation.
-    #[expect(unsafe_code, reason = "see above")]
-    unsafe impl Sync for SharedCell {}
-
-    impl SharedCell {
-        fn read(&self) {
-            // SAFETY: as above.
-            #[expect(unsafe_code, reason = "see above")]
-            self.0.with(|place| unsafe { std::ptr::read(place) });
-        }
-
-        fn write(&self) {
-            // SAFETY: as above.
-            #[expect(unsafe_code, reason = "see above")]
-            self.0.with_mut(|place| unsafe { *place += 1 });
         }
     }
 }
