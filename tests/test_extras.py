@@ -80,7 +80,9 @@ def test_pattern_finds_commands_that_ask_the_index(text: str, found: bool) -> No
 def test_no_hint_or_document_installs_the_project_from_an_index() -> None:
     assert len(TEXTS) > 300
     guilty = [
-        f"{path.relative_to(ROOT)}: {match[0]}" for path in TEXTS for match in FROM_INDEX.finditer(path.read_text(encoding="utf-8"))
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in TEXTS
+        for match in FROM_INDEX.finditer(path.read_text(encoding="utf-8"))
     ]
     assert guilty == []
 
