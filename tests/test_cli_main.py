@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +32,7 @@ MISTAKES = [
     (["train", "connect4", "--minutes", "0"], "--minutes: must be a number of minutes above 0, not '0'"),
     (["train", "connect4", "--minutes=-1"], "a number of minutes above 0, not '-1'"),
     (["train", "connect4", "--minutes", "nan"], "a number of minutes above 0, not 'nan'"),
-    (["train", "connect4", "--steps", str(1 << 62)], "--steps: must be a whole number of at most 2**62 - 1, not"),
+    (["train", "connect4", "--steps", str(1 << 32)], "--steps: must be a whole number of at most 2**32 - 1, not"),
     (["train", "connect4", "--steps", "0"], "--steps: must be a whole number of at least 1, not '0'"),
     (["search", "connect4", "--seconds", "nan"], "above 0"),
     (["search", "connect4", "--seconds", "1", "--simulations", "5"], "not allowed with"),
@@ -121,3 +123,108 @@ def test_the_demo_runs() -> None:
     assert "White wins in 3 plies" in done.stdout
     assert "The game is a draw." in done.stdout
     assert len((ROOT / "examples" / "demo.py").read_text().splitlines()) < 100
+
+
+FAULTY = {
+    "syntax": "def f(:\n",
+    "division": "1 / 0\n",
+    "leaving": "import sys\nsys.exit(7)\n",
+    "raising": """
+class G:
+    num_players, num_actions, to_play = 2, 2, 0
+    @property
+    def is_terminal(self): return 1 / 0
+    def legal_actions(self): return [0, 1]
+    def play(self, action): return self
+    def returns(self): return (0.0, 0.0)
+""",
+    "exploding": """
+class G:
+    num_players, num_actions, to_play, is_terminal = 2, 2, 0, False
+    def legal_actions(self): return [0, 1]
+    def play(self, action): raise KeyError("no")
+    def returns(self): return (0.0, 0.0)
+""",
+    "leaving_late": """
+import sys
+class G:
+    num_players, num_actions, to_play, is_terminal = 2, 2, 0, False
+    def legal_actions(self): return [0, 1]
+    def play(self, action): sys.exit(0)
+    def returns(self): return (0.0, 0.0)
+""",
+}
+
+
+@pytest.mark.parametrize("module", FAULTY)
+@pytest.mark.parametrize(
+    "command",
+    ["search {}:G --simulations 5", "play {}:G --side none --simulations 5", "match random first --game {}:G"],
+)
+def test_faulty_games_are_one_line_on_stderr(tmp_path: Path, module: str, command: str) -> None:
+    (tmp_path / f"{module}.py").write_text(FAULTY[module])
+    done = subprocess.run(
+        [sys.executable, "-m", "pondertree", *command.format(module).split()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert done.returncode in (1, 2), done
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("pondertree: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_unexpected_exception_keeps_its_traceback_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "raising.py").write_text(FAULTY["raising"])
+    monkeypatch.setenv("PONDERTREE_TRACEBACK", "1")
+    done = subprocess.run(
+        [sys.executable, "-m", "pondertree", "search", "raising:G"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert "ZeroDivisionError" in done.stderr.splitlines()[-1]
+    assert "Traceback" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("search connect4 --simulations 10 >&-", 0),
+        ("play connect4 --simulations 10 <&-", 0),
+        ("uci <&-", 0),
+        ("search nothing 2>&-", 2),
+    ],
+)
+def test_closed_standard_streams_raise_nothing(command: str, status: int) -> None:
+    done = subprocess.run(
+        f'"{sys.executable}" -m pondertree {command}', shell=True, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == status, done
+    assert "Traceback" not in done.stderr
+    assert "nothing" not in done.stdout
+
+
+def test_search_finishes_when_one_playout_is_longer_than_a_slice(tmp_path: Path) -> None:
+    """A playout of 0.9 s, far longer than the slices in which a search is watched."""
+    (tmp_path / "slow.py").write_text("""
+import time
+class S:
+    num_players, num_actions = 2, 2
+    def __init__(self, moves=0):
+        self.moves, self.to_play, self.is_terminal = moves, moves % 2, moves >= 300
+    def legal_actions(self): return [0, 1]
+    def play(self, action):
+        time.sleep(0.003)
+        return S(self.moves + 1)
+    def returns(self): return (1.0, -1.0)
+""")
+    done = subprocess.run(
+        [sys.executable, "-m", "pondertree", "search", "slow:S", "--simulations", "2", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["simulations"] == 2

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -37,6 +38,7 @@ class Installed:
 
 def with_origin(monkeypatch: pytest.MonkeyPatch, origin: object) -> None:
     monkeypatch.setattr(metadata, "distribution", lambda name: Installed(origin))
+    monkeypatch.setattr("shutil.which", lambda name: str(Path(sys.executable).with_name(name)))
 
 
 def test_install_command_names_the_wheel_it_came_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -59,6 +61,13 @@ def test_install_command_names_an_editable_clone(monkeypatch: pytest.MonkeyPatch
 def test_install_command_falls_back_to_a_clone(monkeypatch: pytest.MonkeyPatch, origin: object) -> None:
     with_origin(monkeypatch, origin)
     assert install_command("train") == 'in a clone of Pondertree, pip install ".[train]"'
+
+
+def test_install_command_names_the_interpreter_unless_its_pip_is_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_origin(monkeypatch, None)
+    for found in (None, "/somewhere/bin/pip"):
+        monkeypatch.setattr("shutil.which", lambda name, found=found: found)
+        assert install_command("cli") == f'in a clone of Pondertree, "{sys.executable}" -m pip install ".[cli]"'
 
 
 @pytest.mark.parametrize(

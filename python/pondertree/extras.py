@@ -27,11 +27,16 @@ def install_command(extra: str) -> str:
     installed (PEP 610, `direct_url.json`), and the command installs the extra from the same origin.
     """
     import json  # not at the top: only an error needs them, and `import pondertree` should be quick
+    import shutil
+    import sys
     from importlib import metadata
     from pathlib import Path
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
 
+    first = shutil.which("pip")
+    # An environment that is not activated has its own pip, which the shell does not find.
+    pip = "pip" if first and Path(first).parent == Path(sys.executable).parent else f'"{sys.executable}" -m pip'
     try:
         origin = json.loads(metadata.distribution("pondertree").read_text("direct_url.json") or "{}")
         url = origin["url"]
@@ -40,7 +45,7 @@ def install_command(extra: str) -> str:
         url, editable = "", False
     path = Path(url2pathname(urlsplit(url).path)) if isinstance(url, str) and url.startswith("file:") else None
     if path is None or not path.exists():  # `maturin develop` installs from a temporary wheel
-        return f'in a clone of Pondertree, pip install ".[{extra}]"'
+        return f'in a clone of Pondertree, {pip} install ".[{extra}]"'
     if editable:
-        return f'pip install -e "{path}[{extra}]"'
-    return f'pip install "pondertree[{extra}] @ {url}"'
+        return f'{pip} install -e "{path}[{extra}]"'
+    return f'{pip} install "pondertree[{extra}] @ {url}"'

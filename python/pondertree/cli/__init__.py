@@ -11,10 +11,15 @@ import contextlib
 import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
+from typing import Any
 
 from pondertree.cli.arguments import Parser
-from pondertree.errors import PondertreeError
+from pondertree.errors import GameContractError, PondertreeError
+
+#: An environment variable; where it is set, exceptions that no command expects keep their traceback.
+TRACEBACK = "PONDERTREE_TRACEBACK"
 
 
 def parser() -> Parser:
@@ -37,13 +42,10 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; the exit status. Mistakes of the user are one line on stderr and status 2."""
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a sign gets a question mark, not a traceback.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    _open_streams()
     try:
         arguments = parser().parse_args(argv)
-        status: int = arguments.run(arguments)
+        status = _run(arguments)
         sys.stdout.flush()
     except PondertreeError as error:
         print(f"pondertree: {error}", file=sys.stderr)
@@ -62,4 +64,40 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A disk that is full, a file that cannot be read: what was written before stays, and commands go on from there.
         print(f"pondertree: {error}", file=sys.stderr)
         return 1
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        print(f"pondertree: {_described(error)} ({TRACEBACK}=1 shows the traceback)", file=sys.stderr)
+        return 1
     return status
+
+
+def _open_streams() -> None:
+    """Makes all three standard streams usable: one that the caller closed is None, and becomes the null device."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115 (for as long as the process lives)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        stream = getattr(sys, name)
+        # A terminal that cannot show a sign gets a question mark, not a traceback.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _run(arguments: Any) -> int:
+    """Runs a command. A game of the user's that calls `sys.exit` does not decide how it ends."""
+    try:
+        status: int = arguments.run(arguments)
+    except SystemExit as error:
+        raise GameContractError(f"the game or its module called sys.exit({error.code!r})") from error
+    return status
+
+
+def _described(error: Exception) -> str:
+    """An exception that no command expects, such as one of a game written by the user, and where it was raised."""
+    text = f"{type(error).__name__}: {error}"
+    frames = traceback.extract_tb(error.__traceback__)
+    if frames:
+        text += f", raised by {frames[-1].name} in {frames[-1].filename}, line {frames[-1].lineno}"
+    return text

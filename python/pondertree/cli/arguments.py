@@ -47,7 +47,7 @@ def add_effort(parser: Parser, simulations: str) -> None:
         "--player",
         metavar="PLAYER",
         help="search with a trained player: the folder of a training, a .safetensors or .onnx file, "
-        "or one that comes with us, such as connect4",
+        "or one that comes with the package: connect4",
     )
     parser.add_argument("--seed", metavar="N", type=seed, help="repeat the random numbers of an earlier search")
     parser.add_argument("--threads", metavar="N", type=count, default=1, help="threads of the engine (default: 1)")
@@ -59,8 +59,8 @@ def count(text: str) -> int:
     number = _whole(text[:-1] if scale > 1 else text, text) * scale
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
-    if number >= 1 << 62:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at most 2**62 - 1, not {text!r}")
+    if number >= 1 << 32:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at most 2**32 - 1, not {text!r}")
     return number
 
 

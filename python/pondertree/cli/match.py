@@ -28,10 +28,10 @@ EXAMPLES = """\
   pondertree match uct:c_param=1.4 uct:c_param=0.7 --game othello --sprt 0,20 --out tune.jsonl --resume
 
 A player is a name with its settings: uct, alphazero and gumbel (evaluator=rollout, uniform, pesto, player:PLAYER with
-the folder of a training, a .safetensors or .onnx file or connect4, onnx:FILE or keras:FILE), random, first, or
-uci:PROGRAM for chess, with nodes=, depth= or movetime= (seconds a move), and option.NAME= for its own options. Searches
-also take reuse=true (keep the tree from move to move) and temperature=. Every opening is played twice, with the sides
-exchanged."""
+the folder of a training, a .safetensors or .onnx file or connect4, onnx:FILE or keras:FILE), muzero and gumbel
+(model=player:PLAYER), hybrid (chess), random, first, or uci:PROGRAM for chess, which needs nodes=, depth= or movetime=
+(seconds a move) and takes option.NAME= for its own options. Searches also take reuse=true (keep the tree from move to
+move) and temperature=. Every opening is played twice, with the sides exchanged."""
 
 
 def add_arguments(commands: Commands) -> None:

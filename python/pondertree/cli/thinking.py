@@ -188,14 +188,17 @@ def think(
 ) -> bool:
     """Searches to the limits; whether it came that far. `watch(fraction)` is called some ten times a second."""
     first, begun = thinker.simulations, time.perf_counter()
+    piece = SLICE
     with Interrupts() as interrupts:
         while not interrupts.came:
             done, passed = thinker.simulations - first, time.perf_counter() - begun
             if watch is not None:
                 watch(done / simulations if simulations else passed / (seconds or 1.0))
             left = UNLIMITED if simulations is None else simulations - done
-            time_left = SLICE if seconds is None else seconds - passed
+            time_left = piece if seconds is None else seconds - passed
             if left <= 0 or time_left <= 0 or thinker.is_solved:
                 break
-            thinker.grow(left, min(SLICE, time_left))
+            thinker.grow(left, min(piece, time_left))
+            # A playout longer than its slice is discarded: the next slice must be long enough for one.
+            piece = SLICE if thinker.simulations - first > done else 2 * piece
     return not interrupts.came

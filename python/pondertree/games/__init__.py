@@ -49,8 +49,9 @@ def find(name: str) -> Any:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InvalidArgumentError(f"game {name!r} cannot be imported: {error}") from None
+    except Exception as error:  # whatever a module of the user's raises while it is imported
+        told = str(error) if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
+        raise InvalidArgumentError(f"game {name!r} cannot be imported: {told}") from error
     if not callable(found):
         raise InvalidArgumentError(f"game {name!r} must give a starting state when called")
     return found
