@@ -18,6 +18,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pondertree.check import brief, shown
 from pondertree.errors import (
     GameOverError,
     InvalidActionError,
@@ -31,8 +32,6 @@ from pondertree.errors import (
 
 #: Errors of ours about the content of a file; the others (a missing package, a broken game) are not the file's.
 _ABOUT_CONTENT = (InvalidArgumentError, InvalidActionError, InvalidPositionError, GameOverError, StorageError)
-#: Longer paths and reasons are shortened in messages.
-_LONGEST_SHOWN = 300
 #: The most bytes that the arrays of a file may have altogether: this many, or this many times the size of the file.
 _LEAST_LIMIT, _MOST_RATIO = 1 << 26, 200
 
@@ -97,11 +96,6 @@ def check_path(path: str | os.PathLike[str], name: str, inside: str = "") -> Pat
 def _shown(path: Any) -> str:
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     return brief(repr(text))
-
-
-def brief(text: str) -> str:
-    """A text that may come from a file, short enough for a message."""
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 40]} ... {text[-30:]}"
 
 
 def _reason(error: Exception) -> str:
@@ -213,7 +207,7 @@ def read_arrays(
         if not isinstance(header, dict) or current_format(header.get("format")) != kind:
             raise InvalidArgumentError(f"format must be {kind!r}")
         if header.get("version") != version:
-            raise InvalidArgumentError(f"version must be {version}, not {brief(repr(header.get('version')))}")
+            raise InvalidArgumentError(f"version must be {version}, not {shown(header.get('version'))}")
         return {name: arrays[name] for name in names}, header["about"]
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from pondertree import check
+from pondertree.check import brief
 from pondertree.errors import InvalidArgumentError
-from pondertree.files import brief, reading
+from pondertree.files import reading
 from pondertree.learn.config import SECTIONS, Config, check_keys, field_names
 
 #: Longer texts, and lines with more dots, are no configurations.

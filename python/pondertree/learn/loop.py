@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pondertree.check import usable_cpus
+from pondertree._core import usable_cpus
 from pondertree.errors import InvalidArgumentError
 from pondertree.learn.config import Config
 from pondertree.learn.devices import choose_device

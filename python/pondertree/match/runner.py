@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pondertree import check, games
+from pondertree import _core, check, games
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import check_writable, reading, replace_file
 from pondertree.game import describe
@@ -224,7 +224,7 @@ def choose_concurrency(wanted: int | None, table: Table, pairs: int) -> int:
             raise InvalidArgumentError(
                 f"concurrency must be 1: {which}, {name}, cannot be sent to another process ({error})"
             ) from None
-    return min(check.usable_cpus() if wanted is None else wanted, pairs)
+    return min(_core.usable_cpus() if wanted is None else wanted, pairs)
 
 
 def check_pgn(path: Path, resume: bool) -> None:
