@@ -230,17 +230,17 @@ def test_close_waits_for_the_search_before_one_that_could_not_be_started(monkeyp
 
 
 def test_the_deadline_is_kept_with_256_threads() -> None:
-    """The best of three: another program may take the CPUs for a while, but not three times in a row."""
+    """The best of five: other programs may take the CPUs for a while."""
     waited = []
     with Talk(Hash=64, Threads=256) as talk:
         talk.tell("isready")
-        for count in (1, 2, 3):
+        for count in range(1, 6):
             talk.tell("ucinewgame")
             begun = time.perf_counter()
             talk.tell("go movetime 300")
             talk.wait(count)
             waited.append(time.perf_counter() - begun)
-            if waited[-1] < 1.5:
+            if waited[-1] < 0.45:
                 return
     pytest.fail(f"go movetime 300 was answered after {waited} seconds")
 

@@ -13,7 +13,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from pondertree.cli.arguments import Parser
+from pondertree.check import brief
+from pondertree.cli.arguments import LONGEST_MESSAGE, Parser
 from pondertree.errors import PondertreeError
 
 
@@ -46,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except PondertreeError as error:
-        print(f"pondertree: {error}", file=sys.stderr)
+        print(f"pondertree: {brief(str(error), LONGEST_MESSAGE)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(file=sys.stderr)
