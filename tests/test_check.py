@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from pondertree import check
+from pondertree.chess import categorize
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.game import describe, is_over, numbers
-from pondertree.games import TicTacToe
+from pondertree.games import Chess, TicTacToe
+from pondertree.games.connect_four import solve_many
 from pondertree.match import score_of
 
 
@@ -58,6 +60,9 @@ CONVERSIONS: dict[str, Callable[[Failing], Any]] = {
     "number": lambda value: check.number(value, "x"),
     "elo": score_of,
     "numbers": lambda value: numbers(value, describe(TicTacToe()), "returns()"),
+    "solve_many": lambda value: solve_many(value),  # type: ignore[arg-type]
+    "killers": lambda value: categorize(Chess(), killers=value),  # type: ignore[arg-type]
+    "history": lambda value: categorize(Chess(), history=[value]),  # type: ignore[arg-type]
     "is_over": lambda value: is_over(SimpleNamespace(is_terminal=value)),
 }
 
