@@ -213,7 +213,7 @@ TARGETS: dict[str, Callable[[], dict[str, Made]]] = {
     "functions": functions,
     "programs": programs,
 }
-#: Paths are for `fuzz_files.py`.
+#: Paths that can be written to are for `fuzz_files.py`.
 PATHS = {"path", "out", "pgn", "record", "openings"}
 #: Large numbers that are right there, and take long.
 LONG = {
@@ -256,9 +256,11 @@ def arguments(rng: Random) -> Call:
         targets = TARGETS[rng.choice(list(TARGETS))]()
         function, right, use = targets[rng.choice(list(targets))]
         names = list(dict.fromkeys([*right, *parameters_of(function)]))
-        names = [name for name in names if name not in PATHS]
         wrong = rng.sample(names, min(len(names), rng.choice([1, 1, 2])))
         given = {**right, **{name: hostile(rng) for name in wrong}}
+        for name in PATHS & set(wrong):
+            if isinstance(given[name], (str, bytes, bytearray, Path)):
+                given[name] = [given[name]]
         for name in LONG & set(wrong):
             if _is_large(given[name]):
                 given[name] = -1

@@ -50,7 +50,8 @@ class Deliberate:
 
 def deliberate(kind: type[Exception]) -> Exception:
     """An exception of a kind that `named` tells from those of the package."""
-    return type(kind.__name__, (kind, Deliberate), {})("raised by a hostile object")
+    made: Exception = type(kind.__name__, (kind, Deliberate), {})("raised by a hostile object")
+    return made
 
 
 class Raising:

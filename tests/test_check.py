@@ -58,9 +58,9 @@ class Failing:
 CONVERSIONS: dict[str, Callable[[Failing], Any]] = {
     "whole_number": lambda value: check.whole_number(value, "n"),
     "number": lambda value: check.number(value, "x"),
-    "elo": score_of,
+    "elo": lambda value: score_of(value),  # type: ignore[arg-type]
     "numbers": lambda value: numbers(value, describe(TicTacToe()), "returns()"),
-    "solve_many": lambda value: solve_many(value),  # type: ignore[arg-type]
+    "solve_many": lambda value: solve_many(value),
     "killers": lambda value: categorize(Chess(), killers=value),  # type: ignore[arg-type]
     "history": lambda value: categorize(Chess(), history=[value]),  # type: ignore[arg-type]
     "is_over": lambda value: is_over(SimpleNamespace(is_terminal=value)),

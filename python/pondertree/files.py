@@ -60,22 +60,22 @@ def reading(
     `what` the file should be is told with its article: "a player". Exceptions that are not the file's fault pass: a
     package that is missing, a game that breaks its contract, exhausted memory, an interrupt.
     """
-    shown = _shown(path)
+    file = _shown(path)
     try:
         yield check_path(path, what)
     except _ABOUT_CONTENT as found:
         text = str(found)
         kind = MissingFileError if isinstance(found, MissingFileError) and error is InvalidArgumentError else error
-        raise kind(text if shown in text else f"{shown}: {text}") from None
+        raise kind(text if file in text else f"{file}: {text}") from None
     except (PondertreeError, MemoryError):
         raise
     except OSError as found:
         kind = MissingFileError if isinstance(found, FileNotFoundError) and error is InvalidArgumentError else error
-        raise kind(f"{shown} cannot be read: {found.strerror or found}") from None
+        raise kind(f"{file} cannot be read: {found.strerror or found}") from None
     except Exception as found:
         if type(found).__name__ == "OutOfMemoryError":  # of PyTorch, which is not imported for this
             raise
-        raise error(f"{shown} is not {what}, or is damaged: {_reason(found)}") from found
+        raise error(f"{file} is not {what}, or is damaged: {_reason(found)}") from found
 
 
 def check_path(path: str | os.PathLike[str], name: str, inside: str = "") -> Path:
@@ -84,7 +84,7 @@ def check_path(path: str | os.PathLike[str], name: str, inside: str = "") -> Pat
         found = Path(path)
         os.lstat(found.absolute() / inside)
     except TypeError:
-        raise InvalidArgumentError(f"{name}: a path must be a text or a Path, not {path!r}") from None
+        raise InvalidArgumentError(f"{name}: a path must be a text or a Path, not {shown(path)}") from None
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         pass
     except (OSError, ValueError) as error:  # too long, a null byte, a lone surrogate
@@ -94,8 +94,7 @@ def check_path(path: str | os.PathLike[str], name: str, inside: str = "") -> Pat
 
 
 def _shown(path: Any) -> str:
-    text = os.fspath(path) if isinstance(path, os.PathLike) else path
-    return brief(repr(text))
+    return shown(os.fspath(path) if isinstance(path, os.PathLike) else path, 300)
 
 
 def _reason(error: Exception) -> str:

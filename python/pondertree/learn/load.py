@@ -75,7 +75,7 @@ def load_for_one_tree(path: str | os.PathLike[str]) -> Any:
 
 def is_onnx(path: str | os.PathLike[str]) -> bool:
     """Whether a path names an ONNX file, whether it is there or not."""
-    return str(path).lower().endswith(".onnx") and not os.path.isdir(path)
+    return isinstance(path, (str, os.PathLike)) and str(path).lower().endswith(".onnx") and not os.path.isdir(path)
 
 
 def load_onnx(path: str | os.PathLike[str], threads: int = 1) -> Any:
