@@ -48,7 +48,7 @@ def config_of_data(data: dict[str, Any], base: Config) -> Config:
     check_keys(data, Config)
     for name, value in data.items():
         if name in SECTIONS and not isinstance(value, dict):
-            raise InvalidArgumentError(f"{name} must be a table, [{name}], not {value!r}")
+            raise InvalidArgumentError(f"{name} must be a table, [{name}], not {check.shown(value)}")
     return base.with_values(**data)
 
 
