@@ -30,63 +30,61 @@ FENS = [
 SIGNS = "KQRBNPkqrbnp12345678/ -wbabcdefgh09\0\N{SNOWMAN}xAHah"
 
 
-def a_fen(chance: Random) -> str:
+def a_fen(rng: Random) -> str:
     """Mutated, put together at random, or nothing like a FEN."""
-    kind = chance.randrange(10)
+    kind = rng.randrange(10)
     if kind == 0:
-        return str(chance.choice(TEXTS))
+        return str(rng.choice(TEXTS))
     if kind < 4:
         # Mostly few pieces, so that many positions are legal.
-        pieces = chance.choice(["KQRBNPkqrbnp", "QRBNPqrbnp", "BNbn", "Pp"])
-        squares = [
-            chance.choice(pieces) if chance.random() < chance.choice([0.02, 0.1, 0.4]) else "1" for _ in range(64)
-        ]
-        if chance.random() < 0.8:
+        pieces = rng.choice(["KQRBNPkqrbnp", "QRBNPqrbnp", "BNbn", "Pp"])
+        squares = [rng.choice(pieces) if rng.random() < rng.choice([0.02, 0.1, 0.4]) else "1" for _ in range(64)]
+        if rng.random() < 0.8:
             squares = ["1" if sign in "Pp" and not 8 <= place < 56 else sign for place, sign in enumerate(squares)]
-        if chance.random() < 0.95:
+        if rng.random() < 0.95:
             squares = ["1" if sign in "Kk" else sign for sign in squares]
-            for king in chance.sample(range(64), 2):
+            for king in rng.sample(range(64), 2):
                 squares[king] = "k" if "k" not in squares else "K"
         board = "/".join("".join(squares[row : row + 8]) for row in range(0, 64, 8))
         for count in range(8, 1, -1):
             board = board.replace("1" * count, str(count))
         rest = [
-            chance.choice("wb"),
-            chance.choice(["-", "-", "-", "KQkq", "AHah"]),
-            chance.choice(["-", "-", "-", "e3", "a9"]),
+            rng.choice("wb"),
+            rng.choice(["-", "-", "-", "KQkq", "AHah"]),
+            rng.choice(["-", "-", "-", "e3", "a9"]),
         ]
-        clocks = [str(chance.choice([0, 0, 1, 1, 99, 100, 149, 150, 65535, 10**12, -1])) for _ in range(2)]
+        clocks = [str(rng.choice([0, 0, 1, 1, 99, 100, 149, 150, 65535, 10**12, -1])) for _ in range(2)]
         return " ".join([board, *rest, *clocks])
     if kind < 8:
         # A game from some position; then pieces may change places.
-        state = Chess(chance.choice(FENS))
-        for _ in range(chance.choice([0, 3, 10, 40])):
+        state = Chess(rng.choice(FENS))
+        for _ in range(rng.choice([0, 3, 10, 40])):
             if not state.is_terminal:
-                state = state.play(chance.choice(state.legal_actions()))
+                state = state.play(rng.choice(state.legal_actions()))
         text = list(state.fen())
         pieces = [place for place, sign in enumerate(text[: text.index(" ")]) if sign.isalpha()]
-        for _ in range(chance.choice([0, 0, 1, 2])):
-            one, other = chance.choices(pieces, k=2)
+        for _ in range(rng.choice([0, 0, 1, 2])):
+            one, other = rng.choices(pieces, k=2)
             text[one], text[other] = text[other], text[one]
         return "".join(text)
-    text = list(chance.choice(FENS))
-    for _ in range(chance.randint(1, 5)):
-        place = chance.randrange(len(text) + 1)
-        what = chance.randrange(4)
+    text = list(rng.choice(FENS))
+    for _ in range(rng.randint(1, 5)):
+        place = rng.randrange(len(text) + 1)
+        what = rng.randrange(4)
         if what == 0 and place < len(text):
             del text[place]
         elif what == 1:
-            text.insert(place, chance.choice(SIGNS))
+            text.insert(place, rng.choice(SIGNS))
         elif what == 2 and place < len(text):
-            text[place] = chance.choice(SIGNS)
+            text[place] = rng.choice(SIGNS)
         else:
-            text = text[:place] + chance.choices(text or ["x"], k=3) + text[place:]
+            text = text[:place] + rng.choices(text or ["x"], k=3) + text[place:]
     return "".join(text)
 
 
-def fens(chance: Random) -> Call:
+def fens(rng: Random) -> Call:
     """A position, and everything that can be asked of it."""
-    fen = a_fen(chance)
+    fen = a_fen(rng)
 
     def call() -> None:
         state = Chess(fen)
@@ -121,7 +119,7 @@ WORDS = (
 WORDS += " infinite ponder searchmoves wtime btime winc binc movestogo depth nodes mate movetime perft on off"
 
 
-def uci_lines(chance: Random, length: int) -> list[str]:
+def uci_lines(rng: Random, length: int) -> list[str]:
     """Commands, most of them nearly right."""
     from pondertree.uci.options import TABLE
 
@@ -129,37 +127,31 @@ def uci_lines(chance: Random, length: int) -> list[str]:
     words, names = WORDS.split(), [option.name for option in TABLE]
     lines = []
     for _ in range(length):
-        kind = chance.randrange(12)
+        kind = rng.randrange(12)
         if kind == 0:
-            line = f"position fen {a_fen(chance)} moves {' '.join(chance.choices(moves, k=2))}"
+            line = f"position fen {a_fen(rng)} moves {' '.join(rng.choices(moves, k=2))}"
         elif kind == 1:
-            line = f"position startpos moves {' '.join(moves[: chance.randrange(7)])}"
+            line = f"position startpos moves {' '.join(moves[: rng.randrange(7)])}"
         elif kind < 4:
             # Simulations and times that end soon; whatever else is on the line.
-            more = chance.choice(
-                ["", " depth 3", " mate 1", " infinite", " ponder", " wtime -5", " searchmoves e2e4 x"]
-            )
-            line = f"go {chance.choice(['nodes', 'movetime'])} {chance.choice([0, 1, 5, 20, -3, 10**30, 'x'])}{more}"
+            more = rng.choice(["", " depth 3", " mate 1", " infinite", " ponder", " wtime -5", " searchmoves e2e4 x"])
+            line = f"go {rng.choice(['nodes', 'movetime'])} {rng.choice([0, 1, 5, 20, -3, 10**30, 'x'])}{more}"
         elif kind < 7:
-            name = chance.choice([*names, *names, "Nonsense", ""])
+            name = rng.choice([*names, *names, "Nonsense", ""])
             value = str(
-                chance.choice([*NUMBERS[:12], *TEXTS, "true", "false", 1, 2, 256, "hybrid", "alphazero", "<empty>"])
+                rng.choice([*NUMBERS[:12], *TEXTS, "true", "false", 1, 2, 256, "hybrid", "alphazero", "<empty>"])
             )
-            if name in ("Hash", "Threads", "MultiPV", "Move Overhead") and chance.random() < 0.7:
-                value = str(chance.choice([1, 2, 16, 256]))
+            if name in ("Hash", "Threads", "MultiPV", "Move Overhead") and rng.random() < 0.7:
+                value = str(rng.choice([1, 2, 16, 256]))
             line = f"setoption name {name} value {value}"
         elif kind == 7:
-            line = chance.choice(
-                ["isready", "ucinewgame", "uci", "d", "debug on", "debug off", "register x", "ponderhit"]
-            )
+            line = rng.choice(["isready", "ucinewgame", "uci", "d", "debug on", "debug off", "register x", "ponderhit"])
         elif kind == 8:
-            line = " ".join(chance.choices([*words, *map(str, NUMBERS[:14]), "e2e4", "-"], k=chance.randrange(12)))
+            line = " ".join(rng.choices([*words, *map(str, NUMBERS[:14]), "e2e4", "-"], k=rng.randrange(12)))
         elif kind == 9:
-            line = "".join(chance.choices("go stop\0 \x07\N{SNOWMAN}uci position\x85\u2028", k=chance.randrange(200)))
+            line = "".join(rng.choices("go stop\0 \x07\N{SNOWMAN}uci position\x85\u2028", k=rng.randrange(200)))
         elif kind == 10:
-            line = chance.choice(
-                ["", " ", "\t", "x" * 100_000, "go " + "nodes " * 5000, "position startpos moves " * 500]
-            )
+            line = rng.choice(["", " ", "\t", "x" * 100_000, "go " + "nodes " * 5000, "position startpos moves " * 500])
         else:
             line = "stop"
         # `quit` and endless thinking are for the end.
@@ -174,9 +166,9 @@ def goes(lines: list[str]) -> int:
     return sum(isinstance(parse(line), Go) for line in lines)
 
 
-def uci(chance: Random) -> Call:
+def uci(rng: Random) -> Call:
     """A stream of commands to an engine in this process: each `go` has its `bestmove`, and nothing is raised."""
-    lines = uci_lines(chance, 20)
+    lines = uci_lines(rng, 20)
 
     def call() -> None:
         from pondertree.uci.session import Session
@@ -214,11 +206,11 @@ def check_uci(said: list[str], lines: list[str]) -> None:
     assert not wrong, wrong
 
 
-def uci_program(chance: Random) -> Call:
+def uci_program(rng: Random) -> Call:
     """The same as bytes to the program, some of them no text."""
-    lines = [line for line in uci_lines(chance, 20) if len(line) < 5000]
-    junk = [bytes(chance.randrange(256) for _ in range(chance.randrange(40))).replace(b"\n", b"") for _ in range(3)]
-    environment = {**os.environ, "PYTHONIOENCODING": chance.choice(["utf-8", "ascii", "latin-1"])}
+    lines = [line for line in uci_lines(rng, 20) if len(line) < 5000]
+    junk = [bytes(rng.randrange(256) for _ in range(rng.randrange(40))).replace(b"\n", b"") for _ in range(3)]
+    environment = {**os.environ, "PYTHONIOENCODING": rng.choice(["utf-8", "ascii", "latin-1"])}
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
     noise = [b"setoption name NetworkFile value " + piece for piece in junk]
 

@@ -15,8 +15,10 @@ import functools
 import importlib
 import inspect
 import io
+import shutil
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import fuzzing
@@ -211,7 +213,7 @@ TARGETS: dict[str, Callable[[], dict[str, Made]]] = {
     "functions": functions,
     "programs": programs,
 }
-#: Paths are for `fuzz_files.py`.
+#: Paths that can be written to are for `fuzz_files.py`.
 PATHS = {"path", "out", "pgn", "record", "openings"}
 #: Large numbers that are right there, and take long.
 LONG = {
@@ -246,17 +248,19 @@ def warm_up() -> None:
     programs()
 
 
-def arguments(chance: Random) -> Call:
+def arguments(rng: Random) -> Call:
     """A function of the package, with one or two arguments that are wrong."""
     warm_up()
 
     def call() -> object:
-        targets = TARGETS[chance.choice(list(TARGETS))]()
-        function, right, use = targets[chance.choice(list(targets))]
+        targets = TARGETS[rng.choice(list(TARGETS))]()
+        function, right, use = targets[rng.choice(list(targets))]
         names = list(dict.fromkeys([*right, *parameters_of(function)]))
-        names = [name for name in names if name not in PATHS]
-        wrong = chance.sample(names, min(len(names), chance.choice([1, 1, 2])))
-        given = {**right, **{name: hostile(chance) for name in wrong}}
+        wrong = rng.sample(names, min(len(names), rng.choice([1, 1, 2])))
+        given = {**right, **{name: hostile(rng) for name in wrong}}
+        for name in PATHS & set(wrong):
+            if isinstance(given[name], (str, bytes, bytearray, Path)):
+                given[name] = [given[name]]
         for name in LONG & set(wrong):
             if _is_large(given[name]):
                 given[name] = -1
@@ -286,37 +290,44 @@ def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPa
     return dict(commands.choices)
 
 
-def command_line(chance: Random) -> Call:
-    """A command with arguments that are wrong: one line on stderr and the status 1 or 2, never a traceback."""
-    from pondertree.cli import main, parser
+#: Command lines that are right; `POSITIONS` is a file that is written before the call.
+POSITIONS = "positions.epd"
+COMMAND_LINES = {
+    "search": ["connect4", "--simulations", "5"],
+    "play": ["tic-tac-toe", "--simulations", "5"],
+    "match": ["random", "random", "--game", "tic-tac-toe", "--games", "2", "--concurrency", "1"],
+    "tune": [POSITIONS, "--out", "tuned", "--iterations", "1", "--plots", "none"],
+    "train": ["connect4", "--minutes", "0.001"],
+    "export": ["nowhere", "--onnx", "out.onnx"],
+}
 
-    warm_up()
+
+def a_value(rng: Random) -> str:
+    """A value of an option: small, or hostile."""
+    if rng.random() < 0.3:
+        return rng.choice(["1", "2", "0.5", "first", "connect4"])
+    if rng.random() < 0.5:
+        return check.shown(rng.choice(NUMBERS))
+    return str(rng.choice(TEXTS)).replace("\ud800", "\udc80")
+
+
+def command_line(rng: Random) -> Call:
+    """A command, mostly with arguments that are wrong: then one line on stderr and the status 1 or 2."""
+    from pondertree.cli import main, parser
+    from pondertree.cli.arguments import LONGEST_MESSAGE
+
     parsers = options_of(parser())
-    command = chance.choice([name for name in parsers if name != "uci"])
-    right = {
-        "search": ["connect4", "--simulations", "5"],
-        "play": ["tic-tac-toe", "--simulations", "5"],
-        "match": ["random", "random", "--game", "tic-tac-toe", "--games", "2"],
-        "tune": ["nowhere.epd"],
-        "train": ["connect4", "--minutes", "0.001"],
-        "export": ["nowhere", "out.onnx"],
-    }[command]
-    words = list(right)
-    for _ in range(chance.choice([1, 1, 2])):
-        options = [option for action in parsers[command]._actions for option in action.option_strings]
-        options = [option for option in options if option not in ("-h", "--help")]
-        value = (
-            check.shown(chance.choice(NUMBERS))
-            if chance.random() < 0.5
-            else str(chance.choice(TEXTS)).replace("\ud800", "\udc80")
-        )
-        if len(value) > 1 and value[:2].isdigit() and command in ("train", "search", "play", "match"):
+    command = rng.choice([name for name in parsers if name != "uci"])
+    words = list(COMMAND_LINES[command])
+    for _ in range(rng.choice([0, 1, 1, 2])):
+        value = a_value(rng)
+        if len(value) > 1 and value[:2].isdigit():  # right, and takes long
             value = "-" + value
-        kind = chance.randrange(3)
-        if kind == 0 and words:
-            words[chance.randrange(len(words))] = value
-        elif options:
-            words += [chance.choice(options), value]
+        if rng.randrange(3) == 0:
+            words[rng.randrange(len(words))] = value
+        else:
+            action = rng.choice([action for action in parsers[command]._actions if action.option_strings])
+            words += [action.option_strings[0], *([] if action.nargs == 0 else [value])]
     if command == "train":
         # The last one counts, and no folder can be made there: a training that is right would take long.
         words += ["--out", "/dev/null/x"]
@@ -324,6 +335,8 @@ def command_line(chance: Random) -> Call:
     def call() -> None:
         out, err = io.StringIO(), io.StringIO()
         keyboard = io.TextIOWrapper(io.BytesIO(b"1\n2\nq\n" * 30))
+        shutil.rmtree("tuned", ignore_errors=True)
+        Path(POSITIONS).write_text("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1 [1.0]\n4k3/8/8/8/8/8/8/4K2R w - - 0 1 [0.5]\n")
         before, sys.stdin = sys.stdin, keyboard
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -332,9 +345,13 @@ def command_line(chance: Random) -> Call:
             status = error.code if isinstance(error.code, int) else 2
         finally:
             sys.stdin = before
+        said = err.getvalue()
         assert status in (0, 1, 2), status
-        if status == 2:
-            raise InvalidArgumentError(err.getvalue()[-200:])
+        assert "Traceback" not in said, said[-LONGEST_MESSAGE:]
+        if status:
+            assert len(said.splitlines()) == 1, said[:LONGEST_MESSAGE]
+            assert len(said) <= LONGEST_MESSAGE + 80, said[:200]  # with the name of the command
+            raise InvalidArgumentError(said)
 
     return call
 

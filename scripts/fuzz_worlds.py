@@ -45,23 +45,23 @@ ANSWERS: dict[str, list[Any]] = {
 PROPERTIES = ("is_terminal", "to_play", "num_actions", "num_players", "zero_sum")
 
 
-def hostile_game(chance: Random) -> type[Row]:
+def hostile_game(rng: Random) -> type[Row]:
     """A game some of whose methods lie: from a ply on, now and then, or always."""
-    base = chance.choice([Row, Row, Paid, Three])
+    base = rng.choice([Row, Row, Paid, Three])
     calls = [0]
     replaced: dict[str, Any] = {}
     optional = {"rewards", "observation", "action_to_string", "zero_sum", "simulateRandomPlayout"}
-    for name in chance.sample(list(ANSWERS), chance.choice([1, 1, 2])):
-        if name in optional and not hasattr(base, name) and chance.random() < 0.5:
+    for name in rng.sample(list(ANSWERS), rng.choice([1, 1, 2])):
+        if name in optional and not hasattr(base, name) and rng.random() < 0.5:
             continue
         bad, when, raises = (
-            chance.choice(ANSWERS[name]),
-            chance.choice(["ply", "calls", "always"]),
-            chance.random() < 0.2,
+            rng.choice(ANSWERS[name]),
+            rng.choice(["ply", "calls", "always"]),
+            rng.random() < 0.2,
         )
-        if chance.random() < 0.2:
-            bad = hostile(chance)
-        from_ply, every = chance.randrange(6), chance.randrange(2, 9)
+        if rng.random() < 0.2:
+            bad = hostile(rng)
+        from_ply, every = rng.randrange(6), rng.randrange(2, 9)
 
         def answer(
             self: Any, *given: Any, name: Any = name, bad: Any = bad, when: Any = when, raises: Any = raises,
@@ -77,7 +77,7 @@ def hostile_game(chance: Random) -> type[Row]:
             return found(*given) if callable(found) else found
 
         replaced[name] = property(answer) if name in PROPERTIES else answer
-    if chance.random() < 0.1:
+    if rng.random() < 0.1:
         # Changes what it is asked about.
         def change(self: Any, action: Any) -> Any:
             self.moves = Row.play(self, action).moves
@@ -88,33 +88,33 @@ def hostile_game(chance: Random) -> type[Row]:
     return kind
 
 
-def a_search(chance: Random, actions: int = 3) -> Any:
+def a_search(rng: Random, actions: int = 3) -> Any:
     """Any search with settings that are right."""
     shared: dict[str, Any] = {
-        "seed": chance.randrange(9),
-        "in_flight": chance.choice([1, 1, 4]),
-        "threads": chance.choice([1, 2]),
-        "solve": chance.random() < 0.7,
-        "early_stop": chance.random() < 0.2,
+        "seed": rng.randrange(9),
+        "in_flight": rng.choice([1, 1, 4]),
+        "threads": rng.choice([1, 2]),
+        "solve": rng.random() < 0.7,
+        "early_stop": rng.random() < 0.2,
     }
-    kind = chance.randrange(6)
+    kind = rng.randrange(6)
     if kind == 0:
         return pondertree.AlphaZero(even(actions), 30, **shared)
     if kind == 1:
         return pondertree.Gumbel(even(actions), 30, **shared)
     if kind == 2:
-        return pondertree.UCT(30, evaluator=even(actions), max_depth=chance.choice([None, 0, 2]), **shared)
+        return pondertree.UCT(30, evaluator=even(actions), max_depth=rng.choice([None, 0, 2]), **shared)
     if kind == 3:
-        policy = chance.choice([None, "random", "decisive", lambda state: [1.0] * len(state.legal_actions())])
+        policy = rng.choice([None, "random", "decisive", lambda state: [1.0] * len(state.legal_actions())])
         return pondertree.UCT(30, playout_policy=policy, **shared)
     if kind == 4:
-        return pondertree.UCT(30, minimax_depth=chance.choice([0, 3]), forced_depth=chance.choice([0, 3]), **shared)
-    return chance.choice([pondertree.MuZero, pondertree.Gumbel])(model=a_model(actions), num_simulations=20, **shared)
+        return pondertree.UCT(30, minimax_depth=rng.choice([0, 3]), forced_depth=rng.choice([0, 3]), **shared)
+    return rng.choice([pondertree.MuZero, pondertree.Gumbel])(model=a_model(actions), num_simulations=20, **shared)
 
 
-def a_game(chance: Random) -> Call:
+def a_game(rng: Random) -> Call:
     """A search of a hostile game, then one of a sound game with the same object."""
-    game, search, what = hostile_game(chance), a_search(chance), chance.randrange(6)
+    game, search, what = hostile_game(rng), a_search(rng), rng.randrange(6)
 
     def call() -> None:
         from pondertree.testing import check_game
@@ -123,7 +123,7 @@ def a_game(chance: Random) -> Call:
             if what == 0:
                 check_game(game, games=2)
             elif what == 1:
-                pondertree.playout(game(), 0, chance.choice([None, 3]), seed=1)
+                pondertree.playout(game(), 0, rng.choice([None, 3]), seed=1)
             elif what == 2:
                 forest = search.forest([game(), game()])
                 for _ in range(3):
@@ -146,7 +146,7 @@ def a_game(chance: Random) -> Call:
 # --- Evaluators and models ---
 
 
-def bent(chance: Random, rows: Any) -> Any:
+def bent(rng: Random, rows: Any) -> Any:
     """An array of an answer, with something wrong."""
     array = np.array(rows, dtype=np.float64)
     bad = [float("nan"), float("inf"), -float("inf"), 1e300, -1e13, 2.0, 1e40]
@@ -162,36 +162,34 @@ def bent(chance: Random, rows: Any) -> Any:
         lambda: array.astype(np.float16),
         lambda: array.astype(bool),
         lambda: array.tolist(),
-        lambda: np.where(np.arange(array.size).reshape(array.shape) % 2, array, chance.choice(bad)),
-        lambda: np.full_like(array, chance.choice(bad)),
+        lambda: np.where(np.arange(array.size).reshape(array.shape) % 2, array, rng.choice(bad)),
+        lambda: np.full_like(array, rng.choice(bad)),
         lambda: (row for row in array),
         lambda: [list(np.atleast_1d(row))[: place % 2 + 1] for place, row in enumerate(array)],
         lambda: float(array.sum()),
-        lambda: hostile(chance),
+        lambda: hostile(rng),
         lambda: np.ma.masked_array(array, mask=True),
         lambda: array.astype(">f8"),
         lambda: np.broadcast_to(array[:1], array.shape),
         lambda: array.astype(np.longdouble) * np.longdouble("1e400"),
         lambda: array[::-1],
     ]
-    return chance.choice(changes)()
+    return rng.choice(changes)()
 
 
-def raise_one(chance: Random) -> Any:
+def raise_one(rng: Random) -> Any:
     """An exception of any kind that an evaluator may raise."""
-    raise chance.choice([ZeroDivisionError, KeyError, MemoryError, RecursionError, StopIteration, OSError, TypeError])(
-        "x"
-    )
+    raise rng.choice([ZeroDivisionError, KeyError, MemoryError, RecursionError, StopIteration, OSError, TypeError])("x")
 
 
 class HostileEvaluator:
     """Right until a call, then wrong, once or always. The kind of its methods is drawn too."""
 
-    def __init__(self, chance: Random, actions: int) -> None:
-        self._chance, self._actions = chance, actions
-        self._calls, self._from, self._once = 0, chance.randrange(1, 5), chance.random() < 0.4
+    def __init__(self, rng: Random, actions: int) -> None:
+        self._chance, self._actions = rng, actions
+        self._calls, self._from, self._once = 0, rng.randrange(1, 5), rng.random() < 0.4
         self._kept: list[Any] = []
-        form = chance.choice(["evaluate", "evaluate_states", "evaluate_packed", "both"])
+        form = rng.choice(["evaluate", "evaluate_states", "evaluate_packed", "both"])
         if form in ("evaluate", "both", "evaluate_packed"):
             self.evaluate = lambda seen: self._answer(seen, (len(seen), actions), len(seen))
         if form in ("evaluate_states", "both"):
@@ -200,12 +198,12 @@ class HostileEvaluator:
             self.evaluate_packed = lambda packed: self._answer(
                 packed, (len(packed.legal_actions),), len(packed.legal_offsets) - 1
             )
-        if chance.random() < 0.15:
-            self.policy = chance.choice(["probabilities", "logits", None, 3, "x"])
-        if chance.random() < 0.1:
-            self.version = hostile(chance)
-        if chance.random() < 0.1:
-            self.device = hostile(chance)
+        if rng.random() < 0.15:
+            self.policy = rng.choice(["probabilities", "logits", None, 3, "x"])
+        if rng.random() < 0.1:
+            self.version = hostile(rng)
+        if rng.random() < 0.1:
+            self.device = hostile(rng)
 
     def _answer(self, given: Any, shape: tuple[int, ...], rows: int) -> Any:
         self._calls += 1
@@ -216,14 +214,14 @@ class HostileEvaluator:
         wrong = self._calls == self._from or (self._calls > self._from and not self._once)
         if not wrong:
             return policy, values
-        chance = self._chance
-        kind = chance.randrange(10)
+        rng = self._chance
+        kind = rng.randrange(10)
         if kind == 0:
-            raise_one(chance)
+            raise_one(rng)
         if kind == 1:
-            return hostile(chance)
+            return hostile(rng)
         if kind == 2:
-            return chance.choice([(policy,), (policy, values, values), [policy, values], {"policy": policy}, policy])
+            return rng.choice([(policy,), (policy, values, values), [policy, values], {"policy": policy}, policy])
         if kind == 3:
             # Keeps what it was given, and changes it later.
             self._kept.append(given)
@@ -232,17 +230,17 @@ class HostileEvaluator:
                     earlier[...] = np.nan
             return policy, values
         if kind < 7:
-            return policy, bent(chance, values)
-        return bent(chance, policy), values
+            return policy, bent(rng, values)
+        return bent(rng, policy), values
 
 
-def an_evaluator(chance: Random) -> Call:
+def an_evaluator(rng: Random) -> Call:
     """A search with a hostile evaluator; then the same object with the call that is right again."""
-    state, actions = chance.choice([(TicTacToe(), 9), (ConnectFour(), 7), (Row(), 3), (Paid(), 3), (Three(), 3)])
-    evaluator: Any = HostileEvaluator(chance, actions)
-    wrapped = chance.randrange(6)
-    shared: dict[str, Any] = {"seed": 1, "in_flight": chance.choice([1, 5]), "threads": chance.choice([1, 2])}
-    depth = chance.choice([None, 0, 3])
+    state, actions = rng.choice([(TicTacToe(), 9), (ConnectFour(), 7), (Row(), 3), (Paid(), 3), (Three(), 3)])
+    evaluator: Any = HostileEvaluator(rng, actions)
+    wrapped = rng.randrange(6)
+    shared: dict[str, Any] = {"seed": 1, "in_flight": rng.choice([1, 5]), "threads": rng.choice([1, 2])}
+    depth = rng.choice([None, 0, 3])
 
     def call() -> None:
         given = evaluator
@@ -257,7 +255,7 @@ def an_evaluator(chance: Random) -> Call:
             lambda: pondertree.AlphaZero(given, 30, **shared),
             lambda: pondertree.Gumbel(given, 30, **shared),
             lambda: pondertree.UCT(30, evaluator=given, max_depth=depth, **shared),
-        ][chance.randrange(3)]()
+        ][rng.randrange(3)]()
         forest = search.forest([state, state])
         failed: list[PondertreeError] = []
         for _ in range(4):
@@ -274,25 +272,25 @@ def an_evaluator(chance: Random) -> Call:
     return call
 
 
-def a_hostile_model(chance: Random) -> Any:
+def a_hostile_model(rng: Random) -> Any:
     """A model that is right until a call."""
-    calls, from_call, once = [0], chance.randrange(1, 6), chance.random() < 0.4
+    calls, from_call, once = [0], rng.randrange(1, 6), rng.random() < 0.4
 
     def is_wrong() -> bool:
         calls[0] += 1
         return calls[0] == from_call or (calls[0] > from_call and not once)
 
     def spoil(answer: list[Any]) -> Any:
-        kind = chance.randrange(8)
+        kind = rng.randrange(8)
         if kind == 0:
-            raise_one(chance)
+            raise_one(rng)
         if kind == 1:
-            return hostile(chance)
+            return hostile(rng)
         if kind == 2:
-            return tuple(answer[: chance.randrange(len(answer))])
-        place = chance.randrange(len(answer))
+            return tuple(answer[: rng.randrange(len(answer))])
+        place = rng.randrange(len(answer))
         rows = len(answer[-1])
-        if place == 0 and chance.random() < 0.7:
+        if place == 0 and rng.random() < 0.7:
             shapes = [
                 np.zeros((rows, 3)),
                 np.zeros((rows + 1, 2)),
@@ -301,9 +299,9 @@ def a_hostile_model(chance: Random) -> Any:
                 {},
                 None,
             ]
-            answer[0] = chance.choice([*shapes, (np.zeros((rows, 2)),), {"a": np.zeros((rows, 2))}, [[0.0] * 2] * rows])
+            answer[0] = rng.choice([*shapes, (np.zeros((rows, 2)),), {"a": np.zeros((rows, 2))}, [[0.0] * 2] * rows])
         else:
-            answer[place] = bent(chance, answer[place])
+            answer[place] = bent(rng, answer[place])
         return tuple(answer)
 
     def initial(seen: Any) -> Any:
@@ -318,17 +316,17 @@ def a_hostile_model(chance: Random) -> Any:
             answer.append(np.full(rows, discount))
         return spoil(answer) if is_wrong() else tuple(answer)
 
-    with_discount, discount = chance.random() < 0.4, chance.choice([1.0, 0.0, -1.0, 0.5, 1.5, float("nan"), 1e300])
+    with_discount, discount = rng.random() < 0.4, rng.choice([1.0, 0.0, -1.0, 0.5, 1.5, float("nan"), 1e300])
     return models.FunctionModel(initial, recurrent)
 
 
-def a_model_search(chance: Random) -> Call:
+def a_model_search(rng: Random) -> Call:
     """A search in a hostile model, from states and from bare observations."""
-    model = a_hostile_model(chance)
-    state: Any = chance.choice([Row(), Paid(), np.zeros(4, np.float32), np.zeros((2, 2)), TicTacToe()])
-    shared: dict[str, Any] = {"seed": 1, "in_flight": chance.choice([1, 4]), "num_simulations": 16}
-    players, discount = chance.choice([None, 1, 2]), chance.choice([0.997, 1.0, 0.0])
-    kind = chance.choice([pondertree.MuZero, pondertree.Gumbel])
+    model = a_hostile_model(rng)
+    state: Any = rng.choice([Row(), Paid(), np.zeros(4, np.float32), np.zeros((2, 2)), TicTacToe()])
+    shared: dict[str, Any] = {"seed": 1, "in_flight": rng.choice([1, 4]), "num_simulations": 16}
+    players, discount = rng.choice([None, 1, 2]), rng.choice([0.997, 1.0, 0.0])
+    kind = rng.choice([pondertree.MuZero, pondertree.Gumbel])
 
     def call() -> None:
         search = kind(model=model, discount=discount, num_players=players, **shared)

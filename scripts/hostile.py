@@ -7,6 +7,7 @@ import fractions
 import random
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -43,26 +44,36 @@ class Liar:
         return iter([self.number])
 
 
+class Deliberate:
+    """A base of the exceptions that a hostile object raises by itself."""
+
+
+def deliberate(kind: type[Exception]) -> Exception:
+    """An exception of a kind that `named` tells from those of the package."""
+    made: Exception = type(kind.__name__, (kind, Deliberate), {})("raised by a hostile object")
+    return made
+
+
 class Raising:
     """Whatever is asked of it, it raises; but it can be printed."""
 
     def __index__(self) -> int:
-        raise ZeroDivisionError("__index__")
+        raise deliberate(ZeroDivisionError)
 
     def __float__(self) -> float:
-        raise KeyError("__float__")
+        raise deliberate(KeyError)
 
     def __len__(self) -> int:
-        raise IndexError("__len__")
+        raise deliberate(IndexError)
 
     def __bool__(self) -> bool:
-        raise OverflowError("__bool__")
+        raise deliberate(OverflowError)
 
     def __iter__(self) -> Iterator[Any]:
-        raise AttributeError("__iter__")
+        raise deliberate(AttributeError)
 
     def __call__(self, *_: Any, **__: Any) -> Any:
-        raise RecursionError("__call__")
+        raise deliberate(RecursionError)
 
 
 NUMBERS: list[Any] = [
@@ -123,33 +134,38 @@ def others() -> list[Any]:
     ]
 
 
-def hostile(chance: Random) -> Any:
+def hostile(rng: Random) -> Any:
     """Something that is hardly ever right."""
-    kind = chance.randrange(8)
+    kind = rng.randrange(8)
     if kind < 3:
-        return chance.choice(NUMBERS)
+        return rng.choice(NUMBERS)
     if kind == 3:
-        return chance.choice(TEXTS)
+        return rng.choice(TEXTS)
     if kind < 7:
-        return chance.choice(others())
-    some = [hostile(chance) for _ in range(chance.randrange(4))]
-    return chance.choice([list, tuple, lambda values: {str(place): value for place, value in enumerate(values)}])(some)
+        return rng.choice(others())
+    some = [hostile(rng) for _ in range(rng.randrange(4))]
+    return rng.choice([list, tuple, lambda values: {str(place): value for place, value in enumerate(values)}])(some)
 
 
 def named(function: Callable[[], object], names: list[str]) -> object:
-    """The result; a TypeError that names an argument is what README.md allows."""
+    """The result. Two exceptions count as typed: what a hostile object raised by itself, and a TypeError about one of
+    the arguments `names`, which README.md allows where the call itself fails: in the called function, or in PyO3 when
+    it converts the argument."""
     try:
         return function()
-    except TypeError as error:
-        told = " ".join([str(error), *getattr(error, "__notes__", [])])  # PyO3 names the argument in a note
-        if any(re.search(rf"\b{re.escape(name)}\b", told) for name in names):
-            raise InvalidArgumentError(str(error)) from error
-        raise
     except Exception as error:
-        # What a method of a hostile object raises may surface as it is.
-        if str(error).strip("'").startswith("__"):
+        if isinstance(error, Deliberate) or (isinstance(error, TypeError) and _is_about(error, names)):
             raise InvalidArgumentError(str(error)) from error
         raise
+
+
+def _is_about(error: TypeError, names: list[str]) -> bool:
+    notes = getattr(error, "__notes__", [])
+    if any(f"while processing '{name}'" in notes for name in names):  # the words of PyO3
+        return True
+    # The frames of `named`, of its `function` and of what that calls.
+    is_shallow = len(traceback.extract_tb(error.__traceback__)) <= 3
+    return is_shallow and any(re.search(rf"\b{re.escape(name)}\b", str(error)) for name in names)
 
 
 # --- A game, an evaluator and a model that are right ---

@@ -423,6 +423,19 @@ def test_the_reference_refuses_rewards_that_overflow(reward: float) -> None:
         assert math.isfinite(search.run(Paid(reward=1e12)).value)
 
 
+def test_the_limits_of_engine_package_and_reference_are_the_same() -> None:
+    from pondertree import _core, game, leaves, testing
+    from pondertree.evaluators.answer import LARGEST_VALUE
+    from pondertree.models.answers import LARGEST
+    from pondertree.playout import LONGEST_PLAYOUT
+    from pondertree.reference import playout as reference_playout
+    from pondertree.reference.state import LARGEST_REWARD
+
+    assert {_core.LARGEST_REWARD, game.LARGEST_REWARD, LARGEST_REWARD, LARGEST_VALUE, LARGEST} == {1e12}
+    assert f"{1e12:.0e}" in testing.RULES["rewards"]
+    assert leaves.LONGEST_PLAYOUT == LONGEST_PLAYOUT == reference_playout.LONGEST_PLAYOUT
+
+
 def test_a_game_whose_is_terminal_changes_between_calls_is_searched_or_refused() -> None:
     calls = [0]
 

@@ -108,7 +108,7 @@ def test_a_name_without_room_for_the_temporary_one_is_refused_before_the_work(tm
     for path in ("", ".", "/"):
         with pytest.raises(InvalidArgumentError, match="it is a folder"):
             check_writable(path, "out")
-    for wrong in (3, None, b"x"):
+    for wrong in (3, None, b"x", 10**5000):
         with pytest.raises(InvalidArgumentError, match="out: a path must be a text or a Path"):
             check_path(wrong, "out")  # type: ignore[arg-type]
 
@@ -214,7 +214,7 @@ def change(record: Path, line: int, **changes: Any) -> None:
     ("changes", "says"),
     [
         ({"moves": ["a1", "a1"], "opening": 2, "seconds": [], "values": []}, "move 2"),
-        ({"moves": [3]}, "moves must be a text"),
+        ({"moves": [3]}, "moves must be text"),
         ({"moves": "a1"}, "moves must be a list"),
         ({"opening": -1}, "opening must be at least 0"),
         ({"opening": 10**9}, "opening must be at most"),
@@ -223,7 +223,7 @@ def change(record: Path, line: int, **changes: Any) -> None:
         ({"first": 3}, "first must be at most 2"),
         ({"seconds": [1.0]}, "one for each move played"),
         ({"number": 7}, "pair 0 must have games 0 and 1"),
-        ({"fen": 3}, "fen must be a text"),
+        ({"fen": 3}, "fen must be text"),
         ({"of_opening": {"fen": "8/8/8 w"}}, "TypeError"),
         ({"of_opening": {"moves": ["z9"]}}, "move 1"),
         ({"culprit": "x"}, "culprit must be a whole number"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -628,6 +627,6 @@ def test_what_a_lane_cannot_read_is_refused(place: str) -> None:
 
 @pytest.mark.parametrize(("cores", "rows", "threads"), [(16, 4096, 8), (16, 64, 2), (2, 4096, 1), (1, 4096, 1)])
 def test_threads_beside_an_accelerator(cores: int, rows: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
+    monkeypatch.setattr("pondertree.settings.usable_cpus", lambda: cores)
     assert threads_beside(SimpleNamespace(device=torch.device("cuda")), rows) == threads
     assert threads_beside(SimpleNamespace(device=torch.device("cpu")), rows) == 1

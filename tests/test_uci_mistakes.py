@@ -159,6 +159,103 @@ def test_go_is_answered_when_no_thread_can_be_started(go: str, monkeypatch: pyte
     assert len(talk.moves()) == 2
 
 
+@pytest.mark.parametrize(
+    ("commands", "expected"),
+    [
+        (["go infinite"], None),
+        (["go movetime 50 searchmoves a2a3"], "a2a3"),
+        ([f"position fen {MATED}", "go nodes 5"], "(none)"),
+    ],
+)
+def test_go_is_answered_once_when_the_search_cannot_be_made(
+    commands: list[str], expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError("no room")
+
+    with Talk() as talk:
+        monkeypatch.setattr("pondertree.uci.session.Thought", fail)
+        talk.tell(*commands)
+        [answer] = talk.moves()
+        assert answer.split()[1] in (legal_moves(Chess()) if expected is None else [expected])
+        assert talk.remarks() == ["info string go failed: MemoryError: 'no room'"]
+        monkeypatch.undo()
+        talk.tell("position startpos", "go nodes 5")
+        assert talk.wait(2) in legal_moves(Chess())
+    assert len(talk.moves()) == 2
+
+
+def test_stop_is_answered_when_its_timer_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with Talk() as talk:
+        talk.tell("go infinite")
+        monkeypatch.setattr(threading.Timer, "start", fail)
+        talk.tell("stop")
+        assert talk.wait() in legal_moves(Chess())
+        talk.tell("go movetime 20")
+        assert talk.wait(2) in legal_moves(Chess())
+        assert talk.remarks() == []
+
+
+def test_close_waits_for_the_search_before_one_that_could_not_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The evaluator of the first search hangs; the second `go` finds no thread."""
+    go_on, entered = threading.Event(), threading.Event()
+
+    def hang(*_: object, **__: object) -> None:
+        entered.set()
+        go_on.wait(20)
+        raise RuntimeError("late")
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    talk = Talk()
+    monkeypatch.setattr("pondertree.forest.Tree.simulate", hang)
+    talk.tell("go movetime 20")
+    talk.wait()
+    assert entered.wait(5)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fail)
+        talk.tell("go movetime 20")
+    talk.wait(2)
+    thought = talk.session._thought
+    assert thought is not None
+    assert not thought.is_over
+    assert not thought.join(0.01)
+    go_on.set()
+    assert talk.session.close()
+    assert thought.is_over
+
+
+def test_the_deadline_is_kept_with_256_threads() -> None:
+    """The best of five: other programs may take the CPUs for a while."""
+    waited = []
+    with Talk(Hash=64, Threads=256) as talk:
+        talk.tell("isready")
+        for count in range(1, 6):
+            talk.tell("ucinewgame")
+            begun = time.perf_counter()
+            talk.tell("go movetime 300")
+            talk.wait(count)
+            waited.append(time.perf_counter() - begun)
+            if waited[-1] < 0.45:
+                return
+    pytest.fail(f"go movetime 300 was answered after {waited} seconds")
+
+
+def test_threads_of_the_command_line_beyond_the_cpus_are_told_at_uci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pondertree.check.usable_cpus", lambda: 2)
+    with Talk(Threads=256) as talk:
+        talk.tell("uci")
+        assert talk.remarks() == ["info string Threads: 2 of 256 are used, as many as there are CPUs for this process"]
+        assert talk.said[-1] == "uciok"
+    with Talk(Threads=2) as talk:
+        talk.tell("uci")
+        assert talk.remarks() == []
+
+
 def test_a_search_that_fails_still_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("the disk is on fire\nreally")

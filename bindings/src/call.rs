@@ -48,3 +48,9 @@ pub fn _panic_for_tests(forest: Option<&Forest>, on_worker: bool) -> PyResult<()
         None => guarded(fail),
     }
 }
+
+/// Returns the number of CPUs this process may use, after its affinity mask and, on Linux, its cgroup's CPU quota.
+#[pyfunction]
+pub fn usable_cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -6,7 +6,7 @@ use pondertree_core::error::Error;
 use pondertree_core::probe::connect_four::{self, Question};
 use pyo3::prelude::*;
 
-use crate::call::guarded;
+use crate::call::{guarded, usable_cpus};
 use crate::errors::OrPython;
 use crate::states::ConnectFour;
 
@@ -27,7 +27,7 @@ pub fn solve_connect_four(
 ) -> PyResult<Vec<Option<Solved>>> {
     guarded(|| {
         let states = positions(&states)?;
-        let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let threads = threads.unwrap_or_else(usable_cpus);
         let question = Question { weak, threads, memory, most_nodes: most_nodes.unwrap_or(u64::MAX) };
         // More seconds than a clock can count are no limit.
         let deadline = seconds.and_then(|seconds| Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?));

@@ -29,17 +29,17 @@ mod _core {
 
     /// Importing is the one time at which no other thread can be inside the engine.
     #[pymodule_init]
-    fn initialize(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn initialize(module: &Bound<'_, PyModule>) -> PyResult<()> {
         #[cfg(unix)]
         pondertree_core::fork::handle_forks();
-        Ok(())
+        module.add("LARGEST_REWARD", pondertree_core::forest::latent::LARGEST_REWARD)
     }
 
     #[cfg(feature = "rayon")]
     #[pymodule_export]
     use super::ablation::{_choose_thread_pool, _time_jobs};
     #[pymodule_export]
-    use super::call::_panic_for_tests;
+    use super::call::{_panic_for_tests, usable_cpus};
     #[pymodule_export]
     use super::chess_tools::{categorize, see, MoveWeights, PestoWeights};
     #[pymodule_export]

@@ -10,6 +10,7 @@ __all__ = [
     "Chess",
     "ConnectFour",
     "Forest",
+    "LARGEST_REWARD",
     "Othello",
     "MoveWeights",
     "PestoWeights",
@@ -26,7 +27,10 @@ __all__ = [
     "restore",
     "see",
     "solve_connect_four",
+    "usable_cpus",
 ]
+
+LARGEST_REWARD: float
 
 @final
 class TicTacToe:
@@ -379,3 +383,4 @@ def solve_connect_four(
     most_nodes: int | None,
     seconds: float | None,
 ) -> list[tuple[list[tuple[int, int, int | None]], int] | None]: ...
+def usable_cpus() -> int: ...

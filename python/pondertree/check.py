@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
-import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
+from pondertree._core import usable_cpus
 from pondertree.errors import InvalidArgumentError
 
 Kind = TypeVar("Kind")
@@ -21,6 +21,11 @@ def shown(value: Any, most: int = 200) -> str:
         text = repr(value)
     except Exception:  # an int of more digits than Python prints, an object whose own repr raises
         return f"<{type(value).__name__}>"
+    return brief(text, most)
+
+
+def brief(text: str, most: int = 300) -> str:
+    """A text of at most `most` characters for a message: a longer one is cut."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
@@ -28,10 +33,12 @@ def whole_number(value: Any, name: str, *, least: int = 0, most: int = (1 << 64)
     """An int (a NumPy one too) from `least` to `most`."""
     try:
         if isinstance(value, bool):
-            raise TypeError
+            raise TypeError("a bool is not a whole number")
         number = operator.index(value)
-    except Exception:
-        raise InvalidArgumentError(f"{name} must be a whole number, not {shown(value)}") from None
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise InvalidArgumentError(f"{name} must be a whole number, not {shown(value)}") from error
     if number < least:
         raise InvalidArgumentError(f"{name} must be at least {least}, not {shown(number)}")
     if number > most:
@@ -49,11 +56,6 @@ def threads(value: Any, name: str = "threads") -> int:
     return whole_number(value, name, least=1, most=1024)
 
 
-def usable_cpus() -> int:
-    """CPUs that this process may use: its affinity mask where the system has one."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def useful_threads(wanted: int) -> int:
     """Threads to start where `wanted` are asked for: more than there are CPUs only wait for each other."""
     return min(wanted, usable_cpus())
@@ -63,12 +65,14 @@ def number(value: Any, name: str, *, least: float = -math.inf, most: float = mat
     """A finite number from `least` to `most`."""
     try:
         if isinstance(value, (bool, np.bool_, str, bytes)):
-            raise TypeError
+            raise TypeError(f"a {type(value).__name__} is not a number")
         result = float(value)
-    except OverflowError:
-        raise InvalidArgumentError(f"{name} must be a number that a float can hold") from None
-    except Exception:
-        raise InvalidArgumentError(f"{name} must be a number, not {shown(value)}") from None
+    except MemoryError:
+        raise
+    except OverflowError as error:
+        raise InvalidArgumentError(f"{name} must be a number that a float can hold") from error
+    except Exception as error:
+        raise InvalidArgumentError(f"{name} must be a number, not {shown(value)}") from error
     if not math.isfinite(result):
         raise InvalidArgumentError(f"{name} must be a finite number, not {result}")
     if not least <= result <= most:

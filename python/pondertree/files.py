@@ -18,6 +18,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pondertree.check import brief, shown
 from pondertree.errors import (
     GameOverError,
     InvalidActionError,
@@ -31,8 +32,6 @@ from pondertree.errors import (
 
 #: Errors of ours about the content of a file; the others (a missing package, a broken game) are not the file's.
 _ABOUT_CONTENT = (InvalidArgumentError, InvalidActionError, InvalidPositionError, GameOverError, StorageError)
-#: Longer paths and reasons are shortened in messages.
-_LONGEST_SHOWN = 300
 #: The most bytes that the arrays of a file may have altogether: this many, or this many times the size of the file.
 _LEAST_LIMIT, _MOST_RATIO = 1 << 26, 200
 
@@ -61,22 +60,22 @@ def reading(
     `what` the file should be is told with its article: "a player". Exceptions that are not the file's fault pass: a
     package that is missing, a game that breaks its contract, exhausted memory, an interrupt.
     """
-    shown = _shown(path)
+    file = _shown(path)
     try:
         yield check_path(path, what)
     except _ABOUT_CONTENT as found:
         text = str(found)
         kind = MissingFileError if isinstance(found, MissingFileError) and error is InvalidArgumentError else error
-        raise kind(text if shown in text else f"{shown}: {text}") from None
+        raise kind(text if file in text else f"{file}: {text}") from None
     except (PondertreeError, MemoryError):
         raise
     except OSError as found:
         kind = MissingFileError if isinstance(found, FileNotFoundError) and error is InvalidArgumentError else error
-        raise kind(f"{shown} cannot be read: {found.strerror or found}") from None
+        raise kind(f"{file} cannot be read: {found.strerror or found}") from None
     except Exception as found:
         if type(found).__name__ == "OutOfMemoryError":  # of PyTorch, which is not imported for this
             raise
-        raise error(f"{shown} is not {what}, or is damaged: {_reason(found)}") from found
+        raise error(f"{file} is not {what}, or is damaged: {_reason(found)}") from found
 
 
 def check_path(path: str | os.PathLike[str], name: str, inside: str = "") -> Path:
@@ -85,7 +84,7 @@ def check_path(path: str | os.PathLike[str], name: str, inside: str = "") -> Pat
         found = Path(path)
         os.lstat(found.absolute() / inside)
     except TypeError:
-        raise InvalidArgumentError(f"{name}: a path must be a text or a Path, not {path!r}") from None
+        raise InvalidArgumentError(f"{name}: a path must be a text or a Path, not {shown(path)}") from None
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         pass
     except (OSError, ValueError) as error:  # too long, a null byte, a lone surrogate
@@ -95,13 +94,7 @@ def check_path(path: str | os.PathLike[str], name: str, inside: str = "") -> Pat
 
 
 def _shown(path: Any) -> str:
-    text = os.fspath(path) if isinstance(path, os.PathLike) else path
-    return brief(repr(text))
-
-
-def brief(text: str) -> str:
-    """A text that may come from a file, short enough for a message."""
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 40]} ... {text[-30:]}"
+    return shown(os.fspath(path) if isinstance(path, os.PathLike) else path, 300)
 
 
 def _reason(error: Exception) -> str:
@@ -213,7 +206,7 @@ def read_arrays(
         if not isinstance(header, dict) or current_format(header.get("format")) != kind:
             raise InvalidArgumentError(f"format must be {kind!r}")
         if header.get("version") != version:
-            raise InvalidArgumentError(f"version must be {version}, not {brief(repr(header.get('version')))}")
+            raise InvalidArgumentError(f"version must be {version}, not {shown(header.get('version'))}")
         return {name: arrays[name] for name in names}, header["about"]
 
 

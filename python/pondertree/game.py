@@ -109,7 +109,7 @@ class Position:
 
 
 #: The largest reward of a move, as for the values and rewards of evaluators and learned models.
-LARGEST_REWARD = 1e12
+LARGEST_REWARD = _core.LARGEST_REWARD
 REQUIRED = ("legal_actions", "play", "to_play", "is_terminal", "returns", "num_actions", "num_players")
 
 
@@ -202,8 +202,10 @@ def is_over(state: Any) -> bool:
         raise GameContractError(f"{name}.is_terminal is a method: make it a property")
     try:
         return bool(terminal)
-    except Exception:
-        raise GameContractError(f"{name}.is_terminal is {shown(terminal)}: it must be True or False") from None
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise GameContractError(f"{name}.is_terminal is {shown(terminal)}: it must be True or False") from error
 
 
 @contextmanager
@@ -311,10 +313,12 @@ def numbers(given: Any, info: GameInfo, what: str) -> tuple[float, ...]:
     """One number per player, as a game gave them."""
     try:
         values = tuple(float(number) for number in given)
-    except Exception:
+    except MemoryError:
+        raise
+    except Exception as error:
         raise GameContractError(
             f"{info.name}.{what} is {shown(given)}: it must be one number for each of the {info.num_players} players"
-        ) from None
+        ) from error
     if len(values) != info.num_players:
         raise GameContractError(
             f"{info.name}.{what} has {len(values)} numbers: one for each of the {info.num_players} players is right"

@@ -14,8 +14,8 @@ from pondertree.errors import GameContractError, PondertreeError
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.protocol import Answer, ask
 from pondertree.game import GameInfo, check_returns, check_rewards, game_mistakes
-from pondertree.playout import checked_policy
-from pondertree.reference.playout import LONGEST_PLAYOUT, simulate_leaves
+from pondertree.playout import LONGEST_PLAYOUT, checked_policy
+from pondertree.reference.playout import simulate_leaves
 from pondertree.settings import Settings
 
 #: Moves of a playout between two looks at the clock.

@@ -17,6 +17,9 @@ from pondertree.game import COMPILED, describe, game_mistakes, is_over
 from pondertree.reference.playout import random_playout
 from pondertree.reference.random import PLAYOUT, Random, tree_key
 
+#: Moves after which a playout is taken for one that never ends.
+LONGEST_PLAYOUT = 1_000_000
+
 
 def playout(
     state: Any,

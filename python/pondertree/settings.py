@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pondertree import _core
-from pondertree.check import usable_cpus, useful_threads
+from pondertree._core import usable_cpus
+from pondertree.check import useful_threads
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
 from pondertree.knowledge import Knowledge

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pondertree import check
+from pondertree.check import shown
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.game import LARGEST_REWARD, GameInfo, describe
 from pondertree.reference.random import PLAYOUT, Random, fold
@@ -33,7 +34,7 @@ RULES = {
     "legal_actions": "legal actions are ints from 0 to num_actions - 1, each once; none at an end, at least one before",
     "returns": "a finished game has one finite number per player, in [-1, 1] unless the game has rewards()",
     "zero_sum": "where zero_sum holds, the results (and rewards) of the players sum to 0",
-    "rewards": "rewards() has one finite number per player, at most 1e12 in size",
+    "rewards": f"rewards() has one finite number per player, at most {LARGEST_REWARD:.0e} in size",
     "observation": "observation() is a finite float32 array of one shape",
     "notation": "texts of the legal actions differ, and parse_action(action_to_string(a)) is a",
     "play": "play(a) of a legal action gives a new state",
@@ -75,8 +76,7 @@ def check_game(factory: Callable[[], Any], *, games: int = 20, seed: int = 0, ma
     """
     if not callable(factory):
         raise InvalidArgumentError(
-            f"factory must be a function that gives a starting state, such as the class itself, "
-            f"not {check.shown(factory)}"
+            f"factory must be a function that gives a starting state, such as the class itself, not {shown(factory)}"
         )
     games, max_moves = check.count(games, "games"), check.count(max_moves, "max_moves")
     key = fold(0, check.whole_number(seed, "seed"))
@@ -207,20 +207,20 @@ class _Checker:
     def read_legal(self, state: Any, terminal: bool) -> list[int]:
         given = self.ask("answers", "legal_actions()", lambda: list(state.legal_actions()))
         if any(isinstance(action, (bool, np.bool_)) for action in given):
-            self.fail("legal_actions", f"legal_actions() has True or False in it, like a mask: {_short(given)}")
+            self.fail("legal_actions", f"legal_actions() has True or False in it, like a mask: {shown(given)}")
         try:
             legal = [operator.index(action) for action in given]
         except TypeError:
-            self.fail("legal_actions", f"legal_actions() has something that is no int: {_short(given)}")
+            self.fail("legal_actions", f"legal_actions() has something that is no int: {shown(given)}")
         if len(set(legal)) != len(legal):
             twice = sorted({action for action in legal if legal.count(action) > 1})
-            self.fail("legal_actions", f"legal_actions() has {twice[0]} more than once: {_short(legal)}")
+            self.fail("legal_actions", f"legal_actions() has {twice[0]} more than once: {shown(legal)}")
         wrong = [action for action in legal if not 0 <= action < self.info.num_actions]
         if wrong:
             most = self.info.num_actions - 1
             self.fail("legal_actions", f"legal_actions() has {wrong[0]}: actions are 0 to num_actions - 1 = {most}")
         if terminal and legal:
-            self.fail("legal_actions", f"the game is over, yet legal_actions() is {_short(legal)}: it must be empty")
+            self.fail("legal_actions", f"the game is over, yet legal_actions() is {shown(legal)}: it must be empty")
         if not terminal and not legal:
             self.fail("legal_actions", "legal_actions() is empty although the game is not over")
         return legal
@@ -230,9 +230,9 @@ class _Checker:
         try:
             numbers = tuple(float(number) for number in given)
         except Exception:
-            self.fail(name, f"{name}() is {_short(given)}, not a sequence of numbers")
+            self.fail(name, f"{name}() is {shown(given)}, not a sequence of numbers")
         if len(numbers) != self.info.num_players:
-            self.fail(name, f"{name}() has {len(numbers)} numbers for {self.info.num_players} players: {_short(given)}")
+            self.fail(name, f"{name}() has {len(numbers)} numbers for {self.info.num_players} players: {shown(given)}")
         if not all(math.isfinite(number) for number in numbers):
             self.fail(name, f"{name}() is {numbers}: numbers must be finite")
         if name == "rewards" and any(abs(number) > LARGEST_REWARD for number in numbers):
@@ -327,7 +327,7 @@ class _Checker:
     def check_equal(self, state: Any, twin: Any) -> None:
         same = self.ask("equality", "==", lambda: bool(state == twin) and not bool(state != twin))
         if not same:
-            self.fail("equality", f"the same actions gave a state that is not equal (==): {_repr(twin)}")
+            self.fail("equality", f"the same actions gave a state that is not equal (==): {shown(twin, 1000)}")
         if self.hashes and self.ask("equality", "hash", hash, state) != hash(twin):
             self.fail("equality", "two states are equal but have different hashes")
 
@@ -339,20 +339,8 @@ class _Checker:
             self.fail(rule, f"{what} raised {type(error).__name__}: {error}", error)
 
     def fail(self, rule: str, what: str, cause: Exception | None = None) -> NoReturn:
-        where = f"  state: {_repr(self.state)}\n  reached by the actions: {self.path}"
+        where = f"  state: {shown(self.state, 1000)}\n  reached by the actions: {self.path}"
         raise GameContractError(f"broken rule {rule!r} ({RULES[rule]}): {what}\n{where}") from cause
-
-
-def _repr(state: Any) -> str:
-    try:
-        return _short(state, 1000)
-    except Exception as error:
-        return f"<{type(state).__name__} whose repr raises {type(error).__name__}>"
-
-
-def _short(value: Any, most: int = 200) -> str:
-    text = repr(value)
-    return text if len(text) <= most else text[:most] + "..."
 
 
 def _outcome(question: Callable[[], Any]) -> str:

@@ -1,6 +1,6 @@
 //! Forests of worlds outside: positions are slots, and the world's word on them is checked before it is believed.
 
-use super::latent::LARGEST;
+use super::latent::LARGEST_REWARD;
 use super::Forest;
 use crate::error::Error;
 use crate::gather::Answer;
@@ -121,8 +121,8 @@ impl Forest<External> {
         };
         if self.parts.has_rewards {
             finite("rewards()", answer.rewards)?;
-            if let Some(reward) = answer.rewards.iter().find(|reward| reward.abs() > LARGEST) {
-                return Err(format!("rewards() has {reward:?}: a reward may be at most 1e+12 in size"));
+            if let Some(reward) = answer.rewards.iter().find(|reward| reward.abs() > LARGEST_REWARD) {
+                return Err(format!("rewards() has {reward:?}: a reward may be at most {LARGEST_REWARD:e} in size"));
             }
         }
         let Some(returns) = answer.returns else { return self.check_position(answer.to_play, answer.legal) };

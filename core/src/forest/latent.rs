@@ -13,7 +13,7 @@ use crate::tree::{Tree, ROOT};
 use crate::world::Latent;
 
 /// Rewards and values above this size are refused, so that no sum of them overflows.
-pub(super) const LARGEST: f64 = 1e12;
+pub const LARGEST_REWARD: f64 = 1e12;
 
 /// The root of a tree, as the model and the caller describe it.
 #[derive(Clone, Copy, Debug)]
@@ -293,8 +293,8 @@ pub(super) fn check_number(number: f64) -> Result<(), String> {
     if !number.is_finite() {
         return Err(format!("{}: it must be a finite number", written(number)));
     }
-    if number.abs() > LARGEST {
-        return Err(format!("{}: it may be at most 1e+12 in size", written(number)));
+    if number.abs() > LARGEST_REWARD {
+        return Err(format!("{}: it may be at most {LARGEST_REWARD:e} in size", written(number)));
     }
     Ok(())
 }

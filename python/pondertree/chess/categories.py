@@ -101,8 +101,12 @@ def categorize(
 def _killers(chess: _core.Chess, killers: Any) -> tuple[int | None, int | None]:
     try:
         given = list(killers)
-    except TypeError:
-        raise InvalidArgumentError(f"killers must be a list of at most two moves, not {check.shown(killers)}") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # of its own __len__ or __iter__
+        raise InvalidArgumentError(
+            f"killers must be a list of at most two moves, not {check.shown(killers)}"
+        ) from error
     if len(given) > 2:
         raise InvalidArgumentError(f"killers has {len(given)} moves: two are the most")
     numbers = [None if k is None else any_action(chess, k, f"killers[{place}]") for place, k in enumerate(given)]
@@ -120,8 +124,10 @@ def _history(chess: _core.Chess, history: Any) -> dict[int, float]:
         return {action: check.number(named[action], f"history[{action}]") for action in legal if action in named}
     try:
         scores = np.asarray(history, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidArgumentError("history must be a mapping from actions to scores, or an array of scores") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # of its own conversions, or numbers that no float can hold
+        raise InvalidArgumentError("history must be a mapping from actions to scores, or an array of scores") from error
     if scores.shape != (NUM_ACTIONS,):
         raise InvalidArgumentError(f"history has the shape {scores.shape}: an array must be ({NUM_ACTIONS},)")
     return {action: check.number(scores[action], f"history[{action}]") for action in legal}

@@ -13,7 +13,6 @@ from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
 from pondertree.chess.position import NUM_ACTIONS, legal_action, open_position
 from pondertree.errors import EvaluationError, InvalidArgumentError, PondertreeError, UsageError
-from pondertree.evaluators.protocol import brief
 
 #: Priors are kept as float32.
 _LARGEST_PRIOR = float(np.finfo(np.float32).max)
@@ -91,7 +90,8 @@ class PolicyEvaluator:
             pairs = [(move, _number(prior)) for move, prior in _items(moves)]
         except (TypeError, ValueError) as error:
             raise EvaluationError(
-                f"{name}.evaluate must give ({{move: prior}}, value), not {brief(answer)}, at {state.fen()!r}: {error}"
+                f"{name}.evaluate must give ({{move: prior}}, value), not {check.shown(answer, 80)}, "
+                f"at {state.fen()!r}: {error}"
             ) from None
         if not 0.0 <= value <= 1.0:
             raise EvaluationError(f"{name}.evaluate gave the value {value} at {state.fen()!r}: it must be from 0 to 1")

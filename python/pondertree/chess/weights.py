@@ -16,6 +16,7 @@ import numpy as np
 
 from pondertree import check
 from pondertree._core import PestoWeights
+from pondertree.check import shown
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import current_format, reading, write_bytes
 
@@ -62,7 +63,7 @@ def flat(name: str, value: Any) -> list[int]:
 def _items(value: Any, name: str, count: int, what: str) -> list[Any]:
     listed = value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, Sequence)
     if not listed or isinstance(value, (str, bytes)):
-        raise InvalidArgumentError(f"{name} must be {count} {what}, not {_brief(value)}")
+        raise InvalidArgumentError(f"{name} must be {count} {what}, not {shown(value)}")
     if len(value) != count:
         raise InvalidArgumentError(f"{name} must be {count} {what}: it has {len(value)}")
     return list(value)
@@ -77,11 +78,6 @@ def _whole(value: Any, name: str) -> int:
     if isinstance(value, (float, np.floating)) and math.isfinite(value) and float(value).is_integer():
         value = int(value)
     return check.whole_number(value, name, least=-MAX_WEIGHT, most=MAX_WEIGHT)
-
-
-def _brief(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) < 80 else f"{text[:77]}..."
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -120,9 +116,9 @@ def read_file(path: str | os.PathLike[str]) -> tuple[float, dict[str, Any]]:
 def _read(content: Any) -> tuple[float, dict[str, Any]]:
     _check_names(content, "the file", ["format", "version", "scale", "weights"])
     if current_format(content["format"]) != FORMAT:
-        raise InvalidArgumentError(f"format must be {FORMAT!r}, not {_brief(content['format'])}")
+        raise InvalidArgumentError(f"format must be {FORMAT!r}, not {shown(content['format'])}")
     if content["version"] != VERSION or isinstance(content["version"], bool):
-        raise InvalidArgumentError(f"version must be {VERSION}, not {_brief(content['version'])}")
+        raise InvalidArgumentError(f"version must be {VERSION}, not {shown(content['version'])}")
     _check_names(content["weights"], "weights", list(DEFAULTS))
     weights = {name: check_field(name, content["weights"][name]) for name in DEFAULTS}
     return check.positive_number(content["scale"], "scale"), weights
@@ -130,7 +126,7 @@ def _read(content: Any) -> tuple[float, dict[str, Any]]:
 
 def _check_names(given: Any, what: str, expected: list[str]) -> None:
     if not isinstance(given, dict):
-        raise InvalidArgumentError(f"{what} must be an object with {', '.join(expected[:4])}, ..., not {_brief(given)}")
+        raise InvalidArgumentError(f"{what} must be an object with {', '.join(expected[:4])}, ..., not {shown(given)}")
     missing = [name for name in expected if name not in given]
     unknown = [name for name in given if name not in expected]
     if missing:

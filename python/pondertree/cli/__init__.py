@@ -15,7 +15,8 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from pondertree.cli.arguments import Parser
+from pondertree.check import brief
+from pondertree.cli.arguments import LONGEST_MESSAGE, Parser
 from pondertree.errors import GameContractError, PondertreeError
 
 #: An environment variable; where it is set, exceptions that no command expects keep their traceback.
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _run(arguments)
         sys.stdout.flush()
     except PondertreeError as error:
-        print(f"pondertree: {error}", file=sys.stderr)
+        print(f"pondertree: {brief(str(error), LONGEST_MESSAGE)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(file=sys.stderr)
@@ -96,7 +97,7 @@ def _run(arguments: Any) -> int:
 
 def _described(error: Exception) -> str:
     """An exception that no command expects, such as one of a game written by the user, and where it was raised."""
-    text = f"{type(error).__name__}: {error}"
+    text = brief(" ".join(f"{type(error).__name__}: {error}".split()), LONGEST_MESSAGE)
     frames = traceback.extract_tb(error.__traceback__)
     if frames:
         text += f", raised by {frames[-1].name} in {frames[-1].filename}, line {frames[-1].lineno}"

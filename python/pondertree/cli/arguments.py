@@ -9,9 +9,13 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from pondertree import games
+from pondertree.check import brief
 
 #: What argparse calls the thing `add_subparsers` gives back.
 Commands = Any
+
+#: Characters of a message on stderr; a longer one is cut.
+LONGEST_MESSAGE = 2000
 
 
 class Parser(argparse.ArgumentParser):
@@ -23,7 +27,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """One line on stderr, and status 2."""
-        print(f"{self.prog}: {message} (try {self.prog} --help)", file=sys.stderr)
+        print(f"{self.prog}: {brief(message, LONGEST_MESSAGE)} (try {self.prog} --help)", file=sys.stderr)
         sys.exit(2)
 
 

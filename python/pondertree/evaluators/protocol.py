@@ -76,7 +76,7 @@ def check_evaluator(evaluator: Any) -> None:
     """Refuses what has none of the forms."""
     if isinstance(evaluator, type) or not (any(hasattr(evaluator, form) for form in FORMS) or callable(evaluator)):
         raise InvalidArgumentError(
-            f"evaluator is {brief(evaluator)}: it must have evaluate(observations) or evaluate_states(states), "
+            f"evaluator is {shown(evaluator, 80)}: it must have evaluate(observations) or evaluate_states(states), "
             "or be a function of observations"
         )
     policy_of(evaluator)
@@ -85,7 +85,7 @@ def check_evaluator(evaluator: Any) -> None:
 def check_policy_kind(policy: Any, name: str = "policy") -> str:
     """ "logits" or "probabilities": what the first part of an answer holds."""
     if not isinstance(policy, str) or policy not in ("logits", "probabilities"):
-        raise InvalidArgumentError(f'{name} must be "logits" or "probabilities", not {brief(policy)}')
+        raise InvalidArgumentError(f'{name} must be "logits" or "probabilities", not {shown(policy, 80)}')
     return policy
 
 
@@ -99,7 +99,7 @@ def observer_of(evaluator: Any) -> Callable[[Any], Any]:
     function = getattr(evaluator, "evaluate", evaluator)
     if not callable(function):
         raise EvaluationError(
-            f"evaluator {brief(evaluator)} has evaluate_packed alone, which is asked only about compiled games in "
+            f"evaluator {shown(evaluator, 80)} has evaluate_packed alone, which is asked only about compiled games in "
             "searches with priors (such as AlphaZero): elsewhere it needs evaluate(observations)"
         )
     return cast(Callable[[Any], Any], function)
@@ -115,7 +115,7 @@ def ask(evaluator: Any, batch: Batch) -> Answer:
     else:
         answer = call(observer_of(evaluator), batch.observations())
     if not isinstance(answer, tuple) or len(answer) != 2:
-        raise EvaluationError(f"the evaluator returned {brief(answer)}: it must return (policy_logits, values)")
+        raise EvaluationError(f"the evaluator returned {shown(answer, 80)}: it must return (policy_logits, values)")
     policy, values = answer
     if policy is not None and packed is None:
         policy = check_policy(policy, (batch.rows, batch.num_actions))
@@ -133,8 +133,3 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
         raise
     except Exception as error:
         raise EvaluationError(f"{RAISED} {type(error).__name__}: {error}") from error
-
-
-def brief(answer: Any) -> str:
-    """What was given, as a sentence can hold it."""
-    return shown(answer, 80)

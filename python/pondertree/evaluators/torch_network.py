@@ -12,6 +12,7 @@ from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, MethodType, NoneType
 from typing import Any
 
+from pondertree.check import shown
 from pondertree.errors import InvalidArgumentError
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -82,7 +83,7 @@ def check_dtype(dtype: Any) -> str | None:
     """The name of a type to compute in, which may be given as PyTorch's own."""
     name = str(dtype).removeprefix("torch.") if isinstance(dtype, sys.modules["torch"].dtype) else dtype
     if name is not None and name not in DTYPES:
-        raise InvalidArgumentError(f"dtype must be {', '.join(DTYPES)} or None, not {dtype!r}")
+        raise InvalidArgumentError(f"dtype must be {', '.join(DTYPES)} or None, not {shown(dtype)}")
     return name
 
 

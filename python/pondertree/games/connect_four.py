@@ -93,8 +93,10 @@ def solve_many(
     """
     try:
         states = list(states)
-    except TypeError:
-        raise InvalidArgumentError(f"states must be a list of states, not {check.shown(states)}") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # of its own __len__ or __iter__
+        raise InvalidArgumentError(f"states must be a list of states, not {check.shown(states)}") from error
     weak = check.flag(weak, "weak")
     threads = None if threads is None else check.useful_threads(check.threads(threads))
     memory = check.whole_number(max_memory, "max_memory", least=1, most=1 << 20) << 20

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pondertree.check import brief
 from pondertree.errors import InvalidArgumentError, StorageError
-from pondertree.files import arrays_of, brief, current_format, reading, sync_folder
+from pondertree.files import arrays_of, current_format, reading, sync_folder
 from pondertree.learn.config import Config
 from pondertree.learn.config_file import text_of_config
 from pondertree.learn.records import GameRecord, from_columns, to_columns

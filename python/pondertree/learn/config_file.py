@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from pondertree import check
+from pondertree.check import brief
 from pondertree.errors import InvalidArgumentError
-from pondertree.files import brief, reading
+from pondertree.files import reading
 from pondertree.learn.config import SECTIONS, Config, check_keys, field_names
 
 #: Longer texts, and lines with more dots, are no configurations.
@@ -47,7 +48,7 @@ def config_of_data(data: dict[str, Any], base: Config) -> Config:
     check_keys(data, Config)
     for name, value in data.items():
         if name in SECTIONS and not isinstance(value, dict):
-            raise InvalidArgumentError(f"{name} must be a table, [{name}], not {value!r}")
+            raise InvalidArgumentError(f"{name} must be a table, [{name}], not {check.shown(value)}")
     return base.with_values(**data)
 
 

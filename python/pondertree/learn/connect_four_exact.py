@@ -92,7 +92,9 @@ def share_of_value_keeping_moves(
 
 def _range(plies: tuple[int, int]) -> tuple[int, int]:
     if not check.is_listed(plies) or len(plies) != 2:
-        raise InvalidArgumentError(f"plies must be the first and the last ply, such as (6, 24), not {plies!r}")
+        raise InvalidArgumentError(
+            f"plies must be the first and the last ply, such as (6, 24), not {check.shown(plies)}"
+        )
     first = check.whole_number(plies[0], "plies[0]", most=CELLS - 1)
     return first, check.whole_number(plies[1], "plies[1]", least=first, most=CELLS - 1)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pondertree import games
+from pondertree.check import shown
 from pondertree.errors import GameContractError, InvalidArgumentError, PondertreeError
 from pondertree.evaluators.symmetry import Symmetry, symmetries_of
 from pondertree.game import COMPILED, GameInfo, describe, play
@@ -65,7 +66,7 @@ def game_spec(name: str, factory: Callable[[], Any] | None = None, *, rewards: b
         # A compiled game has several names, and one that is written down.
         name = games.name_of(factory) or name
     elif not callable(factory):
-        raise InvalidArgumentError(f"factory must give a starting state when called, not {factory!r}")
+        raise InvalidArgumentError(f"factory must give a starting state when called, not {shown(factory)}")
     else:
         name = _name_of(factory)
     state = _started(name, factory)

@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from pondertree import check
 from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.extras import require
 from pondertree.files import check_path, reading
@@ -35,14 +36,17 @@ def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
 
     Evaluators run in PyTorch where it is installed, and in NumPy elsewhere; models and other devices need PyTorch.
     """
+    named = device if isinstance(device, str) else check.shown(device)
+    is_cpu = named in ("cpu", "device(type='cpu')")
     if is_onnx(path):
-        if str(device) != "cpu":
+        if not is_cpu:
             raise InvalidArgumentError(
-                f"device must be cpu for an ONNX file, not {device!r}: evaluators.Onnx(file, providers=...) has others"
+                f"device must be cpu for an ONNX file, not {check.shown(device)}: "
+                "evaluators.Onnx(file, providers=...) has others"
             )
         return load_onnx(path)
-    needing = f"a player on the device {device}"
-    if str(device) == "cpu":
+    needing = f"a player on the device {named}"
+    if is_cpu:
         needing = "a player of MuZero, which is a model,"
         if not all(importlib.util.find_spec(name) for name in ("torch", "safetensors")):
             player = load_numpy_player(find_player(path))
@@ -75,7 +79,7 @@ def load_for_one_tree(path: str | os.PathLike[str]) -> Any:
 
 def is_onnx(path: str | os.PathLike[str]) -> bool:
     """Whether a path names an ONNX file, whether it is there or not."""
-    return str(path).lower().endswith(".onnx") and not os.path.isdir(path)
+    return isinstance(path, (str, os.PathLike)) and str(path).lower().endswith(".onnx") and not os.path.isdir(path)
 
 
 def load_onnx(path: str | os.PathLike[str], threads: int = 1) -> Any:
@@ -103,9 +107,9 @@ def load_onnx(path: str | os.PathLike[str], threads: int = 1) -> Any:
 
 def find_player(path: str | os.PathLike[str]) -> Path:
     """The file of the player that `load` was asked for."""
+    given = check_path(path, "path", PLAYER_PLACE)
     if not str(path):
         raise InvalidArgumentError("path is empty: name the folder of a training, a file, or a player of the package")
-    given = check_path(path, "path", PLAYER_PLACE)
     if given.is_file():
         return given
     if given.is_dir():

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from pondertree.check import usable_cpus
+from pondertree._core import usable_cpus
+from pondertree.check import shown
 from pondertree.errors import InvalidArgumentError
 from pondertree.learn.config import Config
 from pondertree.learn.devices import choose_device
@@ -61,7 +62,9 @@ def train(
     `config.game` cannot import. Ctrl-C saves and ends; a kill at any instant loses no game that was stored.
     """
     if not isinstance(config, Config):
-        raise InvalidArgumentError(f"config must be a Config, such as default_config('connect4') gives, not {config!r}")
+        raise InvalidArgumentError(
+            f"config must be a Config, such as default_config('connect4') gives, not {shown(config)}"
+        )
     if not config.out:
         raise InvalidArgumentError("out must be the folder for what is learned")
     if config.minutes is None and config.games is None and config.steps is None:

@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from pondertree.check import brief
 from pondertree.errors import StorageError, TrainingError
-from pondertree.files import brief
 from pondertree.learn.captured import Steps
 from pondertree.learn.config import Config
 from pondertree.learn.config_sections import LearnerConfig

@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
+from pondertree.check import brief
 from pondertree.errors import StorageError
 from pondertree.extras import require
-from pondertree.files import brief, current_format, player_metadata, reading
+from pondertree.files import current_format, player_metadata, reading
 from pondertree.learn.model_architecture import ModelArchitecture
 from pondertree.learn.model_networks import ModelNetwork
 from pondertree.learn.networks import Architecture, PolicyValueNetwork

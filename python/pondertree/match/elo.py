@@ -43,8 +43,10 @@ def _number(value: Any, name: str) -> float:
     """A number, which may be infinite where one side has won everything, and NaN where nothing was played."""
     try:
         return float(value)
-    except Exception:
-        raise InvalidArgumentError(f"{name} must be a number, not {check.shown(value)}") from None
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise InvalidArgumentError(f"{name} must be a number, not {check.shown(value)}") from error
 
 
 def check_counts(counts: Any) -> tuple[int, ...]:

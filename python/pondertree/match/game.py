@@ -10,7 +10,6 @@ from typing import Any
 
 from pondertree import check
 from pondertree.errors import InvalidArgumentError, PlayerError
-from pondertree.files import brief
 from pondertree.game import is_over, move_text
 from pondertree.match.adjudication import Adjudication, claimed_draw
 from pondertree.match.notation import parse_move
@@ -66,34 +65,27 @@ class GameRecord:
             number=check.whole_number(data["number"], "number"),
             first=check.whole_number(data["first"], "first", least=1, most=2),
             points=points,
-            reason=text_of(data["reason"], "reason"),
+            reason=check.text(data["reason"], "reason"),
             fen=optional_text(data["fen"], "fen"),
             moves=moves,
             opening=opening,
             seconds=seconds,
             values=values,
             culprit=None if culprit is None else check.whole_number(culprit, "culprit", least=1, most=2),
-            detail=text_of(data.get("detail", ""), "detail"),
+            detail=check.text(data.get("detail", ""), "detail"),
         )
-
-
-def text_of(value: Any, name: str) -> str:
-    """A text of plain data that was read from a file."""
-    if not isinstance(value, str):
-        raise InvalidArgumentError(f"{name} must be a text, not {brief(repr(value))}")
-    return value
 
 
 def optional_text(value: Any, name: str) -> str | None:
     """None, or a text."""
-    return None if value is None else text_of(value, name)
+    return None if value is None else check.text(value, name)
 
 
 def texts(value: Any, name: str) -> tuple[str, ...]:
     """A list of texts."""
     if not isinstance(value, (list, tuple)):
-        raise InvalidArgumentError(f"{name} must be a list, not {brief(repr(value))}")
-    return tuple(text_of(one, name) for one in value)
+        raise InvalidArgumentError(f"{name} must be a list, not {check.shown(value)}")
+    return tuple(check.text(one, name) for one in value)
 
 
 def play_game(

@@ -159,7 +159,9 @@ def make_openings(given: Any, factory: Callable[[], Any], name: str, seed: int, 
     if isinstance(given, (str, Path)):
         return ListedOpenings(factory, read_openings(Path(given), name, plies), f"openings {str(given)!r}")
     if not check.is_listed(given):
-        raise InvalidArgumentError(f'openings must be "random", "none", a file or a list of moves, not {given!r}')
+        raise InvalidArgumentError(
+            f'openings must be "random", "none", a file or a list of moves, not {check.shown(given)}'
+        )
     return ListedOpenings(factory, [_listed(entry, number) for number, entry in enumerate(given)], "openings")
 
 
@@ -183,7 +185,9 @@ def _listed(entry: Any, number: int) -> Opening:
         return entry
     if isinstance(entry, str):
         return Opening(tuple(entry.split()))
-    raise InvalidArgumentError(f'openings[{number}] must be moves such as "4 4 3" or an Opening, not {entry!r}')
+    raise InvalidArgumentError(
+        f'openings[{number}] must be moves such as "4 4 3" or an Opening, not {check.shown(entry)}'
+    )
 
 
 def _place(state: Any, opening: Opening) -> str:

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pondertree import check, games
+from pondertree import _core, check, games
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import check_writable, reading, replace_file
 from pondertree.game import describe
@@ -71,11 +71,11 @@ def play_match(
             f"num_games must be even, since openings are played with both sides; not {check.shown(num_games)}"
         )
     if not check.is_one_of(on_failure, FAILURES):
-        raise InvalidArgumentError(f'on_failure must be "loss" or "error", not {on_failure!r}')
+        raise InvalidArgumentError(f'on_failure must be "loss" or "error", not {check.shown(on_failure)}')
     if adjudication is not None and not isinstance(adjudication, Adjudication):
-        raise InvalidArgumentError(f"adjudication must be an Adjudication, not {adjudication!r}")
+        raise InvalidArgumentError(f"adjudication must be an Adjudication, not {check.shown(adjudication)}")
     if progress is not None and not callable(progress):
-        raise InvalidArgumentError(f"progress must be a function of a MatchResult, not {progress!r}")
+        raise InvalidArgumentError(f"progress must be a function of a MatchResult, not {check.shown(progress)}")
     resume = check.flag(resume, "resume")
     if resume and out is None:
         raise InvalidArgumentError("resume needs out, the file to go on with")
@@ -198,7 +198,9 @@ def read_game(given: Any) -> tuple[Callable[[], Any], Any, str]:
     """(what gives a starting state, what kind of game it is, its name)."""
     factory = games.find(given) if isinstance(given, str) else given
     if not callable(factory):
-        raise InvalidArgumentError(f"game must be a name or something that gives a starting state, not {given!r}")
+        raise InvalidArgumentError(
+            f"game must be a name or something that gives a starting state, not {check.shown(given)}"
+        )
     info = describe(factory())
     if not info.is_plain:
         raise InvalidArgumentError(
@@ -224,7 +226,7 @@ def choose_concurrency(wanted: int | None, table: Table, pairs: int) -> int:
             raise InvalidArgumentError(
                 f"concurrency must be 1: {which}, {name}, cannot be sent to another process ({error})"
             ) from None
-    return min(check.usable_cpus() if wanted is None else wanted, pairs)
+    return min(_core.usable_cpus() if wanted is None else wanted, pairs)
 
 
 def check_pgn(path: Path, resume: bool) -> None:

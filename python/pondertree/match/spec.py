@@ -45,6 +45,7 @@ class NamedSearch(SearchEntrant):
 
 def read_player(given: Any, which: str = "player") -> Entrant:
     """The entrant that a text, a search or a function stands for; `which` is what complaints call it."""
+    check.text(which, "which")
     if isinstance(given, Entrant):
         return given
     if isinstance(given, Search):
@@ -53,7 +54,7 @@ def read_player(given: Any, which: str = "player") -> Entrant:
         try:
             return _read(given)
         except PondertreeError as error:
-            raise type(error)(f"{which} {given!r}: {error}") from None
+            raise type(error)(f"{which} {check.shown(given)}: {error}") from None
     if callable(given) and not isinstance(given, type):
         return FunctionEntrant(given)
     raise InvalidArgumentError(

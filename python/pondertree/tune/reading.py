@@ -61,7 +61,7 @@ def _pgn(text: str, source: str, pesto: Pesto, skipped: Skipped) -> Iterator[tup
                     found.append(state)
                 state = state.play(parse_move(state, move))
         except PondertreeError as error:
-            skipped.add(f"{source}, game {number}: {_brief(error)}")
+            skipped.add(f"{source}, game {number}: {check.brief(str(error), 120)}")
             continue
         quiet = [state.fen() for state in found if is_quiet(state, pesto)]
         skipped.not_quiet += len(found) - len(quiet)
@@ -87,7 +87,7 @@ def _epd(text: str, source: str, pesto: Pesto, skipped: Skipped) -> Iterator[tup
         try:
             state = Chess(fens[0])
         except PondertreeError as error:
-            skipped.add(f"{source}, line {number}: {_brief(error)}")
+            skipped.add(f"{source}, line {number}: {check.brief(str(error), 120)}")
             continue
         if state.is_terminal:
             skipped.add(f"{source}, line {number}: the game is over")
@@ -104,8 +104,3 @@ def result_of(line: str) -> float | None:
         return RESULTS[word.group(1)]
     number = _NUMBER.search(line)
     return None if number is None else float(number.group(1))
-
-
-def _brief(error: Exception) -> str:
-    text = str(error)
-    return text if len(text) <= 120 else f"{text[:117]}..."

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from pondertree import check
 from pondertree._core import Chess
+from pondertree.check import brief
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError
-from pondertree.files import brief, check_path, reading
+from pondertree.files import check_path, reading
 from pondertree.match.adjudication import Adjudication
 from pondertree.match.game import GameRecord
 from pondertree.match.pgn import result_of

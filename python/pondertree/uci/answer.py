@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -36,14 +37,15 @@ class Answer:
                 guard.cancel()
 
     def guard(self, when: float) -> None:
-        """Answers at `when`, by `time.perf_counter`, if nobody has by then."""
+        """Answers at `when`, by `time.perf_counter`, if nobody has by then; not if the system has no thread left."""
         guard = threading.Timer(max(when - time.perf_counter(), 0.0), self._stand_in)
         guard.daemon = True
         with self._lock:
             if self.given.is_set():
                 return
             self._guards.append(guard)
-        guard.start()
+        with contextlib.suppress(RuntimeError):
+            guard.start()
 
     def _stand_in(self) -> None:
         if not self.given.is_set():

@@ -120,7 +120,7 @@ def _weights(text: str) -> tuple[float, ...]:
 def _network_file(text: str) -> str | None:
     if text in ("", EMPTY):
         return None
-    if _is(Path.is_dir, text):
+    if _path_is(Path.is_dir, text):
         return text
     if Path(text).suffix.lower() not in (".onnx", ".safetensors"):
         raise InvalidArgumentError(
@@ -143,15 +143,15 @@ def _eval_file(text: str) -> Pesto | None:
 
 
 def _file(text: str) -> str:
-    if not _is(Path.is_file, text):
+    if not _path_is(Path.is_file, text):
         raise InvalidArgumentError(f"there is no file {shown(text)}")
     return text
 
 
-def _is(kind: Callable[[Path], bool], text: str) -> bool:
-    """Whether a path leads to something of a kind; a name that no file can have (too long, a NUL) does not."""
+def _path_is(predicate: Callable[[Path], bool], text: str) -> bool:
+    """Whether `Path.is_file` or `Path.is_dir` holds; not for a name that no file can have (too long, a NUL)."""
     try:
-        return kind(Path(text))
+        return predicate(Path(text))
     except (OSError, ValueError):
         return False
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pondertree.check import brief
+
 #: Commands without arguments that matter here.
 PLAIN = frozenset({"uci", "isready", "ucinewgame", "stop", "ponderhit", "quit", "register", "d"})
 COMMANDS = PLAIN | {"position", "go", "setoption", "debug"}
@@ -117,7 +119,7 @@ def parse(line: str) -> Command | None:
 
 def shown(text: str, most: int = 80) -> str:
     """Somebody else's text, fit to be printed on one line."""
-    return ascii(text if len(text) <= most else text[: most - 3] + "...")
+    return ascii(brief(text, most))
 
 
 def _position(words: Sequence[str]) -> Command:

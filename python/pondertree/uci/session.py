@@ -64,7 +64,7 @@ class Session:
             case Plain(name):
                 self._plain[name]()
             case Go():
-                self._think(command, now)
+                self._answer(command, now)
             case Position():
                 try:
                     self._game = position.read(command, self._game)
@@ -94,6 +94,7 @@ class Session:
     # --- commands -----------------------------------------------------------------------------------------------------
 
     def _introduce(self) -> None:
+        self._tell_threads()  # the command line may have set them
         about = [f"id name Pondertree {__version__}", "id author the Pondertree developers"]
         self.voice.say([*about, *declarations(), "uciok"])
 
@@ -131,6 +132,16 @@ class Session:
     def _stop(self) -> None:
         if self._thought is not None:
             self._thought.stop()
+
+    def _answer(self, go: Go, arrived: float) -> None:
+        """Starts the search of a `go`. If that fails, answers with any legal move: a program waits for a `bestmove`."""
+        try:
+            self._think(go, arrived)
+        except Exception as error:
+            self.voice.tell(f"go failed: {type(error).__name__}: {shown(str(error), 200)}")
+            legal = position.legal_moves(self._game.state)
+            moves = [move for move in legal if move in go.searchmoves] or legal or ["(none)"]
+            self.voice.say([f"bestmove {moves[0]}"])
 
     def _think(self, go: Go, arrived: float) -> None:
         for complaint in go.complaints:

@@ -12,6 +12,7 @@ import threading
 import time
 
 from pondertree import _core
+from pondertree.check import brief
 from pondertree.forest import UNLIMITED, Tree
 from pondertree.uci import clock, mates, report
 from pondertree.uci.answer import Answer
@@ -79,10 +80,12 @@ class Thought:
 
     def start(self, earlier: Thought | None) -> None:
         """Begins. A search before that is not back yet is waited for, by the new thread."""
+        while earlier is not None and not earlier._thread.is_alive():
+            earlier = earlier._earlier
         self._earlier = earlier
+        if self._is_timed:
+            self._answer.guard(self._since + self.limits.late)
         try:
-            if self._is_timed:
-                self._answer.guard(self._since + self.limits.late)
             self._thread.start()
         except RuntimeError as error:  # the system has no thread left
             self._voice.tell(f"the search cannot be started: {error}")
@@ -114,15 +117,17 @@ class Thought:
         return self._go.is_limited and not self._pondering
 
     def join(self, seconds: float) -> bool:
-        """Waits for the thread; whether it is over."""
+        """Waits up to `seconds` for each thread, its own and those of earlier searches; whether all are over."""
         if self._thread.ident is not None:
             self._thread.join(seconds)
-        return self.is_over
+        earlier = self._earlier
+        return (earlier is None or earlier.join(seconds)) and not self._thread.is_alive()
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing of it runs any more."""
-        return not self._thread.is_alive()
+        """Whether no thread runs any more, its own or that of an earlier search."""
+        earlier = self._earlier
+        return not self._thread.is_alive() and (earlier is None or earlier.is_over)
 
     # --- what ends it -------------------------------------------------------------------------------------------------
 
@@ -168,8 +173,8 @@ class Thought:
         try:
             is_over = not self._legal or self._game.state.is_terminal
             lines = self._of_a_finished_game() if is_over else self._think()
-        except BaseException as error:  # also a panic of the engine, which is no Exception
-            self._voice.tell(f"the search has failed: {type(error).__name__}: {error}")
+        except Exception as error:  # also a panic of the engine: an InternalError
+            self._voice.tell(f"the search has failed: {type(error).__name__}: {brief(str(error))}")
             self._kept.forget()
         finally:
             self._tree = None
@@ -183,10 +188,10 @@ class Thought:
 
     def _think(self) -> list[str]:
         """Searches to the limits; the lines to be said before the answer."""
-        earlier, self._earlier = self._earlier, None
-        if earlier is not None and not earlier.join(PATIENCE):
+        if self._earlier is not None and not self._earlier.join(PATIENCE):
             self._voice.tell("the search before this one does not come back: this one does without")
             return []
+        self._earlier = None
         state = self._game.state
         if self._go.mate is not None and self._among is None:
             self._look, self._nodes = mates.search(state, self._go.mate, self._must_end)
