@@ -109,7 +109,7 @@ def test_the_player_that_comes_with_the_package() -> None:
 def test_a_match_takes_the_player_by_name(trained: Path) -> None:
     entrant = read_player(f"gumbel:evaluator=player:{trained},num_simulations=8")
     assert "player:" in entrant.name
-    with pytest.raises(InvalidArgumentError, match="player:DIR"):
+    with pytest.raises(InvalidArgumentError, match="player:PLAYER"):
         read_player("gumbel:evaluator=nothing")
 
 

@@ -52,13 +52,14 @@ def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
     require("safetensors", "torch", needing)
     from pondertree.evaluators.torch_module import Torch
     from pondertree.learn.player_file import read_player
-    from pondertree.learn.player_model import PlayerModel
+    from pondertree.learn.player_model import PlayerModel, view_of
 
     file = find_player(path)
     network, about = read_player(file)
     if hasattr(network, "initial_inference"):
         with reading(file, "a player", StorageError):
-            return PlayerModel(network, device, about)
+            view = view_of(network, about)
+        return PlayerModel(network, device, about, view)
     evaluator: Any = Torch(network, device)
     evaluator.about = about
     return evaluator
