@@ -44,12 +44,11 @@ def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
     needing = f"a player on the device {device}"
     if str(device) == "cpu":
         needing = "a player of MuZero, which is a model,"
-        if not all(importlib.util.find_spec(name) for name in ("torch", "safetensors")):
+        if importlib.util.find_spec("torch") is None:
             player = load_numpy_player(find_player(path))
             if player is not None:
                 return player
     require("torch", "torch", needing)
-    require("safetensors", "torch", needing)
     from pondertree.evaluators.torch_module import Torch
     from pondertree.learn.player_file import read_player
     from pondertree.learn.player_model import PlayerModel, view_of

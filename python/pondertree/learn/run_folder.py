@@ -70,7 +70,7 @@ class RunFolder:
         folders = (self.path, *self.path.parents)
         self._new_folders = list(itertools.takewhile(lambda folder: not folder.exists(), folders))
         make_folder(self.path, "out")
-        entries = [path for name in ENTRIES if not (path := self.path / name).exists()]
+        had_lock = (self.path / "lock").exists()
         try:
             self._lock = open(self.path / "lock", "ab")  # noqa: SIM115 (closed by __exit__)
         except OSError as error:
@@ -78,7 +78,10 @@ class RunFolder:
         lock(self._lock, f"out: another process is training in {str(self.path)!r}")
         if not _is_there(self._lock, self.path / "lock"):  # removed by a start that failed meanwhile
             raise UsageError(f"out: another process has just left {str(self.path)!r}: try again")
-        self._new_entries = entries
+        # Listed now that no other process can add to them: what is listed may be removed again.
+        self._new_entries = [path for name in ENTRIES if not (path := self.path / name).exists()]
+        if not had_lock:
+            self._new_entries.append(self.path / "lock")
         self._goes_on = self._is_to_go_on(config, resume)
         self._is_begun = True
         if self._goes_on:
