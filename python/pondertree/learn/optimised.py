@@ -23,6 +23,8 @@ from pondertree.learn.config_sections import LearnerConfig
 
 #: Momentum of SGD.
 MOMENTUM = 0.9
+#: The tensors that each optimiser keeps of a weight.
+STATES = {"adamw": {"step", "exp_avg", "exp_avg_sq"}, "sgd": {"momentum_buffer"}}
 
 
 class Optimised(ABC):
@@ -154,9 +156,14 @@ class Optimised(ABC):
         for name, tensor in parts["optimiser"].items():
             number, _, key = name.partition(".")
             place = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else len(weights)
-            if place >= len(weights) or tensor.shape not in ((), weights[place].shape):
+            if place >= len(weights) or tensor.shape != (() if key == "step" else weights[place].shape):
                 raise StorageError(f"the saved tensors do not fit this network: {brief(f'optimiser.{name}')}")
             state.setdefault(place, {})[key] = tensor
+        for place, found in list(state.items()):
+            if found.keys() not in STATES.values():
+                raise StorageError(f"optimiser.{place}: {brief(', '.join(found))} is the state of no optimiser")
+            if found.keys() != STATES[self._config.optimiser]:
+                del state[place]  # learner.optimiser was changed: the new one begins anew
         self.network.load_state_dict(parts["network"], strict=True)
         for name, tensor in self.average.items():
             tensor.copy_(parts["average"][name])
