@@ -217,10 +217,11 @@ def naming(path: Path, read: Callable[[], Any]) -> Any:
 def players() -> list[bytes]:
     """A small player of tic-tac-toe, one of Connect 4, and a model."""
     from pondertree.learn import default_config
+    from pondertree.learn.architecture import Architecture
     from pondertree.learn.game_spec import game_spec
     from pondertree.learn.model_architecture import ModelArchitecture
     from pondertree.learn.model_networks import ModelNetwork
-    from pondertree.learn.networks import Architecture, PolicyValueNetwork, player_of
+    from pondertree.learn.networks import PolicyValueNetwork, player_of
     from pondertree.learn.player_file import player_bytes
 
     small = {"blocks": 1, "channels": 4, "policy_channels": 2, "value_channels": 2, "value_hidden": 4}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -103,6 +104,7 @@ def test_the_variable_replaces_the_probe(monkeypatch: pytest.MonkeyPatch) -> Non
         ("import none_such", None),
         ("print('begun'); raise RuntimeError('could not create a primitive')", "could not create a primitive"),
         ("print('begun', flush=True); import time; time.sleep(60)", "took more than 2 s"),
+        ("import time; time.sleep(60)", None),
         pytest.param(
             "import os, signal; print('begun', flush=True); os.kill(os.getpid(), signal.SIGILL)",
             "ended with SIGILL",
@@ -115,6 +117,14 @@ def test_outcomes_of_the_child_process(monkeypatch: pytest.MonkeyPatch, code: st
     monkeypatch.setattr(cpu_precision, "TIME_LIMIT", 2.0)
     found = cpu_precision_failure("bfloat16")
     assert found is None if failure is None else failure in str(found)
+
+
+def test_the_probe_imports_no_module_of_the_working_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "planted.py").write_text("print('begun'); raise RuntimeError('planted')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    monkeypatch.setattr(cpu_precision, "_CODE", "import planted")
+    assert cpu_precision_failure("bfloat16") is None
 
 
 def test_each_type_is_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -217,5 +217,16 @@ def test_arguments(model: Any, settings: dict[str, Any], match: str) -> None:
         Onnx(model() if callable(model) else model, **settings)
 
 
+def test_errors_name_the_file_of_the_model(tmp_path: Path) -> None:
+    path = tmp_path / "network.onnx"
+    contents = (b"nonsense", build(ConnectFour(), names=("policy",)), build(ConnectFour(), extra_input=True))
+    for content, message in zip(contents, ("cannot load", "only the output policy", "2 inputs"), strict=True):
+        path.write_bytes(content)
+        with pytest.raises(pondertree.InvalidArgumentError, match=rf"network\.onnx.*{message}"):
+            Onnx(path)
+    with pytest.raises(pondertree.errors.MissingFileError, match=r"there is no file '.*none\.onnx'"):
+        Onnx(tmp_path / "none.onnx")
+
+
 def test_repr() -> None:
     assert repr(Onnx(build(ConnectFour()))) == "Onnx(input='board', outputs=('policy', 'value'), policy='logits')"

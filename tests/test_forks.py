@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.forks import wait_for
 from tests.trees import Hashed
 
 from pondertree import UCT, UsageError
@@ -27,8 +28,8 @@ pytestmark = [
 FORKS = os.environ.get("PONDERTREE_FORKS", "500")
 
 
-def in_child(work: Any) -> int:
-    """The exit code of a forked process that does `work`."""
+def in_child(work: Any) -> str:
+    """What is wrong with how a forked process that does `work` ended, or nothing."""
     child = os.fork()
     if child == 0:
         try:
@@ -36,7 +37,7 @@ def in_child(work: Any) -> int:
             os._exit(0)
         except BaseException:
             os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return wait_for(child)
 
 
 def test_children_search_when_forked_during_searches_of_other_threads() -> None:
@@ -68,7 +69,7 @@ def test_forest_that_was_running_at_the_fork_is_refused_in_the_child() -> None:
             forest._core.progress()
         del forest
 
-    assert in_child(work) == 0
+    assert in_child(work) == ""
     go_on.set()
     thread.join()
     assert forest._core.progress()[0] >= 20
@@ -85,4 +86,4 @@ def test_cached_evaluator_whose_lock_was_held_at_the_fork_works_in_the_child() -
         assert not thread.is_alive()
 
     with cached._lock:
-        assert in_child(evaluate) == 0
+        assert in_child(evaluate) == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +17,13 @@ from pondertree.evaluators.symmetry import symmetries_of
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
+from pondertree.learn.architecture import Architecture  # noqa: E402
 from pondertree.learn.captured import Steps  # noqa: E402 (after the packages it needs)
 from pondertree.learn.config_sections import NetworkConfig  # noqa: E402
 from pondertree.learn.devices import choose_device, memory_complaints  # noqa: E402
 from pondertree.learn.game_spec import game_spec  # noqa: E402
 from pondertree.learn.learner import Learner, Turning, outcome_shares, policy_loss, value_loss  # noqa: E402
-from pondertree.learn.networks import Architecture, PolicyValueNetwork, fresh, player_of, update_player  # noqa: E402
+from pondertree.learn.networks import PolicyValueNetwork, fresh, player_of, update_player  # noqa: E402
 from pondertree.learn.player_file import player_bytes, player_of_bytes, read_player  # noqa: E402
 from pondertree.learn.replay import Replay  # noqa: E402
 from pondertree.learn.unpack import unpacked  # noqa: E402
@@ -199,6 +201,39 @@ def test_what_is_saved_goes_on_bit_for_bit(tmp_path: Path) -> None:
         assert all(torch.equal(left[name], right[name]) for name in left)
     with pytest.raises(StorageError, match="do not fit this network"):
         Learner(game_spec("tic-tac-toe"), small(tmp_path), CPU).restore(one.saved(), 1)
+
+
+def learned(config: Any, steps: int = 2) -> tuple[Learner, Replay]:
+    """A learner after some steps, and what it learns from."""
+    spec = game_spec("connect4")
+    learner, replay = Learner(spec, config, CPU), Replay(spec, config.replay)
+    replay.add([make_game(number, 20) for number in range(20)])
+    for _ in range(steps):
+        learner.learn_from(replay, 0.0)
+    return learner, replay
+
+
+def test_a_saved_state_that_no_optimiser_has_is_refused(tmp_path: Path) -> None:
+    learner, _ = learned(small(tmp_path, "connect4"))
+    saved = learner.saved()
+    name = next(name for name in saved if name.endswith(".exp_avg"))
+    rest = {key: tensor for key, tensor in saved.items() if key != name}
+    for wrong in (rest, {**rest, f"{name}x": saved[name]}, {**rest, name: saved[name].flatten()[0].clone()}):
+        with pytest.raises(StorageError, match=r"optimiser\.\d+"):
+            learner.restore(wrong, 2)
+    for number in ("-1", "x", "9999", "9" * 5000):
+        with pytest.raises(StorageError, match="do not fit this network: optimiser"):
+            learner.restore({**saved, f"optimiser.{number}.step": torch.zeros(())}, 2)
+
+
+@pytest.mark.parametrize(("before", "after"), [("adamw", "sgd"), ("sgd", "adamw")])
+def test_an_optimiser_that_was_changed_begins_anew(tmp_path: Path, before: str, after: str) -> None:
+    old, replay = learned(small(tmp_path, "connect4", learner={"optimiser": before}))
+    new, _ = learned(small(tmp_path, "connect4", learner={"optimiser": after}), steps=0)
+    new.restore(old.saved(), old.step)
+    assert not new.optimiser.state_dict()["state"]
+    new.learn_from(replay, 0.0)
+    assert new.step == old.step + 1
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -55,8 +55,9 @@ def written(shape: tuple[int, ...], actions: int, planes: int, size: dict[str, i
     """The file of a network with random weights."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("safetensors")
+    from pondertree.learn.architecture import Architecture
     from pondertree.learn.config_sections import NetworkConfig
-    from pondertree.learn.networks import Architecture, PolicyValueNetwork
+    from pondertree.learn.networks import PolicyValueNetwork
     from pondertree.learn.player_file import player_bytes
 
     torch.manual_seed(1)
@@ -209,8 +210,13 @@ DAMAGES: dict[str, tuple[Any, str]] = {
     "another tensor": (renamed, "do not fit the network it describes: 'stem.weight' has shape None"),
     "more actions": (lambda content: changed(content, num_actions=10), "do not fit the network it describes"),
     "negative actions": (lambda content: changed(content, num_actions=-1), "describes no network"),
-    "huge shape of the game": (lambda content: changed(content, shape=[1 << 27, 9, 9]), "do not fit the network"),
+    "huge shape of the game": (lambda content: changed(content, shape=[1 << 27, 9, 9]), "describes no network"),
     "no shape of the game": (lambda content: changed(content, shape=None), "describes no network"),
+    "no actions": (
+        lambda content: changed(content, num_actions=0),
+        "network: num_actions must be at least 1",
+    ),
+    "other planes than actions": (lambda content: changed(content, policy_planes=2), "policy_planes must be 0, or"),
     "planes of a vector": (lambda content: changed(content, shape=[27], policy_planes=3), "describes no network"),
     "many blocks": (lambda content: changed(content, size={"blocks": 1 << 40}), "describes no network"),
     "unknown size": (lambda content: changed(content, size={"depth": 1}), "describes no network"),
@@ -269,22 +275,26 @@ def test_products_run_on_one_thread_and_leave_the_number_as_it_was(monkeypatch: 
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_child_forked_during_an_evaluation_evaluates() -> None:
+def test_a_child_forked_during_an_evaluation_evaluates_and_has_its_threads_back() -> None:
     if openblas_threads() is None:
         pytest.skip("NumPy has another library than OpenBLAS")
     code = """
 import os, pondertree, numpy as np
 from pondertree.learn import numpy_player
 player = pondertree.load("connect4")
-with numpy_player._ONE_THREAD._lock:
+get, change = numpy_player.openblas_threads()
+change(3)
+with numpy_player._SINGLE_THREADED.region(), numpy_player._SINGLE_THREADED._lock:
     child = os.fork()
     if child == 0:
+        before = get()
         player.evaluate(np.zeros((1, 3, 6, 7), dtype=np.float32))
-        os._exit(7)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        os._exit(10 * before + get())
+    print(get())
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), get())
 """
     done = bare(code)
-    assert done.stdout == "7\n", done.stderr
+    assert done.stdout == "1\n33 3\n", done.stderr
 
 
 def test_load_gives_the_bundled_player_without_torch() -> None:

@@ -26,6 +26,7 @@ onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from pondertree.learn.export import export_onnx  # noqa: E402 (after the packages it needs)
+from pondertree.learn.load import find_player  # noqa: E402
 
 SIZE = {"blocks": 1, "channels": 4}
 
@@ -145,8 +146,28 @@ def test_files_that_are_no_players_are_refused(
     assert cli.main(["search", "chess", "--player", str(tmp_path / "noise.onnx")]) == 2
     assert "ONNX Runtime cannot load this model" in capsys.readouterr().err
     assert cli.main(["search", "chess", "--player", str(tmp_path / "none.onnx")]) == 2
-    assert f"there is no file '{tmp_path / 'none.onnx'}'" in capsys.readouterr().err
+    assert f"'{tmp_path / 'none.onnx'}' cannot be read: No such file" in capsys.readouterr().err
     with pytest.raises(StorageError, match="is an ONNX file already"):
         export_onnx(files["chess"], tmp_path / "again.onnx")
     with pytest.raises(InvalidArgumentError, match="device must be cpu for an ONNX file, not 'cuda'"):
         pondertree.load(files["chess"], device="cuda")
+
+
+def test_missing_files_are_reported_before_missing_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("onnxruntime", "torch", "onnx"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(pondertree.MissingFileError, match=r"missing\.onnx"):
+        pondertree.load(tmp_path / "missing.onnx")
+    with pytest.raises(InvalidArgumentError, match="neither the folder of a training"):
+        export_onnx(tmp_path / "missing", tmp_path / "out.onnx")
+
+
+def test_folder_with_the_name_of_a_bundled_player_does_not_hide_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "connect4").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert find_player("connect4").suffix == ".safetensors"
+    (tmp_path / "connect4" / "run.json").write_text("{}")
+    with pytest.raises(StorageError, match="damaged, or not of a training"):
+        find_player("connect4")

@@ -106,6 +106,13 @@ def test_files_without_a_view_are_loaded(tmp_path: Path) -> None:
             pondertree.load(path)
 
 
+def test_a_device_that_is_not_there_is_not_blamed_on_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "player.safetensors", game_spec("tic-tac-toe", rewards=True))
+    with pytest.raises(InvalidArgumentError, match="device") as caught:
+        pondertree.load(path, device="nowhere")
+    assert "player.safetensors" not in str(caught.value)
+
+
 def test_the_model_says_how_many_players_there_are(tmp_path: Path) -> None:
     state = TicTacToe()
     model = pondertree.load(written(tmp_path / "two", game_spec("tic-tac-toe", rewards=True)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib.util
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.games import ConnectFour
 from pondertree.learn.records import GameRecord, from_columns, to_columns
-from pondertree.learn.shards import list_shards, read_shard, write_shard
+from pondertree.learn.shards import BATCH, list_shards, read_shard, write_shard
 from pondertree.learn.store import GameStore
 
 HAS_PYARROW = importlib.util.find_spec("pyarrow") is not None
@@ -110,6 +111,30 @@ def test_a_damaged_shard_is_named_or_equal(kind: str, tmp_path: Path, data: Any)
         assert shard.path.name in str(error)  # noqa: PT017 (harmless damage is read, all others named)
     else:
         assert all(same(one, other) for one, other in zip(games, found, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_shard_of_more_games_than_one_batch_gives_them_back_in_order(kind: str, tmp_path: Path) -> None:
+    games = [make_game(number, number % 7) for number in range(3 * BATCH + 5)]
+    read = read_shard(write_shard(tmp_path, 0, games, kind=kind))
+    assert len(read) == len(games)
+    assert all(same(one, other) for one, other in zip(games, read, strict=True))
+
+
+@pytest.mark.skipif(not HAS_PYARROW, reason="needs pyarrow")
+def test_a_parquet_shard_of_another_number_of_games_is_refused_before_it_is_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow.parquet as pq
+
+    shard = write_shard(tmp_path, 0, [make_game(number) for number in range(8)], kind="parquet")
+
+    def decode(*_: object, **__: object) -> None:
+        raise AssertionError("decoded")
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", decode)
+    with pytest.raises(StorageError, match="it has 8 games, its name says 3"):
+        read_shard(replace(shard, count=3))
 
 
 def test_numbers_that_are_not_finite_are_refused() -> None:

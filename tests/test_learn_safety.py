@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.learning import digest, small
@@ -20,7 +21,7 @@ pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from pondertree.cli import main
-from pondertree.learn import checkpoint, train
+from pondertree.learn import checkpoint, run_folder, train
 from pondertree.learn.metrics import read_metrics
 from pondertree.learn.shards import list_shards, read_shard, write_shard
 from pondertree.learn.watch import Watcher
@@ -103,6 +104,61 @@ def test_what_is_refused_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
     about = (tmp_path / "run.json").read_text().replace("tic-tac-toe", "tictactoe")
     (tmp_path / "run.json").write_text(about)
     assert train(small(tmp_path, "tictactoe", steps=7), resume=True).steps == 7
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_refused_start_in_the_folder_of_a_training_leaves_no_lock(tmp_path: Path, resume: bool) -> None:
+    train(small(tmp_path, steps=5))
+    (tmp_path / "lock").unlink()
+    before = entries(tmp_path)
+    game, message = ("connect4", "is a training of") if resume else ("tic-tac-toe", "there is a training in")
+    with pytest.raises(InvalidArgumentError, match=message):
+        train(small(tmp_path, game, steps=7), resume=resume)
+    assert entries(tmp_path) == before
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(StorageError, match=r"run\.json"):
+        train(small(tmp_path, steps=7), resume=True)
+    assert not (tmp_path / "lock").exists()
+
+
+def test_a_start_is_decided_while_the_folder_is_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    train(small(tmp_path, steps=5))
+    read, locked = run_folder.read_about, []
+
+    def read_about(path: Path) -> dict[str, Any]:
+        with open(path / "lock", "ab") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                locked.append(False)
+            except OSError:
+                locked.append(True)
+        return read(path)
+
+    monkeypatch.setattr(run_folder, "read_about", read_about)
+    train(small(tmp_path, steps=6), resume=True)
+    assert locked == [True]
+
+
+@pytest.mark.parametrize("name", ["SelfPlay.restore", "Optimised.restore", "Replay.add"])
+def test_what_a_game_or_a_device_raises_on_resuming_is_not_blamed_on_the_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    train(small(tmp_path, steps=5))
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("device lost")
+
+    points = {
+        "SelfPlay.restore": "pondertree.learn.game_under_way.GameUnderWay.of_record",
+        "Optimised.restore": "torch.optim.Optimizer.load_state_dict",
+        "Replay.add": "pondertree.learn.replay.Replay.add",
+    }
+    monkeypatch.setattr(points[name], fail)
+    with pytest.raises(RuntimeError, match=r"^device lost$"):
+        train(small(tmp_path, steps=6), resume=True)
+    monkeypatch.undo()
+    assert train(small(tmp_path, steps=6), resume=True).steps == 6
 
 
 def entries(folder: Path) -> dict[str, bytes]:

@@ -32,8 +32,10 @@ from pondertree.errors import (
 
 #: Errors of ours about the content of a file; the others (a missing package, a broken game) are not the file's.
 _ABOUT_CONTENT = (InvalidArgumentError, InvalidActionError, InvalidPositionError, GameOverError, StorageError)
-#: The most bytes that the arrays of a file may have altogether: this many, or this many times the size of the file.
-_LEAST_LIMIT, _MOST_RATIO = 1 << 26, 200
+#: Deflate encodes at most 258 bytes in 2 bits: no file of ours, however uniform its arrays, is compressed further.
+MAX_DEFLATE_RATIO = 1032
+#: Files may claim to hold this many bytes whatever their own size.
+MAX_UNACCOUNTED_BYTES = 1 << 26
 
 #: What files written before the package was renamed say in place of `pondertree`.
 _FORMER_NAME = "ponderosa"
@@ -60,22 +62,32 @@ def reading(
     `what` the file should be is told with its article: "a player". Exceptions that are not the file's fault pass: a
     package that is missing, a game that breaks its contract, exhausted memory, an interrupt.
     """
-    file = _shown(path)
-    try:
-        yield check_path(path, what)
-    except _ABOUT_CONTENT as found:
-        text = str(found)
-        kind = MissingFileError if isinstance(found, MissingFileError) and error is InvalidArgumentError else error
-        raise kind(text if file in text else f"{file}: {text}") from None
-    except (PondertreeError, MemoryError):
-        raise
-    except OSError as found:
-        kind = MissingFileError if isinstance(found, FileNotFoundError) and error is InvalidArgumentError else error
-        raise kind(f"{file} cannot be read: {found.strerror or found}") from None
-    except Exception as found:
-        if type(found).__name__ == "OutOfMemoryError":  # of PyTorch, which is not imported for this
+    shown = _shown(path)
+    with naming(path, error):
+        try:
+            yield check_path(path, what)
+        except (PondertreeError, MemoryError):
             raise
-        raise error(f"{file} is not {what}, or is damaged: {_reason(found)}") from found
+        except OSError as found:
+            kind = MissingFileError if isinstance(found, FileNotFoundError) and error is InvalidArgumentError else error
+            raise kind(f"{shown} cannot be read: {found.strerror or found}") from None
+        except Exception as found:
+            if type(found).__name__ == "OutOfMemoryError":  # of PyTorch, which is not imported for this
+                raise
+            raise error(f"{shown} is not {what}, or is damaged: {_reason(found)}") from found
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str], error: type[PondertreeError]) -> Iterator[None]:
+    """Turns errors of ours about content, of the file `path`, into `error` with its name; all other exceptions pass."""
+    try:
+        yield
+    except _ABOUT_CONTENT as found:
+        shown, text = _shown(path), str(found)
+        kind = MissingFileError if isinstance(found, MissingFileError) and error is InvalidArgumentError else error
+        if type(found) is kind and shown in text:
+            raise
+        raise kind(text if shown in text else f"{shown}: {text}") from None
 
 
 def check_path(path: str | os.PathLike[str], name: str, inside: str = "") -> Path:
@@ -225,8 +237,8 @@ def arrays_of(content: bytes) -> dict[str, NDArray[Any]]:
 
 
 def check_claim(claimed: int, size: int) -> None:
-    """Refuses a file of `size` bytes that claims to hold far more than compression explains, before it is unpacked."""
-    if claimed > max(_LEAST_LIMIT, _MOST_RATIO * size):
+    """Refuses a file of `size` bytes that claims to hold more than deflate can compress, before it is unpacked."""
+    if claimed > max(MAX_UNACCOUNTED_BYTES, MAX_DEFLATE_RATIO * size):
         raise ValueError(f"its {size:,} bytes claim to hold {claimed:,}")
 
 

@@ -89,12 +89,14 @@ def _probe(name: str) -> str | None:
     if not sys.executable or getattr(sys, "frozen", False):
         return None
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-c", _CODE, name]
+    command = [sys.executable, "-P", "-c", _CODE, name]  # -P: modules of the working directory are not imported
     try:
         child = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIME_LIMIT
         )
-    except subprocess.TimeoutExpired:
+    except subprocess.TimeoutExpired as error:
+        if b"begun" not in (error.stdout or b"").split():
+            return None
         return f"a trial in a child process took more than {TIME_LIMIT:.0f} s"
     except OSError:
         return None

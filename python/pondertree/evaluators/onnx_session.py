@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import check
-from pondertree.errors import InvalidArgumentError
+from pondertree.errors import InvalidArgumentError, MissingFileError
 from pondertree.evaluators.adapter import padded, require
 from pondertree.evaluators.answer import as_float32, flat_policy
 from pondertree.evaluators.protocol import check_policy_kind
+from pondertree.files import naming, reading
 
 POLICY_NAMES = ("policy", "policy_logits", "logits")
 VALUE_NAMES = ("value", "values")
@@ -57,6 +59,12 @@ class Onnx:
             self.session: Any = model
         else:
             self.session = _open(runtime, model, threads, providers)
+        is_path = isinstance(model, (str, os.PathLike))
+        with naming(model, InvalidArgumentError) if is_path else nullcontext():
+            self._read_interface(input, outputs)
+
+    def _read_interface(self, input: str | None, outputs: Sequence[str] | None) -> None:
+        """Finds the input and the outputs of the session."""
         inputs = {entry.name: entry for entry in self.session.get_inputs()}
         self.input = next(iter(inputs)) if input is None else input
         if self.input not in inputs:
@@ -90,10 +98,12 @@ class Onnx:
 
 
 def _open(runtime: Any, model: Any, threads: int, providers: Sequence[Any] | None) -> Any:
-    if isinstance(model, (str, os.PathLike)):
-        if not os.path.isfile(model):
-            raise InvalidArgumentError(f"there is no file {os.fspath(model)!r}")
-        model = os.fspath(model)
+    is_path = isinstance(model, (str, os.PathLike))
+    if is_path:
+        with reading(model, "a model of ONNX") as path:
+            if not path.is_file():
+                raise MissingFileError(f"there is no file {str(path)!r}")
+            model = str(path)
     elif not isinstance(model, bytes):
         raise InvalidArgumentError(
             f"model must be a path, bytes or an onnxruntime.InferenceSession, not a {type(model).__name__}"
@@ -107,10 +117,11 @@ def _open(runtime: Any, model: Any, threads: int, providers: Sequence[Any] | Non
     names: list[Any] = [entry[0] if isinstance(entry, tuple) and entry else entry for entry in wanted]
     # Asked for a provider that it lacks, ONNX Runtime prints a warning and takes the CPU; that is not what was asked.
     _refuse_missing(names, runtime.get_available_providers())
-    try:
-        session = runtime.InferenceSession(model, options, providers=wanted)
-    except Exception as error:
-        raise InvalidArgumentError(f"ONNX Runtime cannot load this model: {error}") from error
+    with reading(model, "a model of ONNX") if is_path else nullcontext():
+        try:
+            session = runtime.InferenceSession(model, options, providers=wanted)
+        except Exception as error:
+            raise InvalidArgumentError(f"ONNX Runtime cannot load this model: {error}") from error
     _refuse_missing(names, session.get_providers())
     return session
 

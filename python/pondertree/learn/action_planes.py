@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from pondertree.learn.architecture import CHESS_PLANES
 from pondertree.learn.model_architecture import ModelArchitecture
-from pondertree.learn.networks import CHESS_PLANES
 
 
 class ActionPlanes(nn.Module):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
+from pondertree.learn.architecture import OUTCOMES
 from pondertree.learn.learner import outcome_shares
-from pondertree.learn.networks import OUTCOMES
 from pondertree.models.support import Support
 
 

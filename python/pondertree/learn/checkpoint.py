@@ -21,6 +21,7 @@ import numpy as np
 
 from pondertree.check import brief
 from pondertree.errors import InvalidArgumentError, StorageError
+from pondertree.extras import require
 from pondertree.files import arrays_of, current_format, reading, sync_folder
 from pondertree.learn.config import Config
 from pondertree.learn.config_file import text_of_config
@@ -131,8 +132,7 @@ def is_whole(path: Path, name: str) -> bool:
 
 def load_checkpoint(path: Path) -> Checkpoint:
     """A checkpoint, checked; one that is cut, changed or of another version is refused by name."""
-    from safetensors.torch import load
-
+    load = require("safetensors.torch", "torch", "loading a checkpoint").load
     contents = {}
     for name in (PLAYER, TRAINING, GAMES, CONFIG, STATE):
         with reading(path / name, "a file of a checkpoint", StorageError) as file:

@@ -20,14 +20,15 @@ def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> li
 
     A model becomes two files: `NAME.onnx`, its `initial_inference`, and `NAME.step.onnx`, its `recurrent_inference`.
     """
+    if is_onnx(path):
+        raise StorageError(f"{os.fspath(path)!r} is an ONNX file already")
+    target = check_writable(out, "onnx")
+    file = find_player(path)
     torch = require("torch", "train", "exporting a player")
     require("onnx", "train", "exporting a player")
     from pondertree.learn.player_file import read_player
 
-    if is_onnx(path):
-        raise StorageError(f"{os.fspath(path)!r} is an ONNX file already")
-    target = check_writable(out, "onnx")
-    network, about = read_player(find_player(path))
+    network, about = read_player(file)
     network = network.to(memory_format=torch.contiguous_format)
     seen = torch.zeros(2, *network.architecture.shape)
     if not hasattr(network, "initial_inference"):

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from pondertree.evaluators.symmetry import Symmetry
+from pondertree.learn.architecture import Architecture
 from pondertree.learn.config import Config
 from pondertree.learn.game_spec import GameSpec
-from pondertree.learn.networks import Architecture, PolicyValueNetwork, fresh
+from pondertree.learn.networks import PolicyValueNetwork, fresh
 from pondertree.learn.optimised import Optimised
 from pondertree.learn.replay import Replay, TrainingBatch
 from pondertree.learn.unpack import unpacked

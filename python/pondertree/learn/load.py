@@ -31,7 +31,7 @@ def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
     A file is a player.safetensors, or an .onnx file that `pondertree export` made, which needs ONNX Runtime.
     Of a training by MuZero it is a model, for `MuZero`, `Gumbel` and `select_action`; one of an environment takes
     observations as the environment gives them, and `about["environment"]["first_action"]` counts from there.
-    `load("connect4")` is a player of Connect 4 that was trained before. A folder of that name, if there is one, comes
+    `load("connect4")` is a player of Connect 4 that was trained before. A training in a folder of that name comes
     first. What is loaded is numbers: nothing in a file is executed.
 
     Evaluators run in PyTorch where it is installed, and in NumPy elsewhere; models and other devices need PyTorch.
@@ -48,21 +48,21 @@ def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
     needing = f"a player on the device {named}"
     if is_cpu:
         needing = "a player of MuZero, which is a model,"
-        if not all(importlib.util.find_spec(name) for name in ("torch", "safetensors")):
+        if importlib.util.find_spec("torch") is None:
             player = load_numpy_player(find_player(path))
             if player is not None:
                 return player
     require("torch", "torch", needing)
-    require("safetensors", "torch", needing)
     from pondertree.evaluators.torch_module import Torch
     from pondertree.learn.player_file import read_player
-    from pondertree.learn.player_model import PlayerModel
+    from pondertree.learn.player_model import PlayerModel, view_of
 
     file = find_player(path)
     network, about = read_player(file)
     if hasattr(network, "initial_inference"):
         with reading(file, "a player", StorageError):
-            return PlayerModel(network, device, about)
+            view = view_of(network, about)
+        return PlayerModel(network, device, about, view)
     evaluator: Any = Torch(network, device)
     evaluator.about = about
     return evaluator
@@ -86,6 +86,8 @@ def load_onnx(path: str | os.PathLike[str], threads: int = 1) -> Any:
     """The evaluator of an ONNX file. Its `about` is what `pondertree export` wrote, or else the shapes it has."""
     from pondertree.evaluators.onnx_session import Onnx
 
+    with reading(path, "an ONNX file") as file:
+        file.stat()  # a file that is not there is reported before a package that is not installed
     evaluator: Any = Onnx(path, threads=threads)
     try:
         about = json.loads(evaluator.session.get_modelmeta().custom_metadata_map["pondertree"])
@@ -112,13 +114,15 @@ def find_player(path: str | os.PathLike[str]) -> Path:
         raise InvalidArgumentError("path is empty: name the folder of a training, a file, or a player of the package")
     if given.is_file():
         return given
-    if given.is_dir():
-        return newest_player(given)
     shipped = {file.stem: file for file in SHIPPED.glob("*.safetensors")}
+    # A folder that only has the name of a bundled player does not hide it.
+    is_run = any((given / name).exists() for name in ("run.json", "state.json"))
+    if given.is_dir() and (is_run or str(path) not in shipped):
+        return newest_player(given)
     if str(path) in shipped:
         return shipped[str(path)]
-    with_us = f"; with the package come {', '.join(sorted(shipped))}" if shipped else ""
-    raise InvalidArgumentError(f"{str(path)!r} is neither the folder of a training nor a file of a player{with_us}")
+    bundled = f" nor a bundled player ({', '.join(sorted(shipped))})" if shipped else ""
+    raise InvalidArgumentError(f"{str(path)!r} is neither the folder of a training nor a file of a player{bundled}")
 
 
 def newest_player(folder: Path) -> Path:

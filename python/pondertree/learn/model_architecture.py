@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pondertree import check
+from pondertree.check import brief
 from pondertree.errors import InvalidArgumentError
+from pondertree.learn.architecture import CHESS_PLANES, MOST_ACTIONS, read_shape
 from pondertree.learn.config import Config
 from pondertree.learn.config_sections import NetworkConfig
 from pondertree.learn.game_spec import GameSpec
-from pondertree.learn.networks import CHESS_PLANES, MOST_ACTIONS, read_shape
 
 #: Images are halved until no side is longer than this.
 LONGEST_SIDE = 12
@@ -96,7 +97,7 @@ class ModelArchitecture:
                 raise InvalidArgumentError(f"action_planes must be {' or '.join(kinds)} for the shape {shape}")
             return cls(**told)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidArgumentError(f"this describes no model: {error}") from None
+            raise InvalidArgumentError(f"this describes no model: {brief(str(error))}") from None
 
 
 def _action_planes(spec: GameSpec) -> str:

@@ -14,10 +14,11 @@ from torch import nn
 from torch.nn import functional
 
 from pondertree.learn.action_planes import ActionPlanes
+from pondertree.learn.architecture import Architecture
 from pondertree.learn.categories import Categories
 from pondertree.learn.config_sections import NetworkConfig
 from pondertree.learn.model_architecture import ModelArchitecture
-from pondertree.learn.networks import Architecture, Block, Normed, PolicyValueNetwork, check_seen
+from pondertree.learn.networks import Block, Normed, PolicyValueNetwork, check_seen
 from pondertree.models.normalise import min_max
 
 #: Width of the vectors that hidden states are compared as.
@@ -36,17 +37,17 @@ class Prediction(PolicyValueNetwork):
         )
         self.value_out = nn.Linear(size.value_hidden, categories.count)
 
-    def _layer(self, inputs: int, outputs: int, reach: int = 3) -> nn.Module:
-        return make_layer(inputs, outputs, reach, is_board=self.is_board, folded=self.is_folded)
+    def _layer(self, inputs: int, outputs: int, kernel_size: int = 3) -> nn.Module:
+        return make_layer(inputs, outputs, kernel_size, is_board=self.is_board, folded=self.is_folded)
 
 
 def make_layer(
-    inputs: int, outputs: int, reach: int = 3, *, is_board: bool, folded: bool, stride: int = 1
+    inputs: int, outputs: int, kernel_size: int = 3, *, is_board: bool, folded: bool, stride: int = 1
 ) -> nn.Module:
     """A convolution and its norm, or a dense layer and its norm."""
     if not is_board:
         return nn.Sequential(nn.Linear(inputs, outputs), nn.LayerNorm(outputs))
-    layer = nn.Conv2d(inputs, outputs, reach, stride=stride, padding=reach // 2, bias=folded)
+    layer = nn.Conv2d(inputs, outputs, kernel_size, stride=stride, padding=kernel_size // 2, bias=folded)
     return layer if folded else Normed(layer, nn.BatchNorm2d(outputs))
 
 

@@ -6,66 +6,13 @@ numbers up to rounding, and half the passes over memory.
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
-from pondertree import check
-from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.learn.config_sections import NetworkConfig
-from pondertree.learn.game_spec import GameSpec
-
-#: Results a value is made of: won, drawn, lost for the player to move.
-OUTCOMES = 3
-#: The kinds of moves from a square of chess; the number of a move is `square * 73 + plane`.
-CHESS_PLANES = 73
-
-
-#: Actions that networks may have, and numbers of an observation.
-MOST_ACTIONS, MOST_NUMBERS = 1 << 24, 1 << 28
-
-
-def read_shape(data: Any) -> tuple[int, ...]:
-    """The shape of an observation, from plain data."""
-    shape = tuple(check.whole_number(length, "shape", least=1, most=MOST_NUMBERS) for length in data)
-    if len(shape) > 8 or math.prod(shape) > MOST_NUMBERS:
-        raise InvalidArgumentError(f"shape must have at most 8 axes and {MOST_NUMBERS:,} numbers")
-    return shape
-
-
-@dataclass(frozen=True, slots=True)
-class Architecture:
-    """Everything that must be known to build a network, in plain data."""
-
-    shape: tuple[int, ...]
-    """The shape of an observation."""
-    num_actions: int
-    policy_planes: int
-    """Planes of moves from each square, as in chess; 0 where the policy is read by a dense layer."""
-    size: NetworkConfig
-
-    @classmethod
-    def of(cls, spec: GameSpec, size: NetworkConfig) -> Architecture:
-        """The network of a game."""
-        planes = CHESS_PLANES if spec.info.compiled and spec.info.name == "chess" else 0
-        return cls(spec.shape, spec.info.num_actions, planes, size)
-
-    def as_data(self) -> dict[str, Any]:
-        """Plain data."""
-        return {**asdict(self), "shape": list(self.shape)}
-
-    @classmethod
-    def of_data(cls, data: Any) -> Architecture:
-        """From plain data that `as_data` gave."""
-        try:
-            actions = check.whole_number(data["num_actions"], "num_actions", least=1, most=MOST_ACTIONS)
-            planes = check.whole_number(data["policy_planes"], "policy_planes", most=MOST_ACTIONS)
-            return cls(read_shape(data["shape"]), actions, planes, NetworkConfig(**data["size"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"this describes no network: {error}") from None
+from pondertree.errors import EvaluationError
+from pondertree.learn.architecture import OUTCOMES, Architecture
 
 
 class Normed(nn.Module):
@@ -111,15 +58,9 @@ class PolicyValueNetwork(nn.Module):
         self.architecture = architecture
         self.is_folded = folded
         size = architecture.size
-        self.is_board = len(architecture.shape) == 3
-        if self.is_board:
-            planes, height, width = architecture.shape
-            cells = height * width
-        else:
-            planes, cells = 1, 1
-            for length in architecture.shape:
-                planes *= length
-        self.stem = self._layer(planes, size.channels)
+        self.is_board = architecture.is_board
+        cells = architecture.cells
+        self.stem = self._layer(architecture.inputs, size.channels)
         self.blocks = nn.ModuleList(
             Block(self._layer(size.channels, size.channels), self._layer(size.channels, size.channels))
             for _ in range(size.blocks)
@@ -134,10 +75,10 @@ class PolicyValueNetwork(nn.Module):
         self.value_hidden = nn.Linear(size.value_channels * cells, size.value_hidden)
         self.value_out = nn.Linear(size.value_hidden, OUTCOMES)
 
-    def _layer(self, inputs: int, outputs: int, reach: int = 3) -> nn.Module:
-        """A convolution of squares around (of the square alone with `reach` 1), or a dense layer."""
+    def _layer(self, inputs: int, outputs: int, kernel_size: int = 3) -> nn.Module:
+        """A convolution, or a dense layer where observations are no boards."""
         if self.is_board:
-            layer: nn.Module = nn.Conv2d(inputs, outputs, reach, padding=reach // 2, bias=self.is_folded)
+            layer: nn.Module = nn.Conv2d(inputs, outputs, kernel_size, padding=kernel_size // 2, bias=self.is_folded)
             return layer if self.is_folded else Normed(layer, nn.BatchNorm2d(outputs))
         layer = nn.Linear(inputs, outputs, bias=self.is_folded)
         return layer if self.is_folded else Normed(layer, nn.BatchNorm1d(outputs))

@@ -10,11 +10,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
-import os
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,17 +21,16 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from pondertree.errors import EvaluationError, InvalidArgumentError, StorageError
+from pondertree.errors import EvaluationError, StorageError
 from pondertree.files import reading
-from pondertree.learn.config_sections import NetworkConfig
+from pondertree.forks import after_fork_in_child
+from pondertree.learn.architecture import Architecture
 from pondertree.learn.player_weights import read_weights
 
 Array = NDArray[np.float32]
 
 #: Positions computed at once: patches of more no longer fit the cache.
 ROWS = 32
-#: Won, drawn, lost.
-OUTCOMES = 3
 
 
 def load_numpy_player(path: Path) -> NumpyPlayer | None:
@@ -58,8 +55,8 @@ class NumpyPlayer:
         """What the file tells: game, step, network."""
         self.version = 0
         """To be changed whenever the answers change, so that a `Cached` around it forgets the old ones."""
-        described = _Described.of_data(about.get("network"))
-        expected = described.weight_shapes()
+        architecture = Architecture.of_data(about.get("network"))
+        expected = architecture.weight_shapes()
         found = {name: array.shape for name, array in weights.items()}
         wrong = [name for name in {**expected, **found} if expected.get(name) != found.get(name)]
         if wrong:
@@ -68,16 +65,22 @@ class NumpyPlayer:
                 f"its weights do not fit the network it describes: {repr(name)[:80]} has shape {found.get(name)}, "
                 f"not {expected.get(name)}"
             )
-        self.shape = described.shape
-        self._blocks = described.size.blocks
+        self.shape = architecture.shape
+        self._blocks = architecture.size.blocks
+        # Dense layers that follow a flatten see all squares at once, channels first in the file.
+        flattened = (
+            ("value_hidden.weight",) if architecture.policy_planes else ("value_hidden.weight", "policy_out.weight")
+        )
         # Matrices [inputs, outputs]; those of convolutions take patches [rows, columns, channels] as one row.
         self._matrices = {
-            name.removesuffix(".weight"): _matrix(array, described.cells if name in described.after_flatten else 1)
+            name.removesuffix(".weight"): _matrix(array, architecture.cells if name in flattened else 1)
             for name, array in weights.items()
             if name.endswith(".weight")
         }
         self._biases = {name.removesuffix(".bias"): array for name, array in weights.items() if name.endswith(".bias")}
-        self._reach = {name.removesuffix(".weight"): shape[-1] for name, shape in expected.items() if len(shape) == 4}
+        self._kernel_size = {
+            name.removesuffix(".weight"): shape[-1] for name, shape in expected.items() if len(shape) == 4
+        }
 
     def evaluate(self, observations: Array) -> tuple[Array, Array]:
         """(policy_logits [B, num_actions], values [B] from -1 to 1), for the player to move."""
@@ -89,7 +92,7 @@ class NumpyPlayer:
                 f"this is a player {name} sees observations of shape {self.shape}, not {given.shape[1:]}"
             )
         # What overflows is refused where every evaluator's numbers are.
-        with np.errstate(all="ignore"), _ONE_THREAD.entered():
+        with np.errstate(all="ignore"), _SINGLE_THREADED.region():
             parts = [self._forward(given[first : first + ROWS]) for first in range(0, max(len(given), 1), ROWS)]
         if len(parts) == 1:
             return parts[0]
@@ -105,7 +108,7 @@ class NumpyPlayer:
             y += x
             x = _relu(y)
         policy = _relu(self._layer("policy_layer", x))
-        if "policy_out" not in self._reach:
+        if "policy_out" not in self._kernel_size:
             policy = _flat(policy)
         # The number of a move of chess is square * 73 + plane, and the planes are last.
         logits = _flat(self._layer("policy_out", policy))
@@ -117,7 +120,7 @@ class NumpyPlayer:
 
     def _layer(self, name: str, x: Array) -> Array:
         """A dense layer over the last axis, or a convolution of boards [B, H, W, C]."""
-        if self._reach.get(name, 1) == 3:
+        if self._kernel_size.get(name, 1) == 3:
             x = _patches(x)
         y: Array = x.reshape(-1, x.shape[-1]) @ self._matrices[name]
         y += self._biases[name]
@@ -127,43 +130,51 @@ class NumpyPlayer:
         return f"NumpyPlayer({self.about.get('game') or 'unnamed'}, step={self.about.get('step')})"
 
 
-class _OneThread:
-    """Keeps OpenBLAS, where NumPy has it, to one thread while entered, from however many threads at once."""
+class _SingleThreadedBlas:
+    """Sets OpenBLAS, where NumPy has it, to one thread while any thread of the process is in a region.
+
+    The number of threads is one of the whole process: products of others run on one thread meanwhile, too.
+    """
 
     def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Nobody is inside."""
         self._lock = threading.Lock()
-        self._inside = 0
-        self._before = 1
+        self._depth = 0
+        """Threads that are in a region."""
+        self._threads_before = 1
+        """The number of threads to restore; of use while `_depth` is not 0."""
 
     @contextlib.contextmanager
-    def entered(self) -> Iterator[None]:
-        """As it was, when the last one leaves."""
+    def region(self) -> Iterator[None]:
+        """Restores the number of threads when the last region ends."""
         functions = openblas_threads()
         if functions is None:
             yield
             return
         get, change = functions
         with self._lock:
-            if self._inside == 0:
-                self._before = get()
+            if self._depth == 0:
+                self._threads_before = get()
                 change(1)
-            self._inside += 1
+            self._depth += 1
         try:
             yield
         finally:
             with self._lock:
-                self._inside -= 1
-                if self._inside == 0:
-                    change(self._before)
+                self._depth -= 1
+                if self._depth == 0:
+                    change(self._threads_before)
+
+    def renew(self) -> None:
+        """Ends, in a forked child, the regions of threads that only the parent has, and replaces the lock."""
+        functions = openblas_threads()
+        if functions is not None and self._depth > 0:
+            functions[1](self._threads_before)
+        self._depth = 0
+        self._lock = threading.Lock()
 
 
-_ONE_THREAD = _OneThread()
-if hasattr(os, "register_at_fork"):  # a child may be forked while another thread holds the lock
-    os.register_at_fork(after_in_child=_ONE_THREAD.reset)
+_SINGLE_THREADED = _SingleThreadedBlas()
+after_fork_in_child(_SINGLE_THREADED.renew)
 
 
 @lru_cache(maxsize=1)
@@ -186,63 +197,6 @@ def openblas_threads() -> tuple[Any, Any] | None:
                     change.argtypes, change.restype = (ctypes.c_int,), None
                     return get, change
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Described:
-    """The network that a file describes; `pondertree.learn.networks` builds the same one in PyTorch."""
-
-    shape: tuple[int, ...]
-    num_actions: int
-    policy_planes: int
-    size: NetworkConfig
-
-    @classmethod
-    def of_data(cls, data: Any) -> _Described:
-        try:
-            shape, numbers = tuple(data["shape"]), (data["num_actions"], data["policy_planes"])
-            if any(type(number) is not int or not 0 <= number < 1 << 28 for number in (*shape, *numbers)):
-                raise ValueError("shape, num_actions and policy_planes must be whole numbers from 0 up")
-            if not shape or len(shape) > 8 or min(shape) < 1 or (numbers[1] and len(shape) != 3):
-                raise ValueError("a shape must have 1 to 8 axes, and 3 where there are planes of moves")
-            return cls(shape, *numbers, NetworkConfig(**data["size"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"this describes no network: {str(error)[:200]}") from None
-
-    @property
-    def cells(self) -> int:
-        """The squares of a board; 1 where observations are no boards."""
-        return self.shape[1] * self.shape[2] if len(self.shape) == 3 else 1
-
-    @property
-    def after_flatten(self) -> tuple[str, ...]:
-        """Dense layers that see all squares at once, channels first in the file."""
-        return ("value_hidden.weight",) if self.policy_planes else ("value_hidden.weight", "policy_out.weight")
-
-    def weight_shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of all weights by name."""
-        is_board, size, cells = len(self.shape) == 3, self.size, self.cells
-        width, inputs = size.channels, self.shape[0] if is_board else math.prod(self.shape)
-        layers: dict[str, tuple[int, int, int]] = {"stem": (inputs, width, 3)}
-        for number in range(size.blocks):
-            layers |= {f"blocks.{number}.{name}": (width, width, 3) for name in ("first", "second")}
-        layers["value_layer"] = (width, size.value_channels, 1)
-        dense = {"value_hidden": (size.value_channels * cells, size.value_hidden)}
-        dense["value_out"] = (size.value_hidden, OUTCOMES)
-        if self.policy_planes:
-            layers |= {"policy_layer": (width, width, 3), "policy_out": (width, self.policy_planes, 1)}
-        else:
-            layers["policy_layer"] = (width, size.policy_channels, 1)
-            dense["policy_out"] = (size.policy_channels * cells, self.num_actions)
-        shapes: dict[str, tuple[int, ...]] = {}
-        for name, (before, after, reach) in layers.items():
-            shapes |= {
-                f"{name}.weight": (after, before, *([reach, reach] if is_board else [])),
-                f"{name}.bias": (after,),
-            }
-        for name, (before, after) in dense.items():
-            shapes |= {f"{name}.weight": (after, before), f"{name}.bias": (after,)}
-        return shapes
 
 
 def _matrix(weight: Array, cells: int) -> Array:

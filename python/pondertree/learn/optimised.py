@@ -23,6 +23,8 @@ from pondertree.learn.config_sections import LearnerConfig
 
 #: Momentum of SGD.
 MOMENTUM = 0.9
+#: The tensors that each optimiser keeps of a weight.
+STATES = {"adamw": {"step", "exp_avg", "exp_avg_sq"}, "sgd": {"momentum_buffer"}}
 
 
 class Optimised(ABC):
@@ -143,19 +145,33 @@ class Optimised(ABC):
             if part not in parts:
                 raise StorageError(f"tensor {name!r} belongs to nothing that this version knows")
             parts[part][rest] = tensor
+        # All is checked before anything is copied: what fails then is the device's fault, not the file's.
+        weights = [tensor for group in self.optimiser.param_groups for tensor in group["params"]]
+        for part, own in (("network", self.network.state_dict()), ("average", self.average)):
+            for name in {**own, **parts[part]}:
+                expected, found = own.get(name), parts[part].get(name)
+                if expected is None or found is None or expected.shape != found.shape:
+                    raise StorageError(f"the saved tensors do not fit this network: {brief(f'{part}.{name}')}")
         state: dict[int, dict[str, torch.Tensor]] = {}
-        try:
-            self.network.load_state_dict(parts["network"], strict=True)
-            for name, tensor in self.average.items():
-                tensor.copy_(parts["average"][name])
-            weights = [tensor for group in self.optimiser.param_groups for tensor in group["params"]]
-            for name, tensor in parts["optimiser"].items():
-                number, _, key = name.partition(".")
-                like = weights[int(number)]
+        for name, tensor in parts["optimiser"].items():
+            number, _, key = name.partition(".")
+            place = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else len(weights)
+            if place >= len(weights) or tensor.shape != (() if key == "step" else weights[place].shape):
+                raise StorageError(f"the saved tensors do not fit this network: {brief(f'optimiser.{name}')}")
+            state.setdefault(place, {})[key] = tensor
+        for place, found in list(state.items()):
+            if found.keys() not in STATES.values():
+                raise StorageError(f"optimiser.{place}: {brief(', '.join(found))} is the state of no optimiser")
+            if found.keys() != STATES[self._config.optimiser]:
+                del state[place]  # learner.optimiser was changed: the new one begins anew
+        self.network.load_state_dict(parts["network"], strict=True)
+        for name, tensor in self.average.items():
+            tensor.copy_(parts["average"][name])
+        for place, tensors_of_weight in state.items():
+            for key, tensor in tensors_of_weight.items():
+                like = weights[place]
                 # In the order of the weights in memory, too: another order may round otherwise.
-                fits = tensor.shape == like.shape
-                state.setdefault(int(number), {})[key] = torch.empty_like(like).copy_(tensor) if fits else tensor
-            self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": state})
-        except (KeyError, IndexError, RuntimeError, ValueError) as error:
-            raise StorageError(f"the saved tensors do not fit this network: {brief(str(error))}") from None
+                if tensor.shape == like.shape:
+                    tensors_of_weight[key] = torch.empty_like(like).copy_(tensor)
+        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": state})
         self.step = step

@@ -21,18 +21,12 @@ class PlayerModel(TorchModel):
     of `Discrete` and `MultiDiscrete`. `see` is what its network makes of one of them, and is taken as well.
     """
 
-    def __init__(self, network: Any, device: Any, about: dict[str, Any]) -> None:
+    def __init__(self, network: Any, device: Any, about: dict[str, Any], view: View | None) -> None:
+        """`about` and `view` are what the file of the network says."""
         super().__init__(network, device)
         self.about = about
         """What the file tells: game, step, and for an environment how it is seen and its first action."""
-        told = about.get("environment")
-        try:
-            # Files that were made before have none: their models take what `see` gives.
-            self._view = View.of_data(told["view"]) if isinstance(told, dict) and "view" in told else None
-        except InvalidArgumentError as error:
-            raise StorageError(f"this player is damaged: {error}") from None
-        if self._view is not None and self._view.shape != tuple(network.architecture.shape):
-            raise StorageError("this player is damaged: its network does not see what it tells")
+        self._view = view
         # The sign alone says whether the turn passes; that of 0 as well.
         self.num_players = 2 if math.copysign(1.0, network.architecture.discount) < 0.0 else 1
         """Players of the game that was learned; searches of bare observations ask for it."""
@@ -68,6 +62,19 @@ class PlayerModel(TorchModel):
             raise InvalidArgumentError(
                 f"there is no such observation for a player of {self.about.get('game')}: {error}"
             ) from None
+
+
+def view_of(network: Any, about: dict[str, Any]) -> View | None:
+    """How observations of the environment are read, by what the file of a player says; None where it says nothing."""
+    told = about.get("environment")
+    try:
+        # Files that were made before have none: their models take what `see` gives.
+        view = View.of_data(told["view"]) if isinstance(told, dict) and "view" in told else None
+    except InvalidArgumentError as error:
+        raise StorageError(f"this player is damaged: {error}") from None
+    if view is not None and view.shape != tuple(network.architecture.shape):
+        raise StorageError("this player is damaged: its network does not see what it tells")
+    return view
 
 
 def _are_fractions(array: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pondertree.check import brief
 from pondertree.errors import StorageError
 from pondertree.files import current_format, player_metadata
 
@@ -31,25 +32,25 @@ def read_weights(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray[np.f
         if not isinstance(about, dict):
             raise TypeError
     except (ValueError, KeyError, TypeError, RecursionError):  # what they say may quote the whole file
-        raise StorageError(f"this is no file of a player, or it is damaged{what_it_seems(content)}") from None
+        raise StorageError(f"this is no file of a player, or it is damaged{_hint(content)}") from None
     if current_format(about.get("format")) != FORMAT or about.get("version") != VERSION:
-        found = f"a {about.get('format')} of version {about.get('version')}"[:200]
+        found = brief(f"a {about.get('format')} of version {about.get('version')}")
         raise StorageError(f"it is {found}; this version reads {FORMAT} {VERSION}")
     weights = _tensors(header, content, start)
-    if "sha256" in about and about.pop("sha256") != _checksum(weights):
+    if "sha256" in about and about.pop("sha256") != checksum(weights):
         raise StorageError("its weights are damaged: their checksum differs")
     if not all(np.isfinite(array).all() for array in weights.values()):
         raise StorageError("its weights are not all finite")
     return about, weights
 
 
-def what_it_seems(content: bytes) -> str:
-    """What a file that is no player seems to be, where that helps."""
+def _hint(content: bytes) -> str:
+    """What kind of file it is instead of a player, by its first bytes, or where players are."""
     if b"-checkpoint" in content[:4096]:
         return ": it has the weights of a checkpoint, whose player.safetensors is beside it"
     if content.startswith((b"PK", b"\x80")):
         return ": it looks like a pickle, or an archive of them, which is never opened"
-    return ": players are player.safetensors in checkpoints/, and in players/"
+    return ": players are player.safetensors in checkpoints/ and in players/, or files that end in .onnx"
 
 
 def _header(content: bytes) -> tuple[dict[str, Any], int]:
@@ -107,8 +108,8 @@ def _whole(numbers: Any) -> tuple[int, ...] | None:
     return tuple(numbers)
 
 
-def _checksum(weights: dict[str, NDArray[np.float32]]) -> str:
-    """That which `player_file` writes."""
+def checksum(weights: dict[str, NDArray[np.float32]]) -> str:
+    """A SHA-256 of the names and numbers of all weights."""
     total = hashlib.sha256()
     for name in sorted(weights):
         total.update(name.encode())

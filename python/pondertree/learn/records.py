@@ -134,13 +134,13 @@ def from_columns(columns: Columns) -> list[GameRecord]:
     return games
 
 
-def check_games(games: Sequence[GameRecord], spec: GameSpec) -> None:
-    """Refuses finished games, read from a file, that cannot have been played in a game."""
+def check_games(games: Sequence[GameRecord], spec: GameSpec, *, finished: bool = True) -> None:
+    """Refuses games, read from a file, that cannot have been played in a game; those under way have no returns."""
     info, cells = spec.info, int(np.prod(spec.shape)) * (1 if spec.pixels else 4)
     for game in games:
         moves = len(game.moves)
         if not (
-            len(game.returns) == info.num_players
+            len(game.returns) == (info.num_players if finished else 0)
             and len(game.rewards) == (moves if info.has_rewards else 0)
             and len(game.seen) == (moves * cells if spec.is_environment else 0)
         ):

@@ -38,6 +38,7 @@ class RunFolder:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = check_path(path, "out", "checkpoints/round-00000000.part/training.safetensors")
         self._lock: IO[bytes] | None = None
+        self._is_begun = False
         self._goes_on = False
         self._new_folders: list[Path] = []
         """The folder and those above it that were not there, the innermost first."""
@@ -66,22 +67,10 @@ class RunFolder:
 
     def begin(self, config: Config, resume: bool) -> bool:
         """Makes the folder, or enters that of a training which is to go on; whether it does."""
-        about = read_about(self.path) if (self.path / "run.json").exists() else None
-        if about is not None and not self._holds_something():
-            about = None  # of a start that was killed: there is nothing to go on with, and nothing to lose
-        elif about is None and resume and self.path.exists() and any(self.path.rglob("*.*")):
-            raise StorageError(f"{str(self.path)!r} is no folder of a training: it has no run.json")
-        if about is not None and not resume:
-            raise InvalidArgumentError(
-                f"out: there is a training in {str(self.path)!r} already: go on with it (--resume), or name another "
-                "folder"
-            )
-        if about is not None and config.game not in (about["game"], _one_name(about["game"])):
-            raise InvalidArgumentError(f"out: {str(self.path)!r} is a training of {about['game']}, not {config.game}")
         folders = (self.path, *self.path.parents)
         self._new_folders = list(itertools.takewhile(lambda folder: not folder.exists(), folders))
         make_folder(self.path, "out")
-        entries = [path for name in ENTRIES if not (path := self.path / name).exists()]
+        had_lock = (self.path / "lock").exists()
         try:
             self._lock = open(self.path / "lock", "ab")  # noqa: SIM115 (closed by __exit__)
         except OSError as error:
@@ -89,13 +78,37 @@ class RunFolder:
         lock(self._lock, f"out: another process is training in {str(self.path)!r}")
         if not _is_there(self._lock, self.path / "lock"):  # removed by a start that failed meanwhile
             raise UsageError(f"out: another process has just left {str(self.path)!r}: try again")
-        self._goes_on = about is not None
-        self._new_entries = [] if self._goes_on else entries
+        # Listed now that no other process can add to them: what is listed may be removed again.
+        self._new_entries = [path for name in ENTRIES if not (path := self.path / name).exists()]
+        if not had_lock:
+            self._new_entries.append(self.path / "lock")
+        self._goes_on = self._is_to_go_on(config, resume)
+        self._is_begun = True
+        if self._goes_on:
+            self._new_entries = []
         for left in (*self.checkpoints.glob("*.part"), *self.players.glob("*.part")):
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
         for folder in (self.games, self.checkpoints, self.players):
             make_folder(folder, "out")
         return self._goes_on
+
+    def _is_to_go_on(self, config: Config, resume: bool) -> bool:
+        """Whether the folder, which is locked, has a training to go on with; one that must not is refused."""
+        about = read_about(self.path) if (self.path / "run.json").exists() else None
+        if about is None:
+            if resume and any(self.path.rglob("*.*")):
+                raise StorageError(f"{str(self.path)!r} is no folder of a training: it has no run.json")
+            return False
+        if not self._holds_something():
+            return False  # of a start that was killed: there is nothing to go on with, and nothing to lose
+        if not resume:
+            raise InvalidArgumentError(
+                f"out: there is a training in {str(self.path)!r} already: go on with it (--resume), or name another "
+                "folder"
+            )
+        if config.game not in (about["game"], _one_name(about["game"])):
+            raise InvalidArgumentError(f"out: {str(self.path)!r} is a training of {about['game']}, not {config.game}")
+        return True
 
     def settle(self, config: Config) -> None:
         """Writes down whose folder it is. Not before all is well: what was refused must leave nothing behind."""
@@ -120,8 +133,10 @@ class RunFolder:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        # A training that failed before it had a game or a checkpoint leaves the folder as it was.
-        is_void = kind is not None and not self._holds_something()
+        # A training that was refused, or failed before it had a game or a checkpoint, leaves the folder as it was.
+        is_void = kind is not None and not (self._is_begun and self._holds_something())
+        if self._lock is not None and os.name == "nt":
+            self._lock.close()  # Windows removes no open file; elsewhere nobody else may lock it before it is gone
         if self._lock is not None and is_void:
             for path in self._new_entries:
                 with contextlib.suppress(OSError):
@@ -130,7 +145,7 @@ class RunFolder:
             self._lock.close()
             self._lock = None
         for folder in self._new_folders if is_void else ():
-            with contextlib.suppress(OSError):  # somebody else has put something there
+            with contextlib.suppress(OSError):  # not empty: another process has created files in it
                 folder.rmdir()
 
 
@@ -144,7 +159,7 @@ def _is_there(file: IO[bytes], path: Path) -> bool:
 
 def stored_config(path: Path) -> Path | None:
     """The configuration of the training in a folder: its own, or that of the newest checkpoint; None if it has none."""
-    from pondertree.learn.checkpoint import list_checkpoints  # needs PyTorch, as going on does
+    from pondertree.learn.checkpoint import list_checkpoints
 
     beside = [checkpoint / CONFIG for checkpoint in reversed(list_checkpoints(path / "checkpoints"))]
     return next((file for file in (path / CONFIG, *beside) if file.is_file()), None)

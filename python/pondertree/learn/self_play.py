@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import check
+from pondertree.check import brief
 from pondertree.errors import GameContractError, InvalidArgumentError, UsageError
 from pondertree.game import game_mistakes
 from pondertree.learn.config import Config
@@ -25,7 +26,7 @@ from pondertree.learn.legal import LegalActions
 from pondertree.learn.observations import kept_bytes
 from pondertree.learn.random_arrays import fold as fold_many
 from pondertree.learn.random_arrays import uniform as uniform_many
-from pondertree.learn.records import GameRecord
+from pondertree.learn.records import GameRecord, check_games
 from pondertree.learn.resignation import IN_A_ROW, Resignation
 from pondertree.learn.searches import searches_of
 from pondertree.reference.random import Random, fold
@@ -239,12 +240,23 @@ class SelfPlay:
         }
 
     def restore(self, records: list[GameRecord], data: dict[str, Any]) -> None:
-        """Goes on from what `saved` gave."""
-        self.next_number = check.whole_number(data["next_number"], "next_number", most=1 << 62)
-        self.moves_played = check.whole_number(data["moves_played"], "moves_played", most=1 << 62)
-        self.resignation = Resignation(self._play, [bool(wrong) for wrong in data["checked"]])
+        """Goes on from what `saved` gave; anything else is refused before a game is played."""
+        check_games(records, self._spec, finished=False)
+        try:
+            self.next_number = check.whole_number(data["next_number"], "next_number", most=1 << 62)
+            self.moves_played = check.whole_number(data["moves_played"], "moves_played", most=1 << 62)
+            self.resignation = Resignation(self._play, [bool(wrong) for wrong in data["checked"]])
+            lows = [[check.whole_number(count, "low") for count in low] for low in data["low"]]
+            players = [check.whole_number(player, "given_up", least=-1, most=1) for player in data["given_up"]]
+        except (KeyError, TypeError) as error:
+            raise InvalidArgumentError(f"self_play is no state of self-play: {brief(repr(error))}") from None
+        if not len(records) == len(lows) == len(players):
+            raise InvalidArgumentError(f"low and given_up must be told of each of the {len(records)} games")
+        for record, low in zip(records, lows, strict=True):
+            if len(low) != 2 or record.number >= self.next_number:
+                raise InvalidArgumentError(f"game {record.number} does not fit the counters beside it")
         self.games = []
-        for record, low, given_up in zip(records, data["low"], data["given_up"], strict=True):
+        for record, low, given_up in zip(records, lows, players, strict=True):
             try:
                 game = GameUnderWay.of_record(record, fold(self._key, record.number), self._spec)
             except (GameContractError, UsageError):
@@ -252,8 +264,5 @@ class SelfPlay:
                     raise
                 self.lost += 1
                 continue
-            game.low = [check.whole_number(count, "low") for count in low]
-            game.given_up = check.whole_number(given_up, "given_up", least=-1, most=1)
-            if len(game.low) != 2 or game.number >= self.next_number:
-                raise InvalidArgumentError(f"game {game.number} does not fit the counters beside it")
+            game.low, game.given_up = low, given_up
             self.games.append(game)

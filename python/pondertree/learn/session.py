@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from pondertree import check
 from pondertree.errors import EvaluationError, GameContractError, InvalidArgumentError, StorageError, TrainingError
-from pondertree.files import reading
+from pondertree.files import naming, reading
 from pondertree.learn.categories import support_for
 from pondertree.learn.checkpoint import CONFIG, Checkpoint, keep_newest, newest_whole, save_checkpoint
 from pondertree.learn.config import Config, field_names
@@ -94,8 +95,7 @@ class Session:
             path, checkpoint, wrong = found
             self.notes += [f"{text}: left out" for text in wrong]
             self._refuse_another_network(read_config(path / CONFIG, self.config))
-            with reading(path, "a checkpoint of this training", StorageError):
-                self._restore(checkpoint)
+            self._restore(path, checkpoint)
             if self.self_play.lost:
                 self.notes.append(f"{self.self_play.lost} episodes do not repeat themselves: others are begun instead")
             self.notes.append(f"going on from {path.name}, step {self.counters.step}, {self.counters.games} games")
@@ -112,16 +112,22 @@ class Session:
                     f"{name} is {old} in this training and cannot become {new}: begin another one for that"
                 )
 
-    def _restore(self, checkpoint: Checkpoint) -> None:
-        state = checkpoint.state
-        self.counters = Counters.of_data(state["counters"])
+    def _restore(self, path: Path, checkpoint: Checkpoint) -> None:
+        """Takes up a checkpoint. What a game or a device raises meanwhile is not the fault of its files."""
         own = {name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith("replay.")}
         rest = {name: tensor for name, tensor in checkpoint.tensors.items() if name not in own}
-        self.learner.restore(rest, self.counters.step)
-        self.self_play.restore(checkpoint.games, state["self_play"])
+        with reading(path, "a checkpoint of this training", StorageError):
+            self.counters = Counters.of_data(checkpoint.state["counters"])
+            self_play = checkpoint.state["self_play"]
+            kept = {name.removeprefix("replay."): tensor.numpy() for name, tensor in own.items()}
+        with naming(path, StorageError):
+            self.learner.restore(rest, self.counters.step)
+            self.self_play.restore(checkpoint.games, self_play)
         self.store = GameStore(self.folder.games, self.counters.games, self.spec)
-        self.replay.add(self.store.newest(self.config.replay.window))
-        self.replay.restore({name.removeprefix("replay."): tensor.numpy() for name, tensor in own.items()})
+        with naming(self.folder.games, StorageError):
+            self.replay.add(self.store.newest(self.config.replay.window))
+        with naming(path, StorageError):
+            self.replay.restore(kept)
 
     def save(self) -> None:
         """Makes a checkpoint."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 FORMAT = "pondertree-games"
 VERSION = 1
 REMEDY = "restore it, or move it and all later shards away to go on without them"
+#: Games of a Parquet file that are decoded together.
+BATCH = 16
 NAME = re.compile(r"games-(\d{9,})-(\d{5,})\.(parquet|npz)")
 
 
@@ -83,13 +85,20 @@ def write_shard(folder: Path, first: int, games: Sequence[GameRecord], *, kind: 
 def read_shard(shard: Shard, spec: GameSpec | None = None) -> list[GameRecord]:
     """The games of a shard; one that is damaged is named, and so is one whose games are none of `spec`."""
     with reading(shard.path, f"a shard of games ({REMEDY})", StorageError) as file:
-        columns = (_from_parquet if file.suffix == ".parquet" else _from_npz)(file.read_bytes())
-        games = from_columns(columns)
-        if len(games) != shard.count:
-            raise InvalidArgumentError(f"it has {len(games)} games, its name says {shard.count}; {REMEDY}")
-        if spec is not None:
-            check_games(games, spec)
+        read = _from_parquet if file.suffix == ".parquet" else _from_npz
+        games: list[GameRecord] = []
+        for columns in read(file.read_bytes(), shard.count):
+            part = from_columns(columns)
+            if spec is not None:
+                check_games(part, spec)
+            games += part
+        _check_count(len(games), shard.count)
         return games
+
+
+def _check_count(found: int, expected: int) -> None:
+    if found != expected:
+        raise InvalidArgumentError(f"it has {found} games, its name says {expected}; {REMEDY}")
 
 
 def _npz(columns: Columns) -> bytes:
@@ -98,10 +107,11 @@ def _npz(columns: Columns) -> bytes:
     return file.getvalue()
 
 
-def _from_npz(content: bytes) -> Columns:
+def _from_npz(content: bytes, count: int) -> Iterator[Columns]:
     columns = arrays_of(content)
     _check_format(str(columns.pop("format")))
-    return columns
+    _check_count(len(columns["number"]), count)
+    yield columns
 
 
 def _parquet(columns: Columns) -> bytes:
@@ -118,23 +128,31 @@ def _parquet(columns: Columns) -> bytes:
     return file.getvalue()
 
 
-def _from_parquet(content: bytes) -> Columns:
+def _from_parquet(content: bytes, count: int) -> Iterator[Columns]:
+    """The columns of a few games at a time.
+
+    The number of games is checked before anything is decoded. How much a game decodes to is not: run lengths and zstd
+    compress without a useful limit, and pyarrow ends the process when asked for the columns of damaged metadata. Games
+    are checked as they come, so that at most one batch is in memory that no game accounts for.
+    """
     from pondertree.extras import require
 
     require("pyarrow", "train", "reading this shard of games")
     import pyarrow.parquet as pq
 
     # On one thread: a shard is small, and pools of threads outlive what they are for.
-    table = pq.read_table(io.BytesIO(content), page_checksum_verification=True, use_threads=False)
-    _check_format((table.schema.metadata or {}).get(b"format", b"").decode())
-    columns: Columns = {name: table[name].to_numpy() for name in PLAIN}
-    for name in LISTS:
-        if name in LATER and name not in table.column_names:
-            continue
-        lists = table[name].combine_chunks()
-        columns[name] = lists.flatten().to_numpy(zero_copy_only=False)
-        columns[f"{name}_ends"] = np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False), dtype=np.int64)
-    return columns
+    file = pq.ParquetFile(io.BytesIO(content), page_checksum_verification=True)
+    _check_format((file.schema_arrow.metadata or {}).get(b"format", b"").decode())
+    _check_count(file.metadata.num_rows, count)
+    for batch in file.iter_batches(BATCH, columns=[*PLAIN, *LISTS], use_threads=False):
+        columns: Columns = {name: batch[name].to_numpy(zero_copy_only=False) for name in PLAIN}
+        for name in LISTS:
+            if name in LATER and name not in batch.schema.names:
+                continue
+            columns[name] = batch[name].flatten().to_numpy(zero_copy_only=False)
+            lengths = batch[name].value_lengths().to_numpy(zero_copy_only=False)
+            columns[f"{name}_ends"] = np.cumsum(lengths, dtype=np.int64)
+        yield columns
 
 
 def _check_format(told: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.errors import GameContractError
+from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.learn.config import Config
 from pondertree.learn.game_spec import GameSpec
 from pondertree.learn.observations import Seen, seen_in, widths
@@ -245,5 +245,9 @@ class Trajectories:
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Goes on from what `saved` gave, when the games are in again."""
-        if "error" in arrays and len(arrays["error"]) == len(self):
-            self._ring.columns["error"][self._ring.places(np.arange(len(self)))] = arrays["error"]
+        errors = arrays.get("error")
+        if errors is None or len(errors) != len(self):
+            return
+        if errors.ndim != 1 or errors.dtype.kind != "f" or not (np.isfinite(errors) & (errors >= 0.0)).all():
+            raise InvalidArgumentError("replay.error must be a list of finite numbers from 0 up")
+        self._ring.columns["error"][self._ring.places(np.arange(len(self)))] = errors

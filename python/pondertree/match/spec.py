@@ -27,7 +27,10 @@ SIMPLE = ("random", "first")
 #: Settings that words cannot give.
 UNSAYABLE = ("shared", "gumbel", "policy_network")
 #: How an evaluator is named.
-EVALUATORS = "rollout, uniform, pesto (chess), player:DIR (a training or a file), onnx:FILE or keras:FILE"
+EVALUATORS = (
+    "rollout, uniform, pesto (chess), player:PLAYER (the folder of a training, a .safetensors or .onnx file, or "
+    "connect4), onnx:FILE or keras:FILE"
+)
 _WORDS = {"true": True, "false": False, "none": None}
 
 
