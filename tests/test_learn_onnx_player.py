@@ -169,5 +169,5 @@ def test_folder_with_the_name_of_a_bundled_player_does_not_hide_it(
     monkeypatch.chdir(tmp_path)
     assert find_player("connect4").suffix == ".safetensors"
     (tmp_path / "connect4" / "run.json").write_text("{}")
-    with pytest.raises(StorageError, match="damaged, or not of a training"):
+    with pytest.raises(StorageError, match="is not what the folder of a training has"):
         find_player("connect4")
