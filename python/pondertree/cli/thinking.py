@@ -199,6 +199,6 @@ def think(
             if left <= 0 or time_left <= 0 or thinker.is_solved:
                 break
             thinker.grow(left, min(piece, time_left))
-            # A playout longer than its slice is discarded: the next slice must be long enough for one.
-            piece = SLICE if thinker.simulations - first > done else 2 * piece
+            if thinker.simulations - first == done:
+                piece *= 2  # a playout longer than its slice is discarded: the next slice must be long enough for one
     return not interrupts.came
