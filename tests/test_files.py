@@ -126,7 +126,9 @@ def test_paths_that_no_file_system_accepts_are_refused_by_name(tmp_path: Path, p
 def test_a_name_without_room_for_the_temporary_one_is_refused_before_the_work(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="not a path of this file system"):
         check_writable(tmp_path / ("x" * 253), "out")
-    for path in ("", ".", "/"):
+    with pytest.raises(InvalidArgumentError, match="out: the path is empty"):
+        check_writable("", "out")
+    for path in (".", "/"):
         with pytest.raises(InvalidArgumentError, match="it is a folder"):
             check_writable(path, "out")
     for wrong in (3, None, b"x", 10**5000):

@@ -161,6 +161,8 @@ def lock(file: IO[bytes], complaint: str) -> None:
 
 def check_writable(path: str | os.PathLike[str], name: str) -> Path:
     """Refuses a file that cannot be written before the work, not after it."""
+    if path == "":
+        raise InvalidArgumentError(f"{name}: the path is empty: name a file")
     target = check_path(path, name)
     folder = target.absolute().parent
     if not folder.is_dir():
