@@ -4,8 +4,8 @@
 //! **Protocol.** One 64-bit word holds whether the job is open, its width (the number of threads wanted), how many workers are
 //! inside, and its generation. The caller opens a job by storing a new word; a worker joins by a compare-and-swap that increments
 //! the number inside, which fails if the job was closed or replaced since the worker read its width. The caller takes part in the
-//! job as rank 0, closes it, and waits until nobody is inside. It never waits for a worker that has not joined, so a worker that is
-//! late, or that the system does not schedule, delays nobody. `models` checks this with loom.
+//! job as rank 0, closes it, and waits until no worker is inside. It never waits for a worker that has not joined, so a worker that is
+//! late, or that the system does not schedule, delays no job. `models` checks this with loom.
 
 #[cfg(all(test, loom))]
 mod models;

@@ -188,17 +188,18 @@ def think(
 ) -> bool:
     """Searches to the limits; whether it came that far. `watch(fraction)` is called some ten times a second."""
     first, begun = thinker.simulations, time.perf_counter()
-    piece = SLICE
+    slice_seconds = SLICE
     with Interrupts() as interrupts:
         while not interrupts.came:
             done, passed = thinker.simulations - first, time.perf_counter() - begun
             if watch is not None:
                 watch(done / simulations if simulations else passed / (seconds or 1.0))
             left = UNLIMITED if simulations is None else simulations - done
-            time_left = piece if seconds is None else seconds - passed
+            time_left = slice_seconds if seconds is None else seconds - passed
             if left <= 0 or time_left <= 0 or thinker.is_solved:
                 break
-            thinker.grow(left, min(piece, time_left))
+            thinker.grow(left, min(slice_seconds, time_left))
             if thinker.simulations - first == done:
-                piece *= 2  # a playout longer than its slice is discarded: the next slice must be long enough for one
+                # A playout longer than its slice is discarded: the next slice must be long enough for one.
+                slice_seconds *= 2
     return not interrupts.came
