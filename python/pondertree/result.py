@@ -99,6 +99,15 @@ class SearchResult(ReadOnly):
         return self._view.value
 
     @lazy
+    def values(self) -> tuple[float, ...]:
+        """Value of the root for each player, by number; that of the player to move is `value`.
+
+        Two-player zero-sum games: one is the negative of the other. Other games: each player's own mean, rewards
+        included, which is added up over the whole tree when it is first asked for.
+        """
+        return tuple(self._view.values)
+
+    @lazy
     def proven(self) -> int | None:
         """What is proven for the player to move: -1, 0, +1, or None."""
         return self._view.proven
