@@ -31,6 +31,8 @@ from pondertree.reference.lookahead import minimax
 from pondertree.result import SearchResult
 
 if TYPE_CHECKING:
+    import chess
+
     from pondertree.search import Search
 
 #: What the minimax guard says where it is not asked.
@@ -211,9 +213,18 @@ class Forest:
         return known
 
     def advance(
-        self, index: int, action: int, *, observation: Any = None, legal_actions: Any = None, to_play: int | None = None
+        self,
+        index: int,
+        action: int | str | chess.Move,
+        *,
+        observation: Any = None,
+        legal_actions: Any = None,
+        to_play: int | None = None,
     ) -> None:
         """Plays `action` in tree `index` and keeps what is known below it.
+
+        `action` is a number, move text that the state's `parse_action` reads ("e2e4" and "Nf3" in chess, "4" in
+        Connect 4), or in chess a `chess.Move`.
 
         A tree that was planted from a bare observation has no state that could say what comes of the action:
         `observation`, `legal_actions` and `to_play` do. Without an observation the model's own idea of the position
@@ -369,9 +380,14 @@ class Tree:
         return self._forest.result(0, temperature=temperature)
 
     def advance(
-        self, action: int, *, observation: Any = None, legal_actions: Any = None, to_play: int | None = None
+        self,
+        action: int | str | chess.Move,
+        *,
+        observation: Any = None,
+        legal_actions: Any = None,
+        to_play: int | None = None,
     ) -> None:
-        """Plays `action` and keeps what is known below it; see `Forest.advance` for trees of bare observations."""
+        """Plays `action`, a number, move text or a `chess.Move`, and keeps what is below it; see `Forest.advance`."""
         self._forest.advance(0, action, observation=observation, legal_actions=legal_actions, to_play=to_play)
 
     def reset(
