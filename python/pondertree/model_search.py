@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -78,6 +78,7 @@ class ModelSearch(Search):
         temperature: Any = None,
         add_noise: Any = None,
         seeds: Any = None,
+        root_actions: Any = None,
         progress: Progress | None = None,
     ) -> Any:
         """Searches a state or a list of them, or `observation`: one, or a list of them.
@@ -87,7 +88,14 @@ class ModelSearch(Search):
         observation. The rest is as in every search.
         """
         roots = self._roots(state, observation, legal_actions, to_play)
-        return super().run(roots, temperature=temperature, add_noise=add_noise, seeds=seeds, progress=progress)
+        return super().run(
+            roots,
+            temperature=temperature,
+            add_noise=add_noise,
+            seeds=seeds,
+            root_actions=root_actions,
+            progress=progress,
+        )
 
     def search(
         self,
@@ -125,9 +133,11 @@ class ModelSearch(Search):
         legal_actions: Any = None,
         to_play: Any = None,
         seeds: int | None = None,
+        root_actions: Collection[Any] | None = None,
     ) -> Tree:
         """A tree to be grown step by step; its root is given as in `run`."""
-        return super().tree(self._root(state, observation, legal_actions, to_play), seeds=seeds)
+        root = self._root(state, observation, legal_actions, to_play)
+        return super().tree(root, seeds=seeds, root_actions=root_actions)
 
     def forest(
         self,
@@ -137,6 +147,7 @@ class ModelSearch(Search):
         legal_actions: Any = None,
         to_play: Any = None,
         seeds: int | Sequence[int] | None = None,
+        root_actions: Collection[Any] | None = None,
     ) -> Forest:
         """Many trees, grown together; their roots are given as in `run`.
 
@@ -144,7 +155,7 @@ class ModelSearch(Search):
         """
         if states is None and _are_rows(observation):
             if legal_actions is None and to_play is None and len(observation) and not _holds_objects(observation):
-                return Forest(self, ObservedRows(observation), seeds)
+                return Forest(self, ObservedRows(observation), seeds, root_actions)
             observation = list(observation)
         roots = self._roots(states, observation, legal_actions, to_play)
         if observation is not None and isinstance(roots, list) and not roots:
@@ -154,7 +165,9 @@ class ModelSearch(Search):
                 "observation must be a list of observations, or an array of them, whose first axis is that of the "
                 "batch; an array with one axis is one of them: use tree()"
             )
-        return super().forest(roots, seeds=seeds) if observation is None else Forest(self, roots, seeds)
+        if observation is None:
+            return super().forest(roots, seeds=seeds, root_actions=root_actions)
+        return Forest(self, roots, seeds, root_actions)
 
     def _root(self, state: Any, observation: Any, legal_actions: Any, to_play: Any) -> Any:
         """The one state to search."""

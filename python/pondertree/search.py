@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -97,6 +97,7 @@ class Search(SearchOptions, ABC):
         temperature: float | Sequence[float] | None = None,
         add_noise: bool | Sequence[bool] | None = None,
         seeds: int | Sequence[int] | None = None,
+        root_actions: Collection[Any] | None = None,
         progress: Progress | None = None,
     ) -> list[SearchResult]: ...
 
@@ -108,6 +109,7 @@ class Search(SearchOptions, ABC):
         temperature: float | None = None,
         add_noise: bool | None = None,
         seeds: int | None = None,
+        root_actions: Collection[Any] | None = None,
         progress: Progress | None = None,
     ) -> SearchResult: ...
 
@@ -118,12 +120,15 @@ class Search(SearchOptions, ABC):
         temperature: Any = None,
         add_noise: Any = None,
         seeds: Any = None,
+        root_actions: Any = None,
         progress: Progress | None = None,
     ) -> SearchResult | list[SearchResult]:
         """Searches a state (or a python-chess board), or a list of them in one batch.
 
         `temperature=None` is greedy. `seeds` fixes the random numbers of each row, which then does not depend on its
-        place in the batch. `progress(done, wanted)` is called now and then.
+        place in the batch. `root_actions` are the only moves searched at the root, one list for all states or one per
+        state: numbers, move text or `chess.Move`; `value` and `proven` are then those of the best of them.
+        `progress(done, wanted)` is called now and then.
         """
         check.no_iterator(state, "state", "states")
         many = isinstance(state, (list, tuple))
@@ -132,7 +137,7 @@ class Search(SearchOptions, ABC):
             return []
         # What is wrong is said before anything is searched; one number for all rows is then handed on as one.
         per_row_temperature(temperature, len(states))
-        forest = Forest(self, states, seeds)
+        forest = Forest(self, states, seeds, root_actions)
         counts = UNLIMITED if self.num_simulations is None else self.num_simulations
         check.per_row(counts, len(states), "num_simulations")
         forest.simulate(counts, seconds=self.seconds, add_noise=add_noise, progress=progress)
@@ -156,17 +161,26 @@ class Search(SearchOptions, ABC):
         [result] = Search.run(self, [state], temperature=tau, add_noise=noise)
         return answer(result.action), result.policy.copy()
 
-    def tree(self, state: Any, *, seeds: int | None = None) -> Tree:
-        """A tree to be grown step by step and kept from move to move."""
-        return Tree(self, enter(state), seeds)
+    def tree(self, state: Any, *, seeds: int | None = None, root_actions: Collection[Any] | None = None) -> Tree:
+        """A tree to be grown step by step and kept from move to move.
 
-    def forest(self, states: Sequence[Any], *, seeds: int | Sequence[int] | None = None) -> Forest:
-        """Many trees, grown together."""
+        With `root_actions` only these moves are searched at the root, until the tree is advanced or reset.
+        """
+        return Tree(self, enter(state), seeds, root_actions)
+
+    def forest(
+        self,
+        states: Sequence[Any],
+        *,
+        seeds: int | Sequence[int] | None = None,
+        root_actions: Collection[Any] | None = None,
+    ) -> Forest:
+        """Many trees, grown together; `root_actions` as in `tree`, one list for all states or one per state."""
         if not check.is_listed(states):
             raise InvalidArgumentError(
                 f"states must be a list of states, not a {type(states).__name__}; for one state use tree()"
             )
-        return Forest(self, enter_all(states), seeds)
+        return Forest(self, enter_all(states), seeds, root_actions)
 
 
 def per_row_temperature(value: Any, rows: int) -> list[float | None]:
