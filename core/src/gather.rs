@@ -219,6 +219,9 @@ impl<W: World> Walker<W> {
                     }
                 }
                 if let Some(knowledge) = &parts.knowledge {
+                    if is_root {
+                        look::at_restricted_root::<W>(tree, &self.root, &mut leaf.kinds);
+                    }
                     look::arrange(tree, knowledge, node, &leaf.kinds);
                 }
             }
