@@ -3,7 +3,7 @@ exact play."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,12 +14,11 @@ from pondertree.learn.exact import Exam, exam_of
 from pondertree.learn.game_spec import GameSpec
 from pondertree.learn.ladder import check_rungs, climb, first_rung, opponents_of, reference, uncalibrated
 from pondertree.learn.player_file import player_bytes, read_player
-from pondertree.learn.ratings import Games, Interval, interval
+from pondertree.learn.ratings import Interval, games_of, interval, score_of
 from pondertree.learn.run_folder import RunFolder
 from pondertree.learn.searches import searches_of
 from pondertree.learn.session import Counters
 from pondertree.learn.variants import variant_of
-from pondertree.match.elo import scores_of
 from pondertree.search import Search
 
 #: The seed of openings and searches is this and the training's, never that of self-play.
@@ -69,23 +68,6 @@ class Evaluation:
         parts += [f"{name.replace('_', ' ')} {share:.1%}" for name, share in self.exact.items()]
         parts += [f"{name.replace('_', ' ')} {number:.3g}" for name, number in self.returns.items()]
         return f"{self.name}: {', '.join(parts)}"
-
-
-def score_of(counts: list[int]) -> float:
-    """The share of points."""
-    return sum(count * score for count, score in zip(counts, scores_of(counts), strict=True)) / max(sum(counts), 1)
-
-
-def games_of(lines: Iterable[dict[str, Any]]) -> list[Games]:
-    """The games that lines of metrics tell of: those of evaluated players, and between reference opponents."""
-    found = []
-    for line in lines:
-        if line["kind"] == "evaluation":
-            for one, others in {line["name"]: line["matches"], **line.get("references", {})}.items():
-                for other, counts in others.items():
-                    count = 2 * sum(counts)
-                    found.append(Games(one, other, count * score_of(counts), count))
-    return found
 
 
 class Examiner:

@@ -7,12 +7,14 @@ with a wide normal distribution assumed beforehand, so that a player who won eve
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pondertree.match.elo import scores_of
 
 #: Elo per unit of the logistic function.
 SCALE = 400.0 / math.log(10.0)
@@ -140,6 +142,23 @@ def rating_of(line: dict[str, Any]) -> Interval | None:
     low, high = line.get("elo_low"), line.get("elo_high")
     # Lines of earlier versions have half the length alone.
     return Interval(elo, elo - error if low is None else low, elo + error if high is None else high)
+
+
+def score_of(counts: list[int]) -> float:
+    """The share of points."""
+    return sum(count * score for count, score in zip(counts, scores_of(counts), strict=True)) / max(sum(counts), 1)
+
+
+def games_of(lines: Iterable[dict[str, Any]]) -> list[Games]:
+    """The games that lines of metrics tell of: those of evaluated players, and between reference opponents."""
+    found = []
+    for line in lines:
+        if line["kind"] == "evaluation":
+            for one, others in {line["name"]: line["matches"], **line.get("references", {})}.items():
+                for other, counts in others.items():
+                    count = 2 * sum(counts)
+                    found.append(Games(one, other, count * score_of(counts), count))
+    return found
 
 
 class _Likelihood:
