@@ -118,7 +118,8 @@ def _game(sample: Sample, factory: Callable[[], Any] | None) -> str:
     count = len(sample.opening) + len(sample.moves)
     facts = [_result(sample, names), f"{count:,} moves"]
     if sample.opening:
-        facts.append(f"the first {len(sample.opening)} drawn at random")
+        few = "first" if len(sample.opening) == 1 else f"first {len(sample.opening)}"
+        facts.append(f"the {few} drawn at random")
     if 0 < len(positions) <= count:
         facts.append(f"the first {len(positions) - 1} are shown")
     figures = "".join(_figure(sample, positions, place, names) for place in range(len(positions)))
