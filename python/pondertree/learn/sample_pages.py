@@ -87,7 +87,8 @@ def section(samples: Sequence[Sample], factory: Callable[[], Any] | None) -> str
     if not samples:
         return ""
     shown = "".join(_game(sample, factory) for sample in samples)
-    return f"<h2>Sample games</h2>{shown}<script>\n{SCRIPT}</script>"
+    title = "Sample episodes" if samples[0].rewards else "Sample games"
+    return f"<h2>{title}</h2>{shown}<script>\n{SCRIPT}</script>"
 
 
 def replay(sample: Sample, factory: Callable[[], Any] | None) -> list[Position]:
@@ -196,7 +197,8 @@ def _curve(sample: Sample) -> str:
         )
         lines.append((f'<polyline points="{points}" fill="none" stroke="{colour}"/>', colour, label, low, high))
     legend = ", ".join(
-        f'<span style="color:{colour}">{label} from {low:g} to {high:g}</span>' for _, colour, label, low, high in lines
+        f'<span style="color:{colour}">{label} from {low:.4g} to {high:.4g}</span>'
+        for _, colour, label, low, high in lines
     )
     drawn = "".join(line[0] for line in lines)
     return (

@@ -63,9 +63,9 @@ def choose_samples(out: Path, evaluations: Sequence[dict[str, Any]], simulations
     if recent and len(recent[-1].rewards):
         return _episodes(recent)
     evaluated = _evaluated(out, evaluations, simulations)
-    # The newest first, those without a random opening before the others: they tell more.
-    chosen = sorted(recent[::-1], key=lambda game: len(game.opening) > 0)
-    of_self_play = [_self_play(game) for game in chosen]
+    # Games without a random opening tell more; the newest of each kind first.
+    recent.sort(key=lambda game: len(game.opening) == 0)
+    of_self_play = [_self_play(game) for game in reversed(recent)]
     return [*of_self_play[:1], *evaluated, *of_self_play[1:]][:SAMPLES]
 
 
