@@ -12,7 +12,7 @@ from pondertree.learn.config import Config
 from pondertree.learn.evaluation_games import EvaluationGame, games_bytes, games_path
 from pondertree.learn.exact import Exam, exam_of
 from pondertree.learn.game_spec import GameSpec
-from pondertree.learn.ladder import check_rungs, climb, first_rung, opponents_of, reference, uncalibrated
+from pondertree.learn.ladder import climb, first_rung, opponents_of, reference, uncalibrated
 from pondertree.learn.player_file import player_bytes, read_player
 from pondertree.learn.ratings import Interval, games_of, interval, score_of
 from pondertree.learn.run_folder import RunFolder
@@ -82,8 +82,6 @@ class Examiner:
         self._variant = variant_of(config)
         self._exam: Exam | None = None
         self._opponents = opponents_of(config)
-        if spec.info.is_plain:
-            check_rungs(self._opponents, spec.info)
 
     def examine(self, player: Any, counters: Counters) -> Evaluation | None:
         """Plays its matches; None where there is nothing to be evaluated by."""

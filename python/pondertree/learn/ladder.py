@@ -24,7 +24,7 @@ def uct_name(simulations: int) -> str:
     return f"UCT {simulations}"
 
 
-def check_rungs(names: Sequence[str], info: GameInfo) -> None:
+def check_opponents(names: Sequence[str], info: GameInfo) -> None:
     """Refuses a ladder that a game has no players for."""
     for place, name in enumerate(names):
         if name.startswith("Hybrid") and info.name != "chess":
@@ -67,7 +67,7 @@ def climb(names: Sequence[str], place: int, score: float, meet: Callable[[str], 
     met = [names[place]]
     found = meet(names[place])
     step = 1 if found >= score else -1
-    while (found >= score if step > 0 else found <= 1.0 - score) and 0 <= place + step < len(names):
+    while ((found if step > 0 else 1.0 - found) >= score) and 0 <= place + step < len(names):
         place += step
         met.append(names[place])
         found = meet(names[place])
