@@ -18,7 +18,7 @@ from pondertree.model_world import ModelWorld
 from pondertree.models import as_model
 from pondertree.models.arrays import library_of, number_array
 from pondertree.models.observation_shape import ObservationShape
-from pondertree.models.players import players_of, warn_of_unknown_players
+from pondertree.models.players import AssumedPlayers, players_of, warn_of_unknown_players
 from pondertree.observed import ONE, Observed, ObservedRows, observed
 from pondertree.search import Search
 from pondertree.settings import Settings
@@ -38,6 +38,8 @@ class ModelSearch(Search):
     def __post_init__(self) -> None:
         # A player that was trained knows how many its game has.
         self._told_players = players_of(self.model)
+        if isinstance(self.num_players, AssumedPlayers):
+            self.num_players = None
         super().__post_init__()
         self.model = None if self.model is None else as_model(self.model)
         self._observation_shape = ObservationShape(self.model)

@@ -136,7 +136,11 @@ def _check_player(algorithm: str, position: Position, network: Any, is_model: bo
     if algorithm == "hybrid" and position.game != "chess":
         raise InvalidArgumentError(f"--algorithm hybrid is for chess alone, not for {position.title}")
     if algorithm == "muzero" and not is_model:
-        given = "this --player is a policy-value network: use --algorithm alphazero or gumbel, or" if network is not None else "use"
+        given = (
+            "this --player is a policy-value network: use --algorithm alphazero or gumbel, or"
+            if network is not None
+            else "use"
+        )
         raise InvalidArgumentError(
             f"--algorithm muzero plans in a learned model: {given} --player DIR, where DIR is made by {training}"
         )
