@@ -1,0 +1,90 @@
+"""Networks and traced searches that the tests of the specifications share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pondertree import AlphaZero
+from pondertree.reference import alphazero
+
+
+@dataclass
+class Network:
+    """An evaluator with one policy for all positions and a value by position; records what it is asked about."""
+
+    priors: Sequence[float]
+    """Probabilities of all actions, legal or not."""
+    value: Callable[[Any], float] = lambda state: 0.0
+    """The value for the player to move."""
+    asked: list[Any] = field(default_factory=list)
+    batches: list[int] = field(default_factory=list)
+
+    policy = "probabilities"
+
+    def evaluate_states(self, states: Sequence[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self.asked.extend(states)
+        self.batches.append(len(states))
+        return np.tile(np.asarray(self.priors, dtype=float), (len(states), 1)), np.array([*map(self.value, states)])
+
+
+def signature_value(state: Any) -> float:
+    """A value in [-0.9, 0.9] that differs between positions."""
+    numbers = np.random.default_rng(np.asarray(state.observation()).ravel().astype(np.uint32))
+    return float(numbers.integers(-900, 901)) / 1000
+
+
+class ChessNetwork:
+    """A small chess evaluator on observations: fixed random logits, the value by material."""
+
+    def __init__(self) -> None:
+        self.logits = np.random.default_rng(0).normal(size=4672).astype(np.float32)
+        self.batches: list[int] = []
+
+    def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        self.batches.append(len(observations))
+        worth = np.array([1, 3, 3, 5, 9], dtype=np.float32)
+        pieces = observations[:, :12].sum(axis=(2, 3))
+        material = pieces[:, :5] @ worth - pieces[:, 6:11] @ worth
+        return np.tile(self.logits, (len(observations), 1)), np.tanh(material / 10)
+
+
+@dataclass
+class Traced:
+    """A finished search: one trace row per simulation, and the root with its statistics."""
+
+    trace: list[Any]
+    root: Any
+
+    def paths(self) -> list[tuple[int, ...]]:
+        """The actions of each simulation."""
+        return [tuple(row["path"]) for row in self.trace]
+
+    def node(self, path: Sequence[int]) -> Any:
+        """The node behind a path of actions."""
+        node = self.root
+        for action in path:
+            node = node.children[action]
+        return node
+
+
+def traced_alphazero(kind: str, network: Any, state: Any, simulations: int, **options: Any) -> Traced:
+    """A search of AlphaZero without proofs, by the engine or the reference."""
+    options = {"seed": 1, "solve": False, **options}
+    if kind == "engine":
+        tree = AlphaZero(network, trace=True, **options).tree(state)
+        tree.simulate(simulations)
+        return Traced(tree.trace(), tree.result().root)
+    search = alphazero.MCTS(network, **options)
+    grown = search.tree(state, trace=True)
+    search.simulate(grown, simulations)
+    return Traced(list(grown.trace or []), grown.root)
+
+
+def scores_at_root(traced: Traced, simulation: int) -> dict[int, float]:
+    """The scores from which a simulation chose its first action."""
+    return dict(traced.trace[simulation]["scores"][0])
