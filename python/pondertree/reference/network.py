@@ -1,12 +1,15 @@
 """What a network says of positions: the priors of their legal moves, and their values.
 
-A network has `evaluate_states(states) -> (policies, values)`, or `evaluate_leaves(leaves)` if it wants to know more.
+A network has `evaluate_states(states) -> (policies, values)`, or `evaluate_leaves(leaves)` if it wants to know more;
+or it sees positions through their observations, as `evaluate(observations)` or as a function of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from pondertree.reference.playout import Leaf, per_player, simulate_leaves
 from pondertree.reference.policy import priors_of
@@ -58,6 +61,17 @@ class MovePriors:
         return priors, 2.0 * float(value) - 1.0
 
 
+def _ask(network: Any, leaves: Sequence[Leaf]) -> Any:
+    """What the network says, in the first form that it has."""
+    states: list[Any] = [state for state, _, _ in leaves]
+    if hasattr(network, "evaluate_leaves"):
+        return network.evaluate_leaves(leaves)
+    if hasattr(network, "evaluate_states"):
+        return network.evaluate_states(states)
+    observations = np.stack([state.observation() for state in states])
+    return network.evaluate(observations) if hasattr(network, "evaluate") else network(observations)
+
+
 def consult(network: Any, leaves: Sequence[Leaf]) -> list[tuple[dict[int, float], list[float]]]:
     """The priors of the legal moves of each leaf, and its values, one per player.
 
@@ -65,8 +79,7 @@ def consult(network: Any, leaves: Sequence[Leaf]) -> list[tuple[dict[int, float]
     `policy` of the network says "probabilities".
     """
     states = [state for state, _, _ in leaves]
-    answer = network.evaluate_leaves(leaves) if hasattr(network, "evaluate_leaves") else network.evaluate_states(states)
-    policies, said = answer
+    policies, said = _ask(network, leaves)
     values = per_player(states, said)
     if policies is None:
         policies = [None] * len(states)
