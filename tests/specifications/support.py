@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import AlphaZero
+from pondertree.games import ConnectFour
 from pondertree.reference import alphazero
 
 
@@ -88,3 +89,23 @@ def traced_alphazero(kind: str, network: Any, state: Any, simulations: int, **op
 def scores_at_root(traced: Traced, simulation: int) -> dict[int, float]:
     """The scores from which a simulation chose its first action."""
     return dict(traced.trace[simulation]["scores"][0])
+
+
+CONNECT_FOUR_PRIORS = (0.4, 0.2, 0.1, 0.1, 0.1, 0.06, 0.04)
+
+CONNECT_FOUR_PRESET: dict[str, Any] = {"c_puct": 1.5, "parent_visits": "edges"}
+"""The parameters of the PUCT mathematics, as keywords of `AlphaZero` and of the reference."""
+
+
+def traced_connect_four(kind: str, simulations: int, value: Any = signature_value, **options: Any) -> Traced:
+    """A search of Connect 4 with the parameters of the PUCT mathematics."""
+    network = Network(CONNECT_FOUR_PRIORS, value)
+    return traced_alphazero(kind, network, ConnectFour(), simulations, **{**CONNECT_FOUR_PRESET, **options})
+
+
+def walk(root: Any) -> list[Any]:
+    """All nodes below a root, itself first."""
+    nodes = [root]
+    for node in nodes:
+        nodes.extend(node.children.values())
+    return nodes
