@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import numpy as np
@@ -87,6 +88,11 @@ def positive_number(value: Any, name: str) -> float:
     if result <= 0:
         raise InvalidArgumentError(f"{name} must be above 0, not {result}")
     return result
+
+
+def seconds(value: Any, name: str) -> float:
+    """A time above 0, given in seconds or as a `timedelta`; in seconds."""
+    return positive_number(value.total_seconds() if isinstance(value, timedelta) else value, name)
 
 
 def flag(value: Any, name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, ClassVar, TypedDict, overload
 
 import numpy as np
@@ -24,7 +25,7 @@ from pondertree.world import World
 class Shared(TypedDict, total=False):
     """The settings that all searches share."""
 
-    time_limit: float | None
+    time_limit: float | timedelta | None
     max_nodes: int | None
     max_memory: float | None
     seed: int | None
@@ -50,7 +51,7 @@ class Search(ABC):
         self,
         num_simulations: int | Sequence[int] | None,
         *,
-        time_limit: float | None = None,
+        time_limit: float | timedelta | None = None,
         max_nodes: int | None = None,
         max_memory: float | None = None,
         seed: int | None = None,
@@ -68,7 +69,7 @@ class Search(ABC):
         elif num_simulations is not None:
             num_simulations = check.count(num_simulations, "num_simulations")
         self.num_simulations = num_simulations
-        self.time_limit = None if time_limit is None else check.positive_number(time_limit, "time_limit")
+        self.time_limit = None if time_limit is None else check.seconds(time_limit, "time_limit")
         self.max_nodes = None if max_nodes is None else check.count(max_nodes, "max_nodes")
         self.max_memory = None if max_memory is None else check.positive_number(max_memory, "max_memory")
         self.seed = secrets.randbits(63) if seed is None else check.whole_number(seed, "seed")

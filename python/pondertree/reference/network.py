@@ -54,11 +54,21 @@ class MovePriors:
             raise ValueError(f"the policy network gave the value {value}: it must be from 0 to 1")
         legal = set(state.legal_actions())
         priors = [0.0] * int(state.num_actions)
-        for action, prior in said.items():
+        for move, prior in said.items():
+            action = _action_of(state, move)
             if action not in legal:
-                raise ValueError(f"the policy network gave a prior to {action!r}, which is not legal")
+                raise ValueError(f"the policy network gave a prior to {move!r}, which is not legal")
             priors[action] = float(prior)
         return priors, 2.0 * float(value) - 1.0
+
+
+def _action_of(state: Any, move: Any) -> Any:
+    """The action of a move: a number, text, or a `chess.Move`."""
+    text = move.uci() if hasattr(move, "uci") else move
+    try:
+        return state.parse_action(text) if isinstance(text, str) else move
+    except ValueError:
+        return None
 
 
 def _ask(network: Any, leaves: Sequence[Leaf]) -> Any:
