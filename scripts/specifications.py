@@ -93,9 +93,7 @@ def read_list(path: Path) -> Document:
     skipped = [
         (lines_of(written), entry["reason"]) for entry in content["not_requirements"] for written in entry["lines"]
     ]
-    return Document(
-        content["title"], content["document"], path, tuple(map(read_row, content["rows"])), tuple(skipped)
-    )
+    return Document(content["title"], content["document"], path, tuple(map(read_row, content["rows"])), tuple(skipped))
 
 
 def read_lists() -> list[Document]:

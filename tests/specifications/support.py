@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import AlphaZero
-from pondertree.games import ConnectFour
-from pondertree.reference import alphazero
+from pondertree.chess import PestoPolicy
+from pondertree.games import Chess, ConnectFour
+from pondertree.reference import alphazero, hybrid
 
 
 @dataclass
@@ -109,3 +110,22 @@ def walk(root: Any) -> list[Any]:
     for node in nodes:
         nodes.extend(node.children.values())
     return nodes
+
+
+class RecordedPolicy:
+    """A `PestoPolicy` that records the positions it is asked about."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def evaluate(self, state: Any) -> tuple[dict[Any, float], float]:
+        self.asked.append(state.fen())
+        return PestoPolicy().evaluate(state)
+
+
+def hybrid_tree(fen: str, simulations: int, **options: Any) -> Any:
+    """A tree of the hybrid reference; `root_depth=0` leaves even a mate at the root to the simulations."""
+    search = hybrid.MCTS(**{"mate_search_depth": 0, "endings": False, "root_depth": 0, **options})
+    tree = search.tree(Chess(fen), trace=True)
+    search.simulate(tree, simulations)
+    return tree

@@ -1,4 +1,4 @@
-"""AlphaZero chess: node, PUCT formula, search algorithm, move selection and Dirichlet noise, on engine and reference."""
+"""AlphaZero chess: nodes, PUCT, search algorithm, move selection and Dirichlet noise, in engine and reference."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -208,7 +209,7 @@ def test_sign_alternates_up_the_tree(kind: str) -> None:
     steps = [
         after.node(path[:depth]).total_value - before.node(path[:depth]).total_value for depth in range(len(path) + 1)
     ]
-    assert all(upper == pytest.approx(-lower) for upper, lower in zip(steps, steps[1:], strict=False))
+    assert all(upper == pytest.approx(-lower) for upper, lower in itertools.pairwise(steps))
 
 
 def updated(kind: str) -> tuple[Any, Any, float]:

@@ -28,7 +28,8 @@ each_implementation = pytest.mark.parametrize("kind", ["engine", "reference"])
 def test_noise_makes_a_confident_network_explore() -> None:
     network = Network([0.99988] + [0.00002] * 6)
     plain, noisy = (
-        AlphaZero.connect_four(network, 60, seed=1).run(ConnectFour(), add_noise=noise).visits for noise in (False, True)
+        AlphaZero.connect_four(network, 60, seed=1).run(ConnectFour(), add_noise=noise).visits
+        for noise in (False, True)
     )
     assert np.count_nonzero(plain) == 1
     assert np.count_nonzero(noisy) > 2
