@@ -81,22 +81,22 @@ def select_action(network, config, observation, legal_actions, temperature=1.0):
     """Select action using MCTS"""
     # Initial inference to get root node
     hidden_state, policy, value = network.initial_inference(observation)
-    
+
     # Create root node
     root = RootNode(0, hidden_state)
-    
+
     # Mask policy for legal actions
     policy = mask_policy(policy, legal_actions)
     policy = torch.softmax(policy, dim=0)
-    
+
     # Expand root node
     for action in legal_actions:
         root.children[action] = Node(prior=policy[action].item())
-    
+
     # Run MCTS
     mcts = MCTS(network, config)
     actions, probabilities = mcts.run(root, observation, legal_actions)
-    
+
     # Select action based on temperature
     if temperature == 0:
         # Greedy selection
@@ -108,7 +108,53 @@ def select_action(network, config, observation, legal_actions, temperature=1.0):
         total = sum(probabilities)
         probabilities = [p / total for p in probabilities]
         return np.random.choice(actions, p=probabilities)
-''',  # noqa: W293
+''',
+)
+RUN = Example(
+    MUZERO,
+    range(61, 101),
+    '''\
+    def run(self, root, observation, legal_actions):
+        """Run MCTS from root node"""
+        # Add Dirichlet noise to root for exploration
+        self._add_exploration_noise(root)
+
+        # Run simulations
+        for _ in range(self.config.num_simulations):
+            node = root
+            search_path = [node]
+            actions = []
+
+            # Selection phase
+            while node.expanded():
+                action, node = self._select_child(node)
+                search_path.append(node)
+                actions.append(action)
+
+            # Expansion and evaluation
+            parent = search_path[-2]
+            action = actions[-1]
+
+            # Use dynamics network to get next state and reward
+            next_hidden_state, reward = self.network.recurrent_inference(
+                parent.hidden_state, action
+            )
+
+            # Use prediction network to get policy and value
+            policy, value = self.network.prediction(next_hidden_state)
+
+            # Create new node
+            node.hidden_state = next_hidden_state
+            node.reward = reward
+
+            # Expand node with legal actions
+            self._expand_node(node, policy, legal_actions)
+
+            # Backup values
+            self._backup(search_path, value)
+
+        return self._get_distributions(root)
+''',
 )
 TEMPERATURE_SCHEDULE = Example(
     PUCT,

@@ -129,3 +129,49 @@ def hybrid_tree(fen: str, simulations: int, **options: Any) -> Any:
     tree = search.tree(Chess(fen), trace=True)
     search.simulate(tree, simulations)
     return tree
+
+
+@dataclass
+class DocumentModel:
+    """A learned model in the form of the MuZero document, with four actions; hidden states are numbers.
+
+    Everything follows from the hidden state. `reward` and `value` are the largest in size.
+    """
+
+    reward: float = 0.0
+    value: float = 1.0
+    num_players: int = 1
+    recurrent: list[tuple[float, int]] = field(default_factory=list)
+    predicted: list[float] = field(default_factory=list)
+
+    @staticmethod
+    def step(hidden: float, action: int) -> float:
+        """The hidden state after an action."""
+        return float((31 * int(hidden) + int(action) + 7) % 10_007)
+
+    def reward_of(self, hidden: float, action: int) -> float:
+        """The reward of an action."""
+        return self.reward * ((self.step(hidden, action) % 11) / 5 - 1)
+
+    def value_of(self, hidden: float) -> float:
+        """The value of a hidden state."""
+        return self.value * ((int(hidden) % 17) / 8 - 1)
+
+    def policy_of(self, hidden: float) -> NDArray[np.float64]:
+        """The logits of a hidden state."""
+        return np.array([((int(hidden) + 3 * action) % 7) / 7 for action in range(4)])
+
+    def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
+        """The observation is the hidden state."""
+        hidden = float(np.asarray(observation).reshape(-1)[0])
+        return hidden, self.policy_of(hidden), self.value_of(hidden)
+
+    def recurrent_inference(self, hidden_state: Any, action: Any) -> tuple[Any, Any]:
+        """(next hidden state, reward)."""
+        self.recurrent.append((float(hidden_state), int(action)))
+        return self.step(hidden_state, action), self.reward_of(hidden_state, action)
+
+    def prediction(self, hidden_state: Any) -> tuple[Any, Any]:
+        """(policy, value)."""
+        self.predicted.append(float(hidden_state))
+        return self.policy_of(hidden_state), self.value_of(hidden_state)

@@ -23,7 +23,6 @@ from pondertree.chess import MCTS, ChessGame, ChessNN
 from pondertree.errors import UsageError
 from pondertree.games import Chess
 from pondertree.reference import alphazero
-from pondertree.reference.alphazero import Node
 
 chess = pytest.importorskip("chess")
 
@@ -327,7 +326,3 @@ def test_self_play_loop_runs_as_written() -> None:
     exec(SELF_PLAY.text, names)
     assert len(names["game"].board.move_stack) == 33
     assert names["temp"] == 0.0
-
-
-def test_node_class_is_the_one_of_the_search() -> None:
-    assert isinstance(alphazero.MCTS(ChessNetwork(), 2).run(Chess()).root, Node)

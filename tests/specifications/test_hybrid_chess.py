@@ -18,7 +18,7 @@ from tests.specifications.positions import (
     MIDDLEGAME,
     QUIET,
 )
-from tests.specifications.support import RecordedPolicy, walk
+from tests.specifications.support import RecordedPolicy, hybrid_tree, walk
 from tests.tuning import drawn_by, random_fens
 
 import pondertree

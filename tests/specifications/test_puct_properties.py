@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -183,7 +184,7 @@ def converged(kind: str, state: Any, simulations: int) -> tuple[float, float]:
 def test_q_values_converge_to_minimax_values(kind: str) -> None:
     budgets = BUDGETS if kind == "engine" else BUDGETS[:2]
     errors = [np.mean([converged(kind, state, budget)[0] for state in POSITIONS]) for budget in budgets]
-    assert all(later < earlier for earlier, later in zip(errors, errors[1:], strict=False)), errors
+    assert all(later < earlier for earlier, later in itertools.pairwise(errors)), errors
     if kind == "engine":
         assert max(converged(kind, state, BUDGETS[-1])[0] for state in POSITIONS) < 0.1
 
@@ -192,7 +193,7 @@ def test_q_values_converge_to_minimax_values(kind: str) -> None:
 def test_visits_concentrate_on_optimal_actions(kind: str) -> None:
     budgets = BUDGETS if kind == "engine" else BUDGETS[:2]
     shares = [np.mean([converged(kind, state, budget)[1] for state in POSITIONS]) for budget in budgets]
-    assert all(later > earlier for earlier, later in zip(shares, shares[1:], strict=False)), shares
+    assert all(later > earlier for earlier, later in itertools.pairwise(shares)), shares
     if kind == "engine":
         assert min(converged(kind, state, BUDGETS[-1])[1] for state in POSITIONS) > 0.95
 
