@@ -23,6 +23,9 @@ torch = pytest.importorskip("torch")
 
 from pondertree.models.torch_lane import TorchStudio  # noqa: E402 (after the package it needs)
 
+# Most models here do not say how many players there are: with one it does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
