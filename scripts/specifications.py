@@ -27,7 +27,8 @@ Python name, or `file::name` for Rust. {total} rows: {met} met, {different} deli
 
 A row is *met* if the quoted line holds as written, except for import lines. It is *different* where the document
 contradicts itself, contradicts another of the five, or does not work as written; then the row says what is different
-and why.
+and why. No document has proven results (`solve=True`): `pondertree.chess.MCTS` does without them by default, other
+searches with `solve=False`.
 
 This page is written by `python scripts/specifications.py` from the lists in `tests/specifications`, which also name
 the line of the document and the test of each row. Tests compare page, lists and code, and with

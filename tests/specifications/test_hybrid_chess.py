@@ -105,12 +105,18 @@ def test_implementation_is_modular() -> None:
         assert getattr(hybrid, name) is getattr(part, name)
 
 
-def test_leaf_value_is_pestos() -> None:
+def test_leaf_value_is_pestos_after_quiescence() -> None:
     """V(s) is the linear evaluation: another weight gives another value, without any network."""
     state = Chess(MIDDLEGAME)
-    for pesto in (Pesto(), Pesto(queen_value=(500, 500))):
-        result = pondertree.Hybrid(pesto, num_simulations=30, mate_search_depth=0, seed=1).run(state)
-        assert result.root.nn_value == pytest.approx(pesto.value(state))
+    for weights in ({}, {"queen_value": (500, 500)}):
+        quiet, static = (Pesto(quiescence=quiescence, **weights) for quiescence in (True, False))
+        values = [
+            pondertree.Hybrid(pesto, num_simulations=1, mate_search_depth=0, quiescence=quiescence).run(state).root
+            for pesto, quiescence in ((quiet, True), (static, False))
+        ]
+        assert [root.nn_value for root in values] == pytest.approx([quiet.value(state), static.value(state)])
+        assert quiet.value(state) != static.value(state)
+        assert static.value(state) == pytest.approx(math.tanh(static.eval(state) / static.scale / 2))
 
 
 def test_mate_results_and_categories_guide_the_search() -> None:

@@ -325,11 +325,15 @@ def test_iterations_are_counted() -> None:
     assert pondertree.Hybrid(num_simulations=40).run(Chess(MIDDLEGAME)).simulations == 40
 
 
-def test_best_move_has_the_most_visits() -> None:
+def test_best_move_has_the_most_visits_unless_another_is_proven() -> None:
+    mate = Chess(MATE_IN_ONE).parse_action("h5f7")
     for make in (pondertree.Hybrid, hybrid.MCTS):
-        result = make(num_simulations=300, mate_search_depth=0, seed=1).run(Chess(MIDDLEGAME))
-        visits = {action: child.visit_count for action, child in result.root.children.items()}
-        assert visits[result.action] == max(visits.values()) > 1
+        for fen in (MIDDLEGAME, MATE_IN_ONE):
+            result = make(num_simulations=300, mate_search_depth=0, seed=1, solve=False).run(Chess(fen))
+            visits = {action: child.visit_count for action, child in result.root.children.items()}
+            assert visits[result.action] == max(visits.values()) > 1
+        solved = make(num_simulations=300, mate_search_depth=0, priority="strict", seed=1).run(Chess(MATE_IN_ONE))
+        assert (solved.action, solved.proven, solved.root.children[mate].visit_count) == (mate, 1, 1)
 
 
 def test_iteration_expands_one_child() -> None:

@@ -167,15 +167,6 @@ def test_node_has_the_method(method: str) -> None:
 # --- 7. Trade-offs & Considerations, 8. Future Work ---------------------------------------------------------------
 
 
-def test_cost_of_mate_search_and_categories_is_bounded() -> None:
-    """A look for mates inside the tree costs at most its budget of positions, and happens once per node."""
-    cheap = pondertree.Hybrid(mate_search_budget=1, num_simulations=200, seed=1)
-    assert pondertree.Hybrid().mate_search_budget == 20
-    assert cheap.run(Chess(MIDDLEGAME)).simulations == 200
-    without = pondertree.Hybrid(mate_search_depth=0, priority=None, num_simulations=50, seed=1).run(Chess(MIDDLEGAME))
-    assert all(child.category is None for child in without.root.children.values())
-
-
 @pytest.mark.parametrize(
     ("parameter", "place"),
     [("mate_search_depth", 0), ("exploration_constant", 1), ("category_weights[9]", len(PARAMETERS) - 1)],

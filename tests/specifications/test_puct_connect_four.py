@@ -245,10 +245,16 @@ def result_of(simulations: int = 80) -> Any:
 
 
 @pytest.mark.parametrize("tau", [0.5, 1.7])
-def test_policy_is_visits_to_the_power_of_one_over_tau(tau: float) -> None:
+def test_policy_is_visits_to_the_power_of_one_over_tau_without_proofs(tau: float) -> None:
     result = result_of()
     powers = [float(n) ** (1 / tau) for n in result.visits]
     assert result.policy_at(tau) == pytest.approx([power / sum(powers) for power in powers])
+    win = position_after([3, 0, 3, 0, 3, 0])
+    plain, solved = (
+        AlphaZero.connect_four(Network(PRIORS), 60, seed=1, solve=solve).run(win) for solve in (False, True)
+    )
+    assert 0.0 < plain.policy_at(tau)[3] < 1.0
+    assert solved.policy_at(tau).tolist() == [float(column == 3) for column in range(7)]
 
 
 def test_tau_one_is_proportional_to_visits() -> None:
