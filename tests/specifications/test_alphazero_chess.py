@@ -49,7 +49,8 @@ def test_init_takes_the_network_first_and_by_name() -> None:
 def test_init_parameter_has_its_default(parameter: str) -> None:
     for make in (MCTS, alphazero.MCTS):
         assert getattr(make(neural_network=ChessNetwork()), parameter) == DEFAULTS[parameter]
-        given = make(neural_network=ChessNetwork(), **{parameter: 1})
+        options: dict[str, Any] = {parameter: 1}
+        given = make(neural_network=ChessNetwork(), **options)
         assert getattr(given, parameter) == 1
 
 
@@ -124,9 +125,9 @@ def test_temperature_zero_is_greedy_and_one_is_proportional() -> None:
 
 
 def test_add_noise_changes_the_search() -> None:
-    plain = [small().get_policy(ChessGame())[1] for _ in range(2)]
-    assert np.array_equal(*plain)
-    assert not np.array_equal(plain[0], small().get_policy(ChessGame(), add_noise=True)[1])
+    plain, again = (small().get_policy(ChessGame())[1] for _ in range(2))
+    assert np.array_equal(plain, again)
+    assert not np.array_equal(plain, small().get_policy(ChessGame(), add_noise=True)[1])
 
 
 def test_search_returns_a_legal_move_for_both_sides() -> None:
@@ -206,7 +207,7 @@ def test_table_default_takes_effect(parameter: str) -> None:
 
 
 def test_table_default_temperature_is_one() -> None:
-    def moves(*temperature: float) -> list[Any]:
+    def moves(*temperature: Any) -> list[Any]:
         search = MCTS(ChessNetwork(), 30, seed=2)
         return [search.search(ChessGame(), *temperature) for _ in range(8)]
 

@@ -108,7 +108,8 @@ def test_implementation_is_modular() -> None:
 def test_leaf_value_is_pestos_after_quiescence() -> None:
     """V(s) is the linear evaluation: another weight gives another value, without any network."""
     state = Chess(MIDDLEGAME)
-    for weights in ({}, {"queen_value": (500, 500)}):
+    given: list[dict[str, Any]] = [{}, {"queen_value": (500, 500)}]
+    for weights in given:
         quiet, static = (Pesto(quiescence=quiescence, **weights) for quiescence in (True, False))
         values = [
             pondertree.Hybrid(pesto, num_simulations=1, mate_search_depth=0, quiescence=quiescence).run(state).root
@@ -181,9 +182,10 @@ def test_lower_category_is_explored_earlier() -> None:
 
 
 def test_categories_compare_and_hash() -> None:
-    check = MoveCategory.Check
+    check: Any = MoveCategory.Check
     assert {check: 1}[MoveCategory(6)] == 1
-    assert check == MoveCategory.Check != MoveCategory.OtherQuiet
+    assert check == MoveCategory.Check
+    assert check != MoveCategory.OtherQuiet
     assert "Check" in repr(check)
     assert max(MoveCategory) is MoveCategory.LosingCapture
 
@@ -192,7 +194,7 @@ def test_categories_compare_and_hash() -> None:
 def test_category_has_its_priority_and_its_moves(name: str, priority: int) -> None:
     fen, move, known = CATEGORIES[name]
     state = Chess(fen)
-    given = {
+    given: dict[str, Any] = {
         "killers": [state.parse_action(each) for each in known.get("killers", ())],
         "history": {state.parse_action(each): score for each, score in known.get("history", {}).items()},
     }

@@ -305,7 +305,7 @@ def test_evaluated_node_is_never_returned_fully_explored() -> None:
     """The case that the document calls an error or an edge case does not occur: such a node is descended from."""
     tree = hybrid_tree(MIDDLEGAME, 300)
     for _ in range(30):
-        leaf = select_leaf_for_expansion(tree.root, 1.5)
+        leaf: Any = select_leaf_for_expansion(tree.root, 1.5)
         if leaf.priors is None or leaf.terminal_or_mate_value is not None:
             break
         assert not leaf.is_fully_explored()

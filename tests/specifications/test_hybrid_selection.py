@@ -59,7 +59,7 @@ def test_select_leaf_for_expansion_takes_a_node_and_a_constant() -> None:
 
 
 def test_selection_returns_a_terminal_node_or_one_decided_by_mate_search() -> None:
-    root = evaluated(MATE_IN_ONE)
+    root: Any = evaluated(MATE_IN_ONE)
     mated = root.try_move(root.state.parse_action("h5f7"))
     assert select_leaf_for_expansion(mated, 1.5) is mated
     decided = root.try_move(root.state.parse_action("a2a3"))
@@ -75,7 +75,7 @@ def evaluated(fen: str) -> Any:
 
 
 def test_selection_returns_a_node_with_unexplored_moves() -> None:
-    root = evaluated(MIDDLEGAME)
+    root: Any = evaluated(MIDDLEGAME)
     while not root.is_fully_explored():
         assert select_leaf_for_expansion(root, 1.5) is root
         root.grow(root.get_best_unexplored_move()).backpropagate(0.0)
@@ -83,14 +83,14 @@ def test_selection_returns_a_node_with_unexplored_moves() -> None:
 
 
 def test_selection_returns_a_node_without_children() -> None:
-    root = evaluated(MIDDLEGAME)
+    root: Any = evaluated(MIDDLEGAME)
     child = root.grow(root.get_best_unexplored_move())
     assert child.children == {}
     assert select_leaf_for_expansion(child, 1.5) is child
 
 
 def test_selection_descends_to_the_best_child_by_puct() -> None:
-    root = evaluated(MIDDLEGAME)
+    root: Any = evaluated(MIDDLEGAME)
     for number, action in enumerate(list(root.state.legal_actions())):
         root.try_move(action).backpropagate(-0.5 if number == 7 else 0.0)
     best = root.select_best_child(1.5)
@@ -178,11 +178,12 @@ def test_tuning_moves_the_parameter_that_wins(parameter: str, place: int) -> Non
         return 0.5 if one[place] == other[place] else float(one[place] > other[place])
 
     assert PARAMETERS[place].name == parameter
-    found = tune_search(iterations=25, compare=greater, seed=1)
     name = parameter.removesuffix("[9]")
-    start, value = PARAMETERS[place].start, found[name][9] if parameter.endswith("]") else found[name]
-    assert value > start
-    assert getattr(pondertree.Hybrid(**found), name) == (tuple(found[name]) if parameter.endswith("]") else value)
+    short, long = (tune_search(iterations=iterations, compare=greater, seed=1) for iterations in (1, 25))
+    values = [settings[name][9] if parameter.endswith("]") else settings[name] for settings in (short, long)]
+    assert PARAMETERS[place].start <= values[0] < values[1]
+    setting = getattr(pondertree.Hybrid(**long), name)
+    assert (setting[9] if parameter.endswith("]") else setting) == values[1]
 
 
 def test_deeper_mate_search_finds_longer_mates() -> None:

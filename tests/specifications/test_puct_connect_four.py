@@ -119,7 +119,8 @@ def test_c_puct_is_one_and_a_half_and_more_explores_more() -> None:
 @each_implementation
 def test_ucb1_formula_by_hand(kind: str) -> None:
     """`UCT` scores with the 2 inside the root: c_param = c / sqrt(2) is the formula with c."""
-    c, options = 0.8, {"c_param": 0.8 / math.sqrt(2), "seed": 1, "solve": False}
+    c = 0.8
+    options: dict[str, Any] = {"c_param": 0.8 / math.sqrt(2), "seed": 1, "solve": False}
     before: dict[int, tuple[float, int]]
     if kind == "engine":
         tree = UCT(trace=True, **options).tree(TicTacToe())
@@ -161,6 +162,7 @@ def test_puct_weights_the_bonus_by_the_prior(kind: str) -> None:
 def test_puct_adds_one_to_the_denominator_so_that_unvisited_moves_have_a_score(kind: str) -> None:
     """PUCT scores moves with N(a) = 0; UCB1 cannot, and opens each of them first."""
     assert all(math.isfinite(score) for score in scores_at_root(traced(kind, 1), 0).values())
+    trace: Any
     if kind == "engine":
         tree = UCT(seed=1, trace=True).tree(ConnectFour())
         tree.simulate(8)

@@ -41,12 +41,13 @@ def test_noise_formula(kind: str) -> None:
     """With epsilon 1 the priors are the noise itself; with the default they are 3/4 prior and 1/4 of that noise."""
 
     def priors(epsilon: float) -> list[float]:
+        children: Any
         if kind == "engine":
             search = AlphaZero.connect_four(Network(PRIORS), 1, seed=3, dirichlet_epsilon=epsilon)
             children = search.run(ConnectFour(), add_noise=True).root.children
         else:
-            children = MCTS(Network(PRIORS), 1, dirichlet_epsilon=epsilon, seed=3).run(ConnectFour(), add_noise=True)
-            children = children.root.children
+            reference = MCTS(Network(PRIORS), 1, dirichlet_epsilon=epsilon, seed=3)
+            children = reference.run(ConnectFour(), add_noise=True).root.children
         return [children[column].prior for column in range(7)]
 
     noise = priors(1.0)

@@ -133,7 +133,7 @@ def test_node_state_may_be_a_dict() -> None:
     """A dict, with the functions of the game beside it."""
     start = {"stones": 7, "player": 0}
     search = MCTS(300, game=Nim(), seed=1)
-    root = search.run(start).root
+    root: Any = search.run(start).root
     assert isinstance(root.state, dict)
     assert dict(root.state) == start
     assert dict(root.children[3].state) == {"stones": 4, "player": 1}
@@ -249,7 +249,7 @@ def test_drawn_tree_has_its_win_rates() -> None:
 def test_expand_applies_a_remaining_action_and_adds_a_child() -> None:
     root, seen = MCTSNode(TicTacToe()), set()
     for _ in range(9):
-        child = root.expand()
+        child: Any = root.expand()
         assert child.action not in seen
         assert child.state == TicTacToe().play(child.action)
         seen.add(child.action)
@@ -419,7 +419,9 @@ def test_best_child_selects_by_ucb1() -> None:
 
 def test_expand_adds_a_child_without_arguments() -> None:
     root = MCTSNode(TicTacToe())
-    assert root.children[root.expand().action].parent is root
+    child: Any = root.expand()
+    assert root.children[child.action] is child
+    assert child.parent is root
 
 
 def test_select_walks_until_expansion_is_needed() -> None:
