@@ -124,9 +124,10 @@ def test_wrong_arguments_are_refused_by_name() -> None:
             is_capture(wrong, 5)
     state = Chess()
     blocked = chess.Move.from_uci("a1a5")
-    for position, move in ((state, 4671), (state, blocked), (chess.Board(), blocked)):
+    assert not is_capture(state, "e2e4")
+    for position, move in ((state, 4671), (state, blocked), (chess.Board(), blocked), (state, "a1a5"), (state, "no")):
         with pytest.raises(InvalidActionError, match="pseudo-legal"):
             is_capture(position, move)
-    for wrong in ("e2e4", -1, 4672, None):
+    for wrong in (-1, 4672, None):
         with pytest.raises(InvalidArgumentError, match="action"):
             is_capture(state, wrong)

@@ -106,7 +106,7 @@ def test_policy_network_names_moves_in_any_form(search: Any, form: str) -> None:
 
 def test_time_limit_of_presets_accepts_a_timedelta() -> None:
     search = pondertree.UCT(time_limit=timedelta(milliseconds=30), seed=1)
-    assert (search.time_limit, search.num_simulations) == (0.03, None)
+    assert (search.seconds, search.num_simulations) == (0.03, None)
     assert search.run(Chess()).simulations > 0
     for wrong in (timedelta(0), timedelta(seconds=-1)):
         with pytest.raises(InvalidArgumentError, match="time_limit must be above 0"):

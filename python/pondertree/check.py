@@ -91,7 +91,7 @@ def positive_number(value: Any, name: str) -> float:
 
 
 def seconds(value: Any, name: str) -> float:
-    """A time above 0, given in seconds or as a `timedelta`; in seconds."""
+    """A time above 0: a number of seconds, or a `timedelta`."""
     return positive_number(value.total_seconds() if isinstance(value, timedelta) else value, name)
 
 
@@ -110,6 +110,13 @@ def optional_flag(value: Any, name: str) -> bool | None:
 def is_one_of(value: Any, names: Collection[Any]) -> bool:
     """Whether `value` is one of some names; also asked of what cannot be compared with them, such as an array."""
     return (value is None or isinstance(value, str)) and value in names
+
+
+def one_of(value: Any, name: str, values: Collection[Any], listed: str) -> Any:
+    """One of some names, which `listed` lists for a message."""
+    if not is_one_of(value, values):
+        raise InvalidArgumentError(f"{name} must be {listed}, not {shown(value)}")
+    return value
 
 
 def text(value: Any, name: str) -> str:

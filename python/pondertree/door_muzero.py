@@ -48,9 +48,9 @@ def select_action(
     if not known:
         raise InvalidArgumentError(f"config is {shown(config)}: it must be an MCTSConfig, or have its fields")
     if isinstance(known.get("num_players"), AssumedPlayers):
-        del known["num_players"]
+        known["num_players"] = None
     if hasattr(observation, "legal_actions") and callable(getattr(observation, "observation", None)):
-        known.setdefault("num_players", observation.num_players)
+        known["num_players"] = known.get("num_players") or observation.num_players
         to_play = observation.to_play if to_play is None else to_play
         observation = observation.observation()
     search = MuZero(network, seed=seed, **known)

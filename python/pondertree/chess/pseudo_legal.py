@@ -56,10 +56,14 @@ def gen_pseudo_legal_moves(state: Any) -> list[Any]:
 
 
 def is_capture(state: Any, action: Any) -> bool:
-    """Whether a pseudo-legal move takes something, en passant included; `action` is an int or a `chess.Move`."""
+    """Whether a pseudo-legal move takes something, en passant included.
+
+    `action` is an int, a `chess.Move`, or text in UCI notation.
+    """
     position, _ = _position(state)
+    told = action.uci() if hasattr(action, "uci") else action
     for move in _generate(position):
-        if action == _index(move, position.is_white) or getattr(action, "uci", lambda: None)() == _text(move):
+        if told == (_text(move) if isinstance(told, str) else _index(move, position.is_white)):
             return move.captures
     any_action(open_position(state)[0], action, "action")  # refuses what is no action at all
     raise InvalidActionError(f"action is {action!r}, which is not pseudo-legal in {position.fen!r}")

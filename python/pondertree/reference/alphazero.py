@@ -15,7 +15,7 @@ noise at the root, the result), `node` (the tree), `network` (policy and value o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pondertree.door import enter, open_door
@@ -131,29 +131,41 @@ class MCTS(NoisySearch[Node]):
         temperature: float = 0.0,
         add_noise: bool = False,
         trace: bool = False,
+        root_actions: Collection[int] | None = None,
     ) -> Result:
-        """One whole search from `game`: the `row`-th tree of the `call`-th call."""
-        tree = self.tree(game, call, row, trace=trace)
+        """One whole search from `game`: the `row`-th tree of the `call`-th call; of `root_actions` alone, if given."""
+        tree = self.tree(game, call, row, trace=trace, root_actions=root_actions)
         self.simulate(tree, self.num_simulations, add_noise)
         return self.result(tree, temperature)
 
-    def tree(self, game: Any, call: int = 0, row: int = 0, *, trace: bool = False) -> Tree:
+    def tree(
+        self,
+        game: Any,
+        call: int = 0,
+        row: int = 0,
+        *,
+        trace: bool = False,
+        root_actions: Collection[int] | None = None,
+    ) -> Tree:
         """A tree of the root alone."""
-        return Tree(self._plant(enter(game)), tree_key(self.seed, call, row), trace=[] if trace else None)
+        root = self._plant(enter(game), Told(root_actions=root_actions))
+        return Tree(root, tree_key(self.seed, call, row), trace=[] if trace else None)
 
     def advance(self, tree: Tree, action: int) -> None:
         """Plays `action` and keeps what is known below it. The random numbers go on where they were."""
         tree.root, tree.begun = self._follow(tree.root, action), tree.simulations
 
     def _plant(self, state: State, told: Told = NOTHING) -> Node:
-        return Node.of_root(state)
+        return Node.of_root(state, told.root_actions)
 
     def _follow(self, root: Node, action: int, told: Told = NOTHING) -> Node:
         return root.after(action)
 
     def _evaluate_root(self, tree: Tree) -> None:
         root = tree.root
-        ((priors, values),) = consult(self.neural_network, [(root.state, 0, fold(tree.key, ROOT_EVALUATION))])
+        question = root.state, 0, fold(tree.key, ROOT_EVALUATION)
+        legal = None if root.root_actions is None else [root.root_actions]
+        ((priors, values),) = consult(self.neural_network, [question], legal)
         self._expand(root, priors, values)
         self._backpropagate(root, values)
 

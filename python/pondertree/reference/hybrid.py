@@ -14,7 +14,7 @@ at leaves and at the root), `killers` (what is learned of quiet moves); and as i
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -35,6 +35,7 @@ from pondertree.reference.options import at_least, not_negative, tagged
 from pondertree.reference.planning import NOTHING, PriorSearch, Told
 from pondertree.reference.proof import prove_ancestors
 from pondertree.reference.random import Random, fold, tree_key
+from pondertree.reference.state import actions_among
 from pondertree.reference.trace import Scores
 
 __all__ = ["MCTS", "MctsNode", "Tree", "Result", "Learned", "mcts_search", "select_leaf_for_expansion"]
@@ -167,15 +168,38 @@ class MCTS(PriorSearch[MctsNode]):
         self.solve = solve
         self.in_flight = in_flight
 
-    def run(self, state: Any, call: int = 0, row: int = 0, *, temperature: float = 0.0, trace: bool = False) -> Result:
-        """One whole search from `state`: the `row`-th tree of the `call`-th call."""
-        tree = self.tree(state, call, row, trace=trace)
+    def run(
+        self,
+        state: Any,
+        call: int = 0,
+        row: int = 0,
+        *,
+        temperature: float = 0.0,
+        trace: bool = False,
+        root_actions: Collection[int] | None = None,
+    ) -> Result:
+        """One whole search from `state`: the `row`-th tree of the `call`-th call; of `root_actions` alone, if given."""
+        tree = self.tree(state, call, row, trace=trace, root_actions=root_actions)
         self.simulate(tree, self.num_simulations)
         return self.result(tree, temperature)
 
-    def tree(self, state: Any, call: int = 0, row: int = 0, *, trace: bool = False) -> Tree:
-        """A tree of the root alone: a `Chess` state, a `chess.Board` or a `ChessGame`."""
-        return Tree(self._plant(position(state)), tree_key(self.seed, call, row), trace=[] if trace else None)
+    def tree(
+        self,
+        state: Any,
+        call: int = 0,
+        row: int = 0,
+        *,
+        trace: bool = False,
+        root_actions: Collection[int] | None = None,
+    ) -> Tree:
+        """A tree of the root alone: a `Chess` state, a `chess.Board` or a `ChessGame`.
+
+        A root with some of its moves alone is not searched for mates: one may begin with another move.
+        """
+        root = self._plant(position(state), Told(root_actions=root_actions))
+        is_restricted = len(root.list_actions()) < len(root.legal_actions())
+        key = tree_key(self.seed, call, row)
+        return Tree(root, key, trace=[] if trace else None, is_root_searched=is_restricted)
 
     def simulate(self, tree: Tree, num_simulations: int) -> None:
         """So many more simulations; fewer if the root is proven. If an evaluator raises, drop the tree."""
@@ -190,7 +214,10 @@ class MCTS(PriorSearch[MctsNode]):
     # --- The root -----------------------------------------------------------------------------------------------
 
     def _plant(self, state: Chess, told: Told = NOTHING) -> MctsNode:
-        return MctsNode.new_root(state)
+        root = MctsNode.new_root(state)
+        if told.root_actions is not None:
+            root.unexplored = actions_among(root.legal_actions(), told.root_actions)
+        return root
 
     def _follow(self, root: MctsNode, action: int, told: Told = NOTHING) -> MctsNode:
         return root.after(action)
@@ -210,7 +237,8 @@ class MCTS(PriorSearch[MctsNode]):
 
     def _evaluate_root(self, tree: planning.Tree[MctsNode]) -> None:
         root = tree.root
-        ((priors, values),) = consult(self.network, [(root.state, 0, fold(tree.key, ROOT_EVALUATION))])
+        question = root.state, 0, fold(tree.key, ROOT_EVALUATION)
+        ((priors, values),) = consult(self.network, [question], [root.list_actions()])
         self._expand(tree, root, priors, values)
         self._backpropagate(root, values)
 

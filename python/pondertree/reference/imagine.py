@@ -24,7 +24,7 @@ from pondertree.reference.model import (
 from pondertree.reference.options import between
 from pondertree.reference.planning import NOTHING, NoisySearch, Told, Tree
 from pondertree.reference.policy import priors_of
-from pondertree.reference.state import refuse_end
+from pondertree.reference.state import actions_among, refuse_end
 
 
 class ModelSearch(NoisySearch[Node]):
@@ -58,7 +58,10 @@ class ModelSearch(NoisySearch[Node]):
             observation, legal_actions = state.observation(), state.legal_actions()
         if not 0 <= root.to_play < root.players:
             raise ValueError(f"to_play is {root.to_play}: it must be from 0 to {root.players - 1}")
-        self._expand_root(root, ask_initial(self.network, observation), legal_actions)
+        said = ask_initial(self.network, observation)
+        if told.root_actions is not None:
+            legal_actions = actions_among(checked_actions(legal_actions, len(said.logits)), told.root_actions)
+        self._expand_root(root, said, legal_actions)
         return root
 
     def _follow(self, root: Node, action: int, told: Told = NOTHING) -> RootNode:

@@ -12,7 +12,7 @@ What it shares with other searches stands in files of its own: `imagine` (the ro
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -172,13 +172,15 @@ class MCTS(ModelSearch):
         observation: Any = None,
         legal_actions: Sequence[int] | None = None,
         to_play: int | None = None,
+        root_actions: Collection[int] | None = None,
         trace: bool = False,
     ) -> Tree:
         """A tree of the root alone: a state, which knows all about itself, or a bare observation.
 
         Without `legal_actions` an observation may be followed by any action; without `to_play` the first player moves.
+        With `root_actions` these are the only actions that are searched at the root.
         """
-        root = self._plant(state, Told(observation, legal_actions, to_play))
+        root = self._plant(state, Told(observation, legal_actions, to_play, root_actions))
         return Tree(root, tree_key(self.seed, call, row), trace=[] if trace else None)
 
     def advance(

@@ -82,8 +82,10 @@ def _ask(network: Any, leaves: Sequence[Leaf]) -> Any:
     return network.evaluate(observations) if hasattr(network, "evaluate") else network(observations)
 
 
-def consult(network: Any, leaves: Sequence[Leaf]) -> list[tuple[dict[int, float], list[float]]]:
-    """The priors of the legal moves of each leaf, and its values, one per player.
+def consult(
+    network: Any, leaves: Sequence[Leaf], legal: Sequence[Sequence[int]] | None = None
+) -> list[tuple[dict[int, float], list[float]]]:
+    """The priors of the legal moves of each leaf, or of those in `legal` alone, and its values, one per player.
 
     A policy is a number for every action, or None if all moves are alike. The numbers are logits, unless an attribute
     `policy` of the network says "probabilities".
@@ -96,5 +98,6 @@ def consult(network: Any, leaves: Sequence[Leaf]) -> list[tuple[dict[int, float]
     if len(policies) != len(states):
         raise ValueError(f"the network gave {len(policies)} policies for {len(states)} states")
     kind = getattr(network, "policy", "logits")
-    priors = [priors_of(listed_actions(state), row, kind) for state, row in zip(states, policies, strict=True)]
+    moves = [listed_actions(state) for state in states] if legal is None else legal
+    priors = [priors_of(own, row, kind) for own, row in zip(moves, policies, strict=True)]
     return list(zip(priors, values, strict=True))

@@ -5,7 +5,7 @@ A search says of itself how it walks down, what a leaf is worth and what goes ba
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -32,13 +32,15 @@ class Tree(SearchTree[P]):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a caller knows of a root that is no state of a game, but seen by a learned model."""
+    """What a caller says of a root: to a learned model, what it sees; to any search, which actions it may try."""
 
     observation: Any = None
     legal_actions: Sequence[int] | None = None
     """None: all actions are legal."""
     to_play: int | None = None
     """None: the first player moves; after an action, the next one."""
+    root_actions: Collection[int] | None = None
+    """The only actions that are searched at the root; None: all legal ones."""
 
 
 NOTHING = Told()

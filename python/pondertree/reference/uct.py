@@ -12,7 +12,7 @@ state says), `playout` (simulation), `lookahead` (forced moves, minimax), `tree`
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from pondertree.reference.playout import PlayoutPolicy, evaluate, random_playout
 from pondertree.reference.random import ANSWER, SELECT, Random, fold, tree_key
 from pondertree.reference.state import (
     State,
+    actions_among,
     end_in_search,
     end_values,
     is_zero_sum,
@@ -106,13 +107,13 @@ class MCTSNode(TreeNode):
         total, visits = self.sum_of_moves()
         return total / visits if visits else 0.0
 
-    def list_actions(self) -> list[int]:
-        """The moves not opened yet. The first call asks the state and prunes by forced moves.
+    def list_actions(self, root_actions: Collection[int] | None = None) -> list[int]:
+        """The moves not opened yet. The first call asks the state, of `root_actions` alone, and prunes by forced moves.
 
         A pruned move is never listed at all, so it cannot keep the node from being fully expanded.
         """
         if self.untried is None:
-            self.untried = listed_actions(self.state)
+            self.untried = actions_among(listed_actions(self.state), root_actions)
             if self.forced_depth_left > 0:
                 self.untried = forced_actions(self.state, self.untried)
         return self.untried
@@ -237,17 +238,35 @@ class MCTS(Gathering[MCTSNode]):
         self.calls += 1
         return result.action
 
-    def run(self, state: Any, call: int = 0, row: int = 0, *, trace: bool = False) -> Result:
-        """One whole search from `state`: the `row`-th tree of the `call`-th call."""
-        tree = self.tree(state, call, row, trace=trace)
+    def run(
+        self,
+        state: Any,
+        call: int = 0,
+        row: int = 0,
+        *,
+        trace: bool = False,
+        root_actions: Collection[int] | None = None,
+    ) -> Result:
+        """One whole search from `state`: the `row`-th tree of the `call`-th call; of `root_actions` alone, if given."""
+        tree = self.tree(state, call, row, trace=trace, root_actions=root_actions)
         self.simulate(tree, self.num_simulations)
         return self.result(tree)
 
-    def tree(self, state: Any, call: int = 0, row: int = 0, *, trace: bool = False) -> Tree:
+    def tree(
+        self,
+        state: Any,
+        call: int = 0,
+        row: int = 0,
+        *,
+        trace: bool = False,
+        root_actions: Collection[int] | None = None,
+    ) -> Tree:
         """A tree of the root alone."""
         state = self._state(state)
         refuse_end(state)
         root = MCTSNode(state, forced_depth_left=self.forced_depth if is_zero_sum(state) else 0)
+        if root_actions is not None:
+            root.list_actions(root_actions)
         return Tree(root, tree_key(self.seed, call, row), trace=[] if trace else None)
 
     def simulate(self, tree: Tree, num_simulations: int) -> None:
