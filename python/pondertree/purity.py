@@ -1,0 +1,170 @@
+"""Whether `play` of a Python game is a pure function, tested on a sample of the moves that a search makes.
+
+A search takes `play(action)` for the one state that follows. If it draws random numbers, or changes the state it is
+called on, values and proofs mean nothing.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pondertree import _core
+from pondertree.check import shown
+from pondertree.errors import GameContractError, RandomGeneratorInStateWarning, warn_caller
+from pondertree.game import GameInfo, Position, play, read_position
+from pondertree.state_attributes import generator_states, generators
+
+#: The first moves of a search, all of which are repeated. Two outcomes agree as often by chance as so many coins.
+FIRST_CHECKS = 24
+#: Of the later moves, one in so many is repeated.
+CHECK_INTERVAL = 64
+#: The longest line that is played on from a move and its repetition.
+LONGEST_LINE = 64
+
+#: What to do instead of drawing random numbers.
+ADVICE = (
+    "Dice and shuffled cards in play() are not supported: let each outcome be an action of an additional player "
+    "whose returns are always 0"
+)
+
+#: Classes of states that were warned about.
+_warned: weakref.WeakSet[type] = weakref.WeakSet()
+
+
+class PlayCheck:
+    """Repeats some of the moves of one search, and compares what comes of them with what came of them before.
+
+    What is compared is what a search reads off a state (and `observation()`, if it has an evaluator): attributes such
+    as counters and caches may differ. After the 1st, 4th, 16th, 64th ... move both states are played on, side by
+    side, for at most `longest_line` moves: what dice have changed may not show at once.
+    """
+
+    def __init__(
+        self, info: GameInfo, expired: Callable[[], bool], longest_line: int, compares_observations: bool
+    ) -> None:
+        self._info = info
+        self._expired = expired
+        self._longest_line = min(longest_line, LONGEST_LINE)
+        self._compares_observations = compares_observations
+        self._has_generators: bool | None = None
+        self.moves = 0
+        """Moves made by the search."""
+        self.next_check = 1
+        """The number of the next move to be repeated."""
+        self.comparisons = 0
+        self._next_line = 1
+
+    def repeat(self, before: Any, action: int, after: Any, position: Position, path: Callable[[], list[int]]) -> None:
+        """Plays `action` in `before` again, which gave `after` when the search made this move, of number `moves`."""
+        is_early = self.moves < FIRST_CHECKS
+        self.next_check = self.moves + 1 if is_early else (self.moves // CHECK_INTERVAL + 1) * CHECK_INTERVAL
+        self._check_generators(before, after)
+        again = play(before, action, self._info.name)
+        self._compare(after, position, again, lambda: [*path(), action])
+        if self.moves == self._next_line:
+            self._next_line *= 4
+            self._play_on(after, position, again, lambda: [*path(), action])
+
+    def repeat_line(self, root: Any, line: Sequence[tuple[int, Any]]) -> None:
+        """Plays the line of a proof again, which is made of actions and the states that they gave.
+
+        As often as it takes to have made `FIRST_CHECKS` comparisons, and at least once.
+        """
+        known = [(action, state, read_position(state, self._info)) for action, state in line]
+        while known:
+            state, played = root, list[int]()
+            for action, after, position in known:
+                state = play(state, action, self._info.name)
+                played.append(action)
+                self._compare(after, position, state, played.copy)
+            if self.comparisons >= FIRST_CHECKS or self._expired():
+                return
+
+    def _play_on(self, one: Any, position: Position, other: Any, path: Callable[[], list[int]]) -> None:
+        """Plays the same random moves from both states."""
+        if hasattr(one, "simulateRandomPlayout"):
+            return  # the search does not play it out either
+        choose = _core.PlayoutRandom(self.moves).choose
+        line: list[int] = []
+        while not position.terminal and position.legal and len(line) < self._longest_line and not self._expired():
+            action = position.legal[choose(len(position.legal))]
+            line.append(action)
+            one, other = play(one, action, self._info.name), play(other, action, self._info.name)
+            position = read_position(one, self._info)
+            self._compare(one, position, other, lambda: [*path(), *line])
+
+    def _compare(self, one: Any, position: Position, other: Any, path: Callable[[], list[int]]) -> None:
+        """Compares two states that the same actions gave."""
+        self.comparisons += 1
+        again = read_position(other, self._info)
+        if again != position:
+            self._blame(_difference(position, again), _difference(position, read_position(one, self._info)), path)
+        if self._compares_observations:
+            seen = _observation(one)
+            # An observation that is random itself, as by a random symmetry, says nothing about play().
+            if seen is not None and seen != _observation(other) and seen == _observation(one) == _observation(one):
+                self._blame(("observation()", "one array", "another"), None, path)
+
+    def _blame(
+        self,
+        found: tuple[str, Any, Any] | None,
+        same_state: tuple[str, Any, Any] | None,
+        path: Callable[[], list[int]],
+    ) -> None:
+        """Raises the error of what differs between two states, or between two readings of the same one."""
+        if found is None:
+            return
+        actions, game = path(), self._info.name
+        if same_state is not None:
+            what, was, now = same_state
+            raise GameContractError(
+                f"{game}.{what} of the state after the actions {shown(actions)} was {shown(was)}, and {shown(now)} "
+                "when asked again: the answers of a state must not change"
+            )
+        what, was, now = found
+        raise GameContractError(
+            f"{game}.play({actions[-1]}) is not a pure function: {what} after the actions {shown(actions)} from the "
+            f"root was {shown(was)}, and {shown(now)} when they were played again. It must give the same state every time "
+            f"and change nothing. {ADVICE}"
+        )
+
+    def _check_generators(self, before: Any, after: Any) -> None:
+        """Warns, once per class, of a random generator that is copied with the state and has moved on in the copy."""
+        if self._has_generators is None:
+            self._has_generators = bool(generators(before))
+        if not self._has_generators or type(before) in _warned:
+            return
+        known, now = generator_states(before), generator_states(after)
+        moved = [place for place, state in now.items() if place in known and known[place] != state]
+        if moved:
+            _warned.add(type(before))
+            warn_caller(
+                f"states of {self._info.name} carry a random generator ({moved[0]!r}) that play() draws from: a copy "
+                f"of a state repeats its numbers, so that the search foresees them. {ADVICE}",
+                RandomGeneratorInStateWarning,
+            )
+
+
+def _difference(one: Position, other: Position) -> tuple[str, Any, Any] | None:
+    """What differs first between two readings: its name and both answers. The order of actions does not count."""
+    pairs = [
+        ("is_terminal", one.terminal, other.terminal),
+        ("to_play", one.to_play, other.to_play),
+        ("legal_actions()", sorted(one.legal), sorted(other.legal)),
+        ("returns()", one.returns, other.returns),
+        ("rewards()", one.rewards, other.rewards),
+    ]
+    # By their texts, NaN is equal to itself.
+    return next((pair for pair in pairs if pair[1] != pair[2] and repr(pair[1]) != repr(pair[2])), None)
+
+
+def _observation(state: Any) -> bytes | None:
+    """The observation in a form that can be compared; None where there is none that evaluators can read."""
+    try:
+        return np.asarray(state.observation()).tobytes()
+    except Exception:
+        return None
