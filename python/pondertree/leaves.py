@@ -91,7 +91,7 @@ class Leaves:
     def _play_out(self) -> NDArray[np.float64]:
         """Playouts in Python: of Python games, or by a policy in Python."""
         values = self._simulate()
-        if self.playouts.ended:
+        if self.playouts.cut and self.playouts.ended:
             self.warn_of_cuts()
         return values
 

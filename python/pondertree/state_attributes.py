@@ -25,10 +25,10 @@ def attributes(state: Any) -> dict[str, Any]:
     """A copy of what a state holds, in a form that can be compared."""
     kind = type(state)
     names = (name for name in attribute_names(state) if not name.startswith("__"))
-    return {name: frozen(getattr(state, name, None), kind, 0) for name in names}
+    return {name: frozen(getattr(state, name, None), kind) for name in names}
 
 
-def frozen(value: Any, kind: type, depth: int) -> Any:
+def frozen(value: Any, kind: type, depth: int = 0) -> Any:
     """A copy of a part of a state of class `kind`, in a form that can be compared."""
     if value is None or isinstance(value, (bool, int, str, bytes, complex)):
         return value
@@ -61,6 +61,35 @@ def is_same(before: Any, after: Any) -> bool:
     return bool(before == after)
 
 
+def hold_the_same(one: Any, other: Any, depth: int = 0) -> bool:
+    """Whether two objects of one class hold equal values, at any depth up to 8. Parts that both share are equal."""
+    try:
+        if one.__dict__ == other.__dict__ and not hasattr(one, "__slots__"):
+            return True
+    except Exception:  # no `__dict__`, or arrays in it: what follows takes more time
+        pass
+    parts, others = dict(_parts(one)), dict(_parts(other))
+    return parts.keys() == others.keys() and all(_equal(parts[name], others[name], depth) for name in parts)
+
+
+def _equal(one: Any, other: Any, depth: int) -> bool:
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, (list, tuple, deque)):
+        return len(one) == len(other) and all(_equal(a, b, depth + 1) for a, b in zip(one, other, strict=True))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_equal(entry, other[key], depth + 1) for key, entry in one.items())
+    if isinstance(one, np.ndarray):
+        return bool(frozen(one, type) == frozen(other, type))
+    if isinstance(one, float):
+        return repr(one) == repr(other)  # NaN is not equal to itself
+    if isinstance(one, (int, str, bytes, bytearray, complex, set, frozenset)):
+        return bool(one == other)
+    return depth >= 8 or callable(one) or hold_the_same(one, other, depth + 1)
+
+
 def generators(state: Any) -> dict[str, Any]:
     """The random generators that a state carries, by their places: in its attributes, or in one of these."""
     found = {}
@@ -88,8 +117,8 @@ def _internal_state(generator: Any) -> Any:
     if isinstance(generator, random.Random):
         return generator.getstate()
     if isinstance(generator, np.random.Generator):
-        return frozen(generator.bit_generator.state, object, 0)
-    return frozen(generator.get_state(legacy=False), object, 0)
+        return frozen(generator.bit_generator.state, type)
+    return frozen(generator.get_state(legacy=False), type)
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
