@@ -136,7 +136,7 @@ CALLS: list[tuple[str, Callable[[pondertree.UCT, pondertree.Forest], Any], type[
     ("simulate progress", lambda s, f: f.simulate(5, progress="p"), pondertree.InvalidArgumentError, "progress"),
     *[
         (f"advance({a!r})", lambda s, f, a=a: f.advance(0, a), ValueError, "action")
-        for a in (-1, 7, 1.0, "3", None, True, 2**70)
+        for a in (-1, 7, 1.0, "8", "", None, True, 2**70)
     ],
     *[
         (f"advance index {i!r}", lambda s, f, i=i: f.advance(i, 3), pondertree.InvalidArgumentError, "index")

@@ -10,6 +10,7 @@ import chess
 import chess.variant
 import numpy as np
 import pytest
+from examples.games.coin_row import CoinRow
 
 import pondertree
 from pondertree import UCT, AlphaZero
@@ -19,6 +20,7 @@ from pondertree.errors import GameOverError, InvalidArgumentError, InvalidPositi
 from pondertree.evaluators import Uniform
 from pondertree.extras import install_command
 from pondertree.games import Chess, ConnectFour
+from pondertree.reference.tabular import TabularGame
 
 FOOLS_MATE = ["f2f3", "e7e5", "g2g4", "d8h4"]
 SHUFFLE = ["g1f3", "g8f6", "f3g1", "f6g8"]
@@ -114,7 +116,7 @@ def test_a_repetition_is_seen_with_the_stack_and_not_without() -> None:
     board = board_after(moves, "1q4k1/8/8/8/8/8/7P/7K b - - 0 1")
     back = chess.Move.from_uci("g1h1")
     action = ChessGame(board).get_move_index(back)
-    search = MCTS(Material(), 200, seed=1)
+    search = MCTS(Material(), 200, seed=1, solve=True)
     with_stack, without = search.run([board, chess.Board(board.fen())])
     assert with_stack.move == "g1h1"
     assert with_stack.root.children[action].proven == 0
@@ -260,3 +262,63 @@ except ImportError as error:
 def python(text: str) -> str:
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=120)
     return done.stdout.strip()
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
+def test_chess_move_of_a_result_is_its_action_on_the_board(search: pondertree.search.Search) -> None:
+    for moves in ([], ["e2e4"]):
+        board = board_after(moves)
+        tree = search.tree(board).simulate(10)
+        for result in (search.run(board), *search.run([board, ChessGame(board)]), tree.result(), search.run(Chess())):
+            assert type(result.chess_move) is chess.Move
+            assert result.chess_move.uci() == result.move
+        assert search.run(board).chess_move in board.legal_moves
+        assert type(search.run(board).action) is int
+
+
+def test_chess_move_of_another_game_is_an_attribute_error_that_says_so() -> None:
+    result = UCT(20, seed=1).run(ConnectFour())
+    assert not hasattr(result, "chess_move")
+    with pytest.raises(AttributeError, match="results of chess, and this one is of connect_four"):
+        result.chess_move  # noqa: B018
+
+
+def test_chess_move_without_python_chess_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = UCT(20, seed=1).run(Chess())
+    monkeypatch.setitem(sys.modules, "chess", None)
+    with pytest.raises(pondertree.errors.MissingExtraError, match="needs chess"):
+        result.chess_move  # noqa: B018
+
+
+def test_advance_takes_numbers_moves_and_text() -> None:
+    board = chess.Board()
+    tree = UCT(seed=1).tree(board).simulate(200)
+    for move in (
+        chess.Move.from_uci("e2e4"),
+        "e7e5",
+        "Nf3",
+        ChessGame(board_after(["e2e4", "e7e5", "g1f3"])).get_move_index("b8c6"),
+    ):
+        tree.advance(move)
+    assert tree.state == chess_state(board_after(["e2e4", "e7e5", "g1f3", "b8c6"]))
+    forest = UCT(seed=1).forest([ConnectFour(), ConnectFour()]).simulate(20)
+    forest.advance(1, "4")
+    assert forest.state(1) == ConnectFour().play(3)
+
+
+@pytest.mark.parametrize(
+    ("state", "action", "message"),
+    [
+        (Chess(), "e2e5", "e2e5"),
+        (Chess(), chess.Move.from_uci("e2e5"), "e2e5"),
+        (ConnectFour(), "8", "8"),
+        (ConnectFour(), chess.Move.from_uci("e2e4"), "ConnectFour is not chess"),
+        (CoinRow(), "middle", r"parse_action does not read .*legal are \['first', 'last'\]"),
+        (TabularGame(1).start(), "first", "no parse_action"),
+    ],
+)
+def test_advance_by_what_is_no_move_is_refused(state: object, action: object, message: str) -> None:
+    tree = UCT(seed=1).tree(state).simulate(5)
+    with pytest.raises(pondertree.errors.InvalidActionError, match=message):
+        tree.advance(action)  # type: ignore[arg-type]
+    assert tree.state == state

@@ -81,14 +81,16 @@ impl Forest {
         Ok(Self { inner: ManuallyDrop::new(Mutex::new(inner)), stop: AtomicBool::new(false), failure: OnceLock::new() })
     }
 
-    /// Plants a tree for each state of the compiled game.
-    fn plant(&self, py: Python<'_>, states: Vec<Bound<'_, PyAny>>, keys: Keys) -> PyResult<()> {
+    /// Plants a tree for each state of the compiled game. `among` has the actions that are searched at each root, None for all.
+    #[pyo3(signature = (states, keys, among = None))]
+    fn plant(&self, py: Python<'_>, states: Vec<Bound<'_, PyAny>>, keys: Keys, among: Option<Vec<Option<Vec<u16>>>>) -> PyResult<()> {
         let keys = keys.of(states.len()).or_python()?;
+        let among = among.unwrap_or_default();
         self.call(|any| {
             each_compiled!(any, forest, Class => {
                 let planted = states.iter().zip(keys).map(|(state, key)| Ok((copy_of(&state.cast::<Class>()?.get().0), key)));
                 let planted = planted.collect::<PyResult<Vec<_>>>()?;
-                py.detach(|| forest.plant_all(planted)).or_python()
+                py.detach(|| forest.plant_all(planted, &among)).or_python()
             })
         })
     }

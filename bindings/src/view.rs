@@ -152,6 +152,12 @@ impl TreeView {
         guarded(|| Ok(root::value(&self.tree)))
     }
 
+    /// The value of the root for each player.
+    #[getter]
+    fn values(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
+        guarded(|| Ok(py.detach(|| root::values(&self.tree))))
+    }
+
     /// What is proven of the root for the player to move there.
     #[getter]
     fn proven(&self) -> Option<i8> {

@@ -6,17 +6,17 @@ use crate::probe::forced;
 use crate::tree::{Edge, Node, NodeIndex, Tree};
 use crate::world::World;
 
-/// Makes the root of a compiled world's tree.
-pub fn root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State, legal: &mut Vec<u16>) {
+/// Makes the root of a compiled world's tree, with those of its legal moves alone that are `among` some, if any are given.
+pub fn root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State, legal: &mut Vec<u16>, among: Option<&[u16]>) {
     let root = tree.add_node(W::to_play(state), parts.forced_depth);
-    legal_edges::<W>(tree, state, root, legal);
+    legal_edges::<W>(tree, state, root, legal, among);
 }
 
 /// Makes the node and edges of a new leaf of a compiled world, whose moves will get priors.
 pub fn leaf<W: World>(tree: &mut Tree, state: &W::State, edge: Edge, parent: NodeIndex, legal: &mut Vec<u16>) -> NodeIndex {
     let node = tree.add_node(W::to_play(state), tree.node(parent).forced_depth_left.saturating_sub(1));
     tree.set_child(edge, node);
-    legal_edges::<W>(tree, state, node, legal);
+    legal_edges::<W>(tree, state, node, legal, None);
     node
 }
 
@@ -36,7 +36,7 @@ pub fn second_visit<W: World>(tree: &mut Tree, state: &W::State, edge: Edge, par
     let mean = sum / f64::from(visits.max(1));
     tree.node_mut(node).raw = if to_play == parent.to_play { mean } else { -mean };
     tree.set_child(edge, node);
-    legal_edges::<W>(tree, state, node, legal);
+    legal_edges::<W>(tree, state, node, legal, None);
     node
 }
 
@@ -49,8 +49,11 @@ pub fn mate(tree: &mut Tree, edge: Edge, to_play: u8, mate: Exact) -> NodeIndex 
     index
 }
 
-fn legal_edges<W: World>(tree: &mut Tree, state: &W::State, node: NodeIndex, legal: &mut Vec<u16>) {
+fn legal_edges<W: World>(tree: &mut Tree, state: &W::State, node: NodeIndex, legal: &mut Vec<u16>, among: Option<&[u16]>) {
     W::legal_actions(state, legal);
+    if let Some(among) = among {
+        legal.retain(|action| among.contains(action));
+    }
     if tree.node(node).forced_depth_left > 0 {
         forced::keep_forced::<W>(state, legal);
     }

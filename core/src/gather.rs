@@ -205,6 +205,9 @@ impl<W: World> Walker<W> {
             } else if let Some(node) = leaf.node {
                 let header = tree.node_mut(node);
                 header.raw = row[header.to_play as usize];
+                if tree.shape().returns {
+                    tree.set_returns(node, row);
+                }
                 if parts.score.uses_priors() {
                     let own = tree.priors_mut(node);
                     if priors.is_empty() {
@@ -216,6 +219,9 @@ impl<W: World> Walker<W> {
                     }
                 }
                 if let Some(knowledge) = &parts.knowledge {
+                    if is_root {
+                        look::at_restricted_root::<W>(tree, &self.root, &mut leaf.kinds);
+                    }
                     look::arrange(tree, knowledge, node, &leaf.kinds);
                 }
             }

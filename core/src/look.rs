@@ -47,6 +47,18 @@ pub fn at_leaves_parallel<W: World>(threads: usize, parts: &Parts, learned: &Lea
     parallel_for(threads, leaves.chunks_mut(share), |leaves| at_leaves::<W>(parts, learned, leaves));
 }
 
+/// Drops the kinds of legal moves that a root restricted to some of its moves does not have. `kinds` is in the order of the game.
+pub fn at_restricted_root<W: World>(tree: &Tree, state: &W::State, kinds: &mut Vec<Kind>) {
+    let actions = tree.edges(tree.node(ROOT)).actions;
+    if kinds.is_empty() || kinds.len() == actions.len() {
+        return;
+    }
+    let mut legal = Vec::new();
+    W::legal_actions(state, &mut legal);
+    let mut left = legal.iter();
+    kinds.retain(|_| left.next().is_some_and(|action| actions.contains(action)));
+}
+
 /// Gives the moves of a new node, which have their priors, the order in which they are tried.
 pub fn arrange(tree: &mut Tree, knowledge: &Knowledge, node: NodeIndex, kinds: &[Kind]) {
     let Some(priority) = knowledge.priority else { return };

@@ -187,6 +187,56 @@ pub fn value(tree: &Tree) -> f64 {
     (root.raw + sum) / f64::from(tree.root_visits)
 }
 
+/// The value of the root for each player. Two-player zero-sum games and learned models have one number and its negative; elsewhere
+/// each player's own mean of all that was backed up, rewards included, which is added up over the whole tree: O(nodes).
+#[must_use]
+pub fn values(tree: &Tree) -> Vec<f64> {
+    let (shape, to_play, value) = (tree.shape(), usize::from(tree.node(ROOT).to_play), value(tree));
+    let mut values = vec![0.0 - value; shape.players];
+    if shape.returns && tree.root_visits > 0 {
+        let sums = sums_per_player(tree);
+        values = sums.iter().map(|sum| sum / f64::from(tree.root_visits)).collect();
+    } else if shape.returns {
+        values.fill(0.0);
+    }
+    if let Some(own) = values.get_mut(to_play) {
+        *own = value;
+    }
+    values
+}
+
+/// The sum of the values backed up to the root, for each player. Every visit of a node that is not a visit of one of its edges has
+/// brought the values that the node itself has in `Tree::returns`.
+fn sums_per_player(tree: &Tree) -> Vec<f64> {
+    let players = tree.shape().players;
+    let mut visits = vec![0u32; tree.num_nodes()];
+    visits[ROOT as usize] = tree.root_visits;
+    for node in tree.indices() {
+        let edges = tree.edges(tree.node(node));
+        for (link, &count) in edges.links.iter().zip(edges.visits) {
+            if let Some(child) = link.child() {
+                visits[child as usize] = count;
+            }
+        }
+    }
+    // A child has a higher index than its parent.
+    let mut sums = vec![0.0; tree.num_nodes() * players];
+    for node in tree.indices().rev() {
+        let edges = tree.edges(tree.node(node));
+        let own = f64::from(visits[node as usize].saturating_sub(edges.visits.iter().sum()));
+        let mut total: Vec<f64> = tree.returns(node).iter().map(|value| own * value).collect();
+        for child in edges.links.iter().filter_map(|link| link.child()) {
+            let below = &sums[child as usize * players..(child as usize + 1) * players];
+            total.iter_mut().zip(below).for_each(|(sum, below)| *sum += below);
+            let count = f64::from(visits[child as usize]);
+            total.iter_mut().zip(tree.rewards(child)).for_each(|(sum, reward)| *sum += count * reward);
+        }
+        sums[node as usize * players..(node as usize + 1) * players].copy_from_slice(&total);
+    }
+    sums.truncate(players);
+    sums
+}
+
 /// The line both sides think best: at each node the proven best, else the most visited edge (the first of equals).
 #[must_use]
 pub fn principal_variation(tree: &Tree, first: usize) -> Vec<u16> {

@@ -374,6 +374,7 @@ impl<W: World> Walker<W> {
             descent.state.clone_from(&self.root);
             descent.path.clear();
             let _ = self.look(parts, descent);
+            look::at_restricted_root::<W>(tree, &self.root, &mut descent.kinds);
             let key = fold(self.key, ROOT_EVALUATION);
             let value = parts.leaf.value::<W>(&mut descent.state, key, parts.knowledge.as_deref()).unwrap_or(0.0);
             expand::even_priors(tree, ROOT);

@@ -6,6 +6,7 @@ history. They are known by the names of their classes: python-chess is not impor
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from pondertree import _core, check
 from pondertree._core import Chess
 from pondertree.errors import GameOverError, InvalidActionError, InvalidPositionError
+from pondertree.extras import require
+from pondertree.game import move_text
 
 if TYPE_CHECKING:
     import chess
@@ -41,13 +44,37 @@ def enter_all(states: Sequence[Any]) -> list[Any]:
     return list(states) if set(map(type, states)) <= _STATES else [enter(state) for state in states]
 
 
-def check_action(state: Any, action: Any) -> int:
-    """An action of a state: a number, or a `chess.Move` in chess."""
-    if isinstance(state, Chess) and any(
-        base.__name__ == "Move" and base.__module__ == "chess" for base in type(action).__mro__
-    ):
-        return state.parse_action(action.uci())
-    return check.whole_number(action, "action", least=0)
+def check_action(state: Any, action: Any, name: str = "action") -> int:
+    """An action of a state, given as a number, as move text that `state.parse_action` reads, or as a `chess.Move`."""
+    if isinstance(action, str):
+        return _parse(state, action, name)
+    if any(base.__name__ == "Move" and base.__module__ == "chess" for base in type(action).__mro__):
+        if not isinstance(state, Chess):
+            raise InvalidActionError(
+                f"{name} is a chess.Move, and {type(state).__name__} is not chess: give the number of an action"
+            )
+        return _parse(state, action.uci(), name)
+    return check.whole_number(action, name, least=0)
+
+
+def _parse(state: Any, text: str, name: str) -> int:
+    """The action that people write as `text`."""
+    reader = getattr(state, "parse_action", None)
+    if reader is None:
+        raise InvalidActionError(
+            f"{name} is {check.shown(text)}, and {type(state).__name__} has no parse_action that reads move text: "
+            "give the number of an action"
+        )
+    try:
+        return operator.index(reader(text))
+    except InvalidActionError as error:  # which names the legal moves
+        raise InvalidActionError(f"{name}: {error}") from None
+    except Exception as error:
+        legal = [move_text(state, action) for action in state.legal_actions()]
+        raise InvalidActionError(
+            f"{name} is {check.shown(text)}, which {type(state).__name__}.parse_action does not read "
+            f"({type(error).__name__}: {error}); legal are {check.shown(legal)}"
+        ) from error
 
 
 def board_of(state: Any) -> chess.Board | None:
@@ -98,9 +125,9 @@ def bare_state(board: chess.Board) -> Chess:
 
 def chess_move(state: Chess, action: int) -> chess.Move:
     """The `chess.Move` of an action."""
-    import chess
-
-    return chess.Move.from_uci(state.action_to_string(action))
+    library = require("chess", "python-chess", "a chess.Move")
+    move: chess.Move = library.Move.from_uci(state.action_to_string(action))
+    return move
 
 
 def refuse_variants(board: chess.Board) -> None:

@@ -34,6 +34,10 @@ class InvalidArgumentError(PondertreeError, ValueError):
     """A setting or argument of the wrong kind or outside its range."""
 
 
+class UnknownOptionError(InvalidArgumentError, TypeError):
+    """A keyword that a search does not have; the message names the nearest one it has."""
+
+
 class MissingFileError(InvalidArgumentError, FileNotFoundError):
     """A file that an argument names and that is not there."""
 
@@ -73,6 +77,10 @@ class PlayerError(PondertreeError, RuntimeError):
 
 class StorageError(PondertreeError, OSError):
     """Files of a training that cannot be written, are damaged, missing or of another version; nothing was changed."""
+
+
+class PlayerCountWarning(UserWarning):
+    """A search from a bare observation that nobody has told how many players there are: one is assumed."""
 
 
 class TrainingError(PondertreeError, RuntimeError):

@@ -29,8 +29,11 @@ from pondertree.model_world import ModelWorld
 from pondertree.observed import Observed, ObservedRows, observed
 from pondertree.reference.lookahead import minimax
 from pondertree.result import SearchResult
+from pondertree.root_actions import RootActions, read_root_actions
 
 if TYPE_CHECKING:
+    import chess
+
     from pondertree.search import Search
 
 #: What the minimax guard says where it is not asked.
@@ -43,7 +46,13 @@ UNLIMITED = 1 << 62
 class Forest:
     """Trees of one game, searched together. Made by `search.forest(states)`."""
 
-    def __init__(self, search: Search, states: Sequence[Any], seeds: Sequence[int] | int | None = None) -> None:
+    def __init__(
+        self,
+        search: Search,
+        states: Sequence[Any],
+        seeds: Sequence[int] | int | None = None,
+        root_actions: Any = None,
+    ) -> None:
         if len(states) == 0:
             raise InvalidArgumentError("states is empty: give at least one state")
         self._search = search
@@ -58,9 +67,14 @@ class Forest:
         #: Simulations each tree had when its root was set, and what the guard says of that root.
         self._begun = [0] * len(states)
         self._guards: list[list[tuple[int, int]] | None] = [None] * len(states)
+        #: The actions that are searched at each root, None for all legal ones.
+        among = read_root_actions(root_actions, states, self._world.legal_actions)
+        self._root_actions: RootActions = among or [None] * len(states)
         call = search.next_call()
-        self._seeds = [search.seed] * len(states) if given is None else given
-        self._world.plant(states, (search.seed, call) if given is None else [(seed, 0, 0) for seed in given])
+        self._seeds = [search.drawn_seed] * len(states) if given is None else given
+        self._world.plant(
+            states, (search.drawn_seed, call) if given is None else [(seed, 0, 0) for seed in given], among
+        )
         if self._settings.gumbel is not None:
             for index in range(len(states)):
                 self._settings.set_gumbel(self._core, index, len(states))
@@ -92,7 +106,7 @@ class Forest:
         root, False takes it out, None leaves it as it is. `progress(done, wanted)` is called now and then.
         """
         if n is None and seconds is None:
-            n, seconds = self._search.num_simulations, self._search.time_limit
+            n, seconds = self._search.num_simulations, self._search.seconds
         if n is None and self._search.needs_count:
             n = self._search.num_simulations
         counts = [UNLIMITED] * len(self) if n is None else per_row(n, len(self), "n", whole_number)
@@ -211,9 +225,18 @@ class Forest:
         return known
 
     def advance(
-        self, index: int, action: int, *, observation: Any = None, legal_actions: Any = None, to_play: int | None = None
+        self,
+        index: int,
+        action: int | str | chess.Move,
+        *,
+        observation: Any = None,
+        legal_actions: Any = None,
+        to_play: int | None = None,
     ) -> None:
         """Plays `action` in tree `index` and keeps what is known below it.
+
+        `action` is a number, move text that the state's `parse_action` reads ("e2e4" and "Nf3" in chess, "4" in
+        Connect 4), or in chess a `chess.Move`.
 
         A tree that was planted from a bare observation has no state that could say what comes of the action:
         `observation`, `legal_actions` and `to_play` do. Without an observation the model's own idea of the position
@@ -229,13 +252,19 @@ class Forest:
         if action not in legal:
             raise InvalidActionError(f"action {action} is not legal at the root; legal are {shown(legal)}")
         told = not (observation is None and legal_actions is None and to_play is None)
+        is_known = self._world.knows(state, action, self._root_actions[index])
         if isinstance(self._world, ModelWorld) and isinstance(state, Observed):
+            if not is_known:
+                raise InvalidActionError(
+                    f"action {action} is not among root_actions, so that nothing is known of it: "
+                    "reset the tree with the observation after it"
+                )
             after: Any = self._world.follow(index, state, action, observation, legal_actions, to_play)
         elif told:
             raise InvalidArgumentError(
                 "observation, legal_actions and to_play are for trees of bare observations: this one knows its state"
             )
-        elif self._world.knows(state, action):
+        elif is_known:
             after = self._world.advance(index, state, action)
         else:
             self.reset(index, self._world.after(state, action))
@@ -279,11 +308,11 @@ class Forest:
         if self._search.describe(state) != self._search.describe(self._states[index]):
             raise InvalidArgumentError(f"state is one of another game than this forest's ({self._info.name})")
         refuse_finished(state)
-        key = (self._search.seed, self._search.next_call(), index)
+        key = (self._search.drawn_seed, self._search.next_call(), index)
         self._world.reset(index, state, key)
         if self._settings.gumbel is not None:
             self._settings.set_gumbel(self._core, index, len(self))
-        self._seeds[index] = self._search.seed
+        self._seeds[index] = self._search.drawn_seed
         self._set_root(index, state, 0)
 
     def _set_root(self, index: int, state: Any, begun: int) -> None:
@@ -291,6 +320,7 @@ class Forest:
         self._elapsed[index] = 0.0
         self._begun[index] = begun
         self._guards[index] = None
+        self._root_actions[index] = None
 
     def stop(self) -> None:
         """Asks a running `simulate` to come back soon; from any thread. What was searched stays."""
@@ -344,8 +374,8 @@ def _common(search: Search, states: Sequence[Any]) -> GameInfo:
 class Tree:
     """One tree: a forest of one. Made by `search.tree(state)`."""
 
-    def __init__(self, search: Search, state: Any, seeds: int | None = None) -> None:
-        self._forest = Forest(search, [state], seeds)
+    def __init__(self, search: Search, state: Any, seeds: int | None = None, root_actions: Any = None) -> None:
+        self._forest = Forest(search, [state], seeds, root_actions)
 
     @property
     def state(self) -> Any:
@@ -369,9 +399,14 @@ class Tree:
         return self._forest.result(0, temperature=temperature)
 
     def advance(
-        self, action: int, *, observation: Any = None, legal_actions: Any = None, to_play: int | None = None
+        self,
+        action: int | str | chess.Move,
+        *,
+        observation: Any = None,
+        legal_actions: Any = None,
+        to_play: int | None = None,
     ) -> None:
-        """Plays `action` and keeps what is known below it; see `Forest.advance` for trees of bare observations."""
+        """Plays `action`, a number, move text or a `chess.Move`, and keeps what is below it; see `Forest.advance`."""
         self._forest.advance(0, action, observation=observation, legal_actions=legal_actions, to_play=to_play)
 
     def reset(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from pondertree.game import GameInfo, Position, game_mistakes, play, read_positi
 from pondertree.leaves import Leaves, OutOfTime
 from pondertree.purity import PlayCheck
 from pondertree.reference.lookahead import forced_actions
+from pondertree.root_actions import RootActions
 from pondertree.settings import Settings
 from pondertree.turns import GameTurns, asks_of_leaves
 from pondertree.world import Key, Keys, Over, World
@@ -42,9 +44,13 @@ class CompiledWorld(World):
         """Unless something in Python has a say."""
         return self.settings.leaf != "outside"
 
-    def plant(self, states: Sequence[Any], keys: Keys) -> None:
+    def plant(self, states: Sequence[Any], keys: Keys, among: RootActions | None = None) -> None:
         """A tree for each state."""
-        self.core.plant(list(states), keys)
+        self.core.plant(list(states), keys, among)
+
+    def knows(self, before: Any, action: int, among: list[int] | None) -> bool:
+        """Whatever is legal: the engine plants a new tree where it knows nothing."""
+        return True
 
     def reset(self, index: int, state: Any, key: Key) -> None:
         """Another state in the place of tree `index`."""
@@ -137,11 +143,11 @@ class PythonWorld(World):
     def __len__(self) -> int:
         return len(self._states)
 
-    def plant(self, states: Sequence[Any], keys: Keys) -> None:
+    def plant(self, states: Sequence[Any], keys: Keys, among: RootActions | None = None) -> None:
         """A tree for each state."""
         each = keys if isinstance(keys, list) else [(*keys, row) for row in range(len(states))]
-        for state, key in zip(states, each, strict=True):
-            position = self._read_root(state)
+        for state, key, own in zip(states, each, among or [None] * len(states), strict=True):
+            position = self._read_root(state, own)
             self._put_root(self.core.plant_external(position.to_play, position.legal, *key), state)
 
     def reset(self, index: int, state: Any, key: Key) -> None:
@@ -160,9 +166,9 @@ class PythonWorld(World):
         self._put_root(slot, state)
         return state
 
-    def knows(self, before: Any, action: int) -> bool:
-        """Whether a legal action is among those the search looks at: it may have forced ones alone."""
-        return not self._forced_depth or action in self._read_root(before).legal
+    def knows(self, before: Any, action: int, among: list[int] | None) -> bool:
+        """Whether a legal action is one that the search looks at: it may have forced ones alone."""
+        return (not self._forced_depth and among is None) or action in self._read_root(before, among).legal
 
     def release(self, slots: Sequence[int]) -> None:
         """Forgets states the engine no longer has."""
@@ -187,16 +193,19 @@ class PythonWorld(World):
     def batch(self) -> None:
         """Leaves are stepped one by one, because only the game knows whether it is over there; then evaluated."""
         core = self.core
+        self._leaves.playouts.deadline = self.deadline
         rows = core.gather()
         while rows > 0:
             self._step()
             rows = core.gather() if core.batch_can_grow() else 0
-        self._leaves.playouts.deadline = self.deadline
         answer = self._leaves.answer()
         core.apply(answer.policy, answer.values, answer.probabilities)
 
-    def _read_root(self, state: Any) -> Position:
-        return self._narrow(state, read_position(state, self.info), self._forced_depth)
+    def _read_root(self, state: Any, among: list[int] | None = None) -> Position:
+        position = read_position(state, self.info)
+        if among is not None:
+            position = replace(position, legal=[action for action in position.legal if action in among])
+        return self._narrow(state, position, self._forced_depth)
 
     def _put_root(self, slot: int, state: Any) -> None:
         self._states[slot] = state

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import repeat
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,10 @@ from pondertree.game import GameInfo, describe
 from pondertree.model_world import ModelWorld
 from pondertree.models import as_model
 from pondertree.models.arrays import library_of, number_array
+from pondertree.models.observation_shape import ObservationShape
+from pondertree.models.players import AssumedPlayers, players_of, warn_of_unknown_players
 from pondertree.observed import ONE, Observed, ObservedRows, observed
-from pondertree.search import Search, Shared
+from pondertree.search import Search
 from pondertree.settings import Settings
 from pondertree.world import World
 
@@ -29,42 +31,39 @@ _OBSERVED = [GameInfo("the model", False, 0, players, False, True, imagined=True
 class ModelSearch(Search):
     """A search whose world may be a learned model."""
 
-    def __init__(
-        self,
-        num_simulations: int | Sequence[int] | None,
-        *,
-        model: Any,
-        discount: float,
-        num_players: int | None,
-        **shared: Unpack[Shared],
-    ) -> None:
-        super().__init__(num_simulations, **shared)
-        self.model = None if model is None else as_model(model)
-        self.discount = check.number(discount, "discount", least=0.0, most=1.0)
+    model: Any
+    discount: float
+    num_players: int | None
+
+    def __post_init__(self) -> None:
         # A player that was trained knows how many its game has.
-        told = getattr(model, "num_players", None)
-        self._told_players: int | None = told if told in (1, 2) else None
-        if num_players is None:
-            num_players = self._told_players or 1
-        self.num_players = check.whole_number(num_players, "num_players", least=1, most=2)
+        self._told_players = players_of(self.model)
+        if isinstance(self.num_players, AssumedPlayers):
+            self.num_players = None
+        super().__post_init__()
+        self.model = None if self.model is None else as_model(self.model)
+        self._observation_shape = ObservationShape(self.model)
+        self._players_are_assumed = self.num_players is None and self._told_players is None
+        self._players = self.num_players or self._told_players or 1
+        self.num_players = self._players
 
     def describe(self, state: Any) -> GameInfo:
         """What a root belongs to: a game that says how many players it has, or what the settings say."""
         if isinstance(state, Observed):
             if self.model is None:
                 raise InvalidArgumentError("observation= needs a model: an evaluator wants the state of a game")
-            if self._told_players not in (None, self.num_players):
+            if self._told_players not in (None, self._players):
                 raise InvalidArgumentError(
                     f"num_players is {self.num_players}, but the model is of a game of {self._told_players}: "
                     f"give num_players={self._told_players}, or leave it out"
                 )
-            return _OBSERVED[self.num_players - 1]
+            return _OBSERVED[self._players - 1]
         info = describe(state)
         if self.model is None:
             return info
         if info.num_players > 2:
             raise InvalidArgumentError(f"{info.name} has {info.num_players} players: models are for one or two")
-        if self.num_players not in (1, info.num_players):
+        if self._players not in (1, info.num_players):
             raise InvalidArgumentError(f"num_players is {self.num_players}, but {info.name} has {info.num_players}")
         return GameInfo(info.name, False, info.num_actions, info.num_players, False, True, imagined=True)
 
@@ -84,6 +83,7 @@ class ModelSearch(Search):
         temperature: Any = None,
         add_noise: Any = None,
         seeds: Any = None,
+        root_actions: Any = None,
         progress: Progress | None = None,
     ) -> Any:
         """Searches a state or a list of them, or `observation`: one, or a list of them.
@@ -91,9 +91,20 @@ class ModelSearch(Search):
         An observation comes without the axis of the batch, as `initial_inference` takes its rows. `legal_actions` (the
         actions, or a mask; all where it is not given) and `to_play` (0) are known at the root alone: one for each
         observation. The rest is as in every search.
+
+        An array is one observation if it has one axis, or if `legal_actions` are those of one. Any other is one, or a
+        batch whose first axis is that of its rows, by the shape that the model declares (`observation_shape`) or that
+        it can take; an array that could be either is an InvalidArgumentError.
         """
         roots = self._roots(state, observation, legal_actions, to_play)
-        return super().run(roots, temperature=temperature, add_noise=add_noise, seeds=seeds, progress=progress)
+        return super().run(
+            roots,
+            temperature=temperature,
+            add_noise=add_noise,
+            seeds=seeds,
+            root_actions=root_actions,
+            progress=progress,
+        )
 
     def search(
         self,
@@ -131,9 +142,11 @@ class ModelSearch(Search):
         legal_actions: Any = None,
         to_play: Any = None,
         seeds: int | None = None,
+        root_actions: Collection[Any] | None = None,
     ) -> Tree:
         """A tree to be grown step by step; its root is given as in `run`."""
-        return super().tree(self._root(state, observation, legal_actions, to_play), seeds=seeds)
+        root = self._root(state, observation, legal_actions, to_play)
+        return super().tree(root, seeds=seeds, root_actions=root_actions)
 
     def forest(
         self,
@@ -143,14 +156,16 @@ class ModelSearch(Search):
         legal_actions: Any = None,
         to_play: Any = None,
         seeds: int | Sequence[int] | None = None,
+        root_actions: Collection[Any] | None = None,
     ) -> Forest:
         """Many trees, grown together; their roots are given as in `run`.
 
         Observations may be one array, too, whose first axis is that of the batch.
         """
         if states is None and _are_rows(observation):
+            self._notice_players()
             if legal_actions is None and to_play is None and len(observation) and not _holds_objects(observation):
-                return Forest(self, ObservedRows(observation), seeds)
+                return Forest(self, ObservedRows(observation), seeds, root_actions)
             observation = list(observation)
         roots = self._roots(states, observation, legal_actions, to_play)
         if observation is not None and isinstance(roots, list) and not roots:
@@ -160,16 +175,46 @@ class ModelSearch(Search):
                 "observation must be a list of observations, or an array of them, whose first axis is that of the "
                 "batch; an array with one axis is one of them: use tree()"
             )
-        return super().forest(roots, seeds=seeds) if observation is None else Forest(self, roots, seeds)
+        if observation is None:
+            return super().forest(roots, seeds=seeds, root_actions=root_actions)
+        return Forest(self, roots, seeds, root_actions)
+
+    def _are_many(self, observation: Any, legal_actions: Any, to_play: Any, one_is_wanted: bool) -> bool:
+        """Whether there are several observations: a list of arrays, an array with a list of the others beside it, or an
+        array that the model takes for several.
+        """
+        if isinstance(observation, (list, tuple)):
+            many = len(observation) == 0 or np.ndim(observation[0]) > 0
+            if many and len(observation):
+                self._observation_shape.note(tuple(np.shape(observation[0])))
+            return many
+        if check.is_listed(to_play):
+            return True
+        if check.is_listed(legal_actions) and any(_has_entries(each) for each in legal_actions):
+            return True
+        if self.model is None or library_of(observation) is None or _holds_objects(observation):
+            return False
+        if legal_actions is not None or one_is_wanted:
+            # The caller says that it is one: the model is not asked whether it could be several.
+            return bool(self._observation_shape.known(observation))
+        return self._observation_shape.is_batch(observation)
+
+    def _notice_players(self) -> None:
+        """Warns, once for each search, if nobody has said how many players there are."""
+        if self._players_are_assumed and self.model is not None:
+            self._players_are_assumed = False
+            warn_of_unknown_players()
 
     def _root(self, state: Any, observation: Any, legal_actions: Any, to_play: Any) -> Any:
         """The one state to search."""
-        root = self._roots(state, observation, legal_actions, to_play)
+        root = self._roots(state, observation, legal_actions, to_play, one_is_wanted=True)
         if observation is not None and isinstance(root, list):
             raise InvalidArgumentError("observation is a list of them, and one is wanted: run() and forest() take many")
         return root
 
-    def _roots(self, state: Any, observation: Any, legal_actions: Any, to_play: Any) -> Any:
+    def _roots(
+        self, state: Any, observation: Any, legal_actions: Any, to_play: Any, one_is_wanted: bool = False
+    ) -> Any:
         """The state or states to search."""
         if (state is None) == (observation is None):
             raise InvalidArgumentError("give a state, or observation=, and not both")
@@ -178,9 +223,10 @@ class ModelSearch(Search):
                 raise InvalidArgumentError("legal_actions and to_play come with observation=: a state says them itself")
             return state
         check.no_iterator(observation, "observation", "observations")
+        self._notice_players()
         legal_actions, to_play = _as_numpy(legal_actions, "legal_actions"), _as_numpy(to_play, "to_play")
-        if not _are_many(observation, legal_actions, to_play):
-            return observed(observation, legal_actions, to_play, ONE, self.num_players)
+        if not self._are_many(observation, legal_actions, to_play, one_is_wanted):
+            return observed(observation, legal_actions, to_play, ONE, self._players)
         if legal_actions is None and to_play is None and not any(map(operator.is_, observation, repeat(None))):
             # The usual case, and there may be thousands.
             return list(map(Observed, observation))
@@ -197,18 +243,9 @@ class ModelSearch(Search):
             raise InvalidArgumentError("legal_actions is one list for several observations: give one for each of them")
         turns = check.per_row(to_play, rows, "to_play")
         return [
-            observed(each, masks[row], turns[row], f"observation[{row}]", self.num_players)
+            observed(each, masks[row], turns[row], f"observation[{row}]", self._players)
             for row, each in enumerate(observation)
         ]
-
-
-def _are_many(observation: Any, legal_actions: Any, to_play: Any) -> bool:
-    """Whether there are several observations: a list of arrays, or an array with a list of the others beside it."""
-    if isinstance(observation, (list, tuple)):
-        return len(observation) == 0 or np.ndim(observation[0]) > 0
-    if check.is_listed(to_play):
-        return True
-    return check.is_listed(legal_actions) and any(_has_entries(each) for each in legal_actions)
 
 
 def _are_rows(observation: Any) -> bool:

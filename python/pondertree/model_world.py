@@ -24,6 +24,7 @@ from pondertree.models.inference import Inference
 from pondertree.models.lane import Studio, has_studios
 from pondertree.models.pool import HiddenPool
 from pondertree.observed import Observed, ObservedRows, follow, hint_of_many, root_of, roots_of, stack
+from pondertree.root_actions import RootActions
 from pondertree.settings import Settings
 from pondertree.world import Key, Keys, Over, World
 
@@ -80,7 +81,7 @@ class ModelWorld(World):
         super().__init__(_core.Forest("latent", parts), info, settings)
         self._beside = Beside(self.core)
 
-    def plant(self, states: Sequence[Any], keys: Keys) -> None:
+    def plant(self, states: Sequence[Any], keys: Keys, among: RootActions | None = None) -> None:
         """A tree for each root; the model was asked about all of them at once."""
         first, roots, num_actions = self._first, self._roots, self.info.num_actions
         del self._first, self._roots
@@ -88,6 +89,9 @@ class ModelWorld(World):
         if not isinstance(roots, ObservedRows):
             legal = [None if root.allowed is None else root.legal(num_actions) for root in roots]
             turns = [root.to_play for root in roots]
+        if among is not None:
+            everything: RootActions = [None] * len(roots)
+            legal = [own or known for own, known in zip(among, legal or everything, strict=True)]
         slots = self.core.plant_latent(turns, legal, first.logits, first.values, keys)
         self._pool.scatter(slots, first.hidden)
 

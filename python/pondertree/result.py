@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import _core, check
+from pondertree.door import chess_move
 from pondertree.game import GameInfo, leaves_rules, move_text, play_on, tried_text
 from pondertree.lazy import lazy
 from pondertree.node import Node, ReadOnly
+
+if TYPE_CHECKING:
+    import chess
 
 Numbers = TypeVar("Numbers", bound=np.generic)
 
@@ -99,6 +103,15 @@ class SearchResult(ReadOnly):
         return self._view.value
 
     @lazy
+    def values(self) -> tuple[float, ...]:
+        """Value of the root for each player, by number; that of the player to move is `value`.
+
+        Two-player zero-sum games: one is the negative of the other. Other games: each player's own mean, rewards
+        included, which is added up over the whole tree when it is first asked for.
+        """
+        return tuple(self._view.values)
+
+    @lazy
     def proven(self) -> int | None:
         """What is proven for the player to move: -1, 0, +1, or None."""
         return self._view.proven
@@ -111,6 +124,16 @@ class SearchResult(ReadOnly):
     def move(self) -> str:
         """How people write `action`."""
         return move_text(self._state, self.action)
+
+    @property
+    def chess_move(self) -> chess.Move:
+        """`action` as a `chess.Move` of python-chess, in a search of chess: of a board, a `ChessGame` or a `Chess`."""
+        if not isinstance(self._state, _core.Chess):
+            raise AttributeError(
+                f"chess_move is for results of chess, and this one is of {self._info.name}: "
+                "`action` and `move` say what to play"
+            )
+        return chess_move(self._state, self.action)
 
     @lazy
     def visits(self) -> NDArray[np.int64]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, TypedDict, overload
+from collections.abc import Collection, Sequence
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,29 +15,15 @@ from pondertree.errors import InvalidArgumentError
 from pondertree.forest import UNLIMITED, Forest, Progress, Tree
 from pondertree.game import GameInfo, describe
 from pondertree.game_worlds import CompiledWorld, PythonWorld
+from pondertree.options import DefaultSimulations, SearchOptions
 from pondertree.result import SearchResult
 from pondertree.settings import Settings
 from pondertree.world import World
 
 
-class Shared(TypedDict, total=False):
-    """The settings that all searches share."""
+class Search(SearchOptions, ABC):
+    """A search with its options. It holds no tree: each call of `run` plants its own."""
 
-    time_limit: float | None
-    max_nodes: int | None
-    max_memory: float | None
-    seed: int | None
-    in_flight: int
-    threads: int
-    solve: bool
-    early_stop: bool
-    trace: bool
-
-
-class Search(ABC):
-    """A search with its settings. It holds no tree: each call of `run` plants its own."""
-
-    default_simulations: ClassVar[int]
     #: The temperature of `search` and `get_policy` where none is given.
     default_temperature: ClassVar[float]
     #: Whether these two add noise where nothing is said.
@@ -46,42 +31,29 @@ class Search(ABC):
     #: Whether the search must know its number of simulations, so that a limit of time alone does not lift it.
     needs_count: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        num_simulations: int | Sequence[int] | None,
-        *,
-        time_limit: float | None = None,
-        max_nodes: int | None = None,
-        max_memory: float | None = None,
-        seed: int | None = None,
-        in_flight: int = 1,
-        threads: int = 1,
-        solve: bool = True,
-        early_stop: bool = False,
-        trace: bool = False,
-    ) -> None:
-        if num_simulations is None and (time_limit is None or self.needs_count):
-            num_simulations = self.default_simulations
-        if check.is_listed(num_simulations):
-            rows: Any = num_simulations
-            num_simulations = [check.count(n, f"num_simulations[{row}]") for row, n in enumerate(rows)]
-        elif num_simulations is not None:
-            num_simulations = check.count(num_simulations, "num_simulations")
-        self.num_simulations = num_simulations
-        self.time_limit = None if time_limit is None else check.positive_number(time_limit, "time_limit")
-        self.max_nodes = None if max_nodes is None else check.count(max_nodes, "max_nodes")
-        self.max_memory = None if max_memory is None else check.positive_number(max_memory, "max_memory")
-        self.seed = secrets.randbits(63) if seed is None else check.whole_number(seed, "seed")
-        self.in_flight = check.whole_number(in_flight, "in_flight", least=1, most=65535)
-        self.threads = check.threads(threads)
-        self.solve = check.flag(solve, "solve")
-        self.early_stop = check.flag(early_stop, "early_stop")
-        self.trace = check.flag(trace, "trace")
+    num_simulations: int | Sequence[int] | None
+
+    def __post_init__(self) -> None:
+        if self.num_simulations is None or isinstance(self.num_simulations, DefaultSimulations):
+            default: Any = self.__dataclass_fields__["num_simulations"].default
+            self.num_simulations = int(default) if self.time_limit is None or self.needs_count else None
+        super().__post_init__()
         self._calls = 0
 
     @abstractmethod
     def settings(self, info: GameInfo) -> Settings:
         """The parts of this search for a game."""
+
+    @property
+    def drawn_seed(self) -> int:
+        """The seed, given or drawn."""
+        assert self.seed is not None, "drawn by __post_init__"
+        return self.seed
+
+    @property
+    def seconds(self) -> float | None:
+        """The time limit in seconds."""
+        return None if self.time_limit is None else check.seconds(self.time_limit, "time_limit")
 
     @property
     def limit(self) -> str:
@@ -125,6 +97,7 @@ class Search(ABC):
         temperature: float | Sequence[float] | None = None,
         add_noise: bool | Sequence[bool] | None = None,
         seeds: int | Sequence[int] | None = None,
+        root_actions: Collection[Any] | None = None,
         progress: Progress | None = None,
     ) -> list[SearchResult]: ...
 
@@ -136,6 +109,7 @@ class Search(ABC):
         temperature: float | None = None,
         add_noise: bool | None = None,
         seeds: int | None = None,
+        root_actions: Collection[Any] | None = None,
         progress: Progress | None = None,
     ) -> SearchResult: ...
 
@@ -146,12 +120,15 @@ class Search(ABC):
         temperature: Any = None,
         add_noise: Any = None,
         seeds: Any = None,
+        root_actions: Any = None,
         progress: Progress | None = None,
     ) -> SearchResult | list[SearchResult]:
         """Searches a state (or a python-chess board), or a list of them in one batch.
 
         `temperature=None` is greedy. `seeds` fixes the random numbers of each row, which then does not depend on its
-        place in the batch. `progress(done, wanted)` is called now and then.
+        place in the batch. `root_actions` are the only moves searched at the root, one list for all states or one per
+        state: numbers, move text or `chess.Move`; `value` and `proven` are then those of the best of them.
+        `progress(done, wanted)` is called now and then.
         """
         check.no_iterator(state, "state", "states")
         many = isinstance(state, (list, tuple))
@@ -160,10 +137,10 @@ class Search(ABC):
             return []
         # What is wrong is said before anything is searched; one number for all rows is then handed on as one.
         per_row_temperature(temperature, len(states))
-        forest = Forest(self, states, seeds)
+        forest = Forest(self, states, seeds, root_actions)
         counts = UNLIMITED if self.num_simulations is None else self.num_simulations
         check.per_row(counts, len(states), "num_simulations")
-        forest.simulate(counts, seconds=self.time_limit, add_noise=add_noise, progress=progress)
+        forest.simulate(counts, seconds=self.seconds, add_noise=add_noise, progress=progress)
         results = forest.results(temperature=temperature)
         return results if many else results[0]
 
@@ -184,17 +161,26 @@ class Search(ABC):
         [result] = Search.run(self, [state], temperature=tau, add_noise=noise)
         return answer(result.action), result.policy.copy()
 
-    def tree(self, state: Any, *, seeds: int | None = None) -> Tree:
-        """A tree to be grown step by step and kept from move to move."""
-        return Tree(self, enter(state), seeds)
+    def tree(self, state: Any, *, seeds: int | None = None, root_actions: Collection[Any] | None = None) -> Tree:
+        """A tree to be grown step by step and kept from move to move.
 
-    def forest(self, states: Sequence[Any], *, seeds: int | Sequence[int] | None = None) -> Forest:
-        """Many trees, grown together."""
+        With `root_actions` only these moves are searched at the root, until the tree is advanced or reset.
+        """
+        return Tree(self, enter(state), seeds, root_actions)
+
+    def forest(
+        self,
+        states: Sequence[Any],
+        *,
+        seeds: int | Sequence[int] | None = None,
+        root_actions: Collection[Any] | None = None,
+    ) -> Forest:
+        """Many trees, grown together; `root_actions` as in `tree`, one list for all states or one per state."""
         if not check.is_listed(states):
             raise InvalidArgumentError(
                 f"states must be a list of states, not a {type(states).__name__}; for one state use tree()"
             )
-        return Forest(self, enter_all(states), seeds)
+        return Forest(self, enter_all(states), seeds, root_actions)
 
 
 def per_row_temperature(value: Any, rows: int) -> list[float | None]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pondertree import _core
 from pondertree.game import GameInfo, game_mistakes, play, refuse_finished
+from pondertree.root_actions import RootActions
 from pondertree.settings import Settings
 
 #: The seed, call number and row that a tree's random numbers come from.
@@ -34,8 +35,8 @@ class World(ABC):
         return False
 
     @abstractmethod
-    def plant(self, states: Sequence[Any], keys: Keys) -> None:
-        """A tree for each state."""
+    def plant(self, states: Sequence[Any], keys: Keys, among: RootActions | None = None) -> None:
+        """A tree for each state, of the root actions that are `among` some alone, where those are given."""
 
     @abstractmethod
     def reset(self, index: int, state: Any, key: Key) -> None:
@@ -67,9 +68,9 @@ class World(ABC):
     def expect(self, simulations: Sequence[int], at_once: bool) -> None:  # noqa: B027 (only a model makes use of it)
         """So many more simulations in each tree, at most; `at_once` says that nothing but their number ends them."""
 
-    def knows(self, before: Any, action: int) -> bool:
-        """Whether a legal action is among those the search looks at."""
-        return True
+    def knows(self, before: Any, action: int, among: list[int] | None) -> bool:
+        """Whether a legal action is one that the search looks at, where the root has those `among` some alone."""
+        return among is None or action in among
 
     def release(self, slots: Sequence[int]) -> None:  # noqa: B027 (only worlds outside have slots)
         """Forgets positions that the engine no longer has."""

@@ -16,10 +16,10 @@ use crate::world::Compiled;
 
 const OVER: &str = "the game is over in this state: there is nothing to search";
 
-/// A tree of `state` alone, where the game goes on.
-fn fresh<G: Game + Classical>(parts: &Parts, state: &G, legal: &mut Vec<Action>) -> Tree {
+/// A tree of `state` alone, where the game goes on; of the moves that are `among` some, if any are given.
+fn fresh<G: Game + Classical>(parts: &Parts, state: &G, legal: &mut Vec<Action>, among: Option<&[Action]>) -> Tree {
     let mut tree = Tree::new(parts.shape());
-    expand::root::<Compiled<G>>(&mut tree, parts, state, legal);
+    expand::root::<Compiled<G>>(&mut tree, parts, state, legal, among);
     tree
 }
 
@@ -29,14 +29,23 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
     /// # Errors
     /// As `plant_all`.
     pub fn plant(&mut self, state: G, key: u64) -> Result<(), Error> {
-        self.plant_all(vec![(state, key)])
+        self.plant_all(vec![(state, key)], &[])
     }
 
-    /// Plants a tree for each state, with its key. Where one is refused, those before it are planted.
+    /// Plants a tree for each state, with its key. Where one is refused, those before it are planted. `among` is empty, or has the
+    /// actions that are searched at the root of each tree, None for all of them; such a root is not searched for mates, which may
+    /// begin with another move.
     ///
     /// # Errors
-    /// `Error::GameOver` if the game is over in one.
-    pub fn plant_all(&mut self, states: Vec<(G, u64)>) -> Result<(), Error> {
+    /// `Error::GameOver` if the game is over in one; `Error::InvalidAction` where none of the actions is legal.
+    pub fn plant_all(&mut self, states: Vec<(G, u64)>, among: &[Option<Vec<Action>>]) -> Result<(), Error> {
+        let has_none = |(actions, (state, _)): (&Option<Vec<Action>>, &(G, u64))| {
+            actions.as_ref().is_some_and(|actions| !actions.iter().any(|&action| state.is_legal(action)))
+        };
+        if let Some(index) = among.iter().zip(&states).position(has_none) {
+            return Err(Error::InvalidAction(format!("none of the root's actions of state {index} is legal")));
+        }
+        let among = |index: usize| among.get(index).and_then(Option::as_deref);
         // Games with many moves have large positions.
         let threads = threads_for(states.len(), 400 + 4 * self.parts.num_actions, self.threads);
         let size = piece_size(states.len(), threads);
@@ -50,7 +59,9 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
         let Self { trees, parts, .. } = self;
         parallel_extend(trees, count, (size, threads), |index, legal| {
             let (state, key) = &states[index];
-            TreeSearch::new(fresh(parts, state, legal), state.clone(), *key)
+            let mut search = TreeSearch::new(fresh(parts, state, legal, among(index)), state.clone(), *key);
+            search.walker.root_searched = among(index).is_some();
+            search
         });
         if count < states.len() {
             return Err(Error::GameOver(OVER.into()));
@@ -62,7 +73,7 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
         if state.outcome().is_some() {
             return Err(Error::GameOver(OVER.into()));
         }
-        Ok(fresh(&self.parts, state, &mut Vec::new()))
+        Ok(fresh(&self.parts, state, &mut Vec::new(), None))
     }
 
     /// Puts `state` in the place of tree `index`, with a new key.

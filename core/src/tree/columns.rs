@@ -1,4 +1,4 @@
-//! What only some worlds keep beside each node: a slot, the rewards of the move that led there, the returns of an end; of
+//! What only some worlds keep beside each node: a slot, the rewards of the move that led there, its values per player; of
 //! learned models the discount too, and the prior of moves that a node with very many does not keep.
 
 use super::{NodeIndex, Shape, Tree};
@@ -101,13 +101,14 @@ impl Tree {
         self.columns.tails[node as usize] = tail;
     }
 
-    /// The returns, per player, of an end; empty in two-player zero-sum games, whose `raw` says it all.
+    /// What a node was valued at, per player: the returns of an end, or what its evaluation said. Empty in two-player zero-sum games
+    /// and learned models, whose `raw` says it all.
     #[must_use]
     pub fn returns(&self, node: NodeIndex) -> &[f64] {
         Columns::row(&self.columns.returns, node, self.shape.players)
     }
 
-    /// Sets the returns of an end.
+    /// Sets what a node was valued at, per player.
     pub fn set_returns(&mut self, node: NodeIndex, returns: &[f64]) {
         let at = node as usize * self.shape.players;
         self.columns.returns[at..at + returns.len()].copy_from_slice(returns);

@@ -63,7 +63,7 @@ pub struct Shape {
     pub rewards: usize,
     /// Keep reward and discount of each node, and the prior of moves it does not keep (learned models).
     pub discounts: bool,
-    /// Keep the returns of ends per player (all but two-player zero-sum games).
+    /// Keep the values of nodes per player (all but two-player zero-sum games and learned models).
     pub returns: bool,
 }
 

@@ -53,7 +53,8 @@ def guard(root: TreeNode, chosen: int, depth: int, random: Random) -> int:
     Trap: in the specification its result always overrides the search, also when it saw nothing but equal leaves
     (then the first move wins). Here it speaks up only for a proven win, or against a proven loss.
     """
-    verdicts = minimax(root.state, depth)
+    searched = {*root.children, *root.list_actions()}
+    verdicts = {action: verdict for action, verdict in minimax(root.state, depth).items() if action in searched}
     wins = [action for action, (verdict, _) in verdicts.items() if verdict == 1]
     if wins:
         shortest = lowest(wins, lambda action: verdicts[action][1])

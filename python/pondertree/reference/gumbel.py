@@ -101,7 +101,10 @@ class MCTS(PriorSearch[PriorNode]):
         return self.result(tree, temperature)
 
     def tree(self, state: Any = None, call: int = 0, row: int = 0, *, trace: bool = False, **about: Any) -> Tree:
-        """A tree of the root alone: a state; or, with a model, `observation`, `legal_actions` and `to_play`."""
+        """A tree of the root alone: a state; or, with a model, `observation`, `legal_actions` and `to_play`.
+
+        With `root_actions` these are the only actions that are searched there.
+        """
         return Tree(self._plant(state, Told(**about)), tree_key(self.seed, call, row), trace=[] if trace else None)
 
     def advance(self, tree: Tree, action: int, **about: Any) -> None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Self
 
 from pondertree.reference.policy import priors_of
-from pondertree.reference.state import State, end_in_search, is_zero_sum, listed_actions, refuse_end, rewards_of
+from pondertree.reference.state import (
+    State,
+    actions_among,
+    end_in_search,
+    is_zero_sum,
+    listed_actions,
+    refuse_end,
+    rewards_of,
+)
 from pondertree.reference.tree import TreeNode
 
 
@@ -91,16 +100,20 @@ class Node(PriorNode):
     in_flight: int = field(default=0, init=False)
     proven: int | None = field(default=None, init=False)
     distance: int = field(default=0, init=False)
+    root_actions: list[int] | None = field(default=None, init=False, repr=False)
+    """Of a root: the only moves that are searched; None if all are."""
 
     def __post_init__(self) -> None:
         self.clean_prior = self.prior
 
     @classmethod
-    def of_root(cls, state: State) -> Node:
-        """The node of a new root, whose prior means nothing and is 1 by convention."""
+    def of_root(cls, state: State, root_actions: Collection[int] | None = None) -> Node:
+        """The node of a new root, whose prior means nothing and is 1 by convention; of some of its moves, if given."""
         refuse_end(state)
         root = cls(1.0)
         root.arrive(state)
+        if root_actions is not None:
+            root.root_actions = actions_among(listed_actions(state), root_actions)
         return root
 
     @property
@@ -156,8 +169,8 @@ class Node(PriorNode):
 
     def unasked(self) -> Node:
         """A root of the same position, whose moves are all alike."""
-        root = Node.of_root(self.state)
-        root.expand(priors_of(listed_actions(self.state), None))
+        root = Node.of_root(self.state, self.root_actions)
+        root.expand(priors_of(actions_among(listed_actions(self.state), self.root_actions), None))
         return root
 
     def after(self, action: int) -> Node:

@@ -5,7 +5,7 @@ A search says of itself how it walks down, what a leaf is worth and what goes ba
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -32,13 +32,15 @@ class Tree(SearchTree[P]):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a caller knows of a root that is no state of a game, but seen by a learned model."""
+    """What a caller says of a root: to a learned model, what it sees; to any search, which actions it may try."""
 
     observation: Any = None
     legal_actions: Sequence[int] | None = None
     """None: all actions are legal."""
     to_play: int | None = None
     """None: the first player moves; after an action, the next one."""
+    root_actions: Collection[int] | None = None
+    """The only actions that are searched at the root; None: all legal ones."""
 
 
 NOTHING = Told()
@@ -149,14 +151,17 @@ class NoisySearch(PriorSearch[P], Generic[P]):
         self._simulate_to(tree, tree.simulations + num_simulations)
 
     def _add_noise(self, tree: Tree[P]) -> None:
-        """Mixes Dirichlet noise into the priors of the root's moves.
+        """Mixes Dirichlet noise into the priors of the root's moves."""
+        self._add_exploration_noise(tree.root, Random(fold(tree.key, tree.simulations), NOISE))
+
+    def _add_exploration_noise(self, node: P, random: Random) -> None:
+        """Mixes Dirichlet noise into the priors of a node's moves.
 
         Trap: a kept tree would be noised again with every move. So the clean prior stays beside the noised one, and
         noise is always mixed into that.
         """
-        children = tree.root.children
+        children = node.children
         alpha = self.alpha / len(children) if self.spread_alpha else self.alpha
         clean = {action: child.clean_prior for action, child in children.items()}
-        random = Random(fold(tree.key, tree.simulations), NOISE)
         for action, prior in noised(clean, alpha, self.noise_share, random).items():
             children[action].prior = prior

@@ -6,7 +6,7 @@ optionally `rewards()`, `zero_sum` and `simulateRandomPlayout(perspective_player
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 #: Sums of rewards of this size, over any number of moves and visits, do not overflow.
@@ -80,3 +80,13 @@ def listed_actions(state: State) -> list[int]:
     if not actions:
         raise ValueError("the state has no legal actions and is not terminal")
     return actions
+
+
+def actions_among(legal: Sequence[int], root_actions: Collection[int] | None) -> list[int]:
+    """The legal actions that are to be searched at the root, in the order of the game: all, or `root_actions`."""
+    if root_actions is None:
+        return list(legal)
+    given = list(root_actions)
+    if not given or len(set(given)) < len(given) or not set(given) <= set(legal):
+        raise ValueError(f"root_actions must be legal actions, each once and at least one, not {given}")
+    return [action for action in legal if action in given]
