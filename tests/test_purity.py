@@ -116,6 +116,9 @@ class RollsInLegalActions(Race):
     def legal_actions(self) -> list[int]:
         return [] if self.is_terminal else [0, 1][: random.randint(1, 2)]
 
+    def play(self, action: int) -> Any:
+        return self.step(action + 1)
+
 
 @pytest.mark.parametrize("name", SEARCHES)
 @pytest.mark.parametrize("game", [CoinTurn, DieSteps, NumPySteps, SharedGenerator, Counter])
