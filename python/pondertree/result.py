@@ -80,6 +80,11 @@ class SearchResult(ReadOnly):
             simulations=simulations,
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: what it was made of, the tree as columns; nothing that was derived from it."""
+        made_of = self._view, self._state, self._info, self._tau, self._verdicts
+        return type(self), (*made_of, self.seed, self.elapsed, self.simulations)
+
     # What follows is made when it is first asked for: self-play that only wants moves pays for nothing else.
 
     @lazy
