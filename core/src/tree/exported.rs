@@ -207,7 +207,7 @@ impl TreeColumns {
         if !(1..=255).contains(&shape.players) || shape.max_edges > usize::from(u16::MAX) {
             return Err("the shape is out of range".into());
         }
-        if shape.rewards != 0 && shape.rewards != shape.players || shape.discounts && shape.rewards != 0 {
+        if shape.rewards != 0 && (shape.discounts || shape.rewards != shape.players) {
             return Err("the shape has rewards for some players alone, or twice".into());
         }
         if nodes == 0 || nodes >= Link::INDEX as usize {
