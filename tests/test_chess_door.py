@@ -116,7 +116,7 @@ def test_a_repetition_is_seen_with_the_stack_and_not_without() -> None:
     board = board_after(moves, "1q4k1/8/8/8/8/8/7P/7K b - - 0 1")
     back = chess.Move.from_uci("g1h1")
     action = ChessGame(board).get_move_index(back)
-    search = MCTS(Material(), 200, seed=1)
+    search = MCTS(Material(), 200, seed=1, solve=True)
     with_stack, without = search.run([board, chess.Board(board.fen())])
     assert with_stack.move == "g1h1"
     assert with_stack.root.children[action].proven == 0

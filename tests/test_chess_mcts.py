@@ -70,7 +70,7 @@ def test_defaults_are_the_seeds() -> None:
     assert mcts.default_temperature == 1.0
     assert network.calls == 0, "nothing is searched before it is asked for"
     assert repr(mcts).startswith("MCTS(")
-    with pytest.raises(InvalidArgumentError, match="evaluator"):
+    with pytest.raises(InvalidArgumentError, match="neural_network"):
         MCTS(None)
 
 

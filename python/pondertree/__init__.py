@@ -10,7 +10,7 @@ For example, to see which moves of Connect 4 a search has looked at:
 
 from typing import TYPE_CHECKING, Any
 
-from pondertree import games
+from pondertree import errors, evaluators, games
 from pondertree.errors import (
     EvaluationError,
     GameContractError,
@@ -25,6 +25,7 @@ from pondertree.errors import (
     PondertreeError,
     StorageError,
     TrainingError,
+    UnknownOptionError,
     UnsolvedError,
     UsageError,
 )
@@ -38,7 +39,7 @@ from pondertree.result import SearchResult
 from pondertree.schedule import Temperature
 
 if TYPE_CHECKING:
-    from pondertree import chess, learn, match, models
+    from pondertree import chess, learn, match, models, reference, testing, tune
     from pondertree.door_muzero import select_action
     from pondertree.learn.load import load
     from pondertree.reference.muzero import MCTSConfig, MuZeroConfig
@@ -73,17 +74,23 @@ __all__ = [
     "Temperature",
     "TrainingError",
     "Tree",
+    "UnknownOptionError",
     "UnsolvedError",
     "UsageError",
     "__version__",
     "chess",
+    "errors",
+    "evaluators",
     "games",
     "learn",
     "load",
     "match",
     "models",
     "playout",
+    "reference",
     "select_action",
+    "testing",
+    "tune",
 ]
 
 
@@ -94,6 +101,9 @@ _LATER = {
     "load": "learn.load",
     "match": None,
     "models": None,
+    "reference": None,
+    "testing": None,
+    "tune": None,
     "MCTSConfig": "reference.muzero",
     "MuZeroConfig": "reference.muzero",
     "select_action": "door_muzero",
@@ -108,3 +118,7 @@ def __getattr__(name: str) -> Any:
     module = _LATER[name]
     found = import_module(f"pondertree.{module or name}")
     return found if module is None else getattr(found, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

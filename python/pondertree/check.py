@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import numpy as np
@@ -89,6 +90,11 @@ def positive_number(value: Any, name: str) -> float:
     return result
 
 
+def seconds(value: Any, name: str) -> float:
+    """A time above 0: a number of seconds, or a `timedelta`."""
+    return positive_number(value.total_seconds() if isinstance(value, timedelta) else value, name)
+
+
 def flag(value: Any, name: str) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
@@ -104,6 +110,13 @@ def optional_flag(value: Any, name: str) -> bool | None:
 def is_one_of(value: Any, names: Collection[Any]) -> bool:
     """Whether `value` is one of some names; also asked of what cannot be compared with them, such as an array."""
     return (value is None or isinstance(value, str)) and value in names
+
+
+def one_of(value: Any, name: str, values: Collection[Any], listed: str) -> Any:
+    """One of some names, which `listed` lists for a message."""
+    if not is_one_of(value, values):
+        raise InvalidArgumentError(f"{name} must be {listed}, not {shown(value)}")
+    return value
 
 
 def text(value: Any, name: str) -> str:

@@ -30,6 +30,10 @@ class InvalidArgumentError(PondertreeError, ValueError):
     """A setting or argument of the wrong kind or outside its range."""
 
 
+class UnknownOptionError(InvalidArgumentError, TypeError):
+    """A keyword that a search does not have; the message names the nearest one it has."""
+
+
 class MissingFileError(InvalidArgumentError, FileNotFoundError):
     """A file that an argument names and that is not there."""
 

@@ -71,8 +71,10 @@ class Forest:
         among = read_root_actions(root_actions, states, self._world.legal_actions)
         self._root_actions: RootActions = among or [None] * len(states)
         call = search.next_call()
-        self._seeds = [search.seed] * len(states) if given is None else given
-        self._world.plant(states, (search.seed, call) if given is None else [(seed, 0, 0) for seed in given], among)
+        self._seeds = [search.drawn_seed] * len(states) if given is None else given
+        self._world.plant(
+            states, (search.drawn_seed, call) if given is None else [(seed, 0, 0) for seed in given], among
+        )
         if self._settings.gumbel is not None:
             for index in range(len(states)):
                 self._settings.set_gumbel(self._core, index, len(states))
@@ -104,7 +106,7 @@ class Forest:
         root, False takes it out, None leaves it as it is. `progress(done, wanted)` is called now and then.
         """
         if n is None and seconds is None:
-            n, seconds = self._search.num_simulations, self._search.time_limit
+            n, seconds = self._search.num_simulations, self._search.seconds
         if n is None and self._search.needs_count:
             n = self._search.num_simulations
         counts = [UNLIMITED] * len(self) if n is None else per_row(n, len(self), "n", whole_number)
@@ -306,11 +308,11 @@ class Forest:
         if self._search.describe(state) != self._search.describe(self._states[index]):
             raise InvalidArgumentError(f"state is one of another game than this forest's ({self._info.name})")
         refuse_finished(state)
-        key = (self._search.seed, self._search.next_call(), index)
+        key = (self._search.drawn_seed, self._search.next_call(), index)
         self._world.reset(index, state, key)
         if self._settings.gumbel is not None:
             self._settings.set_gumbel(self._core, index, len(self))
-        self._seeds[index] = self._search.seed
+        self._seeds[index] = self._search.drawn_seed
         self._set_root(index, state, 0)
 
     def _set_root(self, index: int, state: Any, begun: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Collection, Sequence
 from itertools import repeat
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from pondertree.model_world import ModelWorld
 from pondertree.models import as_model
 from pondertree.models.arrays import library_of, number_array
 from pondertree.observed import ONE, Observed, ObservedRows, observed
-from pondertree.search import Search, Shared
+from pondertree.search import Search
 from pondertree.settings import Settings
 from pondertree.world import World
 
@@ -29,42 +29,36 @@ _OBSERVED = [GameInfo("the model", False, 0, players, False, True, imagined=True
 class ModelSearch(Search):
     """A search whose world may be a learned model."""
 
-    def __init__(
-        self,
-        num_simulations: int | Sequence[int] | None,
-        *,
-        model: Any,
-        discount: float,
-        num_players: int | None,
-        **shared: Unpack[Shared],
-    ) -> None:
-        super().__init__(num_simulations, **shared)
-        self.model = None if model is None else as_model(model)
-        self.discount = check.number(discount, "discount", least=0.0, most=1.0)
+    model: Any
+    discount: float
+    num_players: int | None
+
+    def __post_init__(self) -> None:
         # A player that was trained knows how many its game has.
-        told = getattr(model, "num_players", None)
+        told = getattr(self.model, "num_players", None)
         self._told_players: int | None = told if told in (1, 2) else None
-        if num_players is None:
-            num_players = self._told_players or 1
-        self.num_players = check.whole_number(num_players, "num_players", least=1, most=2)
+        super().__post_init__()
+        self.model = None if self.model is None else as_model(self.model)
+        self._players = self.num_players or self._told_players or 1
+        self.num_players = self._players
 
     def describe(self, state: Any) -> GameInfo:
         """What a root belongs to: a game that says how many players it has, or what the settings say."""
         if isinstance(state, Observed):
             if self.model is None:
                 raise InvalidArgumentError("observation= needs a model: an evaluator wants the state of a game")
-            if self._told_players not in (None, self.num_players):
+            if self._told_players not in (None, self._players):
                 raise InvalidArgumentError(
                     f"num_players is {self.num_players}, but the model is of a game of {self._told_players}: "
                     f"give num_players={self._told_players}, or leave it out"
                 )
-            return _OBSERVED[self.num_players - 1]
+            return _OBSERVED[self._players - 1]
         info = describe(state)
         if self.model is None:
             return info
         if info.num_players > 2:
             raise InvalidArgumentError(f"{info.name} has {info.num_players} players: models are for one or two")
-        if self.num_players not in (1, info.num_players):
+        if self._players not in (1, info.num_players):
             raise InvalidArgumentError(f"num_players is {self.num_players}, but {info.name} has {info.num_players}")
         return GameInfo(info.name, False, info.num_actions, info.num_players, False, True, imagined=True)
 
@@ -193,7 +187,7 @@ class ModelSearch(Search):
         check.no_iterator(observation, "observation", "observations")
         legal_actions, to_play = _as_numpy(legal_actions, "legal_actions"), _as_numpy(to_play, "to_play")
         if not _are_many(observation, legal_actions, to_play):
-            return observed(observation, legal_actions, to_play, ONE, self.num_players)
+            return observed(observation, legal_actions, to_play, ONE, self._players)
         if legal_actions is None and to_play is None and not any(map(operator.is_, observation, repeat(None))):
             # The usual case, and there may be thousands.
             return list(map(Observed, observation))
@@ -210,7 +204,7 @@ class ModelSearch(Search):
             raise InvalidArgumentError("legal_actions is one list for several observations: give one for each of them")
         turns = check.per_row(to_play, rows, "to_play")
         return [
-            observed(each, masks[row], turns[row], f"observation[{row}]", self.num_players)
+            observed(each, masks[row], turns[row], f"observation[{row}]", self._players)
             for row, each in enumerate(observation)
         ]
 

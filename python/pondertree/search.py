@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from typing import Any, ClassVar, TypedDict, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,29 +16,15 @@ from pondertree.errors import InvalidArgumentError
 from pondertree.forest import UNLIMITED, Forest, Progress, Tree
 from pondertree.game import GameInfo, describe
 from pondertree.game_worlds import CompiledWorld, PythonWorld
+from pondertree.options import DefaultSimulations, SearchOptions
 from pondertree.result import SearchResult
 from pondertree.settings import Settings
 from pondertree.world import World
 
 
-class Shared(TypedDict, total=False):
-    """The settings that all searches share."""
+class Search(SearchOptions, ABC):
+    """A search with its options. It holds no tree: each call of `run` plants its own."""
 
-    time_limit: float | None
-    max_nodes: int | None
-    max_memory: float | None
-    seed: int | None
-    in_flight: int
-    threads: int
-    solve: bool
-    early_stop: bool
-    trace: bool
-
-
-class Search(ABC):
-    """A search with its settings. It holds no tree: each call of `run` plants its own."""
-
-    default_simulations: ClassVar[int]
     #: The temperature of `search` and `get_policy` where none is given.
     default_temperature: ClassVar[float]
     #: Whether these two add noise where nothing is said.
@@ -47,42 +32,29 @@ class Search(ABC):
     #: Whether the search must know its number of simulations, so that a limit of time alone does not lift it.
     needs_count: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        num_simulations: int | Sequence[int] | None,
-        *,
-        time_limit: float | None = None,
-        max_nodes: int | None = None,
-        max_memory: float | None = None,
-        seed: int | None = None,
-        in_flight: int = 1,
-        threads: int = 1,
-        solve: bool = True,
-        early_stop: bool = False,
-        trace: bool = False,
-    ) -> None:
-        if num_simulations is None and (time_limit is None or self.needs_count):
-            num_simulations = self.default_simulations
-        if check.is_listed(num_simulations):
-            rows: Any = num_simulations
-            num_simulations = [check.count(n, f"num_simulations[{row}]") for row, n in enumerate(rows)]
-        elif num_simulations is not None:
-            num_simulations = check.count(num_simulations, "num_simulations")
-        self.num_simulations = num_simulations
-        self.time_limit = None if time_limit is None else check.positive_number(time_limit, "time_limit")
-        self.max_nodes = None if max_nodes is None else check.count(max_nodes, "max_nodes")
-        self.max_memory = None if max_memory is None else check.positive_number(max_memory, "max_memory")
-        self.seed = secrets.randbits(63) if seed is None else check.whole_number(seed, "seed")
-        self.in_flight = check.whole_number(in_flight, "in_flight", least=1, most=65535)
-        self.threads = check.threads(threads)
-        self.solve = check.flag(solve, "solve")
-        self.early_stop = check.flag(early_stop, "early_stop")
-        self.trace = check.flag(trace, "trace")
+    num_simulations: int | Sequence[int] | None
+
+    def __post_init__(self) -> None:
+        if self.num_simulations is None or isinstance(self.num_simulations, DefaultSimulations):
+            default: Any = self.__dataclass_fields__["num_simulations"].default
+            self.num_simulations = int(default) if self.time_limit is None or self.needs_count else None
+        super().__post_init__()
         self._calls = 0
 
     @abstractmethod
     def settings(self, info: GameInfo) -> Settings:
         """The parts of this search for a game."""
+
+    @property
+    def drawn_seed(self) -> int:
+        """The seed, given or drawn."""
+        assert self.seed is not None, "drawn by __post_init__"
+        return self.seed
+
+    @property
+    def seconds(self) -> float | None:
+        """The time limit in seconds."""
+        return None if self.time_limit is None else check.seconds(self.time_limit, "time_limit")
 
     @property
     def limit(self) -> str:
@@ -192,7 +164,7 @@ class Search(ABC):
             return results if many else results[0]
 
         try:
-            forest.simulate(counts, seconds=self.time_limit, add_noise=add_noise, progress=progress)
+            forest.simulate(counts, seconds=self.seconds, add_noise=add_noise, progress=progress)
         except KeyboardInterrupt as interrupt:
             # No class of its own: Python ends a process by the signal for a plain KeyboardInterrupt alone.
             with contextlib.suppress(Exception):

@@ -3,36 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, field
 from typing import Any
 
+from pondertree import check
 from pondertree.chess.network import ChessNN
+from pondertree.evaluators.protocol import as_evaluator
 from pondertree.game import GameInfo
-from pondertree.presets import AlphaZero
+from pondertree.options import bounded_float, one_of, option, preset, simulations
+from pondertree.presets.alphazero import AlphaZero, PuctSearch, concentration, first_play_urgency
 from pondertree.settings import Settings
 
 
-class MCTS(AlphaZero):
+@AlphaZero.register  # the same search with the same options, the first of them under another name
+@preset
+class MCTS(PuctSearch):
     """`AlphaZero` under seed 0's names and defaults; a position may be a `ChessGame`, a `chess.Board` or a state.
 
     `neural_network` is a `ChessNN`, or any evaluator. `search(game)` gives the move, `get_policy(game)` the move
     and the visit shares over the 4672 moves; both leave the game as it is, and raise ValueError if it is over.
     """
 
-    def __init__(
-        self,
-        neural_network: Any,
-        num_simulations: int | Sequence[int] | None = None,
-        c_puct: float = 1.0,
-        dirichlet_alpha: float | tuple[str, float] = 0.3,
-        dirichlet_epsilon: float = 0.25,
-        **shared: Any,
-    ) -> None:
-        super().__init__(neural_network, num_simulations, c_puct, dirichlet_alpha, dirichlet_epsilon, **shared)
+    neural_network: Any = field(metadata={"check": as_evaluator})
+    num_simulations: int | Sequence[int] | None = simulations(100)
+    c_puct: float = option(1.0, bounded_float(0.0))
+    dirichlet_alpha: float | tuple[str, float] = option(0.3, concentration)
+    dirichlet_epsilon: float = option(0.25, bounded_float(0.0, 1.0))
+    _: KW_ONLY
+    fpu: float | tuple[str, float] = option(0.0, first_play_urgency)
+    parent_visits: str = option("node", one_of("node", "edges"))
+    forced_playouts: float = option(0.0, bounded_float(0.0))
+    solve: bool = option(False, check.flag)
 
-    @property
-    def neural_network(self) -> Any:
-        """What values the leaves."""
-        return self.evaluator
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.evaluator = self.neural_network
 
     def settings(self, info: GameInfo) -> Settings:
         """As AlphaZero's; a network that is not built is refused before anything is searched."""

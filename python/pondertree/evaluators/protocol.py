@@ -60,7 +60,7 @@ RAISED = "the evaluator raised"
 FORMS = ("evaluate_packed", "evaluate_states", "evaluate")
 
 
-def as_evaluator(given: Any) -> Any:
+def as_evaluator(given: Any, name: str = "evaluator") -> Any:
     """The evaluator as it is; a bare module of PyTorch, which would be called with arrays of NumPy, in `Torch`."""
     # An empty tuple where PyTorch is not loaded: nothing is a module of it.
     module = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", ())
@@ -68,15 +68,15 @@ def as_evaluator(given: Any) -> Any:
         from pondertree.evaluators.torch_module import Torch
 
         return Torch(given)
-    check_evaluator(given)
+    check_evaluator(given, name)
     return given
 
 
-def check_evaluator(evaluator: Any) -> None:
+def check_evaluator(evaluator: Any, name: str = "evaluator") -> None:
     """Refuses what has none of the forms."""
     if isinstance(evaluator, type) or not (any(hasattr(evaluator, form) for form in FORMS) or callable(evaluator)):
         raise InvalidArgumentError(
-            f"evaluator is {shown(evaluator, 80)}: it must have evaluate(observations) or evaluate_states(states), "
+            f"{name} is {shown(evaluator, 80)}: it must have evaluate(observations) or evaluate_states(states), "
             "or be a function of observations"
         )
     policy_of(evaluator)

@@ -19,13 +19,13 @@ from pondertree.errors import InvalidArgumentError, PondertreeError
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.match.players import Entrant, FunctionEntrant, SearchEntrant, SimpleEntrant
 from pondertree.match.uci import UciEntrant
-from pondertree.search import Search, Shared
+from pondertree.search import Search
 
 #: The searches that can be named.
 SEARCHES: dict[str, Any] = {name.lower(): getattr(presets, name) for name in presets.__all__}
 SIMPLE = ("random", "first")
 #: Settings that words cannot give.
-UNSAYABLE = ("shared", "gumbel", "policy_network")
+UNSAYABLE = ("gumbel", "policy_network", "seed", "trace")
 #: How an evaluator is named.
 EVALUATORS = (
     "rollout, uniform, pesto (chess), player:PLAYER (the folder of a training, a .safetensors or .onnx file, or "
@@ -87,7 +87,6 @@ def _read_search(preset: Any, rest: str, label: str) -> Entrant:
     if "seed" in settings:
         raise InvalidArgumentError("seed is the match's: every game gets one of its own from it")
     allowed = [name for name in inspect.signature(preset).parameters if name not in UNSAYABLE]
-    allowed += [name for name in Shared.__annotations__ if name not in ("seed", "trace")]
     for name in settings:
         if name not in allowed:
             raise InvalidArgumentError(

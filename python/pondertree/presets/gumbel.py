@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from dataclasses import field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,23 @@ from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators.protocol import as_evaluator
 from pondertree.game import GameInfo
 from pondertree.model_search import ModelSearch
+from pondertree.options import bounded_float, bounded_int, option, preset, simulations
 from pondertree.presets.alphazero import leaf_of
 from pondertree.rules import Halving
-from pondertree.search import Shared
 from pondertree.settings import Settings
 
 
+def _numbers(given: Any, name: str) -> NDArray[np.float64]:
+    try:
+        numbers = np.asarray(given, dtype=np.float64)
+    except Exception as error:
+        raise InvalidArgumentError(f"{name} must be numbers, one for each action: {error}") from None
+    if numbers.ndim not in (1, 2) or not np.isfinite(numbers).all():
+        raise InvalidArgumentError(f"{name} must be finite numbers [num_actions], or [rows, num_actions]")
+    return numbers
+
+
+@preset
 class Gumbel(ModelSearch):
     """Search that improves a policy even with two simulations (Danihelka et al. 2022), by an evaluator or a model.
 
@@ -32,43 +44,29 @@ class Gumbel(ModelSearch):
     `discount` and `num_players` (see `MuZero`) are of searches in a model; a game has its own.
     """
 
-    default_simulations = 32
     default_temperature = 0.0
     default_noise = None
     needs_count = True
 
-    def __init__(
-        self,
-        evaluator: Any = None,
-        num_simulations: int | Sequence[int] | None = None,
-        max_num_considered_actions: int = 16,
-        gumbel_scale: float = 1.0,
-        value_scale: float = 0.1,
-        maxvisit_init: float = 50,
-        rescale_values: bool = True,
-        use_mixed_value: bool = True,
-        discount: float = 0.997,
-        num_players: int | None = None,
-        gumbel: Any = None,
-        *,
-        model: Any = None,
-        **shared: Unpack[Shared],
-    ) -> None:
-        if (evaluator is None) == (model is None):
+    evaluator: Any = option(None, as_evaluator, optional=True)
+    num_simulations: int | Sequence[int] | None = simulations(32)
+    max_num_considered_actions: int = option(16, check.count)
+    gumbel_scale: float = option(1.0, bounded_float(0.0))
+    value_scale: float = option(0.1, bounded_float(0.0))
+    maxvisit_init: float = option(50, bounded_float(0.0))
+    rescale_values: bool = option(True, check.flag)
+    use_mixed_value: bool = option(True, check.flag)
+    discount: float = option(0.997, bounded_float(0.0, 1.0))
+    num_players: int | None = option(None, bounded_int(1, 2), optional=True)
+    gumbel: Any = option(None, _numbers, optional=True)
+    model: Any = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if (self.evaluator is None) == (self.model is None):
             raise InvalidArgumentError("Gumbel needs an evaluator or a model, and not both")
-        if model is None and hasattr(evaluator, "initial_inference"):
-            evaluator, model = None, evaluator
-        super().__init__(num_simulations, model=model, discount=discount, num_players=num_players, **shared)
-        if evaluator is not None:
-            evaluator = as_evaluator(evaluator)
-        self.evaluator = evaluator
-        self.max_num_considered_actions = check.count(max_num_considered_actions, "max_num_considered_actions")
-        self.gumbel_scale = check.number(gumbel_scale, "gumbel_scale", least=0.0)
-        self.value_scale = check.number(value_scale, "value_scale", least=0.0)
-        self.maxvisit_init = check.number(maxvisit_init, "maxvisit_init", least=0.0)
-        self.rescale_values = check.flag(rescale_values, "rescale_values")
-        self.use_mixed_value = check.flag(use_mixed_value, "use_mixed_value")
-        self.gumbel = None if gumbel is None else _numbers(gumbel)
+        if self.model is None and hasattr(self.evaluator, "initial_inference"):
+            self.evaluator, self.model = None, self.evaluator
+        super().__post_init__()
 
     def settings(self, info: GameInfo) -> Settings:
         """Sequential halving and completed Q; the engine's own evaluators run inside it."""
@@ -93,13 +91,3 @@ class Gumbel(ModelSearch):
     def __repr__(self) -> str:
         by = self.evaluator if self.model is None else self.model
         return f"Gumbel({by!r}, {self.limit}, seed={self.seed})"
-
-
-def _numbers(given: Any) -> NDArray[np.float64]:
-    try:
-        numbers = np.asarray(given, dtype=np.float64)
-    except Exception as error:
-        raise InvalidArgumentError(f"gumbel must be numbers, one for each action: {error}") from None
-    if numbers.ndim not in (1, 2) or not np.isfinite(numbers).all():
-        raise InvalidArgumentError("gumbel must be finite numbers [num_actions], or [rows, num_actions]")
-    return numbers

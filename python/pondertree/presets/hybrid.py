@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, Any
 
 from pondertree import check
 from pondertree.errors import InvalidArgumentError
@@ -18,9 +19,10 @@ from pondertree.knowledge import (
     root_budget,
     root_depth,
 )
-from pondertree.presets.alphazero import tagged_number
+from pondertree.options import bounded_float, bounded_int, one_of, option, preset, simulations
+from pondertree.presets.alphazero import first_play_urgency, tagged_number
 from pondertree.rules import Puct
-from pondertree.search import Search, Shared
+from pondertree.search import Search
 from pondertree.settings import Settings
 
 if TYPE_CHECKING:
@@ -29,6 +31,42 @@ if TYPE_CHECKING:
 PRIORITIES = ("strict", "tactical", "prior", None)
 
 
+def read_move_scores(given: Any, name: str = "move_scores") -> Any:
+    """Scores of moves, given as such, by name or not at all; "auto" is for the evaluator to decide."""
+    from pondertree.chess.move_scores import MoveScores
+
+    if isinstance(given, MoveScores) or check.is_one_of(given, (None, "auto")):
+        return given
+    if check.is_one_of(given, ("learned",)):
+        return MoveScores()
+    raise InvalidArgumentError(f'{name} must be a MoveScores, "learned", "auto" or None, not {check.shown(given)}')
+
+
+def _evaluator(given: Any, name: str) -> Any:
+    if type(given).__module__ == "pondertree.chess.policy":
+        raise InvalidArgumentError(
+            f"{type(given).__name__} is a policy network: give it as policy_network, not as {name}"
+        )
+    return as_evaluator(given, name)
+
+
+def _policy_network(given: Any, name: str) -> Any:
+    if isinstance(given, type) or not callable(getattr(given, "evaluate", None)):
+        kind = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+        raise InvalidArgumentError(
+            f"{name} is {kind}: it must be an object with evaluate(state) -> ({{move: prior}}, value from 0 to 1)"
+        )
+    return given
+
+
+def _category_weights(given: Any, name: str) -> tuple[float, ...]:
+    weights = CATEGORY_WEIGHTS if given is None else given
+    if not check.is_listed(weights) or len(weights) != len(CATEGORY_WEIGHTS):
+        raise InvalidArgumentError(f"{name} must be {len(CATEGORY_WEIGHTS)} numbers, not {check.shown(weights)}")
+    return tuple(check.positive_number(weight, f"{name}[{place}]") for place, weight in enumerate(weights))
+
+
+@preset
 class Hybrid(Search):
     """Chess by PUCT with mates first, PeSTO's values and moves by kind (seed 4).
 
@@ -50,68 +88,27 @@ class Hybrid(Search):
     or a network outside the engine, which may have its own opinion of moves.
     """
 
-    default_simulations = 1000
     default_temperature = 0.0
 
-    def __init__(
-        self,
-        evaluator: Any = None,
-        policy_network: Any = None,
-        num_simulations: int | Sequence[int] | None = None,
-        mate_search_depth: int = 3,
-        exploration_constant: float = 1.5,
-        priority: str | None = "prior",
-        see_threshold: int = 0,
-        quiescence: bool = True,
-        *,
-        fpu: float | tuple[str, float] = ("parent", 0.0),
-        category_weights: Sequence[float] | None = None,
-        move_scores: MoveScores | str | None = "auto",
-        mate_search_budget: int = MATE_BUDGET,
-        endings: bool = True,
-        **shared: Unpack[Shared],
-    ) -> None:
-        super().__init__(num_simulations, **shared)
-        if evaluator is not None and policy_network is not None:
+    evaluator: Any = option(None, _evaluator, optional=True)
+    policy_network: Any = option(None, _policy_network, optional=True)
+    num_simulations: int | Sequence[int] | None = simulations(1000)
+    mate_search_depth: int = option(3, bounded_int(0, MAX_MATE_DEPTH))
+    exploration_constant: float = option(1.5, bounded_float(0.0))
+    priority: str | None = option("prior", one_of(*PRIORITIES))
+    see_threshold: int = option(0, bounded_int(0, 20_000))
+    quiescence: bool = option(True, check.flag)
+    _: KW_ONLY
+    fpu: float | tuple[str, float] = option(("parent", 0.0), first_play_urgency)
+    category_weights: Sequence[float] | None = option(None, _category_weights)
+    move_scores: MoveScores | str | None = option("auto", read_move_scores)
+    mate_search_budget: int = option(MATE_BUDGET, bounded_int(1, 10**9))
+    endings: bool = option(True, check.flag)
+
+    def __post_init__(self) -> None:
+        if self.evaluator is not None and self.policy_network is not None:
             raise InvalidArgumentError("evaluator and policy_network both value positions: give one of them")
-        if evaluator is not None:
-            if type(evaluator).__module__ == "pondertree.chess.policy":
-                raise InvalidArgumentError(
-                    f"{type(evaluator).__name__} is a policy network: give it as policy_network, not as evaluator"
-                )
-            evaluator = as_evaluator(evaluator)
-        if policy_network is not None and (
-            isinstance(policy_network, type) or not callable(getattr(policy_network, "evaluate", None))
-        ):
-            given = f"the class {policy_network.__name__}" if isinstance(policy_network, type) else ""
-            raise InvalidArgumentError(
-                f"policy_network is {given or type(policy_network).__name__}: it must be an object with "
-                "evaluate(state) -> ({move: prior}, value from 0 to 1)"
-            )
-        self.evaluator = evaluator
-        self.policy_network = policy_network
-        self.mate_search_depth = check.whole_number(mate_search_depth, "mate_search_depth", most=MAX_MATE_DEPTH)
-        self.exploration_constant = check.number(exploration_constant, "exploration_constant", least=0.0)
-        if not check.is_one_of(priority, PRIORITIES):
-            raise InvalidArgumentError(
-                f'priority must be "strict", "tactical", "prior" or None, not {check.shown(priority)}'
-            )
-        self.priority = priority
-        self.mate_search_budget = check.whole_number(mate_search_budget, "mate_search_budget", least=1, most=10**9)
-        self.endings = check.flag(endings, "endings")
-        self.see_threshold = check.whole_number(see_threshold, "see_threshold", most=20_000)
-        self.quiescence = check.flag(quiescence, "quiescence")
-        weights = CATEGORY_WEIGHTS if category_weights is None else category_weights
-        if not check.is_listed(weights) or len(weights) != len(CATEGORY_WEIGHTS):
-            raise InvalidArgumentError(
-                f"category_weights must be {len(CATEGORY_WEIGHTS)} numbers, not {check.shown(weights)}"
-            )
-        self.category_weights = tuple(
-            check.positive_number(weight, f"category_weights[{place}]") for place, weight in enumerate(weights)
-        )
-        self.move_scores = read_move_scores(move_scores)
-        self.fpu = fpu
-        self._fpu_parent, self._fpu = tagged_number(fpu, "fpu", "parent")
+        super().__post_init__()
 
     def settings(self, info: GameInfo) -> Settings:
         """PUCT with knowledge; PeSTO's values inside the engine."""
@@ -132,12 +129,13 @@ class Hybrid(Search):
         else:
             values_after_captures = self.quiescence and getattr(evaluator, "quiescence", True)
         inside = knowledge_of(evaluator, info)
-        scores = self.move_scores
+        scores: Any = self.move_scores
         if scores == "auto":
             # Whoever values positions outside the engine may have its own opinion of moves.
             scores = None if inside is None else MoveScores()
+        relative, fpu = tagged_number(self.fpu, "fpu", "parent")
         return Settings(
-            score=Puct(self.exploration_constant, self._fpu, self._fpu_parent),
+            score=Puct(self.exploration_constant, fpu, relative),
             leaf="outside" if inside is None else "classical",
             evaluator=evaluator if inside is None else None,
             knowledge=Knowledge(
@@ -147,10 +145,10 @@ class Hybrid(Search):
                 mate_depth=self.mate_search_depth,
                 mate_budget=self.mate_search_budget,
                 root_depth=root_depth(self.mate_search_depth),
-                root_budget=root_budget(self.num_simulations, self.time_limit),
+                root_budget=root_budget(self.num_simulations, self.seconds),
                 see_threshold=self.see_threshold,
                 priority=self.priority,
-                weights=self.category_weights,
+                weights=tuple(self.category_weights or CATEGORY_WEIGHTS),
                 move_scores=None if scores is None else scores.compiled,
             ),
             **self.shared(),
@@ -162,14 +160,3 @@ class Hybrid(Search):
             f"Hybrid({check.shown(by)}, {self.limit}, mate_search_depth={self.mate_search_depth}, "
             f"priority={check.shown(self.priority)}, seed={self.seed})"
         )
-
-
-def read_move_scores(given: Any) -> Any:
-    """Scores of moves, given as such, by name or not at all; "auto" is for the evaluator to decide."""
-    from pondertree.chess.move_scores import MoveScores
-
-    if isinstance(given, MoveScores) or check.is_one_of(given, (None, "auto")):
-        return given
-    if check.is_one_of(given, ("learned",)):
-        return MoveScores()
-    raise InvalidArgumentError(f'move_scores must be a MoveScores, "learned", "auto" or None, not {check.shown(given)}')

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 from pondertree import check
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
 from pondertree.model_search import ModelSearch
+from pondertree.options import bounded_float, bounded_int, one_of, option, preset, simulations
 from pondertree.rules import LogPuct
-from pondertree.search import Shared
 from pondertree.settings import Settings
 
 
+@preset
 class MuZero(ModelSearch):
     """Tree search in a learned model (seed 1; Schrittwieser et al. 2020, appendix B).
 
@@ -25,36 +26,24 @@ class MuZero(ModelSearch):
     (its own `num_players`, as players of `pondertree.load` have), and is 1 with others.
     """
 
-    default_simulations = 50
     default_temperature = 1.0
 
-    def __init__(
-        self,
-        model: Any,
-        num_simulations: int | Sequence[int] | None = None,
-        pb_c_base: float = 19652,
-        pb_c_init: float = 1.25,
-        discount: float = 0.997,
-        root_dirichlet_alpha: float = 0.3,
-        root_exploration_fraction: float = 0.25,
-        num_players: int | None = None,
-        normalize: str | None = "node",
-        **shared: Unpack[Shared],
-    ) -> None:
-        if model is None:
+    model: Any
+    num_simulations: int | Sequence[int] | None = simulations(50)
+    pb_c_base: float = option(19652, check.positive_number)
+    pb_c_init: float = option(1.25, bounded_float(0.0))
+    discount: float = option(0.997, bounded_float(0.0, 1.0))
+    root_dirichlet_alpha: float = option(0.3, check.positive_number)
+    root_exploration_fraction: float = option(0.25, bounded_float(0.0, 1.0))
+    num_players: int | None = option(None, bounded_int(1, 2), optional=True)
+    normalize: str | None = option("node", one_of("node", "tree", None))
+
+    def __post_init__(self) -> None:
+        if self.model is None:
             raise InvalidArgumentError(
                 "model is None: MuZero plans in a model (pondertree.models tells how to write one)"
             )
-        super().__init__(num_simulations, model=model, discount=discount, num_players=num_players, **shared)
-        self.pb_c_base = check.positive_number(pb_c_base, "pb_c_base")
-        self.pb_c_init = check.number(pb_c_init, "pb_c_init", least=0.0)
-        self.root_dirichlet_alpha = check.positive_number(root_dirichlet_alpha, "root_dirichlet_alpha")
-        self.root_exploration_fraction = check.number(
-            root_exploration_fraction, "root_exploration_fraction", least=0.0, most=1.0
-        )
-        if not check.is_one_of(normalize, ("node", "tree", None)):
-            raise InvalidArgumentError(f'normalize must be "node", "tree" or None, not {check.shown(normalize)}')
-        self.normalize = normalize
+        super().__post_init__()
 
     def settings(self, info: GameInfo) -> Settings:
         """PUCT with a growing constant on scaled values; the model is the world and the evaluator."""

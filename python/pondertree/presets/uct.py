@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 from pondertree import check
 from pondertree.errors import InvalidArgumentError
@@ -11,12 +11,22 @@ from pondertree.evaluators import Rollout, Uniform
 from pondertree.evaluators.protocol import as_evaluator
 from pondertree.game import GameInfo
 from pondertree.knowledge import knowledge_of
+from pondertree.options import bounded_float, bounded_int, option, preset, simulations
 from pondertree.playout import decisive_policy
 from pondertree.rules import Ucb1
-from pondertree.search import Search, Shared
+from pondertree.search import Search
 from pondertree.settings import Settings
 
 
+def _playout_policy(value: Any, name: str) -> Any:
+    if not (check.is_one_of(value, ("random", "decisive")) or callable(value)):
+        raise InvalidArgumentError(
+            f'{name} must be "random", "decisive" or a function of a state, not {check.shown(value)}'
+        )
+    return value
+
+
+@preset
 class UCT(Search):
     """Classic Monte Carlo tree search with UCB1 (seed 3; Kocsis & Szepesvari 2006).
 
@@ -28,34 +38,15 @@ class UCT(Search):
     root, immediate wins and replies to immediate threats are the only moves looked at.
     """
 
-    default_simulations = 1000
     default_temperature = 0.0
 
-    def __init__(
-        self,
-        num_simulations: int | Sequence[int] | None = None,
-        c_param: float = 1.0,
-        max_depth: int | None = None,
-        evaluator: Any = None,
-        playout_policy: str | Callable[[Any], Any] | None = None,
-        minimax_depth: int = 0,
-        forced_depth: int = 0,
-        **shared: Unpack[Shared],
-    ) -> None:
-        super().__init__(num_simulations, **shared)
-        self.c_param = check.number(c_param, "c_param", least=0.0)
-        self.max_depth = None if max_depth is None else check.whole_number(max_depth, "max_depth", most=(1 << 31) - 1)
-        self.minimax_depth = check.whole_number(minimax_depth, "minimax_depth", most=64)
-        self.forced_depth = check.whole_number(forced_depth, "forced_depth", most=255)
-        if evaluator is not None:
-            evaluator = as_evaluator(evaluator)
-        self.evaluator = evaluator
-        if not (check.is_one_of(playout_policy, (None, "random", "decisive")) or callable(playout_policy)):
-            raise InvalidArgumentError(
-                f'playout_policy must be "random", "decisive" or a function of a state, '
-                f"not {check.shown(playout_policy)}"
-            )
-        self.playout_policy = playout_policy
+    num_simulations: int | Sequence[int] | None = simulations(1000)
+    c_param: float = option(1.0, bounded_float(0.0))
+    max_depth: int | None = option(None, bounded_int(0, (1 << 31) - 1), optional=True)
+    evaluator: Any = option(None, as_evaluator, optional=True)
+    playout_policy: str | Callable[[Any], Any] | None = option(None, _playout_policy, optional=True)
+    minimax_depth: int = option(0, bounded_int(0, 64))
+    forced_depth: int = option(0, bounded_int(0, 255))
 
     def settings(self, info: GameInfo) -> Settings:
         """UCB1; playouts inside the engine where nothing in Python has a say."""
