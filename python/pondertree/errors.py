@@ -77,3 +77,7 @@ class StorageError(PondertreeError, OSError):
 
 class TrainingError(PondertreeError, RuntimeError):
     """A training that cannot go on: numbers that are not finite, a device that has no memory left."""
+
+
+class UnsearchedWarning(UserWarning):
+    """An answer was read off a tree in which no move was tried: it is no better than a guess."""
