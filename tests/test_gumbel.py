@@ -25,6 +25,9 @@ from pondertree.reference.gumbel import considered_visits
 from pondertree.reference.halving import gumbel_number
 from pondertree.reference.random import GUMBEL, Random, fold, tree_key
 
+# Most models here do not say how many players there are: with one it does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
 ONE = np.array([1])
 
 

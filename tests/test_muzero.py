@@ -22,6 +22,9 @@ from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.reference import muzero
 
+# Most models here do not say how many players there are: with one it does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
 ONE = np.array([1])
 
 

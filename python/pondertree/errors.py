@@ -75,6 +75,10 @@ class StorageError(PondertreeError, OSError):
     """Files of a training that cannot be written, are damaged, missing or of another version; nothing was changed."""
 
 
+class PlayerCountWarning(UserWarning):
+    """A search from a bare observation that nobody has told how many players there are: one is assumed."""
+
+
 class TrainingError(PondertreeError, RuntimeError):
     """A training that cannot go on: numbers that are not finite, a device that has no memory left."""
 

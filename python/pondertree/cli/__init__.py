@@ -19,7 +19,7 @@ from pondertree.check import brief
 from pondertree.cli.arguments import LONGEST_MESSAGE, Parser
 from pondertree.errors import GameContractError, PondertreeError
 
-#: An environment variable; where it is set, exceptions that no command expects keep their traceback.
+#: An environment variable; where it is set, exceptions that no command expects, and those of games, keep their traceback.
 TRACEBACK = "PONDERTREE_TRACEBACK"
 
 
@@ -46,13 +46,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     _open_streams()
     try:
         arguments = parser().parse_args(argv)
+        # As it was typed, for commands that say how to go on.
+        arguments.typed = list(sys.argv[1:] if argv is None else argv)
         status = _run(arguments)
         sys.stdout.flush()
     except PondertreeError as error:
-        print(f"pondertree: {brief(str(error), LONGEST_MESSAGE)}", file=sys.stderr)
+        cause = error.__cause__ if isinstance(error, GameContractError) else None
+        if cause is not None and os.environ.get(TRACEBACK):
+            raise
+        hint = "" if cause is None else f"{_place(cause)} ({TRACEBACK}=1 shows the traceback)"
+        print(f"pondertree: {brief(str(error), LONGEST_MESSAGE)}{hint}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(file=sys.stderr)
+        print("interrupted", file=sys.stderr)
         from pondertree.cli.thinking import INTERRUPTED
 
         return INTERRUPTED
@@ -97,8 +103,10 @@ def _run(arguments: Any) -> int:
 
 def _described(error: Exception) -> str:
     """An exception that no command expects, such as one of a game written by the user, and where it was raised."""
-    text = brief(" ".join(f"{type(error).__name__}: {error}".split()), LONGEST_MESSAGE)
+    return brief(" ".join(f"{type(error).__name__}: {error}".split()), LONGEST_MESSAGE) + _place(error)
+
+
+def _place(error: BaseException) -> str:
+    """Where an exception was raised, as the end of a message."""
     frames = traceback.extract_tb(error.__traceback__)
-    if frames:
-        text += f", raised by {frames[-1].name} in {frames[-1].filename}, line {frames[-1].lineno}"
-    return text
+    return f", raised by {frames[-1].name} in {frames[-1].filename}, line {frames[-1].lineno}" if frames else ""

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from pondertree import games
 from pondertree.check import brief
+from pondertree.cli.algorithms import ALGORITHM_HELP, ALGORITHMS
 
 #: What argparse calls the thing `add_subparsers` gives back.
 Commands = Any
@@ -35,18 +36,23 @@ def add_command(commands: Commands, name: str, summary: str, examples: str, run:
     """The parser of one command."""
     parser: Parser = commands.add_parser(name, help=summary, description=summary, epilog=f"Examples:\n{examples}")
     parser.set_defaults(run=run)
-    parser.add_argument("game", metavar="GAME", help=f"the game: {', '.join(games.BY_NAME)}, or module:Class")
+    parser.add_argument(
+        "game", metavar="GAME", nargs="?", help=f"the game: {', '.join(games.BY_NAME)}, or module:Class"
+    )
     start = parser.add_mutually_exclusive_group()
     start.add_argument("--moves", metavar="MOVES", help='the moves played so far: "4 4 3", or "e4 e5 Nf3"')
     start.add_argument("--fen", metavar="FEN", help="a chess position, instead of moves")
     return parser
 
 
-def add_effort(parser: Parser, simulations: str) -> None:
-    """How long to search, and with what."""
+def add_effort(parser: Parser, per: str) -> Any:
+    """How long to search, and with what; the group of options of which one says how long."""
     effort = parser.add_mutually_exclusive_group()
-    effort.add_argument("--simulations", metavar="N", type=count, help=f"how many simulations ({simulations})")
-    effort.add_argument("--seconds", metavar="S", type=seconds, help="search for so long instead")
+    effort.add_argument(
+        "--simulations", metavar="N", type=count, help=f"how many simulations{per} (default: about half a second)"
+    )
+    effort.add_argument("--seconds", metavar="S", type=seconds, help=f"search for so long{per} instead")
+    parser.add_argument("--algorithm", metavar="NAME", choices=ALGORITHMS, default="auto", help=ALGORITHM_HELP)
     parser.add_argument(
         "--player",
         metavar="PLAYER",
@@ -55,6 +61,7 @@ def add_effort(parser: Parser, simulations: str) -> None:
     )
     parser.add_argument("--seed", metavar="N", type=seed, help="repeat the random numbers of an earlier search")
     parser.add_argument("--threads", metavar="N", type=count, default=1, help="threads of the engine (default: 1)")
+    return effort
 
 
 def count(text: str) -> int:

@@ -23,21 +23,19 @@ except ImportError as error:
     raise MissingExtraError(f"this command needs rich: {install_command('cli')}") from error
 
 from pondertree.cli.position import Position
-from pondertree.cli.report import Move, Report, count_text
+from pondertree.cli.report import Move, Report, count_text, fit
 from pondertree.cli.thinking import Thinker, think
 
 BAR_WIDTH = 12
 #: Seconds between two pictures of a search that is watched: drawing takes time from the search.
 REFRESH = 0.25
 #: Columns of text where there is no terminal to ask.
-PLAIN_WIDTH = 100
+PLAIN_WIDTH = 80
 EIGHTHS = " ▏▎▍▌▋▊▉█"
-ALGORITHMS = {
-    "uct": "UCT, compiled",
-    "reference": "UCT, the twin in plain Python",
-    "alphazero": "AlphaZero with a trained player",
-    "muzero": "MuZero with a trained model",
-}
+#: Columns of a board that leave room for the facts beside it.
+WIDEST_BOARD = 24
+#: Columns between two columns of a table.
+COLUMN_GAP = 3
 
 
 def make_console() -> Console:
@@ -88,10 +86,11 @@ def draw_bar(share: float, ascii_only: bool) -> str:
 
 
 def value_text(value: float | None) -> Text:
-    """A value between -1 and +1, green for good and red for bad."""
+    """A value, green for good and red for bad; rewards may make it large."""
     if value is None:
         return Text("-", "dim")
-    return Text(f"{value:+.3f}", "green" if value > 0.05 else "red" if value < -0.05 else "")
+    text = f"{value:+.3f}" if abs(value) < 10_000 else f"{value:+.4g}"
+    return Text(text, "green" if value > 0.05 else "red" if value < -0.05 else "")
 
 
 def proof_text(move: Move) -> Text:
@@ -103,29 +102,30 @@ def proof_text(move: Move) -> Text:
     return Text(word if move.proven == 0 else f"{word} in {move.plies}", style)
 
 
-def move_table(report: Report, top: int, *, ascii_only: bool = False) -> RenderableType:
-    """The moves, the best first, and a word on those left out."""
+def move_table(report: Report, top: int, width: int, *, ascii_only: bool = False) -> RenderableType:
+    """The moves, the best first, and a word on those left out; expected lines are cut to fit into `width` columns."""
     tried = [move for place, move in enumerate(report.moves) if move.visits or place == 0]
     most = max(1, *(move.visits for move in tried))
+    shown = tried[:top]
     rows = [
         (
-            Text(move.move, "bold" if place == 0 else ""),
+            Text(report.text_of(move), "bold" if place == 0 else ""),
             Text(f"{move.visits:,}"),
             Text(f"{move.share:.1%}"),
             Text(draw_bar(move.visits / most, ascii_only), "green" if place == 0 else "cyan"),
             proof_text(move),
-            Text(" ".join(move.pv[1:]), "dim"),
         )
-        for place, move in enumerate(tried[:top])
+        for place, move in enumerate(shown)
     ]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
-    for column, name in enumerate(("move", "visits", "share", "", "Q", "expected line")):
-        # Only the last column may be cut short.
-        width = None if name == "expected line" else max(len(name), *(len(row[column]) for row in rows))
+    for column, name in enumerate(("move", "visits", "share", "", "Q")):
+        widest = max(len(name), *(len(row[column]) for row in rows))
+        width -= widest + COLUMN_GAP
         justify: JustifyMethod = "right" if name in ("visits", "share", "Q") else "left"
-        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", min_width=width)
-    for row in rows:
-        table.add_row(*row)
+        table.add_column(name, justify=justify, no_wrap=True, min_width=widest)
+    table.add_column("expected line", no_wrap=True)
+    for row, move in zip(rows, shown, strict=True):
+        table.add_row(*row, Text(fit(report.line_of(move)[1:], width), "dim"))
     left_out = [f"{len(tried) - top} more moves tried"] if len(tried) > top else []
     left_out += [f"{len(report.moves) - len(tried)} moves not tried"] if len(report.moves) > len(tried) else []
     return Group(table, Text(", ".join(left_out), "dim")) if left_out else table
@@ -137,15 +137,33 @@ def facts(report: Report) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column()
-    grid.add_row("best move", Text(report.best.move, "bold"))
-    value = value_text(report.value)
-    value.append(f" for {position.player}, expected score {(report.value + 1) / 2:.0%}", "default")
-    grid.add_row("value", value)
-    grid.add_row("proven", Text(report.verdict(), "dim" if report.proven is None else "bold"))
-    grid.add_row("searched", f"{count_text(report.simulations)} in {report.elapsed:.2f} s")
-    grid.add_row("speed", f"{report.speed:,.0f} simulations/s")
-    grid.add_row("search", f"{ALGORITHMS[report.algorithm]}, seed {report.seed}")
+    grid.add_row("best move", Text(report.text_of(report.best), "bold"))
+    for name, value in value_rows(report):
+        grid.add_row(name, value)
+    if position.rewards:
+        grid.add_row("so far", position.scores_text(position.rewards))
+    if position.info.is_plain:
+        grid.add_row("proven", Text(report.verdict(), "dim" if report.proven is None else "bold"))
+    if report.simulations:
+        grid.add_row("searched", f"{count_text(report.simulations)} in {report.elapsed:.2f} s")
+        grid.add_row("speed", f"{report.speed:,.0f} simulations/s")
+    else:
+        grid.add_row("searched", "mates only, before the first simulation" if report.proven else "nothing yet")
+    grid.add_row("search", f"{report.description}, seed {report.seed}")
     return grid
+
+
+def value_rows(report: Report) -> Iterator[tuple[str, Text]]:
+    """What the position is worth: for the player to move in a zero-sum game of two, else for each player."""
+    position = report.position
+    if position.info.is_plain:
+        told = f" for {position.player}, expected score {(report.value + 1) / 2:.0%}"
+        yield "value", value_text(report.value).append(told, "default")
+        return
+    what = ", expected sum of rewards" if position.info.has_rewards else ", expected result"
+    for place, (player, value) in enumerate(zip(position.players, report.values, strict=True)):
+        name = "" if len(report.values) == 1 else f" for {player}"
+        yield "" if place else "value", value_text(value).append(name + ("" if place else what), "default")
 
 
 def headline(position: Position) -> Text:
@@ -157,13 +175,17 @@ def headline(position: Position) -> Text:
     return text.append(f", {position.player} to move", "default")
 
 
-def show(report: Report, top: int, *, ascii_only: bool = False) -> RenderableType:
-    """A whole report: board, facts and moves."""
-    beside = Table.grid(padding=(0, 4))
-    beside.add_row(draw_board(report.position), facts(report))
-    return Group(
-        headline(report.position), "", Padding(beside, (0, 0, 1, 1)), move_table(report, top, ascii_only=ascii_only)
-    )
+def show(report: Report, top: int, width: int = PLAIN_WIDTH, *, ascii_only: bool = False) -> RenderableType:
+    """A whole report: board, facts and moves, `width` columns wide."""
+    board = draw_board(report.position)
+    if max(map(len, board.plain.splitlines()), default=0) > WIDEST_BOARD:
+        head: RenderableType = Group(board, "", facts(report))
+    else:
+        beside = Table.grid(padding=(0, 4))
+        beside.add_row(board, facts(report))
+        head = beside
+    moves = move_table(report, top, width, ascii_only=ascii_only)
+    return Group(headline(report.position), "", Padding(head, (0, 0, 1, 1)), moves)
 
 
 @contextmanager
@@ -184,7 +206,7 @@ def watching(console: Console, thinker: Thinker, top: int) -> Iterator[Callable[
             bar = ProgressBar(total=1.0, completed=min(fraction, 1.0), width=30)
             progress = Table.grid(padding=(0, 2))
             progress.add_row(bar, f"{min(fraction, 1.0):4.0%}", Text("Ctrl-C ends it here", "dim"))
-            now = show(thinker.report(glance=True), top, ascii_only=ascii_only)
+            now = show(thinker.report(glance=True), top, console.width, ascii_only=ascii_only)
             live.update(Group(now, "", progress), refresh=True)
 
         yield watch
@@ -196,7 +218,7 @@ def watch_and_show(
     """Searches to the limits, watched where somebody can, and prints the report; whether it was not interrupted."""
     with watching(console, thinker, top) as watch:
         finished = think(thinker, simulations, seconds, watch)
-    put(console, show(thinker.report(), top, ascii_only=console.options.ascii_only))
+    put(console, show(thinker.report(), top, console.width, ascii_only=console.options.ascii_only))
     return finished
 
 

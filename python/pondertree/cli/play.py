@@ -5,51 +5,74 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import textwrap
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from random import Random
 from typing import TYPE_CHECKING
 
+from pondertree.cli.algorithms import NAMED_LEVELS, STRONGEST, Configuration, Level, configure, level
 from pondertree.cli.arguments import Commands, add_command, add_effort
-from pondertree.cli.position import Position, read_position
-from pondertree.cli.report import count_text
-from pondertree.cli.thinking import INTERRUPTED, Engine, think
-from pondertree.errors import GameOverError, InvalidActionError
+from pondertree.cli.position import Position, join, read_position
+from pondertree.cli.report import Report, count_text, fit
+from pondertree.cli.thinking import INTERRUPTED, Thinker, think
+from pondertree.errors import GameContractError, GameOverError, InvalidActionError, InvalidArgumentError
+from pondertree.game import is_over
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 EXAMPLES = """\
-  pondertree play tic-tac-toe
-  pondertree play connect4 --side second --seconds 2
-  pondertree play chess --simulations 20k --moves "e4 e5"
+  pondertree play connect4 --level 3
+  pondertree play chess --side black --level beginner
+  pondertree play chess --seconds 5 --moves "e4 e5"
   pondertree play othello --side none
-  pondertree play connect4 --player connect4"""
+  pondertree play connect4 --player runs/connect4
+  pondertree play mygames:ThreeKingdoms --side 2
+
+While you play, type help for the commands."""
 
 HELP = """\
-a move   in the game's notation, such as {example}
-moves    the legal moves
-hint     what the search would play
-undo     take back your last move
-quit     stop here"""
+a move   {example}
+moves    list the legal moves
+hint     show what the search would play at full strength
+undo     take back your last move, and the answers to it
+resign   give the game up
+quit     stop here; the command that continues the game is printed
+help     this list"""
 
-#: Players who are people, by `--side`.
-SIDES: dict[str, tuple[int, ...]] = {"first": (0,), "second": (1,), "both": (0, 1), "none": ()}
-SIMULATIONS = 10_000
-#: A trained player sees more with fewer, and each costs more.
-PLAYER_SIMULATIONS = 400
+#: Columns of the text about a game.
+WIDTH = 80
+#: A game that nobody can stop at a prompt is given up after so many moves.
+MOST_MOVES = 10_000
 
 
 class Stopped(Exception):  # noqa: N818 (nothing went wrong)
     """The user wants no more."""
 
 
+class Resigned(Exception):  # noqa: N818 (nothing went wrong)
+    """The user gives the game up."""
+
+
 def add_arguments(commands: Commands) -> None:
     """The arguments of `pondertree play`."""
     parser = add_command(commands, "play", "Play a game against the search.", EXAMPLES, run)
     parser.add_argument(
-        "--side", choices=list(SIDES), default="first", help="your side (default: first); none: the search plays itself"
+        "--side",
+        default="first",
+        metavar="SIDE",
+        help="your side: first (default), second, a name such as black, a number from 1, or several as in 1,3; "
+        "both or all: people play each other; none: the search plays itself",
     )
-    add_effort(parser, f"per move; default: {SIMULATIONS:,}")
+    effort = add_effort(parser, " per move")
+    named = ", ".join(f"{name} = {number}" for name, number in NAMED_LEVELS.items())
+    effort.add_argument(
+        "--level",
+        metavar="L",
+        type=level,
+        help=f"how strong the search plays, from 1 to {STRONGEST}, or a name: {named} (default: {STRONGEST})",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -57,29 +80,52 @@ def run(arguments: argparse.Namespace) -> int:
     from pondertree.cli import output
 
     position = read_position(arguments.game, arguments.moves, arguments.fen)
-    if position.state.is_terminal:
+    if is_over(position.state):
         raise GameOverError(f"the game is over in this position. {position.outcome()}")
-    simulations = arguments.simulations
-    if simulations is None and arguments.seconds is None:
-        simulations = SIMULATIONS if arguments.player is None else PLAYER_SIMULATIONS
+    people = read_side(arguments.side, position)
+    chosen = configure(position, arguments.algorithm, arguments.player, arguments.simulations, arguments.seconds)
     table = Match(
         console=output.make_console(),
-        engine=Engine(position, arguments.seed, arguments.threads, arguments.seconds, arguments.player),
-        people=SIDES[arguments.side],
-        simulations=simulations,
-        seconds=arguments.seconds,
+        engine=chosen.start(position, arguments.seed, arguments.threads),
+        chosen=chosen,
+        people=people,
+        level=arguments.level or Level(STRONGEST),
         options=options_of(arguments),
     )
     return table.play(arguments.fen)
 
 
+def read_side(text: str, position: Position) -> tuple[int, ...]:
+    """The players who are people, from 0."""
+    names = position.players
+    count = len(names)
+    sides: dict[str, tuple[int, ...]] = {"none": (), "both": tuple(range(count)), "all": tuple(range(count))}
+    sides |= {name.lower(): (player,) for player, name in enumerate(names)}
+    sides |= {str(player + 1): (player,) for player in range(count)}
+    sides |= dict(list({"first": (0,), "second": (1,)}.items())[:count])
+    people: set[int] = set()
+    for part in text.lower().split(","):
+        if part.strip() not in sides:
+            known = "first, second, both" if count == 2 else "all"
+            numbers = "1" if count == 1 else f"1 to {count}"
+            raise InvalidArgumentError(
+                f"--side: invalid choice: {text!r} (choose {known}, none, {numbers}, {', '.join(names)})"
+            )
+        people.update(sides[part.strip()])
+    return tuple(sorted(people))
+
+
 def options_of(arguments: argparse.Namespace) -> str:
     """What was asked for beside the position, as it was typed."""
-    told = [f"--side {arguments.side}"]
+    told = [f"--side {shlex.quote(arguments.side)}"]
+    if arguments.algorithm != "auto":
+        told.append(f"--algorithm {arguments.algorithm}")
     for name in ("player", "simulations", "seconds", "seed"):
         given = getattr(arguments, name)
         if given is not None:
             told.append(f"--{name} {shlex.quote(str(given))}")
+    if arguments.level is not None:
+        told.append(f"--level {arguments.level.number}")
     return " ".join([*told, f"--threads {arguments.threads}"] if arguments.threads > 1 else told)
 
 
@@ -88,22 +134,31 @@ class Match:
     """A game under way."""
 
     console: Console
-    engine: Engine
+    engine: Thinker
+    chosen: Configuration
     people: tuple[int, ...]
-    simulations: int | None
-    seconds: float | None
+    level: Level
     #: How the command was given, for going on.
     options: str
     #: The positions in which a person was to move, for `undo`.
     turns: list[Position] = field(default_factory=list)
+    random: Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.random = Random(self.engine.seed)
 
     def play(self, fen: str | None = None) -> int:
         """To the end, or until the user stops; the exit status."""
-        if self.people:
-            self.console.print("Type a move, or help.", style="dim")
+        self.introduce()
+        begun = len(self.engine.position.history)
         try:
-            while not self.engine.position.state.is_terminal:
+            while not is_over(self.engine.position.state):
+                if not self.people and len(self.engine.position.history) - begun >= MOST_MOVES:
+                    raise GameContractError(f"the game has not ended after {MOST_MOVES:,} moves: it is given up")
                 self.turn()
+        except Resigned:
+            self.console.print(self.resignation(), style="bold")
+            return 0
         except (Stopped, KeyboardInterrupt) as reason:
             self.console.print(f"Stopped. To go on from here: {self.command(fen)}", soft_wrap=True)
             return INTERRUPTED if isinstance(reason, KeyboardInterrupt) else 0
@@ -111,19 +166,70 @@ class Match:
         self.console.print(self.engine.position.outcome(), style="bold")
         return 0
 
+    def introduce(self) -> None:
+        """Who plays, and what can be typed."""
+        position = self.engine.position
+        names = position.players
+        yours = [names[player] for player in self.people]
+        others = [name for player, name in enumerate(names) if player not in self.people]
+        if not yours:
+            who = "The search plays itself." if len(names) > 1 else "The search plays."
+        elif len(names) == 1:
+            who = "You play, and can ask the search for hints."
+        elif not others:
+            who = f"You play all sides, {join(names)}, and can ask the search for hints."
+        else:
+            who = f"You play {join(yours)}, the search plays {join(others)}."
+        self.console.print(f"{position.title}. {who}", style="bold")
+        self.console.print(f"Search: {self.effort()}", style="dim")
+        if yours:
+            self.console.print(f"Enter {self.example()}, or a command (type help to list them).")
+
+    def effort(self) -> str:
+        """The search and how long it takes for a move."""
+        chosen = self.chosen
+        told = [chosen.description]
+        if chosen.simulations is not None:
+            told.append(f"{count_text(self.level.simulations(chosen.simulations))} per move")
+        if chosen.seconds is not None:
+            told.append(f"{chosen.seconds:g} s per move")
+        told.append("full strength" if self.level.is_full else f"level {self.level.number} of {STRONGEST}")
+        return ", ".join(told)
+
+    def example(self) -> str:
+        """How a move is typed, by one that is legal now."""
+        position = self.engine.position
+        actions = [int(action) for action in position.state.legal_actions()]
+        action = actions[(len(actions) - 1) // 2]
+        also = f" (or {position.state.action_to_string(action)})" if position.game == "chess" else ""
+        return f"a move such as {position.write(action)}{also}"
+
     def turn(self) -> None:
         """One move."""
         position = self.engine.position
         if position.state.to_play not in self.people:
             if not self.people:
                 self.draw()
-            self.engine.follow(self.think("plays"))
+            self.advance(self.reply())
             return
         self.draw()
         action = self.ask()
         if action is not None:
             self.turns.append(position)
-            self.engine.follow(action)
+            self.advance(action)
+
+    def advance(self, action: int) -> None:
+        """Plays a move, and says what it paid."""
+        before = self.engine.position.rewards
+        self.engine.follow(action)
+        position = self.engine.position
+        if not position.rewards:
+            return
+        paid = [after - paid for after, paid in zip(position.rewards, before or [0.0] * 255, strict=False)]
+        if len(paid) == 1:
+            self.console.print(f"reward {paid[0]:+.4g}, total {position.rewards[0]:.4g}", style="dim")
+        elif any(paid):
+            self.console.print(f"rewards so far: {position.scores_text(position.rewards)}", style="dim")
 
     def draw(self) -> None:
         """The board and who is to move."""
@@ -132,26 +238,46 @@ class Match:
         position = self.engine.position
         self.console.print()
         self.console.print(draw_board(position))
-        if not position.state.is_terminal:
+        if not is_over(position.state) and len(position.players) > 1:
             self.console.print(f"{position.player} to move", style="dim")
 
-    def think(self, verb: str) -> int:
-        """The search's move, which is told: somebody "plays" it, or "could play" it."""
-        engine = self.engine
-        name = engine.position.player
-        before = engine.simulations
+    def search(self, simulations: int | None, *, glance: bool) -> tuple[Report, str]:
+        """Searches the position; the report, and what it took."""
+        before, was_solved = self.engine.simulations, self.engine.is_solved
         with self.console.status("thinking") if sys.stdout.isatty() else nullcontext():
-            finished = think(engine, self.simulations, self.seconds)
+            finished = think(self.engine, simulations, self.chosen.seconds)
         if not finished:
             raise KeyboardInterrupt
-        report = engine.report(glance=True)
+        new = self.engine.simulations - before
+        without = "known from the search before" if was_solved else "found by the mate search"
+        return self.engine.report(glance=glance), count_text(new) if new else without
+
+    def reply(self) -> int:
+        """The search's move, at its level, which is told."""
+        if self.level.is_full or self.chosen.simulations is None:
+            report, effort = self.search(self.chosen.simulations, glance=True)
+            self.tell("plays", report, effort)
+            return report.best.action
+        # A weaker level knows no more than what it searches now.
+        self.engine.restart(self.engine.position)
+        simulations = self.level.simulations(self.chosen.simulations)
+        report, _ = self.search(simulations, glance=False)
+        move = self.level.choose(report.moves, simulations, self.random)
+        self.console.print(f"{report.position.player} plays {report.text_of(move)}", style="bold")
+        return move.action
+
+    def hint(self) -> None:
+        """What the search would play at full strength."""
+        self.tell("could play", *self.search(self.chosen.simulations, glance=True))
+
+    def tell(self, verb: str, report: Report, effort: str) -> None:
+        """The best move in one line, with what the search thinks of it."""
         how = f"value {round(report.value, 2) + 0.0:+.2f}" if report.proven is None else report.verdict()
-        line = " ".join(report.best.pv[1:7])
-        new = engine.simulations - before
-        told = [how, count_text(new) if new else "known from the search before", f"expects {line}" if line else ""]
-        self.console.print(f"{name} {verb} {report.best.move}", style="bold", end="  ")
-        self.console.print(", ".join(part for part in told if part), style="dim", soft_wrap=True)
-        return report.best.action
+        head = f"{report.position.player} {verb} {report.text_of(report.best)}"
+        told = [how, effort]
+        line = fit(report.line_of(report.best)[1:7], WIDTH - len(f"{head}  {', '.join(told)}, expects "))
+        self.console.print(head, style="bold", end="  ")
+        self.console.print(", ".join([*told, f"expects {line}"] if line else told), style="dim", soft_wrap=True)
 
     def ask(self) -> int | None:
         """The user's move; None after `undo`, when the board is to be drawn anew."""
@@ -162,24 +288,30 @@ class Match:
                 case "":
                     continue
                 case "help" | "?":
-                    example = position.legal_text().split()[0]
-                    self.console.print(HELP.format(example=example))
+                    self.console.print(HELP.format(example=self.example().removeprefix("a move ")))
                 case "moves":
-                    self.console.print(position.legal_text())
+                    self.say(position.legal_text())
                 case "hint":
-                    self.think("could play")
+                    self.hint()
                 case "undo" if self.turns:
                     self.engine.restart(self.turns.pop())
                     return None
                 case "undo":
                     self.console.print("There is nothing to take back.")
+                case "resign":
+                    raise Resigned
                 case "quit" | "exit" | "q":
                     raise Stopped
                 case _:
                     try:
                         return position.parse(text)
                     except InvalidActionError as error:
-                        self.console.print(f"{error}", soft_wrap=True)
+                        self.say(str(error))
+
+    def say(self, text: str) -> None:
+        """Prints a paragraph."""
+        for line in textwrap.wrap(text, min(self.console.width, WIDTH)):
+            self.console.print(line, soft_wrap=True)
 
     def read(self, prompt: str) -> str:
         """One line from the user."""
@@ -192,6 +324,15 @@ class Match:
             # A transcript of piped moves shows what was read.
             self.console.print(line)
         return line.strip()
+
+    def resignation(self) -> str:
+        """How a game ends that the player to move gives up."""
+        position = self.engine.position
+        names = position.players
+        if len(names) == 2:
+            return f"{position.player} resigns. {names[1 - position.state.to_play]} wins."
+        total = f" Rewards: {position.scores_text(position.rewards)}." if position.rewards else ""
+        return f"{position.player} resigns. The game ends here.{total}"
 
     def command(self, fen: str | None) -> str:
         """How to take the game up again."""

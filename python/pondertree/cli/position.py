@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pondertree import games
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, InvalidPositionError
-from pondertree.game import describe, move_text
+from pondertree.game import GameInfo, check_rewards, describe, move_text, numbers, play
 
 #: Legal moves named in a complaint about a wrong one.
 MOST_NAMED = 12
 
 TITLES = {"tic-tac-toe": "Tic-tac-toe", "connect4": "Connect 4", "othello": "Othello", "chess": "Chess"}
+#: The games there are, for messages.
+KNOWN_GAMES = f"{', '.join(games.BY_NAME)}, or module:Class for a game written in Python"
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A state, with the name of its game and the moves that led to it."""
+    """A state, with the name of its game, the moves that led to it and the rewards they paid each player."""
 
     game: str
     state: Any
     history: tuple[str, ...] = ()
+    rewards: tuple[float, ...] = ()
 
     @property
     def title(self) -> str:
         """The game's name, as people write it."""
-        return TITLES.get(self.game, self.game)
+        return TITLES.get(self.game, self.game.rpartition(":")[2])
 
     @property
-    def players(self) -> tuple[str, str]:
-        """What the two players are called."""
-        return ("White", "Black") if self.game == "chess" else ("X", "O")
+    def info(self) -> GameInfo:
+        """Properties of the game."""
+        return describe(self.state)
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        """What the players are called."""
+        if self.is_compiled:
+            return ("White", "Black") if self.game == "chess" else ("X", "O")
+        count = self.info.num_players
+        return ("Player",) if count == 1 else tuple(f"Player {number}" for number in range(1, count + 1))
 
     @property
     def player(self) -> str:
@@ -57,9 +70,30 @@ class Position:
             return str(self.state)
         return "\n".join(str(self.state).splitlines()[:-1])
 
+    def write(self, action: int) -> str:
+        """An action as people read it: in chess, standard algebraic notation."""
+        return str(self.state.san(action)) if self.game == "chess" else move_text(self.state, action)
+
+    def write_line(self, moves: Iterable[str]) -> list[str]:
+        """A line of moves in the game's own notation, as people read it: in chess, standard algebraic notation."""
+        if self.game != "chess":
+            return list(moves)
+        state, texts = self.state, []
+        for move in moves:
+            action = state.parse_action(move)
+            texts.append(str(state.san(action)))
+            state = state.play(action)
+        return texts
+
     def play(self, action: int) -> Position:
         """The position after a move."""
-        return Position(self.game, self.state.play(action), (*self.history, move_text(self.state, action)))
+        info = self.info
+        after = self.state.play(action) if info.compiled else play(self.state, action, info.name)
+        rewards: tuple[float, ...] = ()
+        if info.has_rewards:
+            paid = check_rewards(after.rewards(), info)
+            rewards = tuple(map(sum, zip(self.rewards or (0.0,) * info.num_players, paid, strict=True)))
+        return Position(self.game, after, (*self.history, self.write(action)), rewards)
 
     def parse(self, text: str) -> int:
         """The action a user names; an exception in one line, with some legal moves, if it is none."""
@@ -79,24 +113,48 @@ class Position:
             raise InvalidActionError(f"{text!r} is not legal here")
         return action
 
+    def legal_moves(self) -> list[str]:
+        """The legal moves, as people read them."""
+        return [self.write(int(action)) for action in self.state.legal_actions()]
+
     def legal_text(self, most: int | None = None) -> str:
-        """The legal moves; at most so many."""
-        moves = [move_text(self.state, action) for action in self.state.legal_actions()]
+        """The legal moves in one line; at most so many."""
+        moves = self.legal_moves()
         more = "" if most is None or len(moves) <= most else f" and {len(moves) - most} more"
         return " ".join(moves[:most]) + more
 
     def outcome(self) -> str:
         """How the game ended, in words."""
+        info = self.info
         reason = str(getattr(self.state, "termination", None) or "").replace("_", " ")
         because = f" ({reason})" if reason else ""
-        returns = self.state.returns()
-        if returns[0] == returns[1]:
-            return f"The game is a draw{because}."
-        return f"{self.players[0 if returns[0] > returns[1] else 1]} wins{because}."
+        scores = self.rewards or (0.0,) * info.num_players
+        if not info.has_rewards:
+            scores = numbers(self.state.returns(), info, "returns()")
+        if info.num_players == 1:
+            return f"The game is over{because}. {'Total reward' if info.has_rewards else 'Result'}: {scores[0]:.4g}."
+        best = [player for player, score in zip(self.players, scores, strict=True) if score == max(scores)]
+        told = f"The game is a draw{because}." if len(best) == len(scores) else f"{join(best)} wins{because}."
+        if len(best) > 1 and len(best) < len(scores):
+            told = f"{join(best)} share the win{because}."
+        return told if info.is_plain else f"{told} Final scores: {self.scores_text(scores)}."
+
+    def scores_text(self, scores: Sequence[float]) -> str:
+        """One number per player, with the players' names; the number alone where there is one."""
+        if len(scores) == 1:
+            return f"{scores[0]:.4g}"
+        return ", ".join(f"{player} {score:.4g}" for player, score in zip(self.players, scores, strict=True))
 
 
-def read_position(game: str, moves: str | None, fen: str | None) -> Position:
+def join(names: Sequence[str]) -> str:
+    """Names in a sentence: "X", "X and O", "X, Y and Z"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def read_position(game: str | None, moves: str | None, fen: str | None) -> Position:
     """The position of `GAME`, `--moves` and `--fen`."""
+    if game is None:
+        raise InvalidArgumentError(f"no GAME was given: name one of {KNOWN_GAMES}")
     kind = find_game(game)
     name = games.name_of(kind) or game
     if fen is None:
@@ -122,13 +180,22 @@ def find_game(name: str) -> Any:
     """What gives the starting state of a game; one in Python may lie where the command is given."""
     if name.startswith("gym:"):
         raise InvalidArgumentError(f"{name} is an environment, which has no rules to search or play by")
-    if ":" in name and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    return games.find(name)
+    if ":" in name:
+        if os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())
+        return games.find(name)
+    try:
+        return games.find(name)
+    except InvalidArgumentError:
+        near = difflib.get_close_matches(name.lower(), games.BY_NAME, 1)
+        if name.endswith(".py"):
+            near = [f"{name.removesuffix('.py').replace('/', '.')}:Class, with the name of your class"]
+        guess = f", did you mean {near[0]}?" if near else "."
+        raise InvalidArgumentError(f"unknown game {name!r}{guess} The games are {KNOWN_GAMES}") from None
 
 
 def started(kind: Any, name: str) -> Any:
-    """The starting state of a game of two players."""
+    """The starting state of a game."""
     try:
         state = kind()
     except Exception as error:
@@ -136,6 +203,5 @@ def started(kind: Any, name: str) -> Any:
             f"game {name!r} must give a starting state when called without arguments; "
             f"it raised {type(error).__name__}: {error}"
         ) from error
-    if not describe(state).is_plain:
-        raise InvalidArgumentError(f"game {name!r}: commands are for two players with opposite results, no rewards")
+    describe(state)
     return state

@@ -1,4 +1,4 @@
-"""What a search has found, as plain data: one form for the engine and its twin, for tables and for JSON."""
+"""What a search has found, as plain data: one form for all algorithms, for tables and for JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ class TreeNode(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A move at the root. `q` and `proven` are for the player to move there; `plies` counts this move too."""
+    """A move at the root, in the game's notation (chess: UCI).
+
+    `q` and `proven` are for the player to move there; `plies` counts this move too.
+    """
 
     action: int
     move: str
@@ -46,10 +49,14 @@ class Report:
 
     position: Position
     algorithm: str
+    description: str
+    """The search in words."""
     seed: int
     simulations: int
     elapsed: float
     value: float
+    values: tuple[float, ...]
+    """One for each player; `value` is that of the player to move."""
     proven: int | None
     plies: int | None
     moves: tuple[Move, ...]
@@ -72,8 +79,17 @@ class Report:
         within = f" in {plies_text(self.plies)}" if self.plies else ""
         return {1: f"{player} wins{within}", 0: "a draw with best play", -1: f"{player} loses{within}"}[self.proven]
 
+    def text_of(self, move: Move) -> str:
+        """A move at the root as people read it: in chess, standard algebraic notation."""
+        return self.position.write(move.action)
+
+    def line_of(self, move: Move) -> list[str]:
+        """The line that begins with `move`, as people read it."""
+        return self.position.write_line(move.pv)
+
     def as_json(self, top: int | None = None) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """The object that `--json` prints; moves of chess are in UCI notation, with `san` beside it."""
+        is_chess = self.position.game == "chess"
         return {
             "game": self.position.game,
             "position": self.position.text,
@@ -84,14 +100,17 @@ class Report:
             "simulations": self.simulations,
             "elapsed": round(self.elapsed, 6),
             "value": self.value,
+            "values": list(self.values),
             "proven": self.proven,
             "move": self.best.move,
+            **({"san": self.text_of(self.best)} if is_chess else {}),
             "action": self.best.action,
             "pv": list(self.best.pv),
             "moves": [
                 {
                     "action": move.action,
                     "move": move.move,
+                    **({"san": self.text_of(move)} if is_chess else {}),
                     "visits": move.visits,
                     "share": move.share,
                     "q": move.q,
@@ -113,12 +132,23 @@ def count_text(simulations: int) -> str:
     return "1 simulation" if simulations == 1 else f"{simulations:,} simulations"
 
 
+def fit(moves: Sequence[str], columns: int) -> str:
+    """As many of the moves as fit into so many columns, in one line."""
+    text = ""
+    for move in moves:
+        longer = f"{text} {move}" if text else move
+        if len(longer) > columns:
+            break
+        text = longer
+    return text
+
+
 def list_moves(
     state: Any, answer: int, visits: Any, q: Any, root: TreeNode | None, pv: Sequence[str] = ()
 ) -> tuple[Move, ...]:
     """Every legal move, the answer first, then the most visited. `visits` and `q` have a number for each action.
 
-    Proofs and lines are read off the tree; without it only the answer has its line, which is `pv`.
+    Proofs and lines are read off the tree; the line of the answer is `pv` where it is given.
     """
     legal = [int(action) for action in state.legal_actions()]
     total = sum(int(visits[action]) for action in legal)
@@ -136,7 +166,7 @@ def list_moves(
                 q=None if math.isnan(q[action]) else float(q[action]),
                 proven=proven,
                 plies=None if child is None or proven is None else 1 + (child.distance or 0),
-                pv=tuple(pv) if root is None and action == answer else (text, *line_below(state.play(action), child)),
+                pv=tuple(pv) if pv and action == answer else (text, *line_below(state.play(action), child)),
             )
         )
     return tuple(sorted(moves, key=lambda move: (move.action != answer, -move.visits)))

@@ -1,0 +1,199 @@
+"""Which search a command uses: `--algorithm` and `--player`, the default of each game, and the levels of `play`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from pondertree.cli.position import Position
+from pondertree.cli.report import Move
+from pondertree.cli.thinking import Engine, Reference, Thinker
+from pondertree.errors import InvalidArgumentError
+from pondertree.presets import UCT, AlphaZero, Gumbel, Hybrid, MuZero
+from pondertree.search import Search
+
+ALGORITHMS = ("auto", "uct", "alphazero", "gumbel", "muzero", "hybrid", "reference")
+#: What `--algorithm` offers, for `--help`.
+ALGORITHM_HELP = (
+    "auto (default): the strongest for the game, which is hybrid for chess, alphazero with the bundled player for "
+    "connect4, uct for others, and with --player what the player was trained for; uct: random playouts and proofs; "
+    "alphazero, gumbel: a trained player (chess without --player: the evaluation PeSTO); muzero: a trained model; "
+    "hybrid: chess with a mate search; reference: UCT in plain Python, the same numbers as uct, much slower"
+)
+#: The game with a bundled player, and that player's name.
+BUNDLED = "connect4"
+#: Simulations of a search where nothing is said: about half a second each.
+COMPILED_SIMULATIONS = {"uct": 100_000, "hybrid": 50_000, "alphazero": 50_000, "gumbel": 50_000}
+#: The same where a network or a game in Python does the work.
+PYTHON_SIMULATIONS = {"uct": 10_000, "reference": 1_000, "alphazero": 400, "gumbel": 400, "muzero": 400}
+
+STRONGEST = 10
+NAMED_LEVELS = {"beginner": 1, "easy": 3, "medium": 5, "hard": 8, "full": STRONGEST}
+#: Simulations of level 1.
+FEWEST = 4
+#: Temperature of level 1.
+HIGHEST_TEMPERATURE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A search and its effort for each move. `seconds` without `simulations` is a limit of time alone."""
+
+    algorithm: str
+    description: str
+    simulations: int | None
+    seconds: float | None
+    network: Any = None
+    """What values positions: a trained player, a learned model, an evaluator, or None."""
+
+    def build(self, seed: int | None, threads: int) -> Search:
+        """The search itself."""
+        options: dict[str, Any] = {
+            "num_simulations": self.simulations,
+            "time_limit": self.seconds,
+            "seed": seed,
+            "threads": threads,
+        }
+        match self.algorithm:
+            case "alphazero":
+                return AlphaZero(evaluator=self.network, **options)
+            case "gumbel":
+                return Gumbel(evaluator=self.network, **options)
+            case "muzero":
+                return MuZero(model=self.network, **options)
+            case "hybrid":
+                return Hybrid(**options)
+        return UCT(**options)
+
+    def start(self, position: Position, seed: int | None, threads: int) -> Thinker:
+        """The search, at a position."""
+        if self.algorithm != "reference":
+            return Engine(position, seed, lambda drawn: self.build(drawn, threads), self.algorithm, self.description)
+        if threads > 1:
+            raise InvalidArgumentError("--threads is for the compiled search: the reference runs in one thread")
+        return Reference(position, seed)
+
+
+def configure(
+    position: Position, algorithm: str, player: str | None, simulations: int | None, seconds: float | None
+) -> Configuration:
+    """The search that was asked for; `auto` is the strongest that needs nothing but what is installed."""
+    network, by = None if player is None else _load(player, position), "trained player"
+    is_model = hasattr(network, "initial_inference")
+    if algorithm == "auto" and network is not None:
+        algorithm = "muzero" if is_model else "alphazero"
+    elif algorithm == "auto":
+        algorithm = {"chess": "hybrid", BUNDLED: "alphazero"}.get(position.game, "uct")
+    if algorithm in ("alphazero", "gumbel") and network is None:
+        network, by = _default_evaluator(algorithm, position)
+    _check_player(algorithm, position, network, is_model)
+    is_compiled = position.is_compiled and (network is None or player is None and position.game == "chess")
+    if simulations is None and (seconds is None or algorithm == "gumbel"):
+        defaults = PYTHON_SIMULATIONS | (COMPILED_SIMULATIONS if is_compiled else {})
+        simulations = defaults[algorithm]
+    description = {
+        "uct": "UCT, compiled" if position.is_compiled else "UCT",
+        "reference": "UCT, reference in Python",
+        "alphazero": f"AlphaZero, {by}",
+        "gumbel": f"Gumbel, {'trained model' if is_model else by}",
+        "muzero": "MuZero, trained model",
+        "hybrid": "Hybrid, compiled",
+    }[algorithm]
+    return Configuration(algorithm, description, simulations, seconds, network)
+
+
+def _load(player: str, position: Position) -> Any:
+    from pondertree.learn.load import load_for_one_tree
+    from pondertree.learn.own_game import check_own_game
+
+    network = load_for_one_tree(player)
+    check_own_game(network, position.info)
+    return network
+
+
+def _default_evaluator(algorithm: str, position: Position) -> tuple[Any, str]:
+    """What values positions where no player is named, and how it is called."""
+    if position.game == "chess":
+        from pondertree.chess.pesto import Pesto
+
+        return Pesto(), "PeSTO evaluation"
+    if position.game == BUNDLED:
+        return _load(BUNDLED, position), "bundled player"
+    raise InvalidArgumentError(
+        f"--algorithm {algorithm} needs a trained player of {position.title}: --player DIR, where DIR is made by "
+        f"`pondertree train {position.game} --out DIR`"
+    )
+
+
+def _check_player(algorithm: str, position: Position, network: Any, is_model: bool) -> None:
+    """Refuses a player of the wrong kind, or none where one is needed."""
+    training = f"`pondertree train {position.game} --algorithm muzero --out DIR`"
+    if algorithm in ("uct", "hybrid", "reference") and network is not None:
+        raise InvalidArgumentError(f"--player is for alphazero, gumbel and muzero, not for --algorithm {algorithm}")
+    if algorithm == "hybrid" and position.game != "chess":
+        raise InvalidArgumentError(f"--algorithm hybrid is for chess alone, not for {position.title}")
+    if algorithm == "muzero" and not is_model:
+        given = (
+            "this --player is a policy-value network: use --algorithm alphazero or gumbel, or"
+            if network is not None
+            else "use"
+        )
+        raise InvalidArgumentError(
+            f"--algorithm muzero plans in a learned model: {given} --player DIR, where DIR is made by {training}"
+        )
+    if algorithm == "alphazero" and is_model:
+        raise InvalidArgumentError("this --player is a learned model: use --algorithm muzero or gumbel with it")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A strength of `play`, from 1 to 10. Lower levels search less and draw their moves by visits.
+
+    Simulations grow by a constant factor from `FEWEST` at level 1 to those of full strength at level 10; the
+    temperature falls from `HIGHEST_TEMPERATURE` to 0.
+    """
+
+    number: int
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is full strength."""
+        return self.number == STRONGEST
+
+    @property
+    def temperature(self) -> float:
+        """0 plays the best move."""
+        return HIGHEST_TEMPERATURE * ((STRONGEST - self.number) / (STRONGEST - 1)) ** 2
+
+    def simulations(self, full: int) -> int:
+        """Simulations of this level where full strength has `full`."""
+        growth = (self.number - 1) / (STRONGEST - 1)
+        return max(1, round(FEWEST * (full / FEWEST) ** growth))
+
+    def choose(self, moves: Sequence[Move], simulations: int, random: Random) -> Move:
+        """Draws a move, the best being the first: its probability is proportional to (visits + 1) ** (1 / temperature).
+
+        A proven win counts as one that got all simulations as well, a move that is proven lost as one that got none.
+        """
+        best = moves[0]
+        if self.temperature == 0.0:
+            return best
+        visits = [0 if move.proven == -1 and best.proven != -1 else move.visits for move in moves]
+        if best.proven == 1:
+            visits[0] += simulations
+        largest = max(visits) + 1
+        weights = [((count + 1) / largest) ** (1.0 / self.temperature) for count in visits]
+        return random.choices(moves, weights)[0]
+
+
+def level(text: str) -> Level:
+    """A level: a number from 1 to 10, or a name."""
+    numbers = {str(number): number for number in range(1, STRONGEST + 1)}
+    number = (numbers | NAMED_LEVELS).get(text.lower())
+    if number is None:
+        names = ", ".join(f"{name} ({named})" for name, named in NAMED_LEVELS.items())
+        raise argparse.ArgumentTypeError(f"must be a number from 1 to {STRONGEST}, or {names}, not {text!r}")
+    return Level(number)
