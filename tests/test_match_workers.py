@@ -123,3 +123,38 @@ def test_first_worker_starts_with_sigint_blocked(tmp_path: Path) -> None:
     script.write_text(FIRST_PROCESS)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "True False\n"
+
+
+DEFERRED = """
+import signal, threading
+from pondertree.match.workers import _no_interrupts
+
+# Another thread takes the signal: the mask of the main thread does not hold it back.
+wait = threading.Event()
+threading.Thread(target=wait.wait, daemon=True).start()
+reached = False
+try:
+    with _no_interrupts():
+        import os
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            pass
+        reached = True
+except KeyboardInterrupt:
+    print("interrupted", reached, signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_interrupt_while_a_worker_starts_is_deferred_until_it_has_started(tmp_path: Path) -> None:
+    script = tmp_path / "deferred.py"
+    script.write_text(DEFERRED)
+    done = subprocess.run(
+        [sys.executable, script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert done.stdout == "interrupted True True\n"
