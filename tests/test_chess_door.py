@@ -16,7 +16,13 @@ import pondertree
 from pondertree import UCT, AlphaZero
 from pondertree.chess import MCTS, ChessGame
 from pondertree.door import chess_state, open_door
-from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError, PondertreeError
+from pondertree.errors import (
+    GameOverError,
+    InvalidActionError,
+    InvalidArgumentError,
+    InvalidPositionError,
+    PondertreeError,
+)
 from pondertree.evaluators import Uniform
 from pondertree.extras import install_command
 from pondertree.games import Chess, ConnectFour
