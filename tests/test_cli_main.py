@@ -42,7 +42,15 @@ MISTAKES = [
     (["search", "connect4", "--algorithm", "magic"], "invalid choice: 'magic'"),
     (["search", "connect4", "--top", "0"], "at least 1"),
     (["search"], "GAME"),
+    (["play"], "no GAME was given: name one of tic-tac-toe, connect4, othello, chess, or module:Class"),
     (["play", "go"], "unknown game 'go'"),
+    (["play", "conect4"], "did you mean connect4? The games are tic-tac-toe, connect4, othello, chess, or module:Cl"),
+    (["play", "games/mine.py"], "did you mean games.mine:Class"),
+    (["play", "connect4", "--side", "3"], "(choose first, second, both, none, 1 to 2, X, O)"),
+    (["play", "examples.games.triangle:Triangle", "--side", "second"], "(choose all, none, 1, Player)"),
+    (["play", "connect4", "--level", "11"], "must be a number from 1 to 10, or beginner (1), easy (3), medium (5)"),
+    (["play", "connect4", "--level", "3", "--seconds", "1"], "not allowed with argument --level"),
+    (["play", "connect4", "--algorithm", "magic"], "invalid choice: 'magic'"),
     (["play", "connect4", "--side", "left"], "invalid choice: 'left'"),
     (["serve"], "invalid choice: 'serve'"),
     ([], "COMMAND"),
@@ -174,6 +182,7 @@ def test_faulty_games_are_one_line_on_stderr(tmp_path: Path, module: str, comman
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("pondertree: ")
     assert len(done.stderr.splitlines()) == 1
+    assert module != "raising" or "raised by is_terminal in " in done.stderr
 
 
 def test_unexpected_exception_keeps_its_traceback_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

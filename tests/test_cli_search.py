@@ -15,12 +15,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.worlds import Guess, Rules
 
-from pondertree import UCT
-from pondertree.cli import main
+from pondertree import UCT, AlphaZero, Gumbel
+from pondertree.chess import Pesto
+from pondertree.cli import algorithms, main
+from pondertree.cli.algorithms import configure
 from pondertree.cli.position import read_position
 from pondertree.cli.report import line_below
 from pondertree.cli.thinking import Engine, Reference, think
+from pondertree.errors import GameContractError, InvalidArgumentError
+from pondertree.learn.load import load_for_one_tree
 
 COMMAND = [sys.executable, "-m", "pondertree", "search"]
 KEYS = [
@@ -33,6 +38,7 @@ KEYS = [
     "simulations",
     "elapsed",
     "value",
+    "values",
     "proven",
     "move",
     "action",
@@ -66,30 +72,38 @@ def search(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
     return found
 
 
+def with_san(keys: list[str], san: list[str]) -> list[str]:
+    """The keys of JSON, those of chess having `san` after `move`."""
+    after = keys.index("move") + 1
+    return [*keys[:after], *san, *keys[after:]]
+
+
 @pytest.mark.parametrize("game", ["tic-tac-toe", "connect4", "othello", "chess"])
 @pytest.mark.parametrize("algorithm", ["uct", "reference"])
 def test_json(capsys: pytest.CaptureFixture[str], game: str, algorithm: str) -> None:
     found = search(capsys, game, "--algorithm", algorithm, "--simulations", "60", "--seed", "5")
     state = read_position(game, None, None).state
     legal = state.legal_actions()
-    assert list(found) == KEYS
+    san = ["san"] if game == "chess" else []
+    assert list(found) == with_san(KEYS, san)
     assert (found["game"], found["algorithm"], found["seed"], found["to_play"]) == (game, algorithm, 5, 0)
     assert found["simulations"] == 60 == sum(move["visits"] for move in found["moves"])
     assert sorted(move["action"] for move in found["moves"]) == sorted(legal)
-    assert all(list(move) == MOVE_KEYS for move in found["moves"])
+    assert all(list(move) == with_san(MOVE_KEYS, san) for move in found["moves"])
     assert sum(move["share"] for move in found["moves"]) == pytest.approx(1.0)
     assert all(move["pv"][0] == move["move"] for move in found["moves"])
     best = found["moves"][0]
     assert (found["action"], found["move"], found["pv"]) == (best["action"], best["move"], best["pv"])
     assert found["move"] == state.action_to_string(found["action"])
     assert -1.0 <= found["value"] <= 1.0
+    assert found["values"] == [found["value"], -found["value"]]
     for text in found["pv"]:
         state = state.play(state.parse_action(text))
 
 
 def test_engine_and_twin_find_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ("connect4", "--moves", "4 4 3", "--simulations", "300", "--seed", "9")
-    uct = search(capsys, *asked)
+    uct = search(capsys, *asked, "--algorithm", "uct")
     twin = search(capsys, *asked, "--algorithm", "reference")
     for found in (uct, twin):
         del found["elapsed"], found["algorithm"]
@@ -150,14 +164,14 @@ def test_a_move_played_keeps_the_tree_and_another_position_does_not() -> None:
 
 
 def test_proven(capsys: pytest.CaptureFixture[str]) -> None:
-    found = search(capsys, "chess", "--fen", MATE_IN_TWO, "--seed", "3")
+    found = search(capsys, "chess", "--fen", MATE_IN_TWO, "--seed", "3", "--algorithm", "uct")
     assert (found["move"], found["proven"], found["value"]) == ("a1a6", 1, 1.0)
     assert found["position"] == MATE_IN_TWO
     assert found["simulations"] < 10_000
-    assert main(["search", "chess", "--fen", MATE_IN_TWO, "--seed", "3"]) == 0
+    assert main(["search", "chess", "--fen", MATE_IN_TWO, "--seed", "3", "--algorithm", "uct"]) == 0
     printed = capsys.readouterr().out
     assert "White wins in 3 plies" in printed
-    assert re.search(r"a1a6 .* win in 3 ", printed)
+    assert re.search(r"Ra6 .* win in 3 ", printed)
 
 
 def test_untried_moves_have_no_value(capsys: pytest.CaptureFixture[str]) -> None:
@@ -182,7 +196,8 @@ def test_top_and_aliases(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["search", "connect4", "--moves", "4 4 3", "--seed", "1"]) == 0
+    asked = ["--algorithm", "uct", "--simulations", "10k", "--seed", "1"]
+    assert main(["search", "connect4", "--moves", "4 4 3", *asked]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
     assert "\x1b" not in printed.out
@@ -295,7 +310,7 @@ def test_a_game_in_python(capsys: pytest.CaptureFixture[str]) -> None:
         (["examples.games.nim:Mim"], "cannot be imported"),
         (["examples.games.nim:LARGEST"], "must give a starting state when called"),
         (["examples.games.nim:np.zeros"], "must give a starting state when called without arguments; it raised"),
-        (["tests.test_cli_search:Alone"], "commands are for two players with opposite results"),
+        (["tests.test_cli_search:Endless"], "Endless"),
         (["gym:CartPole-v1"], "is an environment, which has no rules to search or play by"),
     ],
 )
@@ -306,16 +321,167 @@ def test_games_in_python_that_cannot_be_searched(
     assert message in capsys.readouterr().err
 
 
-class Alone:
-    """A game of one player."""
+class Endless:
+    """A game of one player that never ends."""
 
     num_actions, num_players, to_play, is_terminal = 2, 1, 0, False
 
     def legal_actions(self) -> list[int]:
         return [0, 1]
 
-    def play(self, action: int) -> Alone:
+    def play(self, action: int) -> Endless:
         return self
 
     def returns(self) -> list[float]:
         return [0.0]
+
+
+# --- Games of one player, of several, and with rewards --------------------------------------------------------------
+
+
+COINS = "examples.games.coin_row:CoinRow"
+TRIANGLE = "examples.games.triangle:Triangle"
+
+
+def test_three_players_have_three_values_and_their_names(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = (COINS, "--moves", "last first", "--simulations", "300", "--seed", "1")
+    found = search(capsys, *asked)
+    result = UCT(num_simulations=300, seed=1).run(read_position(COINS, "last first", None).state)
+    assert (found["to_play"], found["player"], found["algorithm"]) == (2, "Player 3", "uct")
+    assert found["values"] == list(result.values)
+    assert found["values"][2] == found["value"]
+    assert sum(found["values"]) == pytest.approx(1.0)
+    assert main(["search", *asked]) == 0
+    printed = capsys.readouterr().out
+    assert "CoinRow after last first, Player 3 to move" in printed
+    for player, value in enumerate(found["values"], start=1):
+        assert f"{value:+.3f} for Player {player}" in printed
+    assert "proven" not in printed
+
+
+@pytest.mark.parametrize("game", [COINS, TRIANGLE])
+def test_reference_has_the_values_of_the_engine_for_every_player(capsys: pytest.CaptureFixture[str], game: str) -> None:
+    engine, reference = (
+        search(capsys, game, "--algorithm", algorithm, "--simulations", "200", "--seed", "4")
+        for algorithm in ("uct", "reference")
+    )
+    assert reference["values"] == pytest.approx(engine["values"], abs=1e-12)
+    for found in (engine, reference):
+        del found["elapsed"], found["algorithm"], found["values"]
+    assert reference == engine
+
+
+def test_one_player_with_rewards_shows_what_was_collected(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", TRIANGLE, "--moves", "right left", "--seed", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "expected sum of rewards" in printed
+    assert re.search(r"so far +0\.8$", printed, re.MULTILINE)
+    found = search(capsys, TRIANGLE, "--moves", "right left", "--seed", "1")
+    assert found["values"] == [found["value"]]
+
+
+def test_seconds_too_short_for_one_playout_are_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "tests.test_cli_search:Endless", "--seconds", "0.2"]) == 2
+    assert "not one simulation of Endless ended within 0.2" in capsys.readouterr().err
+
+
+def test_search_ends_when_no_playout_ends_within_the_longest_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pondertree.cli.thinking.LONGEST_SLICE", 0.15)
+    engine = Engine(read_position("tests.test_cli_search:Endless", None, None), 1)
+    with pytest.raises(GameContractError, match="not one simulation of Endless"):
+        think(engine, 10, None)
+
+
+# --- Algorithms -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("game", "algorithm"),
+    [("chess", "hybrid"), ("connect4", "alphazero"), ("tic-tac-toe", "uct"), ("othello", "uct"), (NIM, "uct")],
+)
+def test_default_algorithm_is_the_strongest_of_each_game(
+    capsys: pytest.CaptureFixture[str], game: str, algorithm: str
+) -> None:
+    assert search(capsys, game, "--simulations", "5")["algorithm"] == algorithm
+
+
+@pytest.mark.parametrize(
+    ("game", "algorithm"),
+    [("chess", "alphazero"), ("chess", "gumbel"), ("connect4", "alphazero"), ("connect4", "gumbel")],
+)
+def test_alphazero_and_gumbel_without_player_use_what_is_built_in(
+    capsys: pytest.CaptureFixture[str], game: str, algorithm: str
+) -> None:
+    found = search(capsys, game, "--algorithm", algorithm, "--simulations", "40", "--seed", "2")
+    evaluator = Pesto() if game == "chess" else load_for_one_tree("connect4")
+    preset: Any = {"alphazero": AlphaZero, "gumbel": Gumbel}[algorithm]
+    result = preset(evaluator=evaluator, num_simulations=40, seed=2).run(read_position(game, None, None).state)
+    assert (found["algorithm"], found["simulations"], found["action"]) == (algorithm, 40, result.action)
+    assert {move["action"]: move["visits"] for move in found["moves"]} == {
+        move["action"]: result.visits[move["action"]] for move in found["moves"]
+    }
+
+
+def test_hybrid_finds_a_mate_before_the_first_simulation(capsys: pytest.CaptureFixture[str]) -> None:
+    found = search(capsys, "chess", "--fen", MATE_IN_TWO)
+    assert (found["algorithm"], found["simulations"], found["proven"]) == ("hybrid", 0, 1)
+    assert (found["move"], found["san"], found["pv"][0]) == ("a1a6", "Ra6", "a1a6")
+    assert main(["search", "chess", "--fen", MATE_IN_TWO]) == 0
+    printed = capsys.readouterr().out
+    assert "mates only, before the first simulation" in printed
+    assert re.search(r"Ra6 .* win in 3 +\S+ \S+#$", printed, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["othello", "--algorithm", "alphazero"], "alphazero needs a trained player of Othello: --player DIR"),
+        (["tic-tac-toe", "--algorithm", "gumbel"], "pondertree train tic-tac-toe --out DIR"),
+        (["connect4", "--algorithm", "muzero"], "plans in a learned model: use --player DIR"),
+        (["connect4", "--algorithm", "muzero", "--player", "connect4"], "is a policy-value network"),
+        (["connect4", "--algorithm", "hybrid"], "hybrid is for chess alone, not for Connect 4"),
+        (["connect4", "--algorithm", "uct", "--player", "connect4"], "--player is for alphazero, gumbel and muzero"),
+        (["connect4", "--algorithm", "reference", "--player", "connect4"], "not for --algorithm reference"),
+        (["chess", "--player", "connect4"], "this is a player of connect4, not of chess"),
+    ],
+)
+def test_algorithms_say_what_they_need(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
+
+
+def test_learned_model_chooses_muzero_and_is_refused_by_alphazero(monkeypatch: pytest.MonkeyPatch) -> None:
+    position = read_position("tic-tac-toe", None, None)
+    monkeypatch.setattr(algorithms, "_load", lambda player, position: Rules([position.state], Guess()))
+    assert configure(position, "auto", "runs/model", 20, None).algorithm == "muzero"
+    for algorithm in ("muzero", "gumbel"):
+        chosen = configure(position, algorithm, "runs/model", 20, None)
+        thinker = chosen.start(position, 1, 1)
+        assert think(thinker, chosen.simulations, None)
+        assert thinker.report().simulations == 20
+        assert "trained model" in thinker.report().description
+    with pytest.raises(InvalidArgumentError, match="use --algorithm muzero or gumbel"):
+        configure(position, "alphazero", "runs/model", 20, None)
+
+
+def test_chess_text_is_san_and_json_is_uci(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("chess", "--moves", "e2e4 e5 Nf3", "--simulations", "300", "--seed", "1")
+    found = search(capsys, *asked)
+    assert all(re.fullmatch(r"[a-h][1-8][a-h][1-8][qrbn]?", text) for move in found["moves"] for text in move["pv"])
+    assert main(["search", *asked]) == 0
+    printed = capsys.readouterr().out
+    assert "Chess after e4 e5 Nf3, Black to move" in printed
+    assert re.search(rf"best move +{re.escape(found['san'])}$", printed, re.MULTILINE)
+    assert not re.search(r"\b[a-h][1-8][a-h][1-8]\b", printed)
+
+
+@pytest.mark.parametrize("arguments", [("chess",), ("connect4",), ("othello",), (COINS,), (NIM,)])
+def test_text_fits_into_80_columns(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -> None:
+    assert main(["search", *arguments, "--simulations", "400", "--seed", "4294967295"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    header = next(number for number, line in enumerate(lines) if line.startswith("move "))
+    [rule] = [line for line in lines if set(line) == {"─"}]
+    assert all(len(line) <= len(rule) for line in lines[header:])

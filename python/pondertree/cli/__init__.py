@@ -19,7 +19,7 @@ from pondertree.check import brief
 from pondertree.cli.arguments import LONGEST_MESSAGE, Parser
 from pondertree.errors import GameContractError, PondertreeError
 
-#: An environment variable; where it is set, exceptions that no command expects, and those of games, keep their traceback.
+#: An environment variable; where it is set, exceptions of games and those that no command expects keep their traceback.
 TRACEBACK = "PONDERTREE_TRACEBACK"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -90,7 +91,7 @@ def configure(
     if algorithm in ("alphazero", "gumbel") and network is None:
         network, by = _default_evaluator(algorithm, position)
     _check_player(algorithm, position, network, is_model)
-    is_compiled = position.is_compiled and (network is None or player is None and position.game == "chess")
+    is_compiled = position.is_compiled and (network is None or (player is None and position.game == "chess"))
     if simulations is None and (seconds is None or algorithm == "gumbel"):
         defaults = PYTHON_SIMULATIONS | (COMPILED_SIMULATIONS if is_compiled else {})
         simulations = defaults[algorithm]
@@ -153,7 +154,7 @@ class Level:
     """A strength of `play`, from 1 to 10. Lower levels search less and draw their moves by visits.
 
     Simulations grow by a constant factor from `FEWEST` at level 1 to those of full strength at level 10; the
-    temperature falls from `HIGHEST_TEMPERATURE` to 0.
+    temperature falls from `HIGHEST_TEMPERATURE` to 0 as ((10 - level) / 9) ** 1.5.
     """
 
     number: int
@@ -166,12 +167,12 @@ class Level:
     @property
     def temperature(self) -> float:
         """0 plays the best move."""
-        return HIGHEST_TEMPERATURE * ((STRONGEST - self.number) / (STRONGEST - 1)) ** 2
+        return HIGHEST_TEMPERATURE * math.pow((STRONGEST - self.number) / (STRONGEST - 1), 1.5)
 
     def simulations(self, full: int) -> int:
         """Simulations of this level where full strength has `full`."""
         growth = (self.number - 1) / (STRONGEST - 1)
-        return max(1, round(FEWEST * (full / FEWEST) ** growth))
+        return max(1, round(FEWEST * math.pow(full / FEWEST, growth)))
 
     def choose(self, moves: Sequence[Move], simulations: int, random: Random) -> Move:
         """Draws a move, the best being the first: its probability is proportional to (visits + 1) ** (1 / temperature).

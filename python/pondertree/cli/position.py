@@ -51,7 +51,7 @@ class Position:
     @property
     def player(self) -> str:
         """Who is to move."""
-        return self.players[self.state.to_play]
+        return self.players[int(self.state.to_play)]
 
     @property
     def text(self) -> str:

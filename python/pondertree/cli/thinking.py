@@ -161,6 +161,8 @@ class Reference(Thinker):
         super().__init__(position, seed)
         self._search = reference.MCTS(seed=self.seed)
         self._calls = 0
+        #: What the simulations brought each player, where a value alone does not say it.
+        self._sums: list[float] = []
         self.restart(position)
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pondertree.reference.playout import Leaf, per_player, simulate_leaves
+from pondertree.reference.playout import Leaf, Playouts, per_player, simulate_leaves
 from pondertree.reference.policy import priors_of
 from pondertree.reference.state import State, listed_actions
 
@@ -27,9 +27,12 @@ class Uniform:
 class Rollout:
     """A network that plays at random: every move is as good as any other, a position is worth what a playout says."""
 
+    def __init__(self) -> None:
+        self.playouts = Playouts()
+
     def evaluate_leaves(self, leaves: Sequence[Leaf]) -> tuple[None, list[list[float]]]:
         """(even priors, results); the keys of the simulations make the playouts repeatable."""
-        return None, simulate_leaves(leaves)
+        return None, simulate_leaves(leaves, playouts=self.playouts)
 
 
 class MovePriors:

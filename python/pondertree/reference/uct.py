@@ -275,7 +275,7 @@ class MCTS(Gathering[MCTSNode]):
         while tree.simulations < limit and tree.root.proven is None:
             pending = self._gather(tree, limit)
             leaves = [waiting.question for waiting in pending]
-            values = simulate_leaves(leaves, self.max_depth, self.evaluator, self.playout_policy)
+            values = simulate_leaves(leaves, self.max_depth, self.evaluator, self.playout_policy, tree.playouts)
             for waiting, leaf_values in zip(pending, values, strict=True):
                 self._mark_in_flight(waiting.leaf, -1)
                 self._finish(tree, waiting.leaf, leaf_values, waiting.row)
