@@ -98,3 +98,28 @@ def test_a_script_without_a_guard_is_told_about_it(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "UsageError: a process for the games could not be started" in done.stderr
     assert '`if __name__ == "__main__":`' in done.stderr
+
+
+FIRST_PROCESS = """
+import multiprocessing, signal, time
+from pathlib import Path
+from pondertree.match.workers import _no_interrupts
+
+if __name__ == "__main__":
+    process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(30,), daemon=True)
+    with _no_interrupts():
+        process.start()
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    [blocked] = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigBlk")]
+    print(bool(blocked >> (signal.SIGINT - 1) & 1), signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+    process.kill()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
+def test_first_worker_starts_with_sigint_blocked(tmp_path: Path) -> None:
+    """Also while multiprocessing starts its resource tracker, which unblocks SIGINT in the parent."""
+    script = tmp_path / "first.py"
+    script.write_text(FIRST_PROCESS)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "True False\n"
