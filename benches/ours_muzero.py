@@ -52,7 +52,7 @@ def latent_tree(algorithm: str, actions: int, sims: int, batch: int) -> Work:
 
 def latent_loop(actions: int, sims: int, batch: int) -> Work:
     """A whole search whose network only carries hidden states along; visits and values read."""
-    search = MuZero(Recited(batch, actions, sims), sims, normalize="tree", seed=1)
+    search = MuZero(Recited(batch, actions, sims), sims, num_players=1, normalize="tree", seed=1)
     observations = _observations(batch)
 
     def work() -> int:

@@ -37,6 +37,8 @@ def step(places: Any, actions: Any) -> tuple[Any, Any, Any]:
 class World:
     """The model. A hidden state is the place of the robot; what it is worth is guessed, as the crow flies."""
 
+    num_players = 1
+
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
         """(hidden state, logits, value) of observations [B, 2]."""
         places = np.asarray(observations)

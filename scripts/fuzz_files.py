@@ -330,6 +330,7 @@ def make_checkpoint(numbers: random.Random) -> Callable[[], object]:
     shutil.copytree(source, folder)
     [checkpoint] = (folder / "checkpoints").iterdir()
     others = [folder / name for name in ("run.json", "config.toml", "metrics.jsonl")]
+    others += (folder / "players").glob("*.json")
     path = numbers.choice([*checkpoint.iterdir(), *checkpoint.iterdir(), *others, *(folder / "games").iterdir()])
     content = path.read_bytes()
     if numbers.random() < 0.25:

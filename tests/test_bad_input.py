@@ -659,8 +659,12 @@ class Endless:
         return 0.0, 0.0
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @pytest.mark.parametrize("policy", [None, lambda state: [1.0, 2.0]])
-def test_a_game_without_end_does_not_outlast_the_time(policy: Any) -> None:
+def test_a_game_without_end_does_not_outlast_the_time(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Otherwise it is refused before the time is up.
+    monkeypatch.setattr("pondertree.leaves.LONGEST_PLAYOUT", 10**9)
+    monkeypatch.setattr("pondertree.reference.playout.LONGEST_PLAYOUT", 10**9)
     begun = time.perf_counter()
     result = pondertree.UCT(50, time_limit=0.2, playout_policy=policy).run(Endless())
     assert time.perf_counter() - begun < 5

@@ -434,3 +434,16 @@ def test_ctrl_c_ends_a_search_at_once() -> None:
     start = time.perf_counter()
     assert seconds_until_interrupted(lambda: mate_search(Chess(), 40), 0.1) < 1.0
     assert time.perf_counter() - start < 10
+
+
+def test_answer_unpacks_as_score_move_and_nodes() -> None:
+    """The tuple of the specification: 1000000 mates, -1000000 is mated, 0 is neither."""
+    mate = "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"
+    mated = "7k/5K2/8/8/8/8/8/R7 b - - 0 1"
+    for fen, expected in ((mate, (1_000_000, "e1e8")), (mated, (-1_000_000, "h8h7")), (chess.STARTING_FEN, (0, None))):
+        answer = mate_search(fen, 1)
+        score, move, nodes = answer
+        assert (score, move) == expected
+        assert (answer.score, answer.move, answer.nodes) == (score, move, nodes)
+    score, move, _ = mate_search(chess.Board(mate), 1)
+    assert (score, move) == (1_000_000, chess.Move.from_uci("e1e8"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from pondertree import AlphaZero, Temperature
 from pondertree.chess import MCTS, ChessGame, ChessNN
 from pondertree.errors import InvalidArgumentError, UsageError
+from pondertree.evaluators import Uniform
+from pondertree.reference import alphazero as reference
 
 # Word for word, after the import lines.
 USAGE = """
@@ -32,6 +35,13 @@ game.make_move(move)
 game = ChessGame()
 move, policy = mcts.get_policy(game, temperature=1.0, add_noise=True)
 # policy is the MCTS-improved target for training
+"""
+
+POLICY_CONSTRUCTION = """
+policy = np.zeros(4672)
+for move, child in root.children.items():
+    policy[game.get_move_index(move)] = child.visit_count
+policy = policy / policy.sum()  # Normalize
 """
 
 SELF_PLAY = """
@@ -101,6 +111,86 @@ def test_policy_is_built_as_the_seed_says() -> None:
     assert np.allclose(result.policy, policy, rtol=1e-12, atol=0)
     assert result.visits.sum() == 50
     assert result.root.visit_count == 51
+
+
+@pytest.mark.parametrize("moves", [(), ("e4",)])
+@pytest.mark.parametrize("engine", [True, False])
+def test_policy_construction_of_the_document_runs_on_the_root(moves: tuple[str, ...], engine: bool) -> None:
+    """On the engine's root and on the reference's, for both sides to move."""
+    game = ChessGame()
+    for move in moves:
+        game.make_move(move)
+    expected: Any
+    if engine:
+        found = MCTS(Tiny(), 50, seed=4).run(game)
+        root, expected = found.root, found.policy
+    else:
+        reference_result = reference.MCTS(Tiny(), 50, seed=4, solve=False).run(game)
+        root = reference_result.root
+        expected = [reference_result.policy.get(action, 0.0) for action in range(4672)]
+    names: dict[str, Any] = {"np": np, "game": game, "root": root}
+    exec(POLICY_CONSTRUCTION, names)
+    assert np.allclose(names["policy"], expected, rtol=1e-12, atol=0)
+    assert np.count_nonzero(names["policy"]) > 5
+
+
+def test_search_and_get_policy_accept_game_by_keyword() -> None:
+    game = ChessGame()
+    for search in (MCTS(Tiny(), 20, seed=1), reference.MCTS(Tiny(), 20, seed=1)):
+        move = search.search(game=game, temperature=0, add_noise=False)
+        assert move in game.legal_moves
+        move, policy = search.get_policy(game=game, temperature=1.0, add_noise=True)
+        assert (move in game.legal_moves, len(policy)) == (True, 4672)
+    mcts = MCTS(Tiny(), 20, seed=1)
+    assert mcts.search(state=game, temperature=0) == MCTS(Tiny(), 20, seed=1).search(game=game, temperature=0)
+    for arguments in ({}, {"game": game, "state": game}):
+        with pytest.raises(InvalidArgumentError, match="game="):
+            mcts.search(**arguments)
+        with pytest.raises(InvalidArgumentError, match="game="):
+            mcts.get_policy(**arguments)
+
+
+def test_signatures_and_defaults_are_those_of_the_document() -> None:
+    for method in (MCTS.search, MCTS.get_policy, reference.MCTS.search, reference.MCTS.get_policy):
+        parameters = list(inspect.signature(method).parameters.values())[1:4]
+        assert [each.name for each in parameters] == ["game", "temperature", "add_noise"]
+        assert [each.default for each in parameters[1:]] == [1.0, False]
+
+
+def test_reference_searches_chess_games_as_the_engine_does() -> None:
+    network, game = Tiny(), ChessGame()
+    game.make_move("d4")
+    move, policy = MCTS(network, 40, seed=3).get_policy(game, temperature=0)
+    expected_move, expected = reference.MCTS(network, 40, seed=3, solve=False).get_policy(game, temperature=0)
+    assert isinstance(expected_move, chess.Move)
+    assert move == expected_move
+    assert policy == pytest.approx(np.array(expected), rel=1e-12, abs=0)
+    action = reference.MCTS(network, 40, seed=3, solve=False).search(game.state, temperature=0)
+    assert action == game.get_move_index(move)
+
+
+def test_policy_is_plain_visit_share_unless_solve_is_set() -> None:
+    """A mate in one for White: by default the shares are those of visits, with solve=True all weight is on the mate."""
+    game = ChessGame("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1")
+    mate = game.get_move_index("a1a8")
+    plain = MCTS(Uniform(), 60, seed=1)
+    assert not plain.solve
+    result = plain.run(game)
+    assert result.policy == pytest.approx(result.visits / 60)
+    assert 0.2 < result.policy[mate] < 1.0
+    solved = MCTS(Uniform(), 60, seed=1, solve=True).run(game)
+    assert (solved.proven, solved.policy[mate]) == (1, 1.0)
+
+
+def test_get_move_index_accepts_legal_actions_and_nothing_else() -> None:
+    game = ChessGame()
+    index = game.get_move_index("e2e4")
+    for same in (index, np.int64(index), chess.Move.from_uci("e2e4"), "e4"):
+        assert game.get_move_index(same) == index
+    illegal = next(action for action in range(4672) if action not in game.state.legal_actions())
+    for wrong in (illegal, -1, 4672, True, None, 1.5):
+        with pytest.raises(ValueError, match="move"):
+            game.get_move_index(wrong)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -128,7 +129,62 @@ def test_ctrl_c_leaves_a_match_that_goes_on(tmp_path: Path, concurrency: str) ->
     os.killpg(started.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
     printed, errors = started.communicate(timeout=30)
     assert started.returncode == 130
-    assert errors == "interrupted: this is what was played so far; the same command with --resume goes on\n"
+    command = shlex.join(["pondertree", "match", *arguments, "--resume"])
+    assert errors == f"interrupted: this is what was played so far; to go on: {command}\n"
     assert "uct:num_simulations=2000 against uct:num_simulations=500" in printed
     assert out.read_bytes().count(b"\n") >= 3
     assert re.search(r"^games \d+: ", printed, re.M)
+
+
+#: Pairs that take a second or more, and a match of some seconds.
+SLOW = ["uct:num_simulations=500000", "uct:num_simulations=500000", "--game", "connect4", "--games", "4", "--seed", "3"]
+SLOW += ["--max-plies", "8", "--json"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+@pytest.mark.parametrize("concurrency", ["1", "2"])
+def test_match_interrupted_before_the_first_pair_prints_how_to_resume(
+    tmp_path: Path, concurrency: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The printed command is run for real."""
+    out = tmp_path / "a match's record.jsonl"
+    arguments = [*SLOW, "--out", str(out), "--concurrency", concurrency]
+    started = subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while not out.exists():  # the record is opened just before the workers start
+        assert started.poll() is None
+        time.sleep(0.01)
+    os.killpg(started.pid, signal.SIGINT)
+    printed, errors = started.communicate(timeout=60)
+    assert (started.returncode, printed) == (130, "")
+    said, command = errors.rstrip("\n").split("; to go on: ")
+    assert said == "interrupted before a pair of games was finished"
+    assert shlex.split(command) == ["pondertree", "match", *arguments, "--resume"]
+    assert main(shlex.split(command)[1:]) == 0
+    assert json.loads(capsys.readouterr().out)["games"] == 4
+
+
+def test_match_interrupted_without_a_file_says_that_nothing_was_stored(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pondertree.match
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pondertree.match, "play_match", interrupted)
+    assert main(["match", *SMALL]) == 130
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == (
+        "interrupted before a pair of games was finished; nothing was stored: with --out FILE a match can be resumed\n"
+    )
+    assert main(["match", *SMALL, "--out", "x y.jsonl", "--resume"]) == 130
+    expected = f"to go on: {shlex.join(['pondertree', 'match', *SMALL, '--out', 'x y.jsonl', '--resume'])}\n"
+    assert capsys.readouterr().err.endswith(expected)

@@ -31,6 +31,9 @@ from pondertree.device.nvrtc import NotCompiled, compile_source  # noqa: E402
 from pondertree.device.step import SOURCE, options_of  # noqa: E402
 from pondertree.device.trees import DeviceTrees  # noqa: E402
 
+# Most models here do not say how many players there are: with one it does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
 TREES = 5
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import importlib
@@ -194,79 +193,6 @@ def test_the_map_names_every_source_file_and_no_other() -> None:
     named = set(re.findall(r"`((?:core|bindings|python)/[\w./]+\.(?:rs|pyi?))`", text))
     assert not source_files() - named, "not on the map"
     assert not {path for path in named if not (ROOT / path).exists()}, "on the map, but gone"
-
-
-# --- docs/specifications.md ---------------------------------------------------------------------------------------
-
-
-SPECIFICATIONS = ROOT / "docs/specifications.md"
-
-
-def spec_rows() -> list[tuple[int, str, list[str], list[str]]]:
-    """(line, section, references in `where`, references in `test`) of every row of every table."""
-    rows = []
-    for number, line in enumerate(SPECIFICATIONS.read_text(encoding="utf-8").splitlines(), start=1):
-        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        if not line.startswith("|") or len(cells) != 3 or cells[1] == "where" or set(line) <= set("|- "):
-            continue
-        rows.append((number, cells[0], re.findall(r"`([^`]+)`", cells[1]), re.findall(r"`([^`]+)`", cells[2])))
-    return rows
-
-
-@functools.cache
-def names_in(path: str) -> frozenset[str]:
-    """The functions, classes and constants that a file defines."""
-    text = (ROOT / path).read_text(encoding="utf-8")
-    if path.endswith(".rs"):
-        return frozenset(re.findall(r"\b(?:fn|struct|enum|trait|static|type|const(?!\s+fn))\s+(\w+)", text))
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return frozenset(node.name for node in ast.walk(ast.parse(text)) if isinstance(node, kinds))
-
-
-def resolves(reference: str) -> bool:
-    """`path/to/file::name`, a path alone, or the dotted name of something in Python."""
-    path, _, name = reference.partition("::")
-    if "/" in path:
-        return (ROOT / path).exists() and (not name or name in names_in(path))
-    parts = reference.split(".")
-    for length in range(len(parts), 0, -1):
-        try:
-            found = importlib.import_module(".".join(parts[:length]))
-        except ModuleNotFoundError:
-            continue
-        # Fields of a dataclass without a default are known to the class by their annotation only.
-        for part in parts[length:]:
-            if not hasattr(found, part):
-                return part in getattr(found, "__annotations__", {})
-            found = getattr(found, part)
-        return True
-    return False
-
-
-def test_specifications_name_what_exists() -> None:
-    rows = spec_rows()
-    assert len(rows) > 60
-    lost = [(line, reference) for line, _, where, test in rows for reference in where + test if not resolves(reference)]
-    assert not lost
-
-
-def test_specifications_have_a_place_and_a_test_for_all_that_is_done() -> None:
-    text = SPECIFICATIONS.read_text(encoding="utf-8").splitlines()
-    for line, section, where, test in spec_rows():
-        planned = "| planned |" in text[line - 1]
-        assert planned or (where and test), f"line {line}: {section}"
-        assert not (planned and test), f"line {line}: {section} has a test but is only planned"
-        for reference in test:
-            path, _, name = reference.partition("::")
-            assert name, f"line {line}: {reference} names no test"
-            assert path.startswith("core/") or name.startswith("test_"), f"line {line}: {reference}"
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4])
-def test_a_seed_is_complete(seed: int) -> None:
-    text = SPECIFICATIONS.read_text(encoding="utf-8")
-    [section] = re.findall(rf"^## Seed {seed}:.*?(?=^## |\Z)", text, re.M | re.S)
-    assert "planned" not in section
 
 
 # --- docs/mathematics.md ------------------------------------------------------------------------------------------

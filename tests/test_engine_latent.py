@@ -19,6 +19,9 @@ from pondertree.reference import gumbel, muzero
 from pondertree.reference.tabular import TabularGame
 from pondertree.reference.trace import first_difference
 
+# Most models here do not say how many players there are: with one it does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
 TEMPERATURES = (0.0, 0.5, 1.0, 1e9)
 
 

@@ -25,6 +25,9 @@ from pondertree.reference.gumbel import considered_visits
 from pondertree.reference.halving import gumbel_number
 from pondertree.reference.random import GUMBEL, Random, fold, tree_key
 
+# Most models here do not say how many players there are: with one it does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
 ONE = np.array([1])
 
 
@@ -251,6 +254,7 @@ def test_the_policy_by_hand() -> None:
     assert result.policy_at(0.0).argmax() == result.action
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @settings(max_examples=100)
 @given(
     st.integers(1, 40),

@@ -669,7 +669,8 @@ def test_mcts_search() -> None:
         assert mcts_search(Chess(), time_limit=limit) in Chess().legal_actions()
     for fen in (STALEMATE, CHECKMATE):
         assert mcts_search(Chess(fen), iterations=10) is None
-    expected = pondertree.Hybrid(policy_network=Network(drawn), num_simulations=60, mate_search_depth=2, seed=9)
+    settings = {"policy_network": Network(drawn), "num_simulations": 60, "mate_search_depth": 2, "seed": 9}
+    expected = pondertree.Hybrid(**settings, priority="strict")
     found = mcts_search(Chess(TACTICS), Network(drawn), 2, iterations=60, seed=9)
     assert found == expected.run(Chess(TACTICS)).action
 
@@ -739,6 +740,7 @@ def test_a_repetition_on_the_board_counts() -> None:
 # --- Limits ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @pytest.mark.parametrize("priority", PRIORITIES)
 def test_a_full_tree_still_answers(priority: str | None) -> None:
     mating = Chess(forced_mates(3)[0])

@@ -147,7 +147,7 @@ def test_the_report_is_one_page(trained: Path) -> None:
     path, complaint = write_report(trained)
     text = path.read_text()
     assert not complaint
-    assert text.count("<svg") == 4
+    assert text.count("<figure><svg") == 4
     assert "score against UCT 5" in text
     assert "<title>A training of tic-tac-toe</title>" in text
     assert "<h1>A training of tic-tac-toe</h1>" in text

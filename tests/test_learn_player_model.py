@@ -124,5 +124,9 @@ def test_the_model_says_how_many_players_there_are(tmp_path: Path) -> None:
         with pytest.raises(InvalidArgumentError, match=r"num_players is 1, but .* game of 2: give num_players=2"):
             preset(model, 20, num_players=1).run(observation=state.observation())
     with pytest.raises(InvalidArgumentError, match="give num_players=2, or leave it out"):
-        pondertree.select_action(model, pondertree.MCTSConfig(), state.observation(), state.legal_actions())
+        pondertree.select_action(
+            model, pondertree.MCTSConfig(num_players=1), state.observation(), state.legal_actions()
+        )
+    chosen = pondertree.select_action(model, pondertree.MCTSConfig(), state.observation(), state.legal_actions())
+    assert chosen in state.legal_actions()
     assert pondertree.load(written(tmp_path / "one", environment(spaces.Discrete(4)))).num_players == 1

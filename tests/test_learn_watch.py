@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.learning import small
@@ -14,6 +15,7 @@ pytest.importorskip("torch")
 from rich.console import Console
 
 from pondertree.learn import train
+from pondertree.learn.ratings import rating_of
 from pondertree.learn.session import Counters
 from pondertree.learn.watch import PanelWatcher, Status, Watcher
 
@@ -48,11 +50,17 @@ def test_environments_have_returns_and_no_elo() -> None:
         ({"elo": -12.3}, [("Elo", "-12")]),
         ({"elo": 40.0, "keeps_value": 0.913}, [("Elo", "+40"), ("keeps value", "91.3%")]),
         ({"elo": None, "keeps_value": 0.5}, [("keeps value", "50.0%")]),
+        ({"elo": 40.0, "elo_error": 90.0}, [("Elo", "+40 ± 90")]),
+        ({"elo": 851.2, "elo_error": 809.4, "elo_low": 360.2, "elo_high": 2205.0}, [("Elo", "≥ +360")]),
+        (
+            {"elo": 40.0, "elo_error": 90.0, "scores": {"UCT 100": 1.0, "UCT 400": 0.45, "step 7": 0.5}},
+            [("Elo", "+40 ± 90"), ("score", "45% against UCT 400")],
+        ),
     ],
 )
-def test_the_last_evaluation_is_shown(evaluation: dict[str, float], rows: list[tuple[str, str]]) -> None:
+def test_the_last_evaluation_is_shown(evaluation: dict[str, Any], rows: list[tuple[str, str]]) -> None:
     shown = Status(Counters(), {}, {}, evaluation, 0.0, None).rows()
-    assert [row for row in shown if row[0] in ("Elo", "keeps value")] == rows
+    assert [row for row in shown if row[0] in ("Elo", "score", "keeps value")] == rows
 
 
 class Seen(Watcher):
@@ -77,4 +85,4 @@ def test_the_panel_shows_an_evaluation_as_soon_as_there_is_one(tmp_path: Path, s
     [evaluation] = result.evaluations
     [place] = [place for place, event in enumerate(seen.events) if event.startswith("step 6:")]
     assert set(seen.events[:place]) == {"not yet"}
-    assert seen.events[place + 1 :] == [f"{evaluation['elo']:+.0f}"]
+    assert seen.events[place + 1 :] == [str(rating_of(evaluation))]

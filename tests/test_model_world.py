@@ -9,6 +9,9 @@ import pytest
 
 import pondertree
 
+# Most models here do not say how many players there are: with one it does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
 WIDTH = 16384
 SLOT = 4 * WIDTH / 2**20
 """What one hidden state takes, in MiB."""

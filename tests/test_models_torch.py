@@ -23,6 +23,9 @@ torch = pytest.importorskip("torch")
 
 from pondertree.models.torch_lane import TorchStudio  # noqa: E402 (after the package it needs)
 
+# Most models here do not say how many players there are: with one it does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
@@ -459,8 +462,11 @@ def test_rows_that_were_meant_to_be_several_observations() -> None:
     assert len(search.run(observation=list(OBSERVATIONS.reshape(4, 6)))) == 4
     words = r"in initial_inference: .*\(one observation was given, of shape \(4, 6\); give a list for several\)"
     for given in (OBSERVATIONS.reshape(4, 6), torch.from_numpy(OBSERVATIONS).reshape(4, 6)):
+        assert len(search.run(observation=given)) == 4
+        fresh = pondertree.MuZero(Rows(), 5, seed=1)
         with pytest.raises(EvaluationError, match=words):
-            search.run(observation=given)
+            fresh.run(observation=given, legal_actions=[0])
+        assert len(fresh.run(observation=given)) == 4
     for other in ([OBSERVATIONS.reshape(4, 6)], OBSERVATIONS[0, 0]):
         with pytest.raises(EvaluationError) as error:
             search.run(observation=other)

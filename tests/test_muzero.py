@@ -22,6 +22,9 @@ from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.reference import muzero
 
+# Most models here do not say how many players there are: with one it does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
 ONE = np.array([1])
 
 
@@ -619,6 +622,7 @@ def test_a_held_result_stays_as_it_is() -> None:
 # --- Answers ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 def test_the_policy_is_the_share_of_visits() -> None:
     result = pondertree.MuZero(TableModel(6), 90, seed=1).run(observation=ONE, legal_actions=[5, 0, 2])
     assert result.visits[[1, 3, 4]].tolist() == [0, 0, 0]

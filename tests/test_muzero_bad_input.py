@@ -17,6 +17,9 @@ from tests.worlds import Rules
 import pondertree
 from pondertree.games import ConnectFour, TicTacToe
 
+# Most models here do not say how many players there are: with one it does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
 PRESETS: list[Any] = [pondertree.MuZero, pondertree.Gumbel]
 by_preset = pytest.mark.parametrize("preset", PRESETS, ids=["muzero", "gumbel"])
 

@@ -24,6 +24,9 @@ from pondertree.reference.random import GUMBEL, Random
 from pondertree.reference.tabular import TabularGame, minimax_value
 from pondertree.reference.trace import first_difference
 
+# Most models here do not say how many players there are: with one it does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
 
 class Network:
     """Policy and values drawn by the key of a tabular state."""

@@ -382,6 +382,22 @@ def test_the_node_by_hand() -> None:
     assert child.id != root.id
 
 
+def test_node_is_terminal_at_ends_and_claimable_draws_alone() -> None:
+    mating = Chess(MATE_IN_ONE)
+    root = MctsNode.new_root(mating)
+    assert not root.is_terminal()
+    mated = root.grow(mating.parse_action("h5f7"))
+    assert mated.is_terminal()
+    assert mated.terminal_or_mate_value == -1.0
+    quiet = root.grow(mating.parse_action("a2a3"))
+    assert not quiet.is_terminal()
+    quiet.decide(-1, 3)
+    assert quiet.terminal_or_mate_value == -1.0
+    assert not quiet.is_terminal(), "mate search decided it; the game goes on"
+    fifty = MctsNode.new_root(Chess("7k/8/8/8/8/8/R7/K7 w - - 99 90"))
+    assert fifty.grow(fifty.state.parse_action("a2b2")).is_terminal()
+
+
 def test_the_door_of_the_specification() -> None:
     with pytest.raises(ValueError, match="limit"):
         mcts_search(Chess())

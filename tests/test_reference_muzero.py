@@ -31,6 +31,9 @@ from pondertree.reference.muzero import (
 from pondertree.reference.policy import float32
 from pondertree.reference.trace import first_difference
 
+# Most models here are of one player, and do not say so.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
 
 @dataclass
 class Fixed:

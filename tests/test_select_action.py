@@ -39,6 +39,8 @@ LOOK, MOVE, POLICY, VALUE = weights(119 * 64, HIDDEN), weights(2, HIDDEN), weigh
 class Numbers:
     """A network of NumPy in the seed's form: one observation, one hidden state, one action at a time."""
 
+    num_players = 2
+
     def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
         assert observation.shape == (119, 8, 8)
         hidden = np.tanh(observation.reshape(-1) @ LOOK)
@@ -56,6 +58,8 @@ class Numbers:
 
 class OurForm:
     """The same network in our form: batches, and everything of a step at once."""
+
+    num_players = 2
 
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
         hidden = np.tanh(observations.reshape(len(observations), -1) @ LOOK)
@@ -75,6 +79,8 @@ def torch_network() -> Any:
     torch = pytest.importorskip("torch")
 
     class Network(torch.nn.Module):  # type: ignore[misc, name-defined]
+        num_players = 2
+
         def __init__(self) -> None:
             super().__init__()
             self.look, self.move, self.policy, self.value = (
@@ -103,6 +109,8 @@ def torch_batched() -> Any:
     torch = pytest.importorskip("torch")
 
     class Batched(torch.nn.Module):  # type: ignore[misc, name-defined]
+        num_players = 2
+
         def __init__(self) -> None:
             super().__init__()
             self.look = torch.nn.Linear(119 * 64, HIDDEN)
@@ -125,6 +133,7 @@ def torch_batched() -> Any:
 
 
 NETWORKS = {"numpy": Numbers, "ours": OurForm, "torch": torch_network, "torch batched": torch_batched}
+unknown_players = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
 each_network = pytest.mark.parametrize("name", NETWORKS)
 
 
@@ -155,6 +164,7 @@ class Subclass(MCTSConfig):
     num_simulations: int = 5
 
 
+@unknown_players
 def test_a_configuration_of_ones_own_will_do() -> None:
     calls = []
 
@@ -174,6 +184,7 @@ def test_a_configuration_of_ones_own_will_do() -> None:
         assert sum(calls) == simulations
 
 
+@unknown_players
 def test_what_is_no_configuration_or_no_root() -> None:
     model, config = TableModel(4), MCTSConfig(num_simulations=3)
     for wrong, words in ((MCTSConfig, "call it"), (None, "MCTSConfig"), (5, "MCTSConfig"), ({}, "MCTSConfig")):
@@ -239,8 +250,11 @@ def test_it_is_the_search_of_the_preset() -> None:
 
 
 def test_temperature_and_noise() -> None:
+    class Alone(OurForm):
+        num_players = 1
+
     state, config = Chess(), MCTSConfig(num_simulations=12)
-    about = OurForm(), config, state.observation(), state.legal_actions()
+    about = Alone(), config, state.observation(), state.legal_actions()
     greedy = Counter(select_action(*about, 0, False, seed=seed) for seed in range(10))
     assert len(greedy) == 1, "without noise and without temperature there is no chance but ties"
     assert len({select_action(*about, 1.0, False, seed=seed) for seed in range(25)}) > 1

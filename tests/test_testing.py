@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import random
+import time
 from functools import cached_property
 from typing import Any
 
@@ -270,6 +273,126 @@ class Dice(Pile):
         return after
 
 
+class RollsASharedDie(Pile):
+    die = random.Random(1)
+
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        after.to_play = self.die.randrange(2)
+        return after
+
+
+class RollsAGlobalDie(Pile):
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        after.to_play = random.randrange(6) // 5
+        return after
+
+
+class RollsANumPyDie(Pile):
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        after.to_play = int(np.random.randint(2))
+        return after
+
+
+class AsksTheTime(Pile):
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        after.to_play = time.perf_counter_ns() // 100 % 2
+        return after
+
+
+class SharesItsGenerator(Pile):
+    """Parent and child have one generator."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.generator = np.random.default_rng(1)
+
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        after.generator = self.generator
+        after.to_play = int(self.generator.integers(2))
+        return after
+
+
+class HidesItsDie(Pile):
+    """A die that shows at the end alone, in a class without ==."""
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __init__(self, stones: tuple[int, ...] = (7,), to_play: Any = 0, lucky: bool = False) -> None:
+        super().__init__(stones, to_play)
+        self.lucky = lucky
+
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        after.lucky = random.random() < 0.5
+        return after
+
+    def returns(self) -> Any:
+        return [1.0, -1.0] if self.lucky and self.is_terminal else super().returns()
+
+
+class CopiesItsGenerator(Pile):
+    """`play` is a pure function, and a search knows how the dice will fall."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.generator: Any = random.Random(1)
+
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        after.generator = copy.deepcopy(self.generator)
+        after.to_play = int(after.generator.random() < 0.5)
+        return after
+
+
+class CopiesANumPyGenerator(CopiesItsGenerator):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.generator = np.random.default_rng(1)
+
+
+class CopiesARandomState(CopiesItsGenerator):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.generator = np.random.RandomState(1)
+
+
+class Cup:
+    def __init__(self, generator: Any) -> None:
+        self.generator = generator
+
+
+class KeepsItsGeneratorInAPart(Pile):
+    __slots__ = ("cup",)
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.cup = Cup(random.Random(1))
+
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        after.cup = copy.deepcopy(self.cup)
+        after.to_play = int(after.cup.generator.random() < 0.5)
+        return after
+
+
+class KeepsItsGeneratorInADict(Pile):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.tools = {"die": random.Random(1)}
+
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        after.tools = copy.deepcopy(self.tools)
+        after.tools["die"].random()
+        return after
+
+
 class FlickeringObservation(Pile):
     clock = itertools.count()
 
@@ -416,6 +539,17 @@ LIARS: list[tuple[type, str, str]] = [
     (ListObservation, "observation", "a list"),
     (InfiniteObservation, "observation", "not finite"),
     (Dice, "determinism", "after the same actions again"),
+    (RollsASharedDie, "determinism", "Dice and shuffled cards in play() are not supported"),
+    (RollsAGlobalDie, "determinism", "to_play was"),
+    (RollsANumPyDie, "determinism", "to_play was"),
+    (AsksTheTime, "determinism", "to_play was"),
+    (SharesItsGenerator, "determinism", "to_play was"),
+    (HidesItsDie, "determinism", "returns() was"),
+    (CopiesItsGenerator, "randomness", "drew from the random generator in 'generator'"),
+    (CopiesANumPyGenerator, "randomness", "drew from the random generator in 'generator'"),
+    (CopiesARandomState, "randomness", "drew from the random generator in 'generator'"),
+    (KeepsItsGeneratorInAPart, "randomness", "'cup.generator'"),
+    (KeepsItsGeneratorInADict, "randomness", "\"tools['die']\""),
     (FlickeringObservation, "determinism", "when asked again"),
     (ThirdPlayer, "to_play", "from 0 to 1"),
     (PlayerByName, "to_play", "'white', not an int"),
@@ -430,7 +564,7 @@ LIARS: list[tuple[type, str, str]] = [
     (NeverEqual, "equality", "not equal"),
     (EqualIsAnArray, "equality", "raised ValueError"),
     (HashByAddress, "equality", "different hashes"),
-    (Endless, "end", "none of 20 random games was over after 50 moves"),
+    (Endless, "end", "none of 20 random games was over after 50 moves: if they are longer, raise max_moves"),
     (RewardsMissing, "rewards", "1 numbers for 2 players"),
     (RewardsInfinite, "rewards", "must be finite"),
     (RewardsNotZeroSum, "zero_sum", "rewards() is (1.0, 1.0)"),
@@ -519,6 +653,56 @@ class Plain:
 
     def returns(self) -> Any:
         return (0.5,)
+
+
+class OwnPlayouts(Pile):
+    """Carries a generator for its own playouts, which `play` does not draw from."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.generator = random.Random(1)
+
+    def play(self, action: int) -> Any:
+        after = super().play(action)
+        after.generator = copy.deepcopy(self.generator)
+        return after
+
+    def simulateRandomPlayout(self, perspective_player: int, max_depth: int | None) -> float:  # noqa: N802
+        return self.generator.choice([-1.0, 1.0])
+
+
+class AsksTheSystem(Pile):
+    """A generator without a state of its own, which nothing is drawn from."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.generator = random.SystemRandom()
+
+
+class CountsCalls(Pile):
+    """Counters of the class change, and every state has a number of its own."""
+
+    calls = 0
+    numbers = itertools.count()
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.number = next(self.numbers)
+
+    def play(self, action: int) -> Any:
+        CountsCalls.calls += 1
+        return super().play(action)
+
+
+@pytest.mark.parametrize("game", [OwnPlayouts, AsksTheSystem, CountsCalls])
+def test_check_game_accepts_side_effects_that_change_no_answer(game: Any) -> None:
+    assert check_game(game).unfinished == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_check_game_refuses_a_die_of_six_sides_whatever_the_seed(seed: int) -> None:
+    with pytest.raises(GameContractError, match="'determinism'"):
+        check_game(RollsAGlobalDie, seed=seed)
 
 
 def test_caches_are_no_change() -> None:

@@ -22,6 +22,9 @@ from pondertree.evaluators.torch_fuse import fused  # noqa: E402 (after the pack
 from pondertree.evaluators.torch_graph import Graphs  # noqa: E402
 from pondertree.evaluators.torch_network import all_modules, network_key  # noqa: E402
 
+# Most models here do not say how many players there are: with one it does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
 nn = torch.nn
 torch.set_num_threads(1)
 BOARDS = np.stack([ConnectFour().observation(), ConnectFour().play(3).observation()])

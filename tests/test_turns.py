@@ -18,6 +18,9 @@ import pondertree
 from pondertree.errors import EvaluationError
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 
+# Most models here do not say how many players there are: with one it does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
 GAMES = [TicTacToe, ConnectFour, Othello, Chess]
 
 

@@ -1,7 +1,11 @@
-"""Every exception Pondertree raises on purpose. Each message names the argument and says what would be right."""
+"""Every exception and warning of Pondertree. Each message names the argument and says what would be right."""
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -75,5 +79,30 @@ class StorageError(PondertreeError, OSError):
     """Files of a training that cannot be written, are damaged, missing or of another version; nothing was changed."""
 
 
+class PlayerCountWarning(UserWarning):
+    """A search from a bare observation that nobody has told how many players there are: one is assumed."""
+
+
 class TrainingError(PondertreeError, RuntimeError):
     """A training that cannot go on: numbers that are not finite, a device that has no memory left."""
+
+
+class UnsearchedWarning(UserWarning):
+    """An answer was read off a tree in which no move was tried: it is no better than a guess."""
+
+
+class UnfinishedPlayoutWarning(UserWarning):
+    """A random playout was cut because the game did not end; its value is that of a draw, or its rewards so far."""
+
+
+class RandomGeneratorInStateWarning(UserWarning):
+    """A state carries a random generator that `play` draws from, so that a search foresees its random numbers."""
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Issues a warning that points at the code outside of Pondertree that called it."""
+    package = str(Path(__file__).parent) + os.sep
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -9,14 +9,17 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pondertree import _core
 from pondertree.beside import Beside
 from pondertree.device.kind import GAMES, suits
+from pondertree.errors import InternalError
 from pondertree.evaluators.lane import NotForLanes, answers_in_lanes
 from pondertree.game import GameInfo, Position, game_mistakes, play, read_position
-from pondertree.leaves import Leaves
+from pondertree.leaves import Leaves, OutOfTime
+from pondertree.purity import PlayCheck
 from pondertree.reference.lookahead import forced_actions
 from pondertree.root_actions import RootActions
 from pondertree.settings import Settings
@@ -116,7 +119,7 @@ class CompiledWorld(World):
     def batch(self) -> None:
         """Leaves are stepped inside; the evaluator says what they are worth."""
         self.core.gather()
-        self._leaves.deadline = self.deadline
+        self._leaves.playouts.deadline = self.deadline
         answer = self._leaves.answer()
         self.core.apply(answer.policy, answer.values, answer.probabilities)
 
@@ -130,6 +133,9 @@ class PythonWorld(World):
         self._states: dict[int, Any] = {}
         self._forced_left: dict[int, int] = {}
         self._leaves = Leaves(self.core, info, settings, self)
+        self._play_check = PlayCheck(
+            info, self._leaves.playouts.expired, self._leaves.longest_playout, settings.evaluator is not None
+        )
 
     def __getitem__(self, slot: int) -> Any:
         return self._states[slot]
@@ -170,14 +176,28 @@ class PythonWorld(World):
             self._states.pop(slot, None)
             self._forced_left.pop(slot, None)
 
+    def run(self, over: Over | None) -> None:
+        """Batch after batch; what is proven in the end is played again."""
+        moves = self._play_check.moves
+        try:
+            super().run(over)
+        except OutOfTime:
+            self._leaves.warn_of_cuts()
+            raise
+        self._leaves.warn_of_cuts()
+        if self.settings.solve and self.info.is_plain and self._play_check.moves > moves:
+            for view in self.core.views():
+                if view.proven is not None:
+                    self._repeat_proof(view)
+
     def batch(self) -> None:
         """Leaves are stepped one by one, because only the game knows whether it is over there; then evaluated."""
         core = self.core
+        self._leaves.playouts.deadline = self.deadline
         rows = core.gather()
         while rows > 0:
             self._step()
             rows = core.gather() if core.batch_can_grow() else 0
-        self._leaves.deadline = self.deadline
         answer = self._leaves.answer()
         core.apply(answer.policy, answer.values, answer.probabilities)
 
@@ -200,9 +220,14 @@ class PythonWorld(World):
         rewards: list[float] = []
         offsets = [0]
         legal: list[int] = []
+        check = self._play_check
         for slot, parent, action in self.core.stepping():
-            state = play(self._states[parent], action, self.info.name)
+            before = self._states[parent]
+            state = play(before, action, self.info.name)
             position = read_position(state, self.info)
+            check.moves += 1
+            if check.moves == check.next_check:
+                check.repeat(before, action, state, position, partial(self._path, parent))
             self._states[slot] = state
             if self._forced_depth:
                 left = max(self._forced_left[parent] - 1, 0)
@@ -215,6 +240,33 @@ class PythonWorld(World):
             legal.extend(position.legal)
             offsets.append(len(legal))
         self.core.step(to_play, terminal, returns, rewards, offsets, legal)
+
+    def _path(self, slot: int) -> list[int]:
+        """The actions from its root to the position in a slot."""
+        for view in self.core.views():
+            paths: list[tuple[int, list[int]]] = [(0, [])]
+            for node, path in paths:
+                if view.node(node)[8] == slot:
+                    return path
+                actions, _, _, _, children, *_ = view.edges(node)
+                below = zip(actions.tolist(), children.tolist(), strict=True)
+                paths.extend((child, [*path, action]) for action, child in below if child >= 0)
+        raise InternalError(f"no tree has the slot {slot}")
+
+    def _repeat_proof(self, view: _core.TreeView) -> None:
+        """Plays the line again that a proven result rests on."""
+        line: list[tuple[int, Any]] = []
+        node = 0
+        for action in view.principal_variation(view.choose(0.0, [])[0]):
+            actions, _, _, _, children, *_ = view.edges(node)
+            node = int(children[actions.tolist().index(action)])
+            slot = None if node < 0 else view.node(node)[8]
+            if slot not in self._states:
+                break
+            line.append((action, self._states[slot]))
+        root = view.node(0)[8]
+        assert root is not None, "every position of a Python game has a slot"
+        self._play_check.repeat_line(self._states[root], line)
 
     def _narrow(self, state: Any, position: Position, forced_left: int) -> Position:
         if forced_left == 0 or position.terminal or not position.legal:

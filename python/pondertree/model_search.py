@@ -17,6 +17,8 @@ from pondertree.game import GameInfo, describe
 from pondertree.model_world import ModelWorld
 from pondertree.models import as_model
 from pondertree.models.arrays import library_of, number_array
+from pondertree.models.observation_shape import ObservationShape
+from pondertree.models.players import AssumedPlayers, players_of, warn_of_unknown_players
 from pondertree.observed import ONE, Observed, ObservedRows, observed
 from pondertree.search import Search
 from pondertree.settings import Settings
@@ -35,10 +37,13 @@ class ModelSearch(Search):
 
     def __post_init__(self) -> None:
         # A player that was trained knows how many its game has.
-        told = getattr(self.model, "num_players", None)
-        self._told_players: int | None = told if told in (1, 2) else None
+        self._told_players = players_of(self.model)
+        if isinstance(self.num_players, AssumedPlayers):
+            self.num_players = None
         super().__post_init__()
         self.model = None if self.model is None else as_model(self.model)
+        self._observation_shape = ObservationShape(self.model)
+        self._players_are_assumed = self.num_players is None and self._told_players is None
         self._players = self.num_players or self._told_players or 1
         self.num_players = self._players
 
@@ -86,6 +91,10 @@ class ModelSearch(Search):
         An observation comes without the axis of the batch, as `initial_inference` takes its rows. `legal_actions` (the
         actions, or a mask; all where it is not given) and `to_play` (0) are known at the root alone: one for each
         observation. The rest is as in every search.
+
+        An array is one observation if it has one axis, or if `legal_actions` are those of one. Any other is one, or a
+        batch whose first axis is that of its rows, by the shape that the model declares (`observation_shape`) or that
+        it can take; an array that could be either is an InvalidArgumentError.
         """
         roots = self._roots(state, observation, legal_actions, to_play)
         return super().run(
@@ -154,6 +163,7 @@ class ModelSearch(Search):
         Observations may be one array, too, whose first axis is that of the batch.
         """
         if states is None and _are_rows(observation):
+            self._notice_players()
             if legal_actions is None and to_play is None and len(observation) and not _holds_objects(observation):
                 return Forest(self, ObservedRows(observation), seeds, root_actions)
             observation = list(observation)
@@ -169,14 +179,42 @@ class ModelSearch(Search):
             return super().forest(roots, seeds=seeds, root_actions=root_actions)
         return Forest(self, roots, seeds, root_actions)
 
+    def _are_many(self, observation: Any, legal_actions: Any, to_play: Any, one_is_wanted: bool) -> bool:
+        """Whether there are several observations: a list of arrays, an array with a list of the others beside it, or an
+        array that the model takes for several.
+        """
+        if isinstance(observation, (list, tuple)):
+            many = len(observation) == 0 or np.ndim(observation[0]) > 0
+            if many and len(observation):
+                self._observation_shape.note(tuple(np.shape(observation[0])))
+            return many
+        if check.is_listed(to_play):
+            return True
+        if check.is_listed(legal_actions) and any(_has_entries(each) for each in legal_actions):
+            return True
+        if self.model is None or library_of(observation) is None or _holds_objects(observation):
+            return False
+        if legal_actions is not None or one_is_wanted:
+            # The caller says that it is one: the model is not asked whether it could be several.
+            return bool(self._observation_shape.known(observation))
+        return self._observation_shape.is_batch(observation)
+
+    def _notice_players(self) -> None:
+        """Warns, once for each search, if nobody has said how many players there are."""
+        if self._players_are_assumed and self.model is not None:
+            self._players_are_assumed = False
+            warn_of_unknown_players()
+
     def _root(self, state: Any, observation: Any, legal_actions: Any, to_play: Any) -> Any:
         """The one state to search."""
-        root = self._roots(state, observation, legal_actions, to_play)
+        root = self._roots(state, observation, legal_actions, to_play, one_is_wanted=True)
         if observation is not None and isinstance(root, list):
             raise InvalidArgumentError("observation is a list of them, and one is wanted: run() and forest() take many")
         return root
 
-    def _roots(self, state: Any, observation: Any, legal_actions: Any, to_play: Any) -> Any:
+    def _roots(
+        self, state: Any, observation: Any, legal_actions: Any, to_play: Any, one_is_wanted: bool = False
+    ) -> Any:
         """The state or states to search."""
         if (state is None) == (observation is None):
             raise InvalidArgumentError("give a state, or observation=, and not both")
@@ -185,8 +223,9 @@ class ModelSearch(Search):
                 raise InvalidArgumentError("legal_actions and to_play come with observation=: a state says them itself")
             return state
         check.no_iterator(observation, "observation", "observations")
+        self._notice_players()
         legal_actions, to_play = _as_numpy(legal_actions, "legal_actions"), _as_numpy(to_play, "to_play")
-        if not _are_many(observation, legal_actions, to_play):
+        if not self._are_many(observation, legal_actions, to_play, one_is_wanted):
             return observed(observation, legal_actions, to_play, ONE, self._players)
         if legal_actions is None and to_play is None and not any(map(operator.is_, observation, repeat(None))):
             # The usual case, and there may be thousands.
@@ -207,15 +246,6 @@ class ModelSearch(Search):
             observed(each, masks[row], turns[row], f"observation[{row}]", self._players)
             for row, each in enumerate(observation)
         ]
-
-
-def _are_many(observation: Any, legal_actions: Any, to_play: Any) -> bool:
-    """Whether there are several observations: a list of arrays, or an array with a list of the others beside it."""
-    if isinstance(observation, (list, tuple)):
-        return len(observation) == 0 or np.ndim(observation[0]) > 0
-    if check.is_listed(to_play):
-        return True
-    return check.is_listed(legal_actions) and any(_has_entries(each) for each in legal_actions)
 
 
 def _are_rows(observation: Any) -> bool:

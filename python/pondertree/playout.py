@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from pondertree import check
-from pondertree.errors import EvaluationError, InvalidArgumentError
+from pondertree.errors import EvaluationError, GameContractError, InvalidArgumentError
 from pondertree.evaluators.batch import Batch
 from pondertree.evaluators.protocol import ask
 from pondertree.game import COMPILED, describe, game_mistakes, is_over
 from pondertree.reference.playout import random_playout
 from pondertree.reference.random import PLAYOUT, Random, tree_key
 
-#: Moves after which a playout is taken for one that never ends.
-LONGEST_PLAYOUT = 1_000_000
+#: A playout that has no `max_depth` is cut after so many moves.
+LONGEST_PLAYOUT = 10_000
 
 
 def playout(
@@ -33,7 +33,8 @@ def playout(
 
     `policy` biases the moves as in `UCT`. A playout cut after `max_depth` moves scores 0. With an `evaluator`, it is
     what that says of the position where the playout was cut; or of `state` itself, where `max_depth` is None or 0.
-    Games with rewards answer the rewards that the player collected. A game's own `simulateRandomPlayout` is used where
+    Games with rewards answer the rewards that the player collected. Without `max_depth`, a game that is not over after
+    10,000 moves raises `GameContractError`. A game's own `simulateRandomPlayout` is used where
     neither policy nor evaluator is given.
     """
     info = describe(state)
@@ -56,7 +57,15 @@ def playout(
         chosen = decisive_policy if policy == "decisive" else policy if callable(policy) else None
         with game_mistakes(info, "in a playout"):
             values, last = random_playout(
-                state, Random(key, PLAYOUT), depth, None if chosen is None else checked_policy(chosen)
+                state,
+                Random(key, PLAYOUT),
+                LONGEST_PLAYOUT if depth is None else depth,
+                None if chosen is None else checked_policy(chosen),
+            )
+        if values is None and depth is None:
+            raise GameContractError(
+                f"{info.name} is not over after {LONGEST_PLAYOUT} random moves: cut the playout by max_depth=..., "
+                "which scores 0, or give an evaluator that values the position where it is cut"
             )
     if values is not None:
         return values[player]

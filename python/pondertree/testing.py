@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -20,7 +19,9 @@ from pondertree import check
 from pondertree.check import shown
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.game import LARGEST_REWARD, GameInfo, describe
+from pondertree.purity import ADVICE
 from pondertree.reference.random import PLAYOUT, Random, fold
+from pondertree.state_attributes import attributes, generator_states, is_same
 
 __all__ = ["GameReport", "check_game"]
 
@@ -42,8 +43,12 @@ RULES = {
     "mutation": "play changes nothing in the state it is called on, nor in earlier ones",
     "determinism": "the same question gives the same answer, and the same actions give the same state",
     "equality": "where a class defines ==, the same actions give equal states, with equal hashes if it has any",
+    "randomness": "states carry no random generator that play draws from: copies of a state would foresee its numbers",
     "end": "games end",
 }
+
+#: How often each move of a game is played: a die that fell the same way twice falls differently then.
+REPETITIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,11 @@ def check_game(factory: Callable[[], Any], *, games: int = 20, seed: int = 0, ma
     checker = _Checker(factory)
     lengths = [checker.play_game(Random(fold(key, number), PLAYOUT), max_moves) for number in range(games)]
     if checker.unfinished == games:
-        checker.fail("end", f"none of {games} random games was over after {max_moves} moves")
+        checker.fail(
+            "end",
+            f"none of {games} random games was over after {max_moves} moves: if they are longer, raise max_moves; if "
+            "they need not end, cut playouts by UCT(max_depth=...), or value positions by an evaluator",
+        )
     return GameReport(
         name=checker.info.name,
         games=games,
@@ -124,7 +133,7 @@ class _Checker:
         self.check_kind(state)
         states, answers = [state], [self.first_look(state)]
         while not answers[-1]["is_terminal"] and len(self.path) < max_moves:
-            before = _attributes(state)
+            before, generators = attributes(state), generator_states(state)
             legal = answers[-1]["legal_actions"]
             self.check_refusals(state, legal, random)
             action = legal[random.choose(len(legal))]
@@ -134,11 +143,13 @@ class _Checker:
             self.check_unchanged(state, answers[-1], before, f"play({action})")
             self.path.append(action)
             self.check_kind(after)
+            states.append(after)
+            answers.append(self.first_look(after))
+            self.check_repetitions(state, action, answers[-1])
+            self.check_generators(generators, after)
             state = after
-            states.append(state)
-            answers.append(self.first_look(state))
         if answers[-1]["is_terminal"]:
-            before = _attributes(state)
+            before = attributes(state)
             self.check_refusals(state, [], random)
             self.check_unchanged(state, answers[-1], before, "a refused play")
         else:
@@ -290,13 +301,29 @@ class _Checker:
             why = "the action is not legal here" if legal else "the game is over"
             self.fail("refusal", f"play({action}) raised no exception, but {why}")
 
+    def check_repetitions(self, state: Any, action: int, answers: dict[str, Any]) -> None:
+        """Plays an action again, some times, and compares the states it gives."""
+        for _ in range(REPETITIONS - 1):
+            again = self.ask("determinism", f"play({action}), played again,", state.play, action)
+            self.compare_twin(again, answers)
+
+    def check_generators(self, before: dict[str, Any], after: Any) -> None:
+        """Compares the random generators that two states carry, one before and one after a move."""
+        for place, now in generator_states(after).items():
+            if place in before and before[place] != now:
+                self.fail(
+                    "randomness",
+                    f"play({self.path[-1]}) drew from the random generator in {place!r}: a search would foresee its "
+                    f"numbers. {ADVICE}",
+                )
+
     def check_unchanged(self, state: Any, answers: dict[str, Any], before: dict[str, Any], what: str) -> None:
         for name, now in self.read_again(state).items():
             if answers[name] != now:
                 self.fail("mutation", f"{what} changed {name} of the state itself: {answers[name]!r} became {now!r}")
-        after = _attributes(state)
+        after = attributes(state)
         for name, was in before.items():
-            if not _same(was, after.get(name)):
+            if not is_same(was, after.get(name)):
                 self.fail("mutation", f"{what} changed the attribute {name!r} of the state it was called on")
 
     def read_again(self, state: Any) -> dict[str, Any]:
@@ -317,12 +344,19 @@ class _Checker:
             for name, now in self.read_again(state).items():
                 if known[name] != now:
                     self.fail("mutation", f"later moves changed {name}: {known[name]!r} became {now!r}")
-            for name, now in self.read_again(twin).items():
-                # A default repr of a part holds its address.
-                if known[name] != now and name != "repr":
-                    self.fail("determinism", f"{name} was {known[name]!r}, and {now!r} after the same actions again")
+            self.compare_twin(twin, known)
             if self.compares:
                 self.check_equal(state, twin)
+
+    def compare_twin(self, twin: Any, known: dict[str, Any]) -> None:
+        """Compares a state with the answers of the first that the same actions gave."""
+        for name, now in self.read_again(twin).items():
+            # A default repr of a part holds its address.
+            if known[name] != now and name != "repr":
+                self.fail(
+                    "determinism",
+                    f"{name} was {known[name]!r}, and {now!r} after the same actions again. {ADVICE}",
+                )
 
     def check_equal(self, state: Any, twin: Any) -> None:
         same = self.ask("equality", "==", lambda: bool(state == twin) and not bool(state != twin))
@@ -349,48 +383,3 @@ def _outcome(question: Callable[[], Any]) -> str:
         return repr(question())
     except Exception as error:
         return type(error).__name__
-
-
-def _names(state: Any) -> Iterator[str]:
-    yield from getattr(state, "__dict__", {})
-    for kind in type(state).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
-        yield from (slots,) if isinstance(slots, str) else slots
-
-
-def _attributes(state: Any) -> dict[str, Any]:
-    """A copy of what a state holds, in a form that can be compared."""
-    kind = type(state)
-    return {name: _frozen(getattr(state, name, None), kind, 0) for name in _names(state) if not name.startswith("__")}
-
-
-def _frozen(value: Any, kind: type, depth: int) -> Any:
-    if value is None or isinstance(value, (bool, int, str, bytes, complex)):
-        return value
-    if isinstance(value, float):
-        return repr(value)  # NaN is not equal to itself
-    if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, repr(value.tolist()) if value.dtype.hasobject else value.tobytes()
-    # Other states (such as the one before) have their own turn; else a state would be as long as its history.
-    if depth < 8 and not isinstance(value, (kind, type)):
-        if isinstance(value, (list, tuple, deque)):
-            return [_frozen(entry, kind, depth + 1) for entry in value]
-        if isinstance(value, (set, frozenset)):
-            return frozenset(value)
-        if isinstance(value, dict):
-            return {key: _frozen(entry, kind, depth + 1) for key, entry in value.items()}
-        if isinstance(value, bytearray):
-            return bytes(value)
-        if not callable(value):
-            names = [name for name in _names(value) if not name.startswith("__")]
-            return id(value), {name: _frozen(getattr(value, name, None), kind, depth + 1) for name in names}
-    return id(value)
-
-
-def _same(before: Any, after: Any) -> bool:
-    """Whether an attribute is as it was. What was None or not there may have been filled in: a cache is no change."""
-    if before is None:
-        return True
-    if isinstance(before, dict):
-        return isinstance(after, dict) and all(_same(entry, after.get(key)) for key, entry in before.items())
-    return bool(before == after)

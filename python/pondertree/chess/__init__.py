@@ -8,7 +8,9 @@
     game.make_move(mcts.search(game, temperature=0))
 
 `Pesto` is the classical evaluation, `see` and `categorize` tell moves apart, `MoveScores` says how promising they look,
-`PestoPolicy` is seed 4's policy network, `mate_search` proves mates, `mcts_search` is seed 4's search.
+`PestoPolicy` is seed 4's policy network, `mate_search` proves mates, `mcts_search` is seed 4's search: moves in the
+strict order of their categories, where `pondertree.Hybrid` makes them weights of priors unless told otherwise.
+`gen_pseudo_legal_moves` and `is_capture` are what its move generator offers beside legal moves.
 
 `ChessGame` needs python-chess, `ChessNN` PyTorch or Keras; they are imported where they are used, not here.
 """
@@ -23,6 +25,7 @@ from pondertree.chess.move_scores import MoveScores
 from pondertree.chess.network import ChessNN
 from pondertree.chess.pesto import Pesto, PestoEval
 from pondertree.chess.policy import PestoPolicy, PolicyNetwork
+from pondertree.chess.pseudo_legal import gen_pseudo_legal_moves, is_capture
 
 __all__ = [
     "MCTS",
@@ -36,6 +39,8 @@ __all__ = [
     "PestoPolicy",
     "PolicyNetwork",
     "categorize",
+    "gen_pseudo_legal_moves",
+    "is_capture",
     "mate_search",
     "mcts_search",
     "perft",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pondertree import check, door
 from pondertree._core import Chess
 from pondertree.chess.extras import python_chess
+from pondertree.chess.position import legal_action
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError, UsageError
 
 if TYPE_CHECKING:
@@ -78,9 +79,16 @@ class ChessGame:
             raise UsageError("there is no move to undo")
         return self.board.pop()
 
-    def get_move_index(self, move: chess.Move | str) -> int:
-        """The number of a legal move among the 4672, from the side that moves: its place in a policy."""
-        return _action(door.bare_state(self.board), move)
+    def get_move_index(self, move: chess.Move | str | int) -> int:
+        """The number of a legal move among the 4672, from the side that moves: its place in a policy.
+
+        A number that is a legal move here is given back, so that the children of a node, which are kept by number, go
+        through here like any move.
+        """
+        state = door.bare_state(self.board)
+        if isinstance(move, (int, np.integer)) and not isinstance(move, bool):
+            return legal_action(state, move, "move")
+        return _action(state, move)
 
     def get_move(self, index: int) -> chess.Move:
         """The legal move with this number."""

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from pondertree import check
+from pondertree.chess.policy import is_evaluator
 from pondertree.chess.position import open_position
 from pondertree.errors import InvalidArgumentError
 from pondertree.presets.hybrid import Hybrid
@@ -17,23 +18,30 @@ def mcts_search(
     mate_search_depth: int = 3,
     iterations: int | None = None,
     time_limit: float | timedelta | None = None,
+    *,
+    priority: str | None = "strict",
     **settings: Any,
 ) -> Any:
-    """The move to play: an action, or a `chess.Move` for a board; None where there is no legal move.
+    """The move to play: an action, or a `chess.Move` for a board or a `ChessGame`; None where there is no legal move.
 
     At least one limit must be given: `iterations` (simulations) or `time_limit` (seconds, or a `timedelta`); what is
-    reached first ends the search. Further settings are those of `Hybrid`.
+    reached first ends the search. `policy_network` has the specification's form, or is an evaluator, as `ChessNN` is.
+
+    `priority` is the specification's "strict" here, and in `pondertree.reference.hybrid`; that of `Hybrid` is "prior".
+    Further settings are those of `Hybrid`.
     """
     if iterations is None and time_limit is None:
         raise InvalidArgumentError("mcts_search needs a limit: give iterations, time_limit, or both")
     iterations = None if iterations is None else check.count(iterations, "iterations")
     state, answer = open_position(root_state, "root_state")
-    seconds = time_limit.total_seconds() if isinstance(time_limit, timedelta) else time_limit
+    if is_evaluator(policy_network) and settings.get("evaluator") is None:
+        settings["evaluator"], policy_network = policy_network, None
     search = Hybrid(
         policy_network=policy_network,
         num_simulations=iterations,
         mate_search_depth=mate_search_depth,
-        time_limit=seconds,
+        time_limit=time_limit,
+        priority=priority,
         **settings,
     )
     if state.is_terminal or not state.legal_actions():

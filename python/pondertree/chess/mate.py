@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,13 +19,19 @@ if TYPE_CHECKING:
 #: The deepest search that can be asked for, in moves.
 MAX_DEPTH = MAX_MATE_DEPTH
 
+#: The score of a mate for the side to move in the specification; against it, minus that; without a mate, 0.
+MATE_SCORE = 1_000_000
+
 Kind = Literal["mate_in", "mated_in", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class MateAnswer:
     """What `mate_search` found out, for the side to move. Moves are in the terms of the question: UCI text for a state
-    or a FEN, `chess.Move` for a python-chess board."""
+    or a FEN, `chess.Move` for a python-chess board.
+
+    It unpacks as the specification's tuple: `score, move, nodes = mate_search(state, depth)`.
+    """
 
     kind: Kind
     """`"mate_in"`: it mates; `"mated_in"`: it is mated whatever it plays; `"unknown"`: neither is proven."""
@@ -38,6 +45,14 @@ class MateAnswer:
     """All moves up to the mate, both sides playing their best; empty if unknown."""
     nodes: int
     """Positions looked at."""
+
+    @property
+    def score(self) -> int:
+        """The specification's score for the side to move: 1000000 mates, -1000000 is mated, 0 is neither."""
+        return {"mate_in": MATE_SCORE, "mated_in": -MATE_SCORE, "unknown": 0}[self.kind]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.score, self.move, self.nodes))
 
 
 def mate_search(state: Chess | str | chess.Board | ChessGame, depth: int, budget: int | None = None) -> MateAnswer:

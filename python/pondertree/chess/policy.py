@@ -53,6 +53,11 @@ class PestoPolicy:
         return f"PestoPolicy({self.pesto!r}, quiescence={self.quiescence})"
 
 
+def is_evaluator(network: Any) -> bool:
+    """Whether it is asked in batches, as evaluators are (a `ChessNN` is one), and not as a `PolicyNetwork`."""
+    return any(hasattr(network, form) for form in ("evaluate_states", "evaluate_packed"))
+
+
 class PolicyEvaluator:
     """A `PolicyNetwork` in the form in which searches ask: probabilities of all moves, values from -1 to 1.
 

@@ -46,6 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     _open_streams()
     try:
         arguments = parser().parse_args(argv)
+        # As it was typed, for commands that say how to go on.
+        arguments.typed = list(sys.argv[1:] if argv is None else argv)
         status = _run(arguments)
         sys.stdout.flush()
     except PondertreeError as error:
@@ -56,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"pondertree: {brief(str(error), LONGEST_MESSAGE)}{hint}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(file=sys.stderr)
+        print("interrupted", file=sys.stderr)
         from pondertree.cli.thinking import INTERRUPTED
 
         return INTERRUPTED

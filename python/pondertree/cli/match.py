@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pondertree import games
 from pondertree.cli.arguments import Commands, Parser, count, seed
 from pondertree.cli.position import find_game
+from pondertree.cli.shell import resuming, shell_line
 from pondertree.cli.thinking import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from pondertree.match import MatchResult
     from pondertree.match.runner import Progress
 
+#: What a match without --out says when it is interrupted.
+NOT_STORED = "nothing was stored: with --out FILE a match can be resumed"
 SUMMARY = "Play a match between two players, and say how much stronger the first one is."
 EXAMPLES = """\
   pondertree match uct:num_simulations=400 uct:num_simulations=100 --game connect4 --games 200
@@ -108,45 +111,50 @@ def numbers(least: int, most: int) -> Any:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs it; the exit status."""
-    # Asked for first, so that whoever lacks rich hears it before a long match.
-    from pondertree.cli import output
-    from pondertree.match import play_match
-
-    console = output.make_console()
     latest: list[MatchResult] = []
+    go_on = NOT_STORED if arguments.out is None else f"to go on: {shell_line(resuming(arguments.typed))}"
     finished = True
-    with watching(console, arguments.games, latest, arguments.json) as progress:
-        try:
-            result = play_match(
-                arguments.player1,
-                arguments.player2,
-                find_game(arguments.game),
-                num_games=arguments.games,
-                sprt=arguments.sprt,
-                openings=arguments.openings,
-                plies=arguments.plies,
-                seed=arguments.seed,
-                adjudication=adjudication(arguments),
-                on_failure=arguments.on_failure,
-                concurrency=arguments.concurrency,
-                out=arguments.out,
-                resume=arguments.resume,
-                pgn=arguments.pgn,
-                progress=progress,
-            )
-        except KeyboardInterrupt:
-            if not latest:
-                raise
-            result, finished = latest[-1], False
+    try:
+        result = _play(arguments, latest)
+    except KeyboardInterrupt:
+        if not latest:
+            print(f"interrupted before a pair of games was finished; {go_on}", file=sys.stderr)
+            return INTERRUPTED
+        result, finished = latest[-1], False
     if arguments.json:
         json.dump(result.as_json(), sys.stdout, ensure_ascii=False)
         print()
     else:
         print(result)
     if not finished:
-        how = "" if arguments.out is None else "; the same command with --resume goes on"
-        print(f"interrupted: this is what was played so far{how}", file=sys.stderr)
+        print(f"interrupted: this is what was played so far; {go_on}", file=sys.stderr)
     return 0 if finished else INTERRUPTED
+
+
+def _play(arguments: argparse.Namespace, latest: list[MatchResult]) -> MatchResult:
+    """Plays the match; `latest` holds the result after each pair."""
+    # Asked for first, so that whoever lacks rich hears it before a long match.
+    from pondertree.cli import output
+    from pondertree.match import play_match
+
+    with watching(output.make_console(), arguments.games, latest, arguments.json) as progress:
+        return play_match(
+            arguments.player1,
+            arguments.player2,
+            find_game(arguments.game),
+            num_games=arguments.games,
+            sprt=arguments.sprt,
+            openings=arguments.openings,
+            plies=arguments.plies,
+            seed=arguments.seed,
+            adjudication=adjudication(arguments),
+            on_failure=arguments.on_failure,
+            concurrency=arguments.concurrency,
+            out=arguments.out,
+            resume=arguments.resume,
+            pgn=arguments.pgn,
+            progress=progress,
+        )
 
 
 def adjudication(arguments: argparse.Namespace) -> Any:

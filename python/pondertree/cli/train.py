@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from pondertree import games
 from pondertree.cli.arguments import Commands, Parser, count, minutes, seed
+from pondertree.cli.shell import resuming, shell_line
 from pondertree.cli.thinking import INTERRUPTED
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import check_path
+from pondertree.game import describe
 
 if TYPE_CHECKING:
-    from pondertree.learn import Config
+    from pondertree.learn import Config, TrainingResult
 
 SUMMARY = "Learn a game by self-play: a player out of nothing but the rules."
 EXAMPLES = """\
@@ -32,7 +34,8 @@ EXAMPLES = """\
 GAME is the name of a compiled game, module:Class of one written in Python that has observations, or gym:NAME, an
 environment of Gymnasium with discrete actions, which MuZero learns. Ctrl-C saves and stops; a training that was stopped
 or killed goes on with --resume. The folder of --out gets checkpoints, all games, metrics.jsonl, config.toml, and at the
-end report.html. pondertree.load(DIR) gives the player for any search, and so does evaluator=player:DIR in a match."""
+end report.html; the last line printed is the command to play against the result. pondertree.load(DIR) gives the player
+for any search, and so does evaluator=player:DIR in a match."""
 
 
 def add_arguments(commands: Commands) -> None:
@@ -60,6 +63,17 @@ def add_arguments(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs it; the exit status."""
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        # While it starts, while it saves, or in the report: what was stored before is whole, and is gone on with.
+        if not arguments.out:
+            raise
+        print(f"interrupted; to go on: {shell_line(resuming(arguments.typed))}", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(arguments: argparse.Namespace) -> int:
     # Threads of PyTorch that wait for each other awake take the processor from those who work.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # A game in Python may lie where the command is given, as for `python -m`.
@@ -72,28 +86,55 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.out:
         raise InvalidArgumentError("--out is missing: the folder for what is learned")
-    from pondertree.learn import train
     from pondertree.learn.report import write_report
+
+    resume = resuming(arguments.typed)
+    result = _trained(config, arguments)
+    if not result.finished:
+        print(f"interrupted and saved; to go on: {shell_line(resume)}", file=sys.stderr, flush=True)
+    factory = None if config.game.startswith("gym:") else games.find(config.game)
+    report, complaint = write_report(result.out, factory)
+    if complaint:
+        print(complaint, file=sys.stderr)
+    play, python = next_step(config.game, str(result.out), factory)
+    if arguments.json:
+        told = {"out": str(result.out), "finished": result.finished, "steps": result.steps, "games": result.games}
+        then = {"report": str(report), "play": play, "python": python, "resume": None if result.finished else resume}
+        json.dump({**told, "elapsed": result.elapsed, "evaluations": result.evaluations, **then}, sys.stdout)
+        print()
+    else:
+        print(f"{result.games:,} games, {result.positions:,} positions, {result.steps:,} steps in {result.out}")
+        print(f"report: {report}")
+        print(f"in Python: {python}" if play is None else f"play against it: {shell_line(play)}")
+    return 0 if result.finished else INTERRUPTED
+
+
+def _trained(config: Config, arguments: argparse.Namespace) -> TrainingResult:
+    from pondertree.learn import train
 
     # Whoever asks the process to end means the same as Ctrl-C: save, and stop.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        result = train(config, resume=arguments.resume, watcher=watcher(arguments), tensorboard=arguments.tensorboard)
+        return train(config, resume=arguments.resume, watcher=watcher(arguments), tensorboard=arguments.tensorboard)
     finally:
         signal.signal(signal.SIGTERM, before)
-    report, complaint = write_report(result.out)
-    if complaint:
-        print(complaint, file=sys.stderr)
-    if arguments.json:
-        told = {"out": str(result.out), "finished": result.finished, "steps": result.steps, "games": result.games}
-        json.dump({**told, "elapsed": result.elapsed, "evaluations": result.evaluations}, sys.stdout)
-        print()
-    else:
-        print(f"{result.games:,} games, {result.positions:,} positions, {result.steps:,} steps in {result.out}")
-        print(f"what came of it: {report}")
-    if not result.finished:
-        print("interrupted: the same command with --resume goes on", file=sys.stderr)
-    return 0 if result.finished else INTERRUPTED
+
+
+def next_step(game: str, out: str, factory: Any) -> tuple[list[str] | None, str]:
+    """(the command to play against a trained player, the same player in Python).
+
+    There is no command for environments and for games that `pondertree play` refuses. `factory` gives the starting
+    states of a game, and is None for an environment.
+    """
+    loaded = f"pondertree.load({out!r})"
+    if factory is None:
+        return None, f"pondertree.MuZero({loaded}, num_simulations=50).run(observation=observation).action"
+    info = describe(factory())
+    search = "MuZero" if info.has_rewards else "AlphaZero"
+    python = f"pondertree.{search}({loaded}, num_simulations=400).run(state).action"
+    # Joined by =, a folder whose name begins with a hyphen is no option.
+    player = [f"--player={out}"] if out.startswith("-") else ["--player", out]
+    return ["pondertree", "play", game, *player] if info.is_plain else None, python
 
 
 def make_config(arguments: argparse.Namespace) -> Config:

@@ -1,4 +1,7 @@
-"""The compiled games. Calling a class gives its starting state; `Chess(fen)` any position. `connect_four` solves."""
+"""The compiled games. Calling a class gives its starting state; `Chess(fen)` any position. `connect_four` solves.
+
+`DictState` makes a state of a dict and a game of functions.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,20 @@ from pondertree import check
 from pondertree._core import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.errors import InvalidArgumentError
 from pondertree.games import connect_four
+from pondertree.games.dict_state import DictState
 
-__all__ = ["BY_NAME", "Chess", "ConnectFour", "Othello", "TicTacToe", "by_name", "connect_four", "find", "name_of"]
+__all__ = [
+    "BY_NAME",
+    "Chess",
+    "ConnectFour",
+    "DictState",
+    "Othello",
+    "TicTacToe",
+    "by_name",
+    "connect_four",
+    "find",
+    "name_of",
+]
 
 #: The names the command line knows them by.
 BY_NAME: dict[str, Any] = {

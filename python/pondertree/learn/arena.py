@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from pondertree.evaluators.batch import Batch
 from pondertree.evaluators.protocol import ask
 from pondertree.learn.game_spec import play_in
-from pondertree.match.openings import DEFAULT_PLIES, OTHER_PLIES, RandomOpenings
+from pondertree.match.notation import parse_move
+from pondertree.match.openings import DEFAULT_PLIES, OTHER_PLIES, Opening, RandomOpenings
 from pondertree.reference.random import fold
 from pondertree.search import Search
 
@@ -80,14 +82,48 @@ def play_episodes(player: BatchPlayer, start: Callable[[int], Any], count: int, 
     return returns
 
 
+@dataclass(frozen=True, slots=True)
+class ArenaGame:
+    """A game between two players."""
+
+    side: int
+    """Which player of the game `one` was: 0 or 1."""
+    opening: list[int]
+    """The random moves it began with."""
+    moves: list[int]
+    """The moves after them."""
+    returns: tuple[float, ...]
+    """The result for each player of the game; 0 where it was broken off."""
+
+    @property
+    def points(self) -> float:
+        """What it brought `one`: 0, 1/2 or 1."""
+        return (self.returns[self.side] + 1.0) / 2.0
+
+
 def play_pairs(
     one: BatchPlayer, other: BatchPlayer, factory: Callable[[], Any], name: str, pairs: int, seed: int
 ) -> list[int]:
     """Plays each of `pairs` random openings with both sides; how many brought `one` 0, 1/2, 1, 3/2 and 2 points."""
+    return count_pairs(play_games(one, other, factory, name, pairs, seed))
+
+
+def count_pairs(games: Sequence[ArenaGame]) -> list[int]:
+    """How many pairs of games, which follow each other, brought `one` 0, 1/2, 1, 3/2 and 2 points."""
+    counts = [0] * 5
+    for first, second in zip(games[::2], games[1::2], strict=True):
+        counts[round(2.0 * (first.points + second.points))] += 1
+    return counts
+
+
+def play_games(
+    one: BatchPlayer, other: BatchPlayer, factory: Callable[[], Any], name: str, pairs: int, seed: int
+) -> list[ArenaGame]:
+    """Plays each of `pairs` random openings twice: `one` is player 0 of even games and player 1 of odd ones."""
     openings = RandomOpenings(factory, seed, DEFAULT_PLIES.get(name, OTHER_PLIES))
-    starts = [openings[number].state(factory) for number in range(pairs)]
-    # Game 2 k has `one` as the first player, game 2 k + 1 as the second.
-    states = [state for state in starts for _ in range(2)]
+    starts = [_opened(openings[number], factory) for number in range(pairs)]
+    states = [state for _, state in starts for _ in range(2)]
+    moves: list[list[int]] = [[] for _ in states]
     for ply in range(MOST_PLIES):
         running = [number for number, state in enumerate(states) if not state.is_terminal]
         if not running:
@@ -102,12 +138,22 @@ def play_pairs(
                 seeds = [fold(fold(seed, number), ply) for number in mine]
                 for number, action in zip(mine, player([states[number] for number in mine], seeds), strict=True):
                     states[number] = play_in(states[number], action)
-    counts = [0] * 5
-    for pair in range(pairs):
-        points = 0.0
-        for number in (2 * pair, 2 * pair + 1):
-            state = states[number]
-            result = float(state.returns()[number % 2]) if state.is_terminal else 0.0
-            points += (result + 1.0) / 2.0
-        counts[round(2.0 * points)] += 1
-    return counts
+                    moves[number].append(action)
+    return [
+        ArenaGame(
+            number % 2,
+            starts[number // 2][0],
+            moves[number],
+            tuple(float(value) for value in state.returns()) if state.is_terminal else (0.0, 0.0),
+        )
+        for number, state in enumerate(states)
+    ]
+
+
+def _opened(opening: Opening, factory: Callable[[], Any]) -> tuple[list[int], Any]:
+    """(the actions of an opening, the state after it)."""
+    state, actions = opening.root(factory), []
+    for text in opening.moves:
+        actions.append(parse_move(state, text))
+        state = play_in(state, actions[-1])
+    return actions, state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from pondertree import check
@@ -9,6 +10,8 @@ from pondertree.errors import InvalidArgumentError
 
 ROOTS = ("gumbel", "puct")
 OPTIMISERS = ("adamw", "sgd")
+#: How reference opponents are named, in metrics too: a preset and its simulations a move.
+OPPONENT = re.compile(r"(UCT|Hybrid) ([1-9][0-9]{0,8})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,8 +231,13 @@ class EvaluationConfig:
     """Games against each opponent, an even number: openings are played with both sides."""
     simulations: int = 100
     """Simulations a move of the player that learns, and of its earlier self."""
-    uct_simulations: tuple[int, ...] = (100, 1000)
-    """Budgets of the UCT searches it meets."""
+    ladder: tuple[str, ...] = ("UCT 100", "UCT 400", "UCT 1600")
+    """Reference opponents, the weakest first, by name and simulations a move ("Hybrid 32" in chess): it meets the next
+    one when it beats one. The first one has Elo 0."""
+    ladder_score: float = 0.8
+    """The share of points, above 0.5, at which it meets the next opponent; at 1 minus this, the one below."""
+    uct_simulations: tuple[int, ...] | None = None
+    """Budgets of UCT searches that it meets in every evaluation, instead of the ladder."""
     positions: int = 200
     """Positions in which its moves are compared with exact play, where there is an exact solver (Connect 4)."""
     solve: bool = False
@@ -242,6 +250,11 @@ class EvaluationConfig:
         check.count(self.simulations, "evaluation.simulations")
         check.whole_number(self.positions, "evaluation.positions")
         check.flag(self.solve, "evaluation.solve")
+        if check.number(self.ladder_score, "evaluation.ladder_score", most=1.0) <= 0.5:
+            raise InvalidArgumentError(f"evaluation.ladder_score must be above 0.5, not {self.ladder_score}")
+        self._check_ladder()
+        if self.uct_simulations is None:
+            return
         if not check.is_listed(self.uct_simulations):
             raise InvalidArgumentError(
                 f"evaluation.uct_simulations must be a list, not {check.shown(self.uct_simulations)}"
@@ -249,3 +262,16 @@ class EvaluationConfig:
         for place, budget in enumerate(self.uct_simulations):
             check.count(budget, f"evaluation.uct_simulations[{place}]")
         object.__setattr__(self, "uct_simulations", tuple(self.uct_simulations))
+
+    def _check_ladder(self) -> None:
+        if not check.is_listed(self.ladder):
+            raise InvalidArgumentError(f"evaluation.ladder must be a list, not {check.shown(self.ladder)}")
+        for place, name in enumerate(self.ladder):
+            if not isinstance(name, str) or OPPONENT.fullmatch(name) is None:
+                raise InvalidArgumentError(
+                    f"evaluation.ladder[{place}] must be a search and its simulations a move, such as 'UCT 400' or, in "
+                    f"chess, 'Hybrid 32', not {check.shown(name)}"
+                )
+        if len(set(self.ladder)) < len(self.ladder):
+            raise InvalidArgumentError("evaluation.ladder must name each opponent once")
+        object.__setattr__(self, "ladder", tuple(self.ladder))

@@ -1,22 +1,24 @@
-"""Evaluation on the way: matches without noise, against UCT and earlier players, and moves against exact play."""
+"""Evaluation on the way: matches without noise, against reference opponents and earlier players, and moves against
+exact play."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pondertree.learn.arena import play_episodes, play_pairs, searching
+from pondertree.learn.arena import ArenaGame, count_pairs, play_episodes, play_games, searching
 from pondertree.learn.config import Config
+from pondertree.learn.evaluation_games import EvaluationGame, games_bytes, games_path
 from pondertree.learn.exact import Exam, exam_of
 from pondertree.learn.game_spec import GameSpec
+from pondertree.learn.ladder import climb, first_rung, opponents_of, reference, uncalibrated
 from pondertree.learn.player_file import player_bytes, read_player
-from pondertree.learn.ratings import Games, rate
+from pondertree.learn.ratings import Interval, games_of, interval, score_of
 from pondertree.learn.run_folder import RunFolder
 from pondertree.learn.searches import searches_of
 from pondertree.learn.session import Counters
 from pondertree.learn.variants import variant_of
-from pondertree.match.elo import scores_of
-from pondertree.presets import UCT
 from pondertree.search import Search
 
 #: The seed of openings and searches is this and the training's, never that of self-play.
@@ -31,9 +33,10 @@ class Evaluation:
     """The player, by its steps."""
     matches: dict[str, list[int]]
     """By opponent: pairs of games that brought 0, 1/2, 1, 3/2 and 2 points."""
-    elo: float | None = None
-    """Above the weakest UCT."""
-    elo_error: float | None = None
+    references: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    """The same of reference opponents that met each other for the first time."""
+    rating: Interval | None = None
+    """Elo above the weakest reference opponent, fitted jointly to all games of the training's evaluations."""
     exact: dict[str, float] = field(default_factory=dict)
     """Shares of moves that keep the game's value, with a search and by the bare policy."""
     returns: dict[str, float] = field(default_factory=dict)
@@ -49,24 +52,22 @@ class Evaluation:
             "name": self.name,
             "matches": self.matches,
             "scores": {other: round(score_of(counts), 4) for other, counts in self.matches.items()},
-            "elo": self.elo,
-            "elo_error": self.elo_error,
+            "references": self.references,
+            "elo": None if self.rating is None else round(self.rating.elo, 1),
+            "elo_error": None if self.rating is None else round(self.rating.error, 1),
+            "elo_low": None if self.rating is None else round(self.rating.low, 1),
+            "elo_high": None if self.rating is None else round(self.rating.high, 1),
             **self.exact,
             **self.returns,
         }
 
     def __str__(self) -> str:
         parts = [f"{score_of(counts):.0%} against {other}" for other, counts in self.matches.items()]
-        if self.elo is not None:
-            parts.append(f"Elo {self.elo:+.0f} ± {self.elo_error:.0f}")
+        if self.rating is not None:
+            parts.append(f"Elo {self.rating}")
         parts += [f"{name.replace('_', ' ')} {share:.1%}" for name, share in self.exact.items()]
         parts += [f"{name.replace('_', ' ')} {number:.3g}" for name, number in self.returns.items()]
         return f"{self.name}: {', '.join(parts)}"
-
-
-def score_of(counts: list[int]) -> float:
-    """The share of points."""
-    return sum(count * score for count, score in zip(counts, scores_of(counts), strict=True)) / max(sum(counts), 1)
 
 
 class Examiner:
@@ -80,6 +81,7 @@ class Examiner:
         self._lines = lines
         self._variant = variant_of(config)
         self._exam: Exam | None = None
+        self._opponents = opponents_of(config)
 
     def examine(self, player: Any, counters: Counters) -> Evaluation | None:
         """Plays its matches; None where there is nothing to be evaluated by."""
@@ -90,34 +92,56 @@ class Examiner:
         evaluator = self._variant.asked(player)
         search = self._searching(evaluator)
         matches: dict[str, list[int]] = {}
-        two_players = self._spec.info.is_plain
-        if config.games and two_players:
-            opponents: dict[str, Search] = {
-                f"UCT {budget}": UCT(budget, seed=self._config.seed, solve=config.solve)
-                for budget in config.uct_simulations
-            }
+        references: dict[str, dict[str, list[int]]] = {}
+        games: list[EvaluationGame] = []
+        if config.games and self._spec.info.is_plain:
+
+            def meet(other: str, opponent: Search | None = None) -> float:
+                found = self._play(search, opponent or reference(other, self._config))
+                games.extend(EvaluationGame(other, game) for game in found)
+                matches[other] = count_pairs(found)
+                return score_of(matches[other])
+
+            references = self._meet_references(meet)
             earlier = self._earlier()
             if earlier is not None:
                 before, network = earlier
-                opponents[before] = self._searching(self._variant.asked(network.to(evaluator.device)))
-            seed = SEED + self._config.seed
-            for other, opponent in opponents.items():
-                matches[other] = play_pairs(
-                    searching(search),
-                    searching(opponent),
-                    self._spec.factory,
-                    self._spec.info.name,
-                    config.games // 2,
-                    seed,
-                )
+                meet(before, self._searching(self._variant.asked(network.to(evaluator.device))))
         exact = self._exact(search, evaluator)
         returns = self._returns(search)
         if not matches and not exact and not returns:
             return None
         about = self._spec.about(counters.step, counters.games)
         self._folder.write(f"players/step-{counters.step:09d}.safetensors", player_bytes(player, about))
-        elo, error = self._rated(name, matches)
-        return Evaluation(name, matches, elo, error, exact, returns)
+        if games:
+            self._folder.write(games_path(counters.step), games_bytes(games))
+        return Evaluation(name, matches, references, self._rated(name, matches, references), exact, returns)
+
+    def _meet_references(self, meet: Callable[[str], float]) -> dict[str, dict[str, list[int]]]:
+        """Meets fixed opponents, or the ladder; counts of the matches between opponents that have not met before."""
+        names, config = self._opponents, self._config.evaluation
+        if config.uct_simulations is not None:
+            for name in names:
+                meet(name)
+            return {}
+        if not names:
+            return {}
+        met = climb(names, first_rung(names, self._lines), config.ladder_score, meet)
+        return {
+            above: {below: count_pairs(self._play(reference(above, self._config), reference(below, self._config)))}
+            for above, below in uncalibrated(names, met, self._lines)
+        }
+
+    def _play(self, one: Search, other: Search) -> list[ArenaGame]:
+        """A match between two searches, with the same openings in every evaluation."""
+        return play_games(
+            searching(one),
+            searching(other),
+            self._spec.factory,
+            self._spec.info.name,
+            self._config.evaluation.games // 2,
+            SEED + self._config.seed,
+        )
 
     def _searching(self, evaluator: Any) -> Search:
         """The search that a player plays with: that of its algorithm, without chance."""
@@ -133,18 +157,14 @@ class Examiner:
                 return name, read_player(path)[0]
         return None
 
-    def _rated(self, name: str, matches: dict[str, list[int]]) -> tuple[float | None, float | None]:
-        budgets = self._config.evaluation.uct_simulations
-        if not matches or not budgets:
-            return None, None
-        games = [
-            Games(line["name"], other, 2.0 * sum(counts) * score_of(counts), 2 * sum(counts))
-            for line in [*self._lines, {"kind": "evaluation", "name": name, "matches": matches}]
-            if line["kind"] == "evaluation"
-            for other, counts in line["matches"].items()
-        ]
-        rating = rate(games, f"UCT {min(budgets)}")[name]
-        return round(rating.elo, 1), round(rating.error, 1)
+    def _rated(
+        self, name: str, matches: dict[str, list[int]], references: dict[str, dict[str, list[int]]]
+    ) -> Interval | None:
+        """Elo above the weakest opponent, from all games so far."""
+        if not matches or not self._opponents:
+            return None
+        now = {"kind": "evaluation", "name": name, "matches": matches, "references": references}
+        return interval(games_of([*self._lines, now]), self._opponents[0], name)
 
     def _returns(self, search: Search) -> dict[str, float]:
         """What episodes with fixed seeds bring."""

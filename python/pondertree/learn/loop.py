@@ -21,6 +21,7 @@ from pondertree.learn.devices import choose_device
 from pondertree.learn.evaluate import Examiner
 from pondertree.learn.examining import Examining
 from pondertree.learn.game_spec import game_spec
+from pondertree.learn.ladder import check_opponents, opponents_of
 from pondertree.learn.limits import Limits
 from pondertree.learn.metrics import Metrics
 from pondertree.learn.records import GameRecord
@@ -74,6 +75,8 @@ def train(
         raise InvalidArgumentError(
             f"muzero.support must be above 0 for {spec.name}: rewards need not be from -1 to 1 (30 reaches to 1,000)"
         )
+    if spec.info.is_plain:
+        check_opponents(opponents_of(config), spec.info)
     device = choose_device(config.device)
     config = config.with_values(game=spec.name, device=str(device))
     if config.self_play.workers == 0:

@@ -79,7 +79,7 @@ def _is_whole(line: Any) -> bool:
     if apart is None:
         return False
     rest = [value for name, value in line.items() if name not in apart and name != "kind"]
-    return all(name in line and is_right(line[name]) for name, is_right in apart.items()) and all(
+    return all(is_right(line.get(name, _LATER.get(name))) for name, is_right in apart.items()) and all(
         value is None or _is_number(value) for value in rest
     )
 
@@ -97,13 +97,17 @@ def _are_numbers(values: Any) -> bool:
 
 def _are_counts(values: Any) -> bool:
     """Pairs of games that brought 0, 1/2, 1, 3/2 and 2 points."""
-    return isinstance(values, list) and len(values) == 5 and all(type(one) is int and one >= 0 for one in values)
+    return (
+        isinstance(values, list) and len(values) == 5 and all(type(one) is int and 0 <= one < 1 << 31 for one in values)
+    )
 
 
 def _each(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda values: isinstance(values, dict) and all(map(is_right, values.values()))
 
 
+#: What lines that were written by earlier versions lack, and what stands for it.
+_LATER: dict[str, Any] = {"references": {}}
 #: The values of each kind of line that are no numbers, and what they must be.
 _APART: dict[str, dict[str, Callable[[Any], bool]]] = {
     "round": {},
@@ -111,6 +115,7 @@ _APART: dict[str, dict[str, Callable[[Any], bool]]] = {
         "name": lambda name: isinstance(name, str) and re.fullmatch(r"step [0-9]{1,18}", name) is not None,
         "matches": _each(_are_counts),
         "scores": _each(_is_number),
+        "references": _each(_each(_are_counts)),
         "elapsed": _is_number,
     },
     "model": {"by_depth": _each(_are_numbers)},

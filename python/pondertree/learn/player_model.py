@@ -30,6 +30,9 @@ class PlayerModel(TorchModel):
         # The sign alone says whether the turn passes; that of 0 as well.
         self.num_players = 2 if math.copysign(1.0, network.architecture.discount) < 0.0 else 1
         """Players of the game that was learned; searches of bare observations ask for it."""
+        shape = tuple(network.architecture.shape)
+        self.observation_shapes = (shape,) if view is None or view.given == shape else (shape, view.given)
+        """What one observation may look like: as the network sees it, or as the environment gives it."""
 
     def see(self, observation: Any) -> NDArray[np.float32]:
         """One observation as the network sees it: float32, colours first, from 0 to 1, numbers as places."""

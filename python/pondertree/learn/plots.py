@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pondertree.extras import require
+from pondertree.learn.ratings import rating_of
 from pondertree.learn.summary import Summary
 
 
@@ -43,12 +44,21 @@ def draw_loss(axes: Any, summary: Summary) -> None:
 
 
 def draw_elo(axes: Any, summary: Summary) -> None:
-    """Strength by minutes, with the interval that holds it with 95 %."""
-    found = [line for line in summary.evaluations if line.get("elo") is not None]
-    minutes = [line["elapsed"] / 60.0 for line in found]
-    axes.errorbar(minutes, [line["elo"] for line in found], [line["elo_error"] for line in found], fmt="o-", capsize=3)
+    """Strength by minutes with 95 % intervals; of intervals that are too long, the bound that is known."""
+    rated = [(line["elapsed"] / 60.0, rating_of(line)) for line in summary.evaluations]
+    found = [(minute, rating) for minute, rating in rated if rating is not None]
+    known = [(minute, rating) for minute, rating in found if rating.bound is None]
+    if known:
+        bars = [[rating.elo - rating.low for _, rating in known], [rating.high - rating.elo for _, rating in known]]
+        axes.errorbar([minute for minute, _ in known], [rating.elo for _, rating in known], bars, fmt="o", capsize=3)
+    axes.plot([minute for minute, _ in found], [rating.shown for _, rating in found], color="tab:blue", linewidth=0.8)
+    for sign, marker, label in ((">", "^", "at least"), ("<", "v", "at most")):
+        bounds = [(minute, rating.shown) for minute, rating in found if rating.bound == sign]
+        if bounds:
+            axes.plot([minute for minute, _ in bounds], [elo for _, elo in bounds], marker, label=label)
+            axes.legend()
     axes.axhline(0.0, color="grey", linewidth=0.8)
-    axes.set(xlabel="minutes", ylabel="Elo above the weakest UCT", title="Strength, with 95 % intervals")
+    axes.set(xlabel="minutes", ylabel="Elo above the weakest opponent", title="Strength, with 95 % intervals")
 
 
 def draw_length(axes: Any, summary: Summary) -> None:

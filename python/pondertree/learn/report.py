@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,12 @@ from pondertree.errors import InvalidArgumentError, MissingExtraError, StorageEr
 from pondertree.extras import require
 from pondertree.files import make_folder, reading, write_bytes
 from pondertree.learn.config_file import data_of_text
+from pondertree.learn.config_sections import OPPONENT
 from pondertree.learn.plots import MODEL_QUALITY, draw_plots
+from pondertree.learn.ratings import games_of, interval, rating_of
+from pondertree.learn.sample_pages import STYLE as GAMES_STYLE
+from pondertree.learn.sample_pages import section
+from pondertree.learn.samples import choose_samples, game_factory
 from pondertree.learn.summary import Summary, read_summary
 from pondertree.learn.watch import clock
 
@@ -26,13 +32,17 @@ pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 13px; }
 RETURNS = ("mean_return", "least_return", "most_return")
 
 
-def write_report(out: Path) -> tuple[Path, str]:
-    """Writes `report.html` and `plots/` into a training's folder; (the page, what was left out and why)."""
+def write_report(out: Path, factory: Callable[[], Any] | None = None) -> tuple[Path, str]:
+    """Writes `report.html` and `plots/` into a training's folder; (the page, what was left out and why).
+
+    `factory` gives the starting states of a game in Python, to show its positions; the name of a game in the folder
+    alone leads to compiled games and never imports code.
+    """
     with reading(out, "the folder of a training", StorageError):
-        return _write_report(out)
+        return _write_report(out, factory)
 
 
-def _write_report(out: Path) -> tuple[Path, str]:
+def _write_report(out: Path, factory: Callable[[], Any] | None) -> tuple[Path, str]:
     summary = read_summary(out)
     complaint = ""
     drawings: list[str] = []
@@ -43,13 +53,18 @@ def _write_report(out: Path) -> tuple[Path, str]:
         draw_plots(summary, out / "plots", "png")
     except MissingExtraError as error:
         complaint = f"no plots: {error}"
+    config = _config(summary.config)
+    evaluation = config.get("evaluation")
+    simulations = evaluation.get("simulations") if isinstance(evaluation, dict) else None
+    samples = choose_samples(out, summary.evaluations, simulations if type(simulations) is int else None)
+    games = section(samples, factory or game_factory(str(config.get("game"))))
     path = out / "report.html"
-    write_bytes(path, page(summary, drawings, complaint).encode(), "report")
+    write_bytes(path, page(summary, drawings, complaint, games).encode(errors="replace"), "report")
     return path, complaint
 
 
-def page(summary: Summary, drawings: list[str], complaint: str = "") -> str:
-    """The page, with everything in it."""
+def page(summary: Summary, drawings: list[str], complaint: str = "", games: str = "") -> str:
+    """The page, with everything in it; `games` is HTML."""
     last = summary.last
     facts = {
         "games": f"{last.get('games', 0):,}",
@@ -65,8 +80,10 @@ def page(summary: Summary, drawings: list[str], complaint: str = "") -> str:
     title = html.escape(_title(summary.config))
     parts = [
         f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>",
-        f"<style>{STYLE}</style></head><body><h1>{title}</h1><table>{rows}</table>",
+        f"<meta name='viewport' content='width=device-width'><style>{STYLE}{GAMES_STYLE}</style></head><body>"
+        f"<h1>{title}</h1><table>{rows}</table>",
         f"<h2>Evaluations</h2>{_evaluations(summary.evaluations)}",
+        games,
         f"<h2>The model, by the steps it imagines</h2>{_model(summary.models[-1])}" if summary.models else "",
         # A drawing begins with a declaration that has no place inside a page.
         *(f"<figure>{text[text.index('<svg') :]}</figure>" for text in drawings),
@@ -78,31 +95,59 @@ def page(summary: Summary, drawings: list[str], complaint: str = "") -> str:
 
 def _title(config: str) -> str:
     """With the game, where the configuration can be read: a report is made of what is there."""
-    try:
-        game = data_of_text(config).get("game")
-    except InvalidArgumentError:
-        game = None
+    game = _config(config).get("game")
     return f"A training of {game}" if game else "A training"
+
+
+def _config(text: str) -> dict[str, Any]:
+    """The values of the configuration, by name; none where it cannot be read."""
+    try:
+        return data_of_text(text)
+    except InvalidArgumentError:
+        return {}
 
 
 def _evaluations(lines: list[dict[str, Any]]) -> str:
     if not lines:
         return "<p>None.</p>"
-    opponents = sorted({other for line in lines for other in line["scores"] if other.startswith("UCT")})
+    opponents = _references(lines)
     exact = [name for name in ("keeps_value", "policy_keeps_value") if any(name in line for line in lines)]
     returns = [name for name in RETURNS if any(name in line for line in lines)]
-    strength = [] if returns else ["Elo"]
+    strength = [] if returns else ["Elo (95 %)"]
     heads = ["player", "time", *(f"score against {other}" for other in opponents), *strength, *exact, *returns]
     rows = []
     for line in lines:
         scores = [_percent(line["scores"].get(other)) for other in opponents]
-        elo = "" if line.get("elo") is None else f"{line['elo']:+.0f} ± {line['elo_error']:.0f}"
+        elo = str(rating_of(line) or "")
         shares = [_percent(line.get(name)) for name in exact]
         brought = [f"{line[name]:.2f}" if name in line else "" for name in returns]
         cells = [line["name"], clock(line["elapsed"]), *scores, *([] if returns else [elo]), *shares, *brought]
         rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
     head = "".join(f"<th>{html.escape(name.replace('_', ' '))}</th>" for name in heads)
-    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+    return f"<table><tr>{head}</tr>{''.join(rows)}</table>{_scale(lines, opponents)}"
+
+
+def _references(lines: list[dict[str, Any]]) -> list[str]:
+    """The reference opponents that were met, UCT first, each kind by its simulations."""
+    met = {other: OPPONENT.fullmatch(other) for line in lines for other in line["scores"]}
+    return sorted((name for name, found in met.items() if found), key=lambda name: (name[:3] != "UCT", _budget(name)))
+
+
+def _budget(name: str) -> int:
+    return int(name.split()[1])
+
+
+def _scale(lines: list[dict[str, Any]], opponents: list[str]) -> str:
+    """The scale that Elo is measured on: the reference opponents, rated by all games of all evaluations."""
+    if not opponents:
+        return ""
+    games, anchor = games_of(lines), opponents[0]
+    rated = [f"{name} {interval(games, anchor, name)}" for name in opponents[1:]]
+    return (
+        f"<p>Elo 0 is {html.escape(anchor.replace(' ', ' with '))} simulations a move"
+        f"{html.escape(': ' + ', '.join(rated) if rated else '')}. All evaluations are rated together; where a 95 % "
+        "interval is too long to be of use, its nearer end is given as a bound.</p>"
+    )
 
 
 def _model(line: dict[str, Any]) -> str:

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import IO, Any, Self
 
+from pondertree.learn.config_sections import OPPONENT
+from pondertree.learn.ratings import rating_of
 from pondertree.learn.session import Counters
 
 
@@ -134,7 +136,11 @@ def _strength(evaluation: dict[str, Any], has_returns: bool) -> list[tuple[str, 
     if has_returns:
         return [("evaluated", _number(evaluation.get("mean_return"), 1))]
     elo, share = evaluation.get("elo"), evaluation.get("keeps_value")
-    rows = [] if elo is None and share is not None else [("Elo", "not yet" if elo is None else f"{elo:+.0f}")]
+    rating = "not yet" if elo is None else str(rating_of(evaluation) or f"{elo:+.0f}")
+    rows = [] if elo is None and share is not None else [("Elo", rating)]
+    last = next((other for other in reversed(evaluation.get("scores", {})) if OPPONENT.fullmatch(other)), None)
+    if last is not None:
+        rows.append(("score", f"{evaluation['scores'][last]:.0%} against {last}"))
     return rows if share is None else [*rows, ("keeps value", f"{share:.1%}")]
 
 

@@ -57,6 +57,10 @@ def play_match(
     `concurrency` processes play side by side (default: one per processor); results depend on the seed and never on
     that, as long as no player goes by the clock. Every finished pair is written to `out` at once; with `resume` a match
     goes on from there. `pgn` gets the games when the match ends. `progress(result)` is called after each pair.
+
+    Ctrl-C raises KeyboardInterrupt, after players and processes are closed and `pgn` is written. Call it again with the
+    same arguments and `resume=True` to go on, at any time after the match began, before its first pair too; without
+    `out` the pairs so far are lost but for what `progress` was given.
     """
     entrants = read_player(player1, "player1"), read_player(player2, "player2")
     factory, info, called = read_game(game)

@@ -195,7 +195,8 @@ class NumpyBackend:
     def resized(self, rows: Any, capacity: int, dtype: Any) -> Any:
         """Longer or wider."""
         grown = np.empty((capacity, *rows.shape[1:]), dtype=dtype)
-        grown[: len(rows)] = rows
+        with np.errstate(invalid="ignore"):  # slots that were never written hold anything, signalling NaNs too
+            grown[: len(rows)] = rows
         return grown
 
     def gather(self, rows: Any, slots: Any) -> Any:

@@ -23,7 +23,7 @@ class MuZero(ModelSearch):
     "node" by the values of the position and of its moves, "tree" by all values met in the tree, None not at all. A
     move never tried is worth 0 there. Only the root knows which actions are legal. `num_players` is 1, or 2 for
     players who alternate and whose gains cancel out; a state says itself how many it has. None asks a model that knows
-    (its own `num_players`, as players of `pondertree.load` have), and is 1 with others.
+    (its own `num_players`, as players of `pondertree.load` have); with others it is 1, and a bare observation warns.
     """
 
     default_temperature = 1.0

@@ -18,6 +18,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from pondertree.door import enter, open_door
 from pondertree.reference import answer, planning
 from pondertree.reference.answer import policy_at
 from pondertree.reference.gather import Pending
@@ -57,11 +58,14 @@ class MCTS(NoisySearch[Node]):
     """The search with the specification's parameters.
 
     `neural_network` has `evaluate_states(states) -> (logits, values)`: a number for every action of each state (None:
-    all moves are alike), and a value for the player to move, or one per player. With an attribute `policy` that says
-    "probabilities", the numbers are that. `dirichlet_alpha` is the concentration of each move, or `("total", alpha)` of
-    all together. A move never tried is worth `fpu`: a number, or `("parent", reduction)` for the value of its position
-    less so much. `parent_visits` says what N(s) counts: "node", the visits of the node; "edges", those of its moves.
-    With `forced_playouts` k, moves of the root that were tried get sqrt(k * P * N) simulations at least.
+    all moves are alike), and a value for the player to move, or one per player; or `evaluate(observations)` with the
+    same answer, as a `ChessNN` has. With an attribute `policy` that says "probabilities", the numbers are that. A game
+    is a state, or in chess a `ChessGame` or a `chess.Board`.
+
+    `dirichlet_alpha` is the concentration of each move, or `("total", alpha)` of all together. A move never tried is
+    worth `fpu`: a number, or `("parent", reduction)` for the value of its position less so much. `parent_visits`
+    says what N(s) counts: "node", the visits of the node; "edges", those of its moves. With `forced_playouts` k, moves
+    of the root that were tried get sqrt(k * P * N) simulations at least.
     """
 
     def __init__(
@@ -99,11 +103,11 @@ class MCTS(NoisySearch[Node]):
         self.in_flight = in_flight
         self.calls = 0
 
-    def search(self, game: State, temperature: float = 1.0, add_noise: bool = False) -> int:
-        """Runs the search and returns the selected move."""
+    def search(self, game: Any, temperature: float = 1.0, add_noise: bool = False) -> Any:
+        """Runs the search and returns the selected move: a number, or a `chess.Move` for a `ChessGame` or a board."""
         return self.get_policy(game, temperature, add_noise)[0]
 
-    def get_policy(self, game: State, temperature: float = 1.0, add_noise: bool = False) -> tuple[int, list[float]]:
+    def get_policy(self, game: Any, temperature: float = 1.0, add_noise: bool = False) -> tuple[Any, list[float]]:
         """The selected move, and the share of visits of every action (0 for illegal ones).
 
         Calls are numbered, so that searching the same state again draws new numbers.
@@ -112,14 +116,15 @@ class MCTS(NoisySearch[Node]):
         with one simulation they are 0 / 0. Here the root's evaluation is no simulation, so that a child is visited in
         every one. Without any simulation all moves have the same share.
         """
-        result = self.run(game, self.calls, temperature=temperature, add_noise=add_noise)
+        state, answer_as = open_door(game)
+        result = self.run(state, self.calls, temperature=temperature, add_noise=add_noise)
         self.calls += 1
-        size = getattr(game, "num_actions", 1 + max(result.policy))
-        return result.action, [result.policy.get(action, 0.0) for action in range(size)]
+        size = getattr(state, "num_actions", 1 + max(result.policy))
+        return answer_as(result.action), [result.policy.get(action, 0.0) for action in range(size)]
 
     def run(
         self,
-        game: State,
+        game: Any,
         call: int = 0,
         row: int = 0,
         *,
@@ -135,7 +140,7 @@ class MCTS(NoisySearch[Node]):
 
     def tree(
         self,
-        game: State,
+        game: Any,
         call: int = 0,
         row: int = 0,
         *,
@@ -143,7 +148,7 @@ class MCTS(NoisySearch[Node]):
         root_actions: Collection[int] | None = None,
     ) -> Tree:
         """A tree of the root alone."""
-        root = self._plant(game, Told(root_actions=root_actions))
+        root = self._plant(enter(game), Told(root_actions=root_actions))
         return Tree(root, tree_key(self.seed, call, row), trace=[] if trace else None)
 
     def advance(self, tree: Tree, action: int) -> None:

@@ -16,10 +16,13 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
+from pondertree.chess.policy import is_evaluator
+from pondertree.chess.position import open_position, position
 from pondertree.knowledge import Knowledge, root_budget, root_depth
 from pondertree.reference import answer, planning
 from pondertree.reference.alphazero import ROOT_EVALUATION
@@ -50,32 +53,39 @@ class Tree(planning.Tree[MctsNode]):
 
 
 def mcts_search(
-    root_state: Chess,
+    root_state: Any,
     policy_network: Any = None,
     mate_search_depth: int = 3,
     iterations: int | None = None,
-    time_limit: float | None = None,
+    time_limit: float | timedelta | None = None,
     **options: Any,
-) -> int | None:
+) -> Any:
     """The move to play after so many simulations, or seconds, whichever is over first; None if there is no legal move.
+
+    It is a number, or a `chess.Move` if `root_state` is a `chess.Board` or a `ChessGame`. `policy_network` has the
+    specification's form, or is a `ChessNN` or another evaluator. `time_limit` may be a `timedelta`.
 
     Trap: without any limit the specification's loop would never end.
     """
     if iterations is None and time_limit is None:
         raise ValueError("the search has no limit: give iterations, time_limit, or both")
     at_least(1, iterations=1 if iterations is None else iterations)
-    not_negative(time_limit=time_limit or 0.0)
-    if root_state.is_terminal:
+    seconds = time_limit.total_seconds() if isinstance(time_limit, timedelta) else time_limit
+    not_negative(time_limit=seconds or 0.0)
+    state, answer_as = open_position(root_state, "root_state")
+    if state.is_terminal:
         return None
+    if is_evaluator(policy_network) and options.get("evaluator") is None:
+        options["evaluator"], policy_network = policy_network, None
     search = MCTS(policy_network=policy_network, mate_search_depth=mate_search_depth, **options)
-    tree = search.tree(root_state)
-    deadline = None if time_limit is None else time.monotonic() + time_limit
+    tree = search.tree(state)
+    deadline = None if seconds is None else time.monotonic() + seconds
     while tree.root.proven is None and (iterations is None or tree.simulations < iterations):
         if deadline is not None and tree.simulations > 0 and time.monotonic() >= deadline:
             break
         left = search.in_flight if iterations is None else min(search.in_flight, iterations - tree.simulations)
         search.simulate(tree, left)
-    return search.result(tree).action
+    return answer_as(search.result(tree).action)
 
 
 def select_leaf_for_expansion(
@@ -98,8 +108,8 @@ class MCTS(PriorSearch[MctsNode]):
     """The search with its parameters.
 
     Leaves are valued by `Pesto`, after a quiescence search unless `quiescence` is off, and all moves have the same
-    prior; by `evaluator`, which is asked as other searches ask theirs; or by `policy_network`, which has the
-    specification's `evaluate(state) -> ({move: prior}, value from 0 to 1 for the player to move)`.
+    prior; by `evaluator`, such as a `ChessNN`, which is asked as other searches ask theirs; or by `policy_network`,
+    which has the specification's `evaluate(state) -> ({move: prior}, value from 0 to 1 for the player to move)`.
 
     `priority` says what categories are for: "strict" opens every move in their order before any score is looked at (the
     specification), "tactical" those up to checks, "prior" multiplies priors by a weight of each category; None does
@@ -160,7 +170,7 @@ class MCTS(PriorSearch[MctsNode]):
 
     def run(
         self,
-        state: Chess,
+        state: Any,
         call: int = 0,
         row: int = 0,
         *,
@@ -175,18 +185,18 @@ class MCTS(PriorSearch[MctsNode]):
 
     def tree(
         self,
-        state: Chess,
+        state: Any,
         call: int = 0,
         row: int = 0,
         *,
         trace: bool = False,
         root_actions: Collection[int] | None = None,
     ) -> Tree:
-        """A tree of the root alone.
+        """A tree of the root alone: a `Chess` state, a `chess.Board` or a `ChessGame`.
 
         A root with some of its moves alone is not searched for mates: one may begin with another move.
         """
-        root = self._plant(state, Told(root_actions=root_actions))
+        root = self._plant(position(state), Told(root_actions=root_actions))
         is_restricted = len(root.list_actions()) < len(root.legal_actions())
         key = tree_key(self.seed, call, row)
         return Tree(root, key, trace=[] if trace else None, is_root_searched=is_restricted)

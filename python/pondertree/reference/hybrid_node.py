@@ -114,6 +114,10 @@ class MctsNode(SpecifiedNames):
         exact = self.exact_values()
         return None if exact is None else exact[self.to_play]
 
+    def is_terminal(self) -> bool:
+        """Whether the game is over here; in the tree that includes draws a player could claim."""
+        return self.end is not None or self.state.is_terminal
+
     @property
     def category(self) -> MoveCategory | None:
         """The category of the move that leads here."""

@@ -11,7 +11,16 @@ from typing import Any
 
 from pondertree.reference.gather import Pending
 from pondertree.reference.latent import Node, RootNode
-from pondertree.reference.model import LEAST_KEPT, Answer, ask_initial, ask_recurrent, checked_actions, kept_priors
+from pondertree.reference.model import (
+    LEAST_KEPT,
+    Answer,
+    ask_initial,
+    ask_recurrent,
+    checked_actions,
+    kept_priors,
+    number_of,
+    row_of,
+)
 from pondertree.reference.options import between
 from pondertree.reference.planning import NOTHING, NoisySearch, Told, Tree
 from pondertree.reference.policy import priors_of
@@ -84,12 +93,12 @@ class ModelSearch(NoisySearch[Node]):
         Trap: in the specification nobody expands the root inside of `run`, and a search from a fresh one ends in an
         IndexError; one that the caller has expanded has no visit, and while sqrt(N) is 0 the priors do not matter.
         """
-        legal = checked_actions(legal_actions, len(said.logits))
         if root.expanded():
+            checked_actions(legal_actions, len(said.logits))
             root.adopt(root.children, list(root.children))
             root.action_space = len(said.logits)
         else:
-            root.expand(priors_of(legal, said.logits), len(said.logits))
+            self._expand_node(root, said.logits, legal_actions)
         root.hidden_state = said.hidden_state if root.hidden_state is None else root.hidden_state
         root.raw_value = root.value_sum = said.value
         root.visit_count = 1
@@ -104,7 +113,7 @@ class ModelSearch(NoisySearch[Node]):
         said = [self._imagine(waiting.leaf) for waiting in pending]
         for place, (waiting, about) in enumerate(zip(pending, said, strict=True)):
             most = max(LEAST_KEPT, target - (tree.simulations + place + 1))
-            self._expand_node(waiting.leaf, about, most)
+            self._expand_leaf(waiting.leaf, about, most)
         return [[about.value] for about in said]
 
     def _imagine(self, leaf: Node) -> Answer:
@@ -117,7 +126,20 @@ class ModelSearch(NoisySearch[Node]):
             raise ValueError(f"policy_logits has {len(said.logits)} numbers: there are {parent.num_actions} actions")
         return said
 
-    def _expand_node(self, leaf: Node, said: Answer, most: int) -> None:
+    def _expand_node(self, node: Node, policy: Any, legal_actions: Sequence[int] | None) -> None:
+        """Expands a node with a child for each legal action; the priors are the softmax of their logits.
+
+        This is how a root is expanded. A node below one is expanded with what the model alone says of it; where a
+        caller does it by hand, as the specification's loop does, two players alternate and the discount is the
+        search's.
+        """
+        logits = row_of(policy)
+        node.expand(priors_of(checked_actions(legal_actions, len(logits)), logits), len(logits))
+        if node.parent is not None:
+            node.discount, node.players = self.discount, node.parent.players
+            node.to_play = node.players - 1 - node.parent.to_play
+
+    def _expand_leaf(self, leaf: Node, said: Answer, most: int) -> None:
         """Everything about a new leaf, and a child for each action of which `most` can come to be tried."""
         assert leaf.parent is not None, "a leaf is not the root"
         leaf.hidden_state, leaf.reward, leaf.raw_value = said.hidden_state, said.reward, said.value
@@ -135,17 +157,28 @@ class ModelSearch(NoisySearch[Node]):
         return node.players - 1 - node.to_play
 
     def _backpropagate(self, leaf: Node, values: Sequence[float]) -> None:
-        """Backup: at each node back to the root, N += 1 and the sum += the value for the player to move there.
+        """Backs a value up from a leaf to the root."""
+        (value,) = values
+        search_path: list[Node] = [leaf]
+        while search_path[-1].parent is not None:
+            search_path.append(search_path[-1].parent)
+        self._backup(search_path[::-1], value)
+
+    def _backup(self, search_path: Sequence[Node], value: Any) -> None:
+        """Backup: at each node of a path, from its end to the root, N += 1 and the sum += the value for the player to
+        move there. `value` is that of the last node.
 
         Trap: the order is the specification's, first the sum and then the reward; the player is not: what is good for
         one is bad for the other.
         """
-        (value,) = values
-        node: Node | None = leaf
-        while node is not None:
+        value = number_of(value, "value")
+        for place in reversed(range(len(search_path))):
+            node = search_path[place]
             node.value_sum += value
             node.visit_count += 1
-            if node.parent is not None:
-                value = node.reward + node.discount * (value if node.to_play == node.parent.to_play else -value)
+            if place > 0:
+                chooser = search_path[place - 1].to_play
+                value = number_of(node.reward, "reward") + node.discount * (
+                    value if node.to_play == chooser else -value
+                )
                 node.returns += value
-            node = node.parent

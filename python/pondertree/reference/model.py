@@ -8,12 +8,14 @@ policy_logits, value), and may add a discount. The specification's is asked abou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pondertree.models.arrays import library_of, namespace_of
 from pondertree.reference.policy import add_up, float32, priors_of
 from pondertree.reference.state import LARGEST_REWARD
 
@@ -52,7 +54,7 @@ def ask_initial(model: Any, observation: Any) -> Answer:
             f"initial_inference must return (hidden_state, policy_logits, value), not {len(answer)} things"
         )
     hidden_state, logits, value = answer
-    return Answer(hidden_state, _row(logits), _number(value, "value"))
+    return Answer(hidden_state, row_of(logits), number_of(value, "value"))
 
 
 def ask_recurrent(model: Any, hidden_state: Any, action: int) -> Answer:
@@ -67,10 +69,10 @@ def ask_recurrent(model: Any, hidden_state: Any, action: int) -> Answer:
             f"not {len(answer)} things"
         )
     hidden_state, reward, logits, value, *more = answer
-    discount = _number(more[0], "discount") if more else None
+    discount = number_of(more[0], "discount") if more else None
     if discount is not None and abs(discount) > 1.0:
         raise ValueError(f"discount is {discount}: it must be from -1 to 1")
-    return Answer(hidden_state, _row(logits), _number(value, "value"), _number(reward, "reward"), discount)
+    return Answer(hidden_state, row_of(logits), number_of(value, "value"), number_of(reward, "reward"), discount)
 
 
 def kept_priors(logits: Sequence[float], most: int) -> tuple[dict[int, float], float]:
@@ -89,15 +91,22 @@ def kept_priors(logits: Sequence[float], most: int) -> tuple[dict[int, float], f
 
 
 def mask_policy(policy: Any, legal_actions: Sequence[int]) -> Any:
-    """The logits with minus infinity where an action is not legal, as an array.
+    """The logits with minus infinity where an action is not legal; the last axis is that of the actions.
+
+    A tensor of PyTorch stays one, with its gradient, type and device; anything else becomes an array of NumPy.
 
     Trap: in the specification the function is called and never defined, and its sibling masks by -1e32, which half
     precision does not have. All masked, a softmax has nothing left: no legal action is refused.
     """
-    logits = np.asarray(policy)
-    legal = checked_actions(legal_actions, len(logits))
-    masked = np.full_like(logits, -np.inf, dtype=np.result_type(logits, np.float16))
-    masked[legal] = logits[legal]
+    if library_of(policy) == "torch":
+        torch = namespace_of(policy)
+        logits = policy if policy.is_floating_point() else policy.to(torch.get_default_dtype())
+        masked = torch.full_like(logits, -math.inf)
+    else:
+        logits = np.asarray(policy)
+        masked = np.full_like(logits, -np.inf, dtype=np.result_type(logits, np.float16))
+    legal = checked_actions(legal_actions, logits.shape[-1] if logits.ndim else 0)
+    masked[..., legal] = logits[..., legal]
     return masked
 
 
@@ -134,7 +143,7 @@ def _plain(array: Any) -> Any:
     return array.tolist() if hasattr(array, "tolist") else array
 
 
-def _row(logits: Any) -> list[float]:
+def row_of(logits: Any) -> list[float]:
     """The logits of a batch of one, or of no batch."""
     numbers = _plain(logits)
     while isinstance(numbers, Sequence) and len(numbers) == 1 and isinstance(_plain(numbers[0]), Sequence):
@@ -145,7 +154,7 @@ def _row(logits: Any) -> list[float]:
         raise ValueError("policy_logits must be one row with a number for every action") from None
 
 
-def _number(array: Any, name: str) -> float:
+def number_of(array: Any, name: str) -> float:
     """The number of a batch of one, or of no batch."""
     number = _plain(array)
     while isinstance(number, Sequence) and len(number) == 1:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from pondertree.models.players import AssumedPlayers, players_of, warn_of_unknown_players
 from pondertree.reference import answer, planning
 from pondertree.reference.imagine import ModelSearch
 from pondertree.reference.latent import Node, RootNode
@@ -25,11 +26,14 @@ from pondertree.reference.model import ask_initial, mask_policy
 from pondertree.reference.options import at_least, check_noise, not_negative
 from pondertree.reference.planning import Told
 from pondertree.reference.policy import draw, highest, tempered
-from pondertree.reference.random import ANSWER, Random, fold, tree_key
+from pondertree.reference.random import ANSWER, SELECT, Random, fold, tree_key
 from pondertree.reference.trace import Scores, TraceRow
 from pondertree.reference.tree import SearchTree
 
 __all__ = ["MCTS", "MCTSConfig", "MuZeroConfig", "Node", "RootNode", "Tree", "Result", "mask_policy", "select_action"]
+
+ASSUMED_ONE = AssumedPlayers(1)
+"""One player, because nobody has said otherwise. It is equal to 1; a 1 that was given is not this one."""
 
 LEAST_SPAN = 1e-8
 """Values closer together than this count as so far apart, so that equal ones do not divide by 0."""
@@ -46,8 +50,10 @@ class MCTSConfig:
     pb_c_init: float = 1.25
     discount: float = 0.997
     """Trap: the paper has 1 for board games, where a result is worth as much late as early; 0.997 is for Atari."""
-    num_players: int = 1
-    """Trap: the specification is for chess and knows no players. With two of them, values are for whose turn it is."""
+    num_players: int = ASSUMED_ONE
+    """Trap: the specification is for chess and knows no players. With two of them, values are for whose turn it is.
+
+    The default is 1, unless the model says how many there are; where nobody does, a `PlayerCountWarning` is given."""
 
 
 MuZeroConfig = MCTSConfig
@@ -92,7 +98,9 @@ class MCTS(ModelSearch):
     """The search with the specification's settings: a `config`, or single ones by name; the rest are its defaults.
 
     `normalize` says how values are brought to a scale on which priors can be weighed against them: "node", by the node
-    and its actions; "tree", by all that was met in the tree; None, not at all.
+    and its actions; "tree", by all that was met in the tree; None, not at all. The specification has no such scale, and
+    chooses by `child.value()`. Without a scale it is here reward + discount * value, the value negated where the turn
+    passes: the same number with one player, no rewards and a discount of 1.
     """
 
     def __init__(
@@ -107,6 +115,11 @@ class MCTS(ModelSearch):
     ) -> None:
         given = {each.name: getattr(config, each.name) for each in fields(MCTSConfig) if hasattr(config, each.name)}
         self.config = config = MCTSConfig(**given | settings)
+        self._players_are_assumed = False
+        if isinstance(config.num_players, AssumedPlayers):
+            told = players_of(network)
+            self._players_are_assumed = told is None
+            config.num_players = 1 if told is None else told
         super().__init__(network, config.discount, config.num_players)
         at_least(0, num_simulations=config.num_simulations)
         at_least(1, in_flight=in_flight)
@@ -123,6 +136,8 @@ class MCTS(ModelSearch):
         self.seed = seed
         self.in_flight = in_flight
         self.calls = 0
+        self.own_random = Random(tree_key(seed, 0, 0), SELECT)
+        """For whoever calls the steps of a simulation by hand, and gives no generator."""
 
     def run(
         self, root: Node, observation: Any, legal_actions: Sequence[int], *, add_noise: bool = True
@@ -133,6 +148,9 @@ class MCTS(ModelSearch):
 
         Trap: noise is for self-play alone, so it can be left out.
         """
+        if self._players_are_assumed:
+            warn_of_unknown_players()
+        root.players = self.num_players
         if root.visit_count == 0:
             self._expand_root(root, ask_initial(self.network, observation), legal_actions)
         tree = Tree(root, tree_key(self.seed, self.calls, 0))
@@ -188,28 +206,50 @@ class MCTS(ModelSearch):
         """Selection: from the root, always the child with the highest score, to one that was never expanded."""
         node = tree.root
         while node.expanded():
-            scores = self._ucb_scores(tree, node)
-            if record is not None:
-                record.append(list(scores.items()))
-            node = node.try_move(highest(scores, random))
+            _, node = self._select_child(node, tree, random, record)
         return node
 
-    def _ucb_scores(self, tree: SearchTree[Node], node: Node) -> dict[int, float]:
-        """The score of each action: its value, brought to a scale, and pb_c times its prior.
+    def _select_child(
+        self,
+        node: Node,
+        tree: SearchTree[Node] | None = None,
+        random: Random | None = None,
+        record: list[Scores | None] | None = None,
+    ) -> tuple[int, Node]:
+        """The action with the highest score and its child; ties are broken at random."""
+        scores = self._ucb_scores(tree, node)
+        if record is not None:
+            record.append(list(scores.items()))
+        action = highest(scores, random or self.own_random)
+        return action, node.try_move(action)
+
+    def _ucb_scores(self, tree: SearchTree[Node] | None, node: Node) -> dict[int, float]:
+        """The score of each action. What the actions of a node share is computed once."""
+        shared = self._exploration(node), self._scale(tree, node)
+        return {action: self._ucb_score(node, child, tree, shared) for action, child in node.children.items()}
+
+    def _ucb_score(
+        self,
+        parent: Node,
+        child: Node,
+        tree: SearchTree[Node] | None = None,
+        shared: tuple[float, tuple[float, float]] | None = None,
+    ) -> float:
+        """The score of an action: its value, brought to a scale, and pb_c times its prior.
 
         A leaf in flight counts as a visit in both N. An action never tried has the value 0, on every scale.
         """
+        exploration, (low, scale) = shared or (self._exploration(parent), self._scale(tree, parent))
+        value = (child.returns / child.visit_count - low) * scale if child.visit_count else 0.0
+        return value + exploration * child.prior / (1.0 + (child.visit_count + child.in_flight))
+
+    def _exploration(self, node: Node) -> float:
+        """pb_c of a node, times the root of its visits."""
         visits = node.visit_count + node.in_flight
         base, init = self.config.pb_c_base, self.config.pb_c_init
-        exploration = (math.log((visits + base + 1.0) / base) + init) * math.sqrt(visits)
-        low, scale = self._scale(tree, node)
-        scores: dict[int, float] = {}
-        for action, child in node.children.items():
-            value = (child.returns / child.visit_count - low) * scale if child.visit_count else 0.0
-            scores[action] = value + exploration * child.prior / (1.0 + (child.visit_count + child.in_flight))
-        return scores
+        return (math.log((visits + base + 1.0) / base) + init) * math.sqrt(visits)
 
-    def _scale(self, tree: SearchTree[Node], node: Node) -> tuple[float, float]:
+    def _scale(self, tree: SearchTree[Node] | None, node: Node) -> tuple[float, float]:
         """What is taken off values, and what the rest is multiplied by.
 
         Trap: the specification has no scale. Rewards may have any size, and where it is large the priors are drowned
@@ -220,10 +260,17 @@ class MCTS(ModelSearch):
             values.append(node.mean_value)
             low, high = min(values), max(values)
             return low, 1.0 / max(high - low, LEAST_SPAN)
-        assert isinstance(tree, Tree), "made by this search"
-        if self.normalize == "tree" and tree.high > tree.low:
+        if self.normalize == "tree" and isinstance(tree, Tree) and tree.high > tree.low:
             return tree.low, 1.0 / (tree.high - tree.low)
-        return 0.0, 1.0
+        return 0.0, 1.0  # also where a node is looked at by hand, without the tree that knows its bounds
+
+    def _mask_policy(self, policy: Any, legal_actions: Sequence[int]) -> Any:
+        """`mask_policy`."""
+        return mask_policy(policy, legal_actions)
+
+    def _add_exploration_noise(self, node: Node, random: Random | None = None) -> None:
+        """Mixes Dirichlet noise into the priors of the actions of a node: of the root, that is."""
+        super()._add_exploration_noise(node, random or self.own_random)
 
     def _finish(self, tree: SearchTree[Node], leaf: Node, values: list[float], row: TraceRow | None) -> None:
         """The last step of a simulation; the values of the actions on its path widen the bounds of the tree."""

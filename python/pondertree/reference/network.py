@@ -1,6 +1,7 @@
 """What a network says of positions: the priors of their legal moves, and their values.
 
-A network has `evaluate_states(states) -> (policies, values)`, or `evaluate_leaves(leaves)` if it wants to know more.
+A network has `evaluate_states(states) -> (policies, values)`, or `evaluate_leaves(leaves)` if it wants to know more;
+or it sees positions through their observations, as `evaluate(observations)` or as a function of them.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pondertree.reference.playout import Leaf, per_player, simulate_leaves
+import numpy as np
+
+from pondertree.reference.playout import Leaf, Playouts, per_player, simulate_leaves
 from pondertree.reference.policy import priors_of
 from pondertree.reference.state import State, listed_actions
 
@@ -24,9 +27,12 @@ class Uniform:
 class Rollout:
     """A network that plays at random: every move is as good as any other, a position is worth what a playout says."""
 
+    def __init__(self) -> None:
+        self.playouts = Playouts()
+
     def evaluate_leaves(self, leaves: Sequence[Leaf]) -> tuple[None, list[list[float]]]:
         """(even priors, results); the keys of the simulations make the playouts repeatable."""
-        return None, simulate_leaves(leaves)
+        return None, simulate_leaves(leaves, playouts=self.playouts)
 
 
 class MovePriors:
@@ -51,11 +57,32 @@ class MovePriors:
             raise ValueError(f"the policy network gave the value {value}: it must be from 0 to 1")
         legal = set(state.legal_actions())
         priors = [0.0] * int(state.num_actions)
-        for action, prior in said.items():
+        for move, prior in said.items():
+            action = _action_of(state, move)
             if action not in legal:
-                raise ValueError(f"the policy network gave a prior to {action!r}, which is not legal")
+                raise ValueError(f"the policy network gave a prior to {move!r}, which is not legal")
             priors[action] = float(prior)
         return priors, 2.0 * float(value) - 1.0
+
+
+def _action_of(state: Any, move: Any) -> Any:
+    """The action of a move: a number, text, or a `chess.Move`."""
+    text = move.uci() if hasattr(move, "uci") else move
+    try:
+        return state.parse_action(text) if isinstance(text, str) else move
+    except ValueError:
+        return None
+
+
+def _ask(network: Any, leaves: Sequence[Leaf]) -> Any:
+    """What the network says, in the first form that it has."""
+    states: list[Any] = [state for state, _, _ in leaves]
+    if hasattr(network, "evaluate_leaves"):
+        return network.evaluate_leaves(leaves)
+    if hasattr(network, "evaluate_states"):
+        return network.evaluate_states(states)
+    observations = np.stack([state.observation() for state in states])
+    return network.evaluate(observations) if hasattr(network, "evaluate") else network(observations)
 
 
 def consult(
@@ -67,8 +94,7 @@ def consult(
     `policy` of the network says "probabilities".
     """
     states = [state for state, _, _ in leaves]
-    answer = network.evaluate_leaves(leaves) if hasattr(network, "evaluate_leaves") else network.evaluate_states(states)
-    policies, said = answer
+    policies, said = _ask(network, leaves)
     values = per_player(states, said)
     if policies is None:
         policies = [None] * len(states)

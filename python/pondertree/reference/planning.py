@@ -151,14 +151,17 @@ class NoisySearch(PriorSearch[P], Generic[P]):
         self._simulate_to(tree, tree.simulations + num_simulations)
 
     def _add_noise(self, tree: Tree[P]) -> None:
-        """Mixes Dirichlet noise into the priors of the root's moves.
+        """Mixes Dirichlet noise into the priors of the root's moves."""
+        self._add_exploration_noise(tree.root, Random(fold(tree.key, tree.simulations), NOISE))
+
+    def _add_exploration_noise(self, node: P, random: Random) -> None:
+        """Mixes Dirichlet noise into the priors of a node's moves.
 
         Trap: a kept tree would be noised again with every move. So the clean prior stays beside the noised one, and
         noise is always mixed into that.
         """
-        children = tree.root.children
+        children = node.children
         alpha = self.alpha / len(children) if self.spread_alpha else self.alpha
         clean = {action: child.clean_prior for action, child in children.items()}
-        random = Random(fold(tree.key, tree.simulations), NOISE)
         for action, prior in noised(clean, alpha, self.noise_share, random).items():
             children[action].prior = prior

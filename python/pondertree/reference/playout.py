@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from pondertree.reference.policy import draw
 from pondertree.reference.random import PLAYOUT, Random
 from pondertree.reference.state import LARGEST_REWARD, State, end_values, listed_actions, rewards_of
 
-#: A playout of more moves is taken for one that never ends.
-LONGEST_PLAYOUT = 1_000_000
+#: A playout that has no `max_depth` is cut after so many moves.
+LONGEST_PLAYOUT = 10_000
+#: A game is taken for one that never ends if so many playouts were cut there before a single one has ended.
+FIRST_PLAYOUTS = 8
+#: Moves of a playout between two looks at the clock.
+MOVES_PER_CHECK = 256
 
 PlayoutPolicy = Callable[[Any], Any]
 """A state to one action, or to one weight per legal action."""
@@ -21,29 +25,55 @@ Leaf = tuple[State, int, int]
 """A position to evaluate: its state, the player who chose the move to it (0 at the root), the key of its simulation."""
 
 
+class Playouts:
+    """Counts the playouts of one search that ended, and those that were cut after `LONGEST_PLAYOUT` moves.
+
+    Such a cut counts like one at `max_depth`, unless none of the first playouts ends.
+    """
+
+    __slots__ = ("cut", "ended", "first")
+
+    def __init__(self, first: int = FIRST_PLAYOUTS) -> None:
+        self.ended = 0
+        self.cut = 0
+        self.first = first
+
+    def count_cut(self, moves: int) -> None:
+        """Counts a playout that was cut after so many moves."""
+        self.cut += 1
+        if self.ended == 0 and self.cut >= self.first:
+            self.refuse(moves)
+
+    def refuse(self, moves: int) -> NoReturn:
+        """Raises the error of a game that does not end."""
+        raise ValueError(f"not over after {moves} moves: cut playouts by max_depth if the game need not end")
+
+    def check_time(self) -> None:
+        """Called every `MOVES_PER_CHECK` moves; a search that has a time limit raises an exception here."""
+
+
 def random_playout(
     state: State, random: Random, max_depth: int | None = None, policy: PlayoutPolicy | None = None
 ) -> tuple[list[float] | None, State]:
     """Plays at random, or by `policy`, to the end or for `max_depth` moves: the values and the last state.
 
     The values are one per player, and None if the playout was cut. In a game with rewards they are the sums of the
-    rewards of the playout's moves.
+    rewards of the playout's moves. Without `max_depth`, more than `LONGEST_PLAYOUT` moves are an error.
     """
-    earned, final = _play(state, random, max_depth, policy)
+    earned, final = _play(state, random, max_depth, policy, Playouts(first=1))
     if not final.is_terminal:
         return None, final
     return [e + v for e, v in zip(earned, end_values(final), strict=True)], final
 
 
 def _play(
-    state: State, random: Random, max_depth: int | None, policy: PlayoutPolicy | None
+    state: State, random: Random, max_depth: int | None, policy: PlayoutPolicy | None, playouts: Playouts
 ) -> tuple[list[float], State]:
     """The moves of a playout: the rewards earned on the way (0 for all if there are none) and the last state."""
     earned = [0.0] * state.num_players
+    longest = LONGEST_PLAYOUT if max_depth is None else max_depth
     depth = 0
-    while not state.is_terminal and depth != max_depth:
-        if depth >= LONGEST_PLAYOUT:
-            raise ValueError(f"not over after {depth} moves: cut playouts by max_depth if the game need not end")
+    while not (ended := state.is_terminal) and depth < longest:
         legal = listed_actions(state)
         action = legal[random.choose(len(legal))] if policy is None else _follow(policy, state, legal, random)
         state = state.play(action)
@@ -51,6 +81,12 @@ def _play(
         rewards = rewards_of(state)
         if rewards is not None:
             earned = [e + r for e, r in zip(earned, rewards, strict=True)]
+        if depth % MOVES_PER_CHECK == 0:
+            playouts.check_time()
+    if ended:
+        playouts.ended += 1
+    elif max_depth is None:
+        playouts.count_cut(depth)
     return earned, state
 
 
@@ -83,14 +119,17 @@ def simulate_leaves(
     max_depth: int | None = None,
     evaluator: Any = None,
     policy: PlayoutPolicy | None = None,
+    playouts: Playouts | None = None,
 ) -> list[list[float]]:
     """The values of new leaves, one list per leaf, one number per player.
 
-    With an evaluator and no depth to play to, the leaves are evaluated as they are. Otherwise each is played out.
+    With an evaluator and no depth to play to, the leaves are evaluated as they are. Otherwise each is played out, and
+    counted by `playouts`; where none are given, a playout without `max_depth` must end.
 
     Trap: a playout cut at `max_depth` has no result, and the specification does not say what it is worth. It is the
     evaluator's value of the position where it was cut, or a draw without one; rewards earned so far are kept.
     """
+    playouts = playouts or Playouts(first=1)
     values: list[list[float]] = []
     to_evaluate: list[tuple[int, State]] = []
     for state, chooser, sim_key in leaves:
@@ -100,7 +139,7 @@ def simulate_leaves(
         elif evaluator is None and policy is None and hasattr(state, "simulateRandomPlayout"):
             values.append(_own_playout(state, chooser, max_depth))
         else:
-            earned, final = _play(state, Random(sim_key, PLAYOUT), max_depth, policy)
+            earned, final = _play(state, Random(sim_key, PLAYOUT), max_depth, policy, playouts)
             if final.is_terminal:
                 earned = [e + v for e, v in zip(earned, end_values(final), strict=True)]
             elif evaluator is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
+from pondertree.reference.playout import Playouts
 from pondertree.reference.state import listed_actions
 from pondertree.reference.trace import TraceRow
 
@@ -143,3 +144,4 @@ class SearchTree(Generic[N]):
     simulations: int = 0
     """Over the whole life of the tree."""
     trace: list[TraceRow] | None = None
+    playouts: Playouts = field(default_factory=Playouts)

@@ -16,12 +16,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pondertree.games.dict_state import DictState
 from pondertree.reference import answer
 from pondertree.reference.gather import Gathering
 from pondertree.reference.lookahead import forced_actions, minimax
 from pondertree.reference.options import at_least, not_negative
 from pondertree.reference.playout import PlayoutPolicy, evaluate, random_playout, simulate_leaves
-from pondertree.reference.random import ANSWER, Random, fold, tree_key
+from pondertree.reference.random import ANSWER, SELECT, Random, fold, tree_key
 from pondertree.reference.state import (
     State,
     actions_among,
@@ -41,6 +42,7 @@ __all__ = [
     "Tree",
     "Result",
     "State",
+    "DictState",
     "PlayoutPolicy",
     "rewards_of",
     "is_zero_sum",
@@ -69,6 +71,7 @@ class MCTSNode(TreeNode):
     """
 
     state: State
+    """The position after the move leading here; a dict in a search that was given a `game` (see `DictState`)."""
     parent: MCTSNode | None = field(default=None, repr=False)
     forced_depth_left: int = 0
     children: dict[int, MCTSNode] = field(default_factory=dict, repr=False)
@@ -85,6 +88,8 @@ class MCTSNode(TreeNode):
     end: list[float] | None = field(init=False)
     proven: int | None = None
     distance: int = 0
+    own_random: Random | None = field(default=None, init=False, repr=False)
+    """Of a root whose nodes are expanded and chosen from by hand: where their random numbers come from."""
 
     def __post_init__(self) -> None:
         self.to_play = self.state.to_play
@@ -113,10 +118,15 @@ class MCTSNode(TreeNode):
                 self.untried = forced_actions(self.state, self.untried)
         return self.untried
 
-    def expand(self, random: Random) -> MCTSNode:
-        """Opens one of the moves not opened yet: the new child."""
+    def expand(self, random: Random | None = None) -> MCTSNode:
+        """Opens one of the moves not opened yet: the new child.
+
+        Without `random`, the numbers are those of the tree's own generator, the same ones for every tree.
+        """
         untried = self.list_actions()
-        j = random.choose(len(untried))
+        if not untried:
+            raise ValueError("the node is fully expanded: all its moves have a child")
+        j = (random or self.tree_random()).choose(len(untried))
         untried[0], untried[j] = untried[j], untried[0]
         action = untried.pop(0)
         child = MCTSNode(self.state.play(action), self, max(self.forced_depth_left - 1, 0), action=action)
@@ -129,27 +139,44 @@ class MCTSNode(TreeNode):
         Trap: the constant. The 2 stands inside the root, so `c_param = 1` is the classical sqrt(2) outside of it;
         and values lie in [-1, 1], twice the range UCB1 was made for.
 
-        A leaf in flight counts as a visit.
+        A leaf in flight counts as a visit. A move without any comes before all others.
         """
         visits = self.visit_count + self.in_flight
+        if visits == 0:
+            return math.inf
         explore = math.sqrt(2.0 * math.log(parent_visits) / visits)
         return self.expected_for_chooser() + c_param * explore
 
-    def best_child(self, c_param: float, random: Random, record: list[Scores | None] | None = None) -> MCTSNode:
+    def best_child(
+        self, c_param: float = 1.0, random: Random | None = None, record: list[Scores | None] | None = None
+    ) -> MCTSNode:
         """The child with the highest score, ties broken at random. Proven losses are passed over if anything else is.
+
+        Without `random`, the numbers are those of the tree's own generator, the same ones for every tree.
 
         A node's visits are those that passed through it: the first one, which evaluated it, and then one per visit of
         its children. The root is not evaluated and has only the latter.
         """
+        if not self.children:
+            raise ValueError("the node has no children: expand it first")
         candidates = {action: child for action, child in self.children.items() if child.proven_for_chooser != -1}
         candidates = candidates or self.children
-        parent_visits = self.visit_count + self.in_flight
+        parent_visits = max(self.visit_count + self.in_flight, 1)
         scores = [(action, child.score(parent_visits, c_param)) for action, child in candidates.items()]
         if record is not None:
             record.append(scores)
         best = max(score for _, score in scores)
         ties = [action for action, score in scores if score == best]
-        return candidates[ties[random.choose(len(ties))]]
+        return candidates[ties[(random or self.tree_random()).choose(len(ties))]]
+
+    def tree_random(self) -> Random:
+        """The generator of the tree that this node is in, for whoever gives none."""
+        root = self
+        while root.parent is not None:
+            root = root.parent
+        if root.own_random is None:
+            root.own_random = Random(0, SELECT)
+        return root.own_random
 
     def update(self, value: float) -> None:
         """Counts one visit with its value for the player who chose the move that leads here."""
@@ -170,7 +197,7 @@ class MCTS(Gathering[MCTSNode]):
     `max_depth` cuts playouts; `evaluator` values the leaf itself (`max_depth` None or 0) or the position where the
     playout was cut; `playout_policy` chooses the moves of playouts; `minimax_depth` guards the answer;
     `forced_depth` is how many plies below the root forced moves are looked for. With `solve=False`, `in_flight=1`
-    this is the specification to the letter.
+    this is the specification to the letter. With a `game` of functions, states are plain dicts: see `DictState`.
     """
 
     def __init__(
@@ -186,6 +213,7 @@ class MCTS(Gathering[MCTSNode]):
         seed: int = 0,
         solve: bool = True,
         in_flight: int = 1,
+        game: Any = None,
     ) -> None:
         at_least(0, num_simulations=num_simulations, max_depth=max_depth or 0)
         at_least(0, minimax_depth=minimax_depth, forced_depth=forced_depth)
@@ -201,9 +229,10 @@ class MCTS(Gathering[MCTSNode]):
         self.seed = seed
         self.solve = solve
         self.in_flight = in_flight
+        self.game = game
         self.calls = 0
 
-    def search(self, state: State) -> int:
+    def search(self, state: Any) -> int:
         """The move to play. Calls are numbered, so that searching the same state again draws new numbers."""
         result = self.run(state, call=self.calls)
         self.calls += 1
@@ -211,7 +240,7 @@ class MCTS(Gathering[MCTSNode]):
 
     def run(
         self,
-        state: State,
+        state: Any,
         call: int = 0,
         row: int = 0,
         *,
@@ -225,7 +254,7 @@ class MCTS(Gathering[MCTSNode]):
 
     def tree(
         self,
-        state: State,
+        state: Any,
         call: int = 0,
         row: int = 0,
         *,
@@ -233,6 +262,7 @@ class MCTS(Gathering[MCTSNode]):
         root_actions: Collection[int] | None = None,
     ) -> Tree:
         """A tree of the root alone."""
+        state = self._state(state)
         refuse_end(state)
         root = MCTSNode(state, forced_depth_left=self.forced_depth if is_zero_sum(state) else 0)
         if root_actions is not None:
@@ -245,12 +275,23 @@ class MCTS(Gathering[MCTSNode]):
         while tree.simulations < limit and tree.root.proven is None:
             pending = self._gather(tree, limit)
             leaves = [waiting.question for waiting in pending]
-            values = simulate_leaves(leaves, self.max_depth, self.evaluator, self.playout_policy)
+            values = simulate_leaves(leaves, self.max_depth, self.evaluator, self.playout_policy, tree.playouts)
             for waiting, leaf_values in zip(pending, values, strict=True):
                 self._mark_in_flight(waiting.leaf, -1)
                 self._finish(tree, waiting.leaf, leaf_values, waiting.row)
 
-    def _select(self, root: MCTSNode, random: Random, record: list[Scores | None] | None = None) -> MCTSNode:
+    def _state(self, state: Any) -> State:
+        """A state as the search wants it: a dict gets the functions of the game."""
+        if hasattr(state, "legal_actions"):
+            own: State = state
+            return own
+        if self.game is None:
+            raise ValueError(f"a state that is a {type(state).__name__} needs the functions of its game: give game=")
+        return DictState(state, self.game)
+
+    def _select(
+        self, root: MCTSNode, random: Random | None = None, record: list[Scores | None] | None = None
+    ) -> MCTSNode:
         """Walks down from the root to a node that has a move to open, or below which nothing is to be chosen.
 
         The latter is an end, a proven result, or a leaf already in flight.
@@ -268,13 +309,16 @@ class MCTS(Gathering[MCTSNode]):
             record.append(None)
         return leaf.expand(random)
 
-    def _backpropagate(self, leaf: MCTSNode, values: Sequence[float]) -> None:
+    def _backpropagate(self, leaf: MCTSNode, values: Sequence[float] | float) -> None:
         """Adds the values of a leaf, one per player, to every move on the way back to the root.
+
+        One number is for the player who chose the move to the leaf, as in the specification; the other player of two
+        gets its negative.
 
         Trap: the specification flips the sign at each step "because turns alternate". They do not after a pass, in a
         double move, or with one or three players. Here every move takes the value of the player who chose it.
         """
-        values = list(values)
+        values = _for_each_player(leaf, values)
         node: MCTSNode | None = leaf
         while node is not None:
             if node.parent is None:
@@ -288,10 +332,15 @@ class MCTS(Gathering[MCTSNode]):
 
     # --- Choosing an action ---------------------------------------------------------------------------------
 
-    def _best_action(self, tree: Tree) -> int:
-        """The best move, which is played exactly if the root is proven; if not, minimax may correct it."""
-        root = tree.root
-        random = Random(fold(tree.key, tree.simulations), ANSWER)
+    def _best_action(self, tree: Tree | MCTSNode) -> int:
+        """The best move, which is played exactly if the root is proven; if not, minimax may correct it.
+
+        A root that was searched by hand may be given alone.
+        """
+        if isinstance(tree, MCTSNode):
+            root, random = tree, tree.tree_random()
+        else:
+            root, random = tree.root, Random(fold(tree.key, tree.simulations), ANSWER)
         chosen = answer.best_move(root, random)
         if root.proven is None and self.minimax_depth > 0 and is_zero_sum(root.state):
             chosen = answer.guard(root, chosen, self.minimax_depth, random)
@@ -301,3 +350,13 @@ class MCTS(Gathering[MCTSNode]):
         """What the tree says so far; asking does not change it."""
         action = self._best_action(tree)
         return answer.describe(tree.root, action, action, tree.simulations, tree.trace)
+
+
+def _for_each_player(leaf: MCTSNode, values: Sequence[float] | float) -> list[float]:
+    """Values, one per player; one number is that of the player who chose the move to the leaf."""
+    if not isinstance(values, (int, float)):
+        return list(values)
+    if leaf.state.num_players > 2:
+        raise ValueError(f"one value for {leaf.state.num_players} players: give one for each")
+    player = leaf.to_play if leaf.parent is None else leaf.chooser
+    return [float(values) if each == player else -float(values) for each in range(leaf.state.num_players)]

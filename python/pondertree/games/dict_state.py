@@ -1,0 +1,103 @@
+"""States that are plain dicts, with a game of functions beside them, as the UCT specification keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Self
+
+from pondertree import check
+from pondertree.errors import InvalidArgumentError
+
+#: What a game must offer: functions of a state, and two numbers.
+FUNCTIONS = ("legal_actions", "play", "to_play", "is_terminal", "returns")
+NUMBERS = ("num_players", "num_actions")
+#: What it may offer: functions of a state.
+OPTIONAL = (
+    "observation",
+    "action_to_string",
+    "parse_action",
+    "rewards",
+    "symmetries",
+    "simulateRandomPlayout",
+)
+
+
+class DictState(dict[Any, Any]):
+    """A dict that every search takes for a state: `game` says what it means.
+
+    `game` is an object (or a module) with functions of a state: `legal_actions(state)`, `play(state, action)`, which
+    returns a new dict, `to_play(state)`, `is_terminal(state)`, `returns(state)`; and the numbers `num_players` and
+    `num_actions`. It may have `simulateRandomPlayout(state, perspective_player, max_depth)`, `observation(state)`,
+    `action_to_string(state, action)`, `parse_action(state, text)`, `rewards(state)`, `symmetries(state)` and
+    `zero_sum`; each means what the method of that name of a state means.
+    """
+
+    def __init__(self, state: Mapping[Any, Any], game: Any) -> None:
+        if not isinstance(state, Mapping):
+            raise InvalidArgumentError(f"state must be a dict, not {check.shown(state)}")
+        missing = [name for name in FUNCTIONS if not callable(getattr(game, name, None))]
+        missing += [name for name in NUMBERS if not hasattr(game, name)]
+        if missing:
+            raise InvalidArgumentError(
+                f"game is a {type(game).__name__} without {', '.join(missing)}: it must have functions of a state, "
+                f"{', '.join(FUNCTIONS)}, and the numbers {' and '.join(NUMBERS)}"
+            )
+        super().__init__(state)
+        self.game = game
+
+    @property
+    def num_players(self) -> int:
+        """How many players the game has."""
+        players: int = self.game.num_players
+        return players
+
+    @property
+    def num_actions(self) -> int:
+        """The size of the action space."""
+        actions: int = self.game.num_actions
+        return actions
+
+    @property
+    def to_play(self) -> int:
+        """The player to move."""
+        player: int = self.game.to_play(self)
+        return player
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the game is over."""
+        return bool(self.game.is_terminal(self))
+
+    def legal_actions(self) -> Sequence[int]:
+        """The legal actions."""
+        actions: Sequence[int] = self.game.legal_actions(self)
+        return actions
+
+    def play(self, action: int) -> Self:
+        """The state after an action; this one stays as it is."""
+        after = self.game.play(self, action)
+        if after is self or not isinstance(after, dict):
+            told = "the dict it was given" if after is self else f"a {type(after).__name__}"
+            raise TypeError(f"{type(self.game).__name__}.play returned {told}: it must return a new dict")
+        state = type(self).__new__(type(self))
+        state.update(after)
+        state.game = self.game
+        return state
+
+    def returns(self) -> Sequence[float]:
+        """The result, one number per player."""
+        results: Sequence[float] = self.game.returns(self)
+        return results
+
+    def __getattr__(self, name: str) -> Any:
+        # Optional parts are there if the game has them. (A copy under construction has no game yet.)
+        game: Any = self.__dict__.get("game")
+        if name in OPTIONAL and hasattr(game, name):
+            return partial(getattr(game, name), self)
+        if name == "zero_sum" and hasattr(game, name):
+            return game.zero_sum
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"DictState({dict(self)!r})"

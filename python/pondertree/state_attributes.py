@@ -1,0 +1,138 @@
+"""What a state written in Python holds: its attributes in a form that can be compared, and random generators."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+#: Longer lists and dicts are not searched for random generators.
+LONGEST_CONTAINER = 16
+
+
+def attribute_names(state: Any) -> Iterator[str]:
+    """The names of what a state holds in `__dict__` and `__slots__`."""
+    yield from getattr(state, "__dict__", {})
+    for kind in type(state).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        yield from (slots,) if isinstance(slots, str) else slots
+
+
+def attributes(state: Any) -> dict[str, Any]:
+    """A copy of what a state holds, in a form that can be compared."""
+    kind = type(state)
+    names = (name for name in attribute_names(state) if not name.startswith("__"))
+    return {name: frozen(getattr(state, name, None), kind) for name in names}
+
+
+def frozen(value: Any, kind: type, depth: int = 0) -> Any:
+    """A copy of a part of a state of class `kind`, in a form that can be compared."""
+    if value is None or isinstance(value, (bool, int, str, bytes, complex)):
+        return value
+    if isinstance(value, float):
+        return repr(value)  # NaN is not equal to itself
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, repr(value.tolist()) if value.dtype.hasobject else value.tobytes()
+    # Other states (such as the one before) have their own turn; else a state would be as long as its history.
+    if depth < 8 and not isinstance(value, (kind, type)):
+        if isinstance(value, (list, tuple, deque)):
+            return [frozen(entry, kind, depth + 1) for entry in value]
+        if isinstance(value, (set, frozenset)):
+            return frozenset(value)
+        if isinstance(value, dict):
+            return {key: frozen(entry, kind, depth + 1) for key, entry in value.items()}
+        if isinstance(value, bytearray):
+            return bytes(value)
+        if not callable(value):
+            names = [name for name in attribute_names(value) if not name.startswith("__")]
+            return id(value), {name: frozen(getattr(value, name, None), kind, depth + 1) for name in names}
+    return id(value)
+
+
+def is_same(before: Any, after: Any) -> bool:
+    """Whether an attribute is as it was. What was None or not there may have been filled in: a cache is no change."""
+    if before is None:
+        return True
+    if isinstance(before, dict):
+        return isinstance(after, dict) and all(is_same(entry, after.get(key)) for key, entry in before.items())
+    return bool(before == after)
+
+
+def hold_the_same(one: Any, other: Any, depth: int = 0) -> bool:
+    """Whether two objects of one class hold equal values, at any depth up to 8. Parts that both share are equal."""
+    try:
+        if one.__dict__ == other.__dict__ and not hasattr(one, "__slots__"):
+            return True
+    except Exception:  # no `__dict__`, or arrays in it: what follows takes more time
+        pass
+    parts, others = dict(_parts(one)), dict(_parts(other))
+    return parts.keys() == others.keys() and all(_equal(parts[name], others[name], depth) for name in parts)
+
+
+def _equal(one: Any, other: Any, depth: int) -> bool:
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, (list, tuple, deque)):
+        return len(one) == len(other) and all(_equal(a, b, depth + 1) for a, b in zip(one, other, strict=True))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_equal(entry, other[key], depth + 1) for key, entry in one.items())
+    if isinstance(one, np.ndarray):
+        return bool(frozen(one, type) == frozen(other, type))
+    if isinstance(one, float):
+        return repr(one) == repr(other)  # NaN is not equal to itself
+    if isinstance(one, (int, str, bytes, bytearray, complex, set, frozenset)):
+        return bool(one == other)
+    return depth >= 8 or callable(one) or hold_the_same(one, other, depth + 1)
+
+
+def generators(state: Any) -> dict[str, Any]:
+    """The random generators that a state carries, by their places: in its attributes, or in one of these."""
+    found = {}
+    for name, value in _parts(state):
+        if _is_generator(value):
+            found[name] = value
+        elif not isinstance(value, (type, type(state))):
+            found.update({f"{name}{inner}": part for inner, part in _entries(value) if _is_generator(part)})
+    return found
+
+
+def generator_states(state: Any) -> dict[str, Any]:
+    """The internal state of each random generator that a state carries."""
+    return {place: _internal_state(generator) for place, generator in generators(state).items()}
+
+
+def _is_generator(value: Any) -> bool:
+    # One that asks the operating system has no internal state, and no copy of it repeats its numbers.
+    if isinstance(value, random.SystemRandom):
+        return False
+    return isinstance(value, (random.Random, np.random.Generator, np.random.RandomState))
+
+
+def _internal_state(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, np.random.Generator):
+        return frozen(generator.bit_generator.state, type)
+    return frozen(generator.get_state(legacy=False), type)
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    for name in attribute_names(value):
+        if name not in ("__dict__", "__weakref__"):
+            yield name, getattr(value, name, None)
+
+
+def _entries(value: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of a container or an object, each with what is written behind its name to get it."""
+    if isinstance(value, (list, tuple)):
+        yield from ((f"[{index}]", entry) for index, entry in enumerate(value[:LONGEST_CONTAINER]))
+    elif isinstance(value, dict):
+        if len(value) <= LONGEST_CONTAINER:
+            yield from ((f"[{key!r}]", entry) for key, entry in value.items())
+    else:
+        yield from ((f".{name}", part) for name, part in _parts(value))

@@ -1,0 +1,17 @@
+"""Chess positions that the tests of the specifications share."""
+
+QUIET = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+MIDDLEGAME = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+BLACK_TO_MOVE = MIDDLEGAME.replace(" w ", " b ")
+MATE_IN_ONE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
+"""By h5f7."""
+MATE_IN_ONE_FOR_BLACK = "r5k1/8/8/8/8/8/5PPP/6K1 b - - 0 1"
+"""By a8a1."""
+MATE_IN_TWO = "r5k1/5ppp/8/8/8/4R3/4RPPP/6K1 w - - 0 1"
+MATED_IN_ONE = "7k/R7/8/8/8/8/8/1R4K1 b - - 0 1"
+BACK_RANK = "7k/ppp2ppp/8/8/8/8/5PPP/3R2K1 b - - 0 1"
+"""White mates by d1d8 after nearly every move of Black."""
+STALEMATE = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
+NEAR_STALEMATE = "7k/8/5K2/5Q2/8/8/8/8 w - - 0 1"
+"""Some moves of White give stalemate."""
+CHECKMATE = "R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1"
