@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -272,6 +273,18 @@ def test_mate_found_without_simulations_is_told(
     out = play(monkeypatch, capsys, "", "chess", "--side", "none", "--fen", "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1")
     assert "White plays Ra6  White wins, found by the mate search, expects " in out
     assert out.splitlines()[-1] == "White wins (checkmate)."
+
+
+def test_transcript_of_the_documentation_is_what_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "command_line.md").read_text(encoding="utf-8")
+    [transcript] = re.findall(r"^```text\n\$ pondertree (play .*?)\n```$", page, re.DOTALL | re.MULTILINE)
+    command, *lines = transcript.splitlines()
+    typed = [line.removeprefix("X> ") for line in lines if line.startswith("X> ")]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(typed) + "\n"))
+    assert main(shlex.split(command)) == 0
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == lines
 
 
 # --- Levels -------------------------------------------------------------------------------------------------------
