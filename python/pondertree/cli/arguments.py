@@ -49,7 +49,10 @@ def add_effort(parser: Parser, per: str) -> Any:
     """How long to search, and with what; the group of options of which one says how long."""
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument(
-        "--simulations", metavar="N", type=count, help=f"how many simulations{per} (default: by the algorithm, 400 to 100,000)"
+        "--simulations",
+        metavar="N",
+        type=count,
+        help=f"how many simulations{per} (default: by the algorithm, 400 to 100,000)",
     )
     effort.add_argument("--seconds", metavar="S", type=seconds, help=f"search for so long{per} instead")
     parser.add_argument("--algorithm", metavar="NAME", choices=ALGORITHMS, default="auto", help=ALGORITHM_HELP)

@@ -67,8 +67,10 @@ class Thinker(ABC):
     def restart(self, position: Position) -> None:
         """Goes on from another position, with nothing known."""
 
-    def _report(self, result: Any, values: Sequence[float], root: TreeNode | None, pv: Sequence[str] = ()) -> Report:
-        moves = list_moves(self.position.state, result.action, result.visits, result.q, root, pv)
+    def _report(
+        self, result: Any, action: int, values: Sequence[float], root: TreeNode | None, pv: Sequence[str] = ()
+    ) -> Report:
+        moves = list_moves(self.position.state, action, result.visits, result.q, root, pv)
         return Report(
             position=self.position,
             algorithm=self.algorithm,
@@ -134,7 +136,11 @@ class Engine(Thinker):
     def report(self, *, glance: bool = False) -> Report:
         result = self._look()
         # A tree whose nodes someone holds is copied before it grows, so a glance holds none.
-        return self._report(result, result.values, None if glance else result.root, result.pv)
+        root = None if glance else result.root
+        if result.proven is None and not result.visits.any():
+            # Nothing to answer yet: the first move stands for all.
+            return self._report(result, int(self.position.state.legal_actions()[0]), result.values, root)
+        return self._report(result, result.action, result.values, root, result.pv)
 
     def follow(self, action: int) -> None:
         self.position = self.position.play(action)
@@ -198,7 +204,7 @@ class Reference(Thinker):
             values = [result.value, -result.value][:: 1 if self.position.state.to_play == 0 else -1]
         else:
             values = [total / max(result.simulations, 1) for total in self._sums]
-        return self._report(result, values, result.root)
+        return self._report(result, result.action, values, result.root)
 
     def follow(self, action: int) -> None:
         after = self.position.play(action)
