@@ -195,6 +195,30 @@ def test_unexpected_exception_keeps_its_traceback_on_request(tmp_path: Path, mon
     assert "Traceback" in done.stderr
 
 
+def test_warning_about_a_game_is_one_line_on_stderr(tmp_path: Path) -> None:
+    (tmp_path / "warning.py").write_text("""
+import warnings
+class W:
+    num_players, num_actions, to_play, is_terminal = 1, 2, 0, False
+    def legal_actions(self): return [0, 1]
+    def play(self, action):
+        warnings.warn("a strange move")
+        ended = W()
+        ended.is_terminal = True
+        return ended
+    def returns(self): return (1.0,)
+""")
+    done = subprocess.run(
+        [sys.executable, "-m", "pondertree", "search", "warning:W", "--simulations", "5"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0
+    assert done.stderr == "pondertree: warning: a strange move\n"
+
+
 @pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
 @pytest.mark.parametrize(
     ("command", "status"),

@@ -77,9 +77,10 @@ def test_end_of_input_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys:
 def test_the_search_plays_itself(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], game: str
 ) -> None:
-    out = play(monkeypatch, capsys, "", game, "--side", "none")
+    asked = (game, "--side", "none", "--algorithm", "uct")
+    out = play(monkeypatch, capsys, "", *asked)
     assert out.splitlines()[-1] in ("X wins.", "O wins.", "The game is a draw.")
-    assert out == play(monkeypatch, capsys, "", game, "--side", "none")
+    assert out == play(monkeypatch, capsys, "", *asked)
 
 
 def test_the_search_does_not_lose_at_tic_tac_toe(

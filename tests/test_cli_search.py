@@ -336,6 +336,14 @@ class Endless:
         return [0.0]
 
 
+class Slow(Endless):
+    """The same game, 1 ms for each move: a playout is cut after 10 s."""
+
+    def play(self, action: int) -> Slow:
+        time.sleep(0.001)
+        return Slow()
+
+
 # --- Games of one player, of several, and with rewards --------------------------------------------------------------
 
 
@@ -381,14 +389,14 @@ def test_one_player_with_rewards_shows_what_was_collected(capsys: pytest.Capture
 
 
 def test_seconds_too_short_for_one_playout_are_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["search", "tests.test_cli_search:Endless", "--seconds", "0.2"]) == 2
-    assert "not one simulation of Endless ended within 0.2" in capsys.readouterr().err
+    assert main(["search", "tests.test_cli_search:Slow", "--seconds", "0.2"]) == 2
+    assert "not one simulation of Slow ended within 0." in capsys.readouterr().err
 
 
 def test_search_ends_when_no_playout_ends_within_the_longest_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pondertree.cli.thinking.LONGEST_SLICE", 0.15)
-    engine = Engine(read_position("tests.test_cli_search:Endless", None, None), 1)
-    with pytest.raises(GameContractError, match="not one simulation of Endless"):
+    engine = Engine(read_position("tests.test_cli_search:Slow", None, None), 1)
+    with pytest.raises(GameContractError, match="not one simulation of Slow"):
         think(engine, 10, None)
 
 

@@ -12,6 +12,7 @@ import io
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ from pondertree.errors import GameContractError, PondertreeError
 
 #: An environment variable; where it is set, exceptions of games and those that no command expects keep their traceback.
 TRACEBACK = "PONDERTREE_TRACEBACK"
+#: How Python writes warnings.
+_FORMAT_WARNING = warnings.formatwarning
 
 
 def parser() -> Parser:
@@ -44,6 +47,7 @@ def parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; the exit status. Mistakes of the user are one line on stderr and status 2."""
     _open_streams()
+    warnings.formatwarning = _format_warning
     try:
         arguments = parser().parse_args(argv)
         # As it was typed, for commands that say how to go on.
@@ -90,6 +94,15 @@ def _open_streams() -> None:
         # A terminal that cannot show a sign gets a question mark, not a traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def _format_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """A warning about what the user gave is one line, as errors are; others, such as deprecations, keep their place."""
+    if issubclass(category, UserWarning):
+        return f"pondertree: warning: {brief(str(message), LONGEST_MESSAGE)}\n"
+    return _FORMAT_WARNING(message, category, filename, lineno, line)
 
 
 def _run(arguments: Any) -> int:
