@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import pickle
+import random
 from typing import Any
 
 import pytest
 
 import pondertree
-from pondertree.errors import GameContractError, InvalidArgumentError
+from pondertree.errors import GameContractError, InvalidArgumentError, RandomGeneratorInStateWarning
 from pondertree.games import DictState
 from pondertree.reference import uct
 from pondertree.testing import check_game
@@ -127,3 +129,60 @@ def test_wrong_games_and_states_are_refused() -> None:
 
     with pytest.raises(GameContractError, match="new dict"):
         pondertree.UCT(10).run(DictState({"stones": 3, "player": 0}, InPlace()))
+
+
+class DiceInTheState:
+    """Four throws; the sign of their sum decides. The generator is copied with the state."""
+
+    num_players, num_actions = 2, 2
+
+    def legal_actions(self, state: Any) -> list[int]:
+        return [] if self.is_terminal(state) else [0, 1]
+
+    def play(self, state: Any, action: int) -> dict[str, Any]:
+        if action not in self.legal_actions(state):
+            raise ValueError(f"action {action} is not legal")
+        after = copy.deepcopy(dict(state))
+        after["score"] += after["rng"].choice((-1, 1)) * (1 if state["n"] % 2 else -1)
+        return {**after, "n": state["n"] + 1}
+
+    def to_play(self, state: Any) -> int:
+        return int(state["n"] % 2)
+
+    def is_terminal(self, state: Any) -> bool:
+        return bool(state["n"] >= 4)
+
+    def returns(self, state: Any) -> tuple[float, float]:
+        sign = (state["score"] > 0) - (state["score"] < 0)
+        return float(sign), float(-sign)
+
+
+def dice_in_the_state() -> DictState:
+    return DictState({"rng": random.Random(1), "n": 0, "score": 0}, DiceInTheState())
+
+
+def test_generator_in_a_dict_state_is_reported() -> None:
+    with pytest.warns(RandomGeneratorInStateWarning, match=r"\['rng'\]"):
+        pondertree.UCT(50, seed=1).run(dice_in_the_state())
+    with pytest.raises(GameContractError, match="randomness"):
+        check_game(dice_in_the_state)
+
+
+def test_result_of_a_dict_state_pickles_and_copies() -> None:
+    result = pondertree.UCT(50, seed=1).run(DictState({"stones": 6, "player": 0}, Nim()))
+    for twice in (copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert twice.pv == result.pv
+        assert (twice.visits == result.visits).all()
+    assert copy.deepcopy(result).root.state.game is result.root.state.game, "the game is shared"
+
+
+def test_dict_state_of_a_module_pickles_by_the_name_of_the_module(tmp_path: Any, monkeypatch: Any) -> None:
+    names = ("legal_actions", "play", "to_play", "is_terminal", "returns")
+    source = "from tests.test_dict_state import Nim\n_nim = Nim()\nnum_players, num_actions = 2, _nim.num_actions\n"
+    source += "".join(f"{name} = _nim.{name}\n" for name in names)
+    (tmp_path / "nim_module.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("nim_module")
+    state = DictState({"stones": 6, "player": 0}, module)
+    assert pickle.loads(pickle.dumps(state)).game is module
+    assert copy.deepcopy(state) == state

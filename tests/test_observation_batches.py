@@ -186,3 +186,27 @@ def test_tensors_of_torch_are_told_apart_too(batch_first: bool) -> None:
         assert len(search.run(observation=torch.from_numpy(BATCH))) == 6
     assert search.run(observation=torch.from_numpy(BATCH[0])).simulations == 6
     assert len(search.run(observation=torch.from_numpy(BATCH))) == 6
+
+
+class OutOfMemoryOnce(Linear):
+    """Its first call runs out of memory."""
+
+    def initial_inference(self, observations: Any) -> Any:
+        if not self.shapes:
+            self.shapes.append(())
+            raise MemoryError("once")
+        return super().initial_inference(observations)
+
+
+def test_error_that_says_nothing_about_the_shape_is_not_taken_for_one() -> None:
+    search = pondertree.MuZero(OutOfMemoryOnce(), 4, num_players=1, seed=1)
+    with pytest.raises(MemoryError):
+        search.run(observation=np.zeros((6, 3, 4)))
+    assert len(search.run(observation=np.zeros((6, 3, 4)))) == 6
+
+
+def test_shape_that_the_model_does_not_take_at_all_is_not_remembered() -> None:
+    search = pondertree.MuZero(Linear(), 4, num_players=1, seed=1)
+    with pytest.raises(pondertree.EvaluationError):
+        search.run(observation=np.zeros((3, 5)))
+    assert len(search.run(observation=np.zeros((3, 3, 4)))) == 3

@@ -96,3 +96,22 @@ def test_answers_that_need_no_search_do_not_warn() -> None:
     kept.advance(kept.result().action)
     assert kept.result().simulations == 0
     assert kept.result().action in range(7)
+
+
+@pytest.mark.parametrize("name", ["action", "move", "policy", "chess_move"])
+def test_warning_points_at_the_caller_and_is_issued_once(name: str) -> None:
+    result = pondertree.UCT(seed=1).tree(Chess()).result()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        getattr(result, name)
+        assert result.action is not None
+        assert result.policy is not None
+    assert {warning.category for warning in caught} == {UnsearchedWarning}
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize("method", ["search", "get_policy"])
+def test_warning_of_a_method_points_at_the_caller_and_is_issued_once(method: str) -> None:
+    with pytest.warns(UnsearchedWarning) as caught:
+        getattr(pondertree.UCT(50, seed=1, max_nodes=1), method)(ConnectFour())
+    assert [warning.filename for warning in caught] == [__file__]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from pondertree import _core, check
 from pondertree.door import chess_move
-from pondertree.errors import UnsearchedWarning
+from pondertree.errors import UnsearchedWarning, warn_caller
 from pondertree.game import GameInfo, leaves_rules, move_text, play_on, tried_text
 from pondertree.lazy import lazy
 from pondertree.node import Node, ReadOnly
@@ -112,12 +111,13 @@ class SearchResult(ReadOnly):
         return view.positions == 1 and view.proven is None and len(self._actions) > 1 and not self.visits.any()
 
     def _warn_if_unsearched(self) -> None:
-        if self._is_unsearched:
-            warnings.warn(
+        """Warns once for each result."""
+        if "_warned" not in self.__dict__ and self._is_unsearched:
+            self.__dict__["_warned"] = True
+            warn_caller(
                 "no simulation was done from this root, so that the answer is a guess: simulate before asking, "
                 "or check time_limit, max_nodes and max_memory",
                 UnsearchedWarning,
-                stacklevel=4,
             )
 
     @lazy

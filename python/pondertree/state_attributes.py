@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+#: A state may be one of these, with or without attributes: a `DictState`, a named tuple.
+CONTAINERS = (dict, list, tuple, deque)
 #: Longer lists and dicts are not searched for random generators.
 LONGEST_CONTAINER = 16
 
@@ -24,8 +26,7 @@ def attribute_names(state: Any) -> Iterator[str]:
 def attributes(state: Any) -> dict[str, Any]:
     """A copy of what a state holds, in a form that can be compared."""
     kind = type(state)
-    names = (name for name in attribute_names(state) if not name.startswith("__"))
-    return {name: frozen(getattr(state, name, None), kind) for name in names}
+    return {name: frozen(value, kind) for name, value in _parts(state) if not name.startswith("__")}
 
 
 def frozen(value: Any, kind: type, depth: int = 0) -> Any:
@@ -64,7 +65,7 @@ def is_same(before: Any, after: Any) -> bool:
 def hold_the_same(one: Any, other: Any, depth: int = 0) -> bool:
     """Whether two objects of one class hold equal values, at any depth up to 8. Parts that both share are equal."""
     try:
-        if one.__dict__ == other.__dict__ and not hasattr(one, "__slots__"):
+        if one.__dict__ == other.__dict__ and not hasattr(one, "__slots__") and not isinstance(one, CONTAINERS):
             return True
     except Exception:  # no `__dict__`, or arrays in it: what follows takes more time
         pass
@@ -122,6 +123,11 @@ def _internal_state(generator: Any) -> Any:
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes of an object; of a container also its entries, as `[0]` or `['key']`."""
+    if isinstance(value, dict):
+        yield from ((f"[{key!r}]", entry) for key, entry in value.items())
+    elif isinstance(value, CONTAINERS):
+        yield from ((f"[{index}]", entry) for index, entry in enumerate(value))
     for name in attribute_names(value):
         if name not in ("__dict__", "__weakref__"):
             yield name, getattr(value, name, None)

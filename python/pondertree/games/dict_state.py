@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
 from collections.abc import Mapping, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any, Self
 
 from pondertree import check
@@ -99,5 +102,22 @@ class DictState(dict[Any, Any]):
             return game.zero_sum
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A state with a dict of its own; the game, which does not change, is shared."""
+        state = type(self).__new__(type(self))
+        memo[id(self)] = state
+        state.update(copy.deepcopy(dict(self), memo))
+        state.game = self.game
+        return state
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle: a game that is a module goes by its name."""
+        module = isinstance(self.game, ModuleType)
+        return _restored, (type(self), dict(self), self.game.__name__ if module else self.game, module)
+
     def __repr__(self) -> str:
         return f"DictState({dict(self)!r})"
+
+
+def _restored(kind: type[DictState], entries: dict[Any, Any], game: Any, is_module: bool) -> DictState:
+    return kind(entries, importlib.import_module(game) if is_module else game)

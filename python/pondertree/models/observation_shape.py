@@ -37,8 +37,8 @@ class ObservationShape:
     """Tells whether an array is one observation of a model, or a batch [B, ...] of them.
 
     What the model declares is certain, and so is a shape that was given before where it could only be one observation.
-    Otherwise the model is asked, once for each shape, about rows of either kind: of two readings it can take one. An
-    array that it takes either way is refused.
+    Otherwise the model is asked, once for each shape, about two rows of either kind, one inference each: of the two
+    readings it can take one. An array that it takes either way is refused.
     """
 
     def __init__(self, model: Any) -> None:
@@ -75,13 +75,15 @@ class ObservationShape:
             return known
         # An array with one axis is one observation: batches of single numbers are declared, or are lists.
         batch = len(shape) >= 2 and len(array) > 0 and self._takes(array[0])
-        if batch and self._takes(array):
+        one = len(shape) < 2 or self._takes(array)
+        if batch and one:
             raise InvalidArgumentError(
                 f"observation has shape {shape}, and this model takes it as one observation and as {shape[0]} of them: "
                 "give list(observation) for several, [observation] for one, or declare observation_shape, the shape of "
                 "one, on the model"
             )
-        self.note(shape[1:] if batch else shape)
+        if batch or one:  # else the model will say itself what is wrong, and nothing is learned of its shapes
+            self.note(shape[1:] if batch else shape)
         return batch
 
     def _takes(self, observation: Any) -> bool:
@@ -91,6 +93,10 @@ class ObservationShape:
             _, policy, value = root_parts(self._model.initial_inference(rows))
             check_logits(policy, 2, None)
             check_column(value, 2, "value")
-        except Exception:
+        except MemoryError:
+            raise
+        except Exception as error:
+            if type(error).__name__ == "OutOfMemoryError":  # of PyTorch: it says nothing about the shape
+                raise
             return False
         return True

@@ -1,21 +1,19 @@
-"""How many players a learned model plays for: said by the caller, by the model itself, or by nobody."""
+"""How many players a learned model has: by the setting, by the model itself, or assumed."""
 
 from __future__ import annotations
 
 import operator
-import sys
-import warnings
 from typing import Any
 
 from pondertree import check
-from pondertree.errors import InvalidArgumentError, PlayerCountWarning
+from pondertree.errors import InvalidArgumentError, PlayerCountWarning, warn_caller
 
 #: Models in adapters are looked into, so deep at most.
 MOST_WRAPPED = 4
 
 
 class AssumedPlayers(int):
-    """A number of players that nobody has stated: the default of a setting. It is equal to the plain number."""
+    """The default number of players, as opposed to a given one. It is equal to the plain number."""
 
     def __repr__(self) -> str:
         return str(int(self))
@@ -41,13 +39,9 @@ def players_of(model: Any) -> int | None:
 
 def warn_of_unknown_players() -> None:
     """Warns the caller of this package that one player is assumed."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "pondertree":
-        level, frame = level + 1, frame.f_back
-    warnings.warn(
+    warn_caller(
         "nothing says how many players there are: neither num_players= nor the model's own num_players. One is "
-        "assumed, who wants what is good at every step; in a game of two that plays for the opponent. "
+        "assumed, who maximises the value at every step; in a two-player game that plays for the opponent, too. "
         "Give num_players=1 or num_players=2, or set the attribute on the model.",
         PlayerCountWarning,
-        stacklevel=level,
     )
