@@ -28,6 +28,14 @@ from pondertree.learn.defaults import default_config
 from pondertree.learn.watch import Status, Watcher
 
 ROOT = Path(__file__).parent.parent
+TINY = """
+device = "cpu"
+network = { blocks = 1, channels = 8 }
+self_play = { games_at_once = 4, simulations = 2 }
+replay = { learned_first = 20 }
+learner = { batch_size = 8 }
+evaluation = { games = 0 }
+"""
 
 
 @pytest.fixture
@@ -141,15 +149,71 @@ def test_train_of_a_python_game_prints_its_module_and_class(
     assert "Stopped" in capsys.readouterr().out
 
 
+ONE_PLAYER = """
+import numpy as np
+
+class Walk:
+    num_players, num_actions, to_play, zero_sum = 1, 2, 0, False
+
+    def __init__(self, place=0, moves=0):
+        self.place, self.moves, self.is_terminal = place, moves, moves == 4
+
+    def legal_actions(self):
+        return [] if self.is_terminal else [0, 1]
+
+    def play(self, action):
+        return type(self)(self.place + action, self.moves + 1)
+
+    def returns(self):
+        return [self.place / 4]
+
+    def observation(self):
+        return np.array([self.place, self.moves], np.float32)
+
+class Paid(Walk):
+    def rewards(self):
+        return [float(self.place)]
+"""
+
+
+@pytest.mark.parametrize(("game", "algorithm"), [("Walk", "alphazero"), ("Paid", "muzero")])
+def test_train_of_a_game_of_one_player_prints_the_command_to_watch_it(
+    tmp_path: Path,
+    game: str,
+    algorithm: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "one_player_game.py").write_text(ONE_PLAYER)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "tiny.toml").write_text(TINY)
+    typed = ["train", f"one_player_game:{game}", "--out", "run", "--steps", "2", "--config", "tiny.toml"]
+    assert cli.main([*typed, "--algorithm", algorithm]) == 0
+    label, line = capsys.readouterr().out.splitlines()[-1].split(": ", 1)
+    assert label == "watch it play"
+    assert line == f"pondertree play one_player_game:{game} --player run --side none"
+    assert cli.main([*shlex.split(line)[1:], "--simulations", "4"]) == 0
+    assert "The game is over" in capsys.readouterr().out
+
+
+def test_python_expression_of_a_model_plans_in_it(tmp_path: Path) -> None:
+    from pondertree.learn import train
+
+    out = str(tmp_path)
+    config = default_config("tic-tac-toe", algorithm="muzero").with_values(**SMALL).with_values(out=out, steps=1)
+    train(config)
+    state = pondertree.games.TicTacToe()
+    _, python = command.next_step(config, out, pondertree.games.TicTacToe)
+    assert eval(python, {"pondertree": pondertree, "state": state}) in state.legal_actions()
+
+
 def test_train_of_an_environment_prints_the_player_in_python(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("gymnasium")
     config = tmp_path / "tiny.toml"
-    config.write_text(
-        "device = 'cpu'\n[network]\nblocks = 1\nchannels = 8\n[self_play]\ngames_at_once = 4\nsimulations = 2\n"
-        "[replay]\nlearned_first = 20\n[learner]\nbatch_size = 8\n[evaluation]\ngames = 0\n"
-    )
+    config.write_text(TINY)
     out = str(tmp_path / "cart's pole")
     assert cli.main(["train", "gym:CartPole-v1", "--out", out, "--steps", "2", "--config", str(config)]) == 0
     label, line = capsys.readouterr().out.splitlines()[-1].split(": ", 1)
@@ -162,7 +226,7 @@ def test_commands_are_quoted_for_the_shell(monkeypatch: pytest.MonkeyPatch) -> N
     assert shell_line(["pondertree", "play", "a b"]) == "pondertree play 'a b'"
     assert resuming(["match", "a", "--", "-b"]) == ["pondertree", "match", "a", "--resume", "--", "-b"]
     assert resuming(["train", "--resume", "chess"]) == ["pondertree", "train", "--resume", "chess"]
-    play, _ = command.next_step("chess", "-run", pondertree.games.Chess)
+    play, _ = command.next_step(default_config("chess"), "-run", pondertree.games.Chess)
     assert play == ["pondertree", "play", "chess", "--player=-run"]
     monkeypatch.setattr("pondertree.cli.shell.os.name", "nt")
     assert shell_line(["pondertree", "play", "a b"]) == 'pondertree play "a b"'

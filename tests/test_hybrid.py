@@ -757,3 +757,10 @@ def test_a_limit_of_time_is_kept() -> None:
     result = pondertree.Hybrid(time_limit=0.1, in_flight=8, threads=2).run(Chess(MIDDLEGAME))
     assert result.simulations > 0
     assert result.elapsed < 2.0
+
+
+def test_policy_network_that_is_an_evaluator_is_used_as_one() -> None:
+    pesto = Pesto()
+    given = pondertree.Hybrid(policy_network=pesto, num_simulations=50, seed=1)
+    assert given.evaluator is pesto
+    assert (given.run(Chess()).visits == pondertree.Hybrid(pesto, num_simulations=50, seed=1).run(Chess()).visits).all()

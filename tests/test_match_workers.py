@@ -98,3 +98,63 @@ def test_a_script_without_a_guard_is_told_about_it(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "UsageError: a process for the games could not be started" in done.stderr
     assert '`if __name__ == "__main__":`' in done.stderr
+
+
+FIRST_PROCESS = """
+import multiprocessing, signal, time
+from pathlib import Path
+from pondertree.match.workers import _no_interrupts
+
+if __name__ == "__main__":
+    process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(30,), daemon=True)
+    with _no_interrupts():
+        process.start()
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    [blocked] = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigBlk")]
+    print(bool(blocked >> (signal.SIGINT - 1) & 1), signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+    process.kill()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
+def test_first_worker_starts_with_sigint_blocked(tmp_path: Path) -> None:
+    """Also while multiprocessing starts its resource tracker, which unblocks SIGINT in the parent."""
+    script = tmp_path / "first.py"
+    script.write_text(FIRST_PROCESS)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "True False\n"
+
+
+DEFERRED = """
+import signal, threading
+from pondertree.match.workers import _no_interrupts
+
+# Another thread takes the signal: the mask of the main thread does not hold it back.
+wait = threading.Event()
+threading.Thread(target=wait.wait, daemon=True).start()
+reached = False
+try:
+    with _no_interrupts():
+        import os
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            pass
+        reached = True
+except KeyboardInterrupt:
+    print("interrupted", reached, signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_interrupt_while_a_worker_starts_is_deferred_until_it_has_started(tmp_path: Path) -> None:
+    script = tmp_path / "deferred.py"
+    script.write_text(DEFERRED)
+    done = subprocess.run(
+        [sys.executable, script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert done.stdout == "interrupted True True\n"

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 from pondertree import check
-from pondertree.chess.policy import is_evaluator
 from pondertree.chess.position import open_position
 from pondertree.errors import InvalidArgumentError
 from pondertree.presets.hybrid import Hybrid
@@ -34,8 +33,6 @@ def mcts_search(
         raise InvalidArgumentError("mcts_search needs a limit: give iterations, time_limit, or both")
     iterations = None if iterations is None else check.count(iterations, "iterations")
     state, answer = open_position(root_state, "root_state")
-    if is_evaluator(policy_network) and settings.get("evaluator") is None:
-        settings["evaluator"], policy_network = policy_network, None
     search = Hybrid(
         policy_network=policy_network,
         num_simulations=iterations,

@@ -96,7 +96,7 @@ def _run(arguments: argparse.Namespace) -> int:
     report, complaint = write_report(result.out, factory)
     if complaint:
         print(complaint, file=sys.stderr)
-    play, python = next_step(config.game, str(result.out), factory)
+    play, python = next_step(config, str(result.out), factory)
     if arguments.json:
         told = {"out": str(result.out), "finished": result.finished, "steps": result.steps, "games": result.games}
         then = {"report": str(report), "play": play, "python": python, "resume": None if result.finished else resume}
@@ -105,7 +105,8 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         print(f"{result.games:,} games, {result.positions:,} positions, {result.steps:,} steps in {result.out}")
         print(f"report: {report}")
-        print(f"in Python: {python}" if play is None else f"play against it: {shell_line(play)}")
+        label = "watch it play" if play is not None and "--side" in play else "play against it"
+        print(f"in Python: {python}" if play is None else f"{label}: {shell_line(play)}")
     return 0 if result.finished else INTERRUPTED
 
 
@@ -120,21 +121,21 @@ def _trained(config: Config, arguments: argparse.Namespace) -> TrainingResult:
         signal.signal(signal.SIGTERM, before)
 
 
-def next_step(game: str, out: str, factory: Any) -> tuple[list[str] | None, str]:
-    """(the command to play against a trained player, the same player in Python).
+def next_step(config: Config, out: str, factory: Any) -> tuple[list[str] | None, str]:
+    """(the command to play against the player in a folder, a Python expression for its moves).
 
-    There is no command for environments and for games that `pondertree play` refuses. `factory` gives the starting
-    states of a game, and is None for an environment.
+    A game of one player is watched instead. There is no command for an environment, whose `factory` is None; that of a
+    game gives its starting states.
     """
     loaded = f"pondertree.load({out!r})"
     if factory is None:
         return None, f"pondertree.MuZero({loaded}, num_simulations=50).run(observation=observation).action"
-    info = describe(factory())
-    search = "MuZero" if info.has_rewards else "AlphaZero"
+    search = "MuZero" if config.algorithm == "muzero" else "AlphaZero"
     python = f"pondertree.{search}({loaded}, num_simulations=400).run(state).action"
     # Joined by =, a folder whose name begins with a hyphen is no option.
     player = [f"--player={out}"] if out.startswith("-") else ["--player", out]
-    return ["pondertree", "play", game, *player] if info.is_plain else None, python
+    watched = ["--side", "none"] if describe(factory()).num_players == 1 else []
+    return ["pondertree", "play", config.game, *player, *watched], python
 
 
 def make_config(arguments: argparse.Namespace) -> Config:

@@ -14,7 +14,7 @@ import traceback
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing import connection
+from multiprocessing import connection, resource_tracker
 from multiprocessing.context import SpawnProcess
 from types import FrameType
 from typing import Any
@@ -45,11 +45,16 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process: SpawnProcess = context.Process(target=serve, args=(theirs, table), daemon=True)
-        with _no_interrupts():
-            self.process.start()
-        theirs.close()
         self.ready = False
         self.task: Task | None = None
+        try:
+            with _no_interrupts():
+                self.process.start()
+        except KeyboardInterrupt:
+            if self.process.pid is not None:
+                self.end()
+            raise
+        theirs.close()
 
     def give(self, task: Task) -> None:
         """Hands it a pair to play; a process that is gone is noticed when its answer is read."""
@@ -169,15 +174,34 @@ def _answer(table: Table, number: int, opening: Opening) -> tuple[str, Any]:
 
 @contextmanager
 def _no_interrupts() -> Iterator[None]:
-    """A process that is started here has Ctrl-C held back from its first moment on, before it can ignore it."""
+    """Defers Ctrl-C to its end. A process that is started here inherits a mask that blocks SIGINT.
+
+    The mask is not enough: another thread, such as one of NumPy's, may take the signal, and the main thread would be
+    interrupted before it has sent the new process what to do.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    # Started on demand, this process would unblock SIGINT on its way, before the worker inherits the signal mask.
+    resource_tracker.ensure_running()
+    came = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        came = True
+
+    # Only the main thread is interrupted, and only it may set handlers.
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, note) if is_main else None
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if is_main:
+            signal.signal(signal.SIGINT, signal.SIG_DFL if handler is None else handler)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

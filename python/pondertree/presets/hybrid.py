@@ -108,6 +108,10 @@ class Hybrid(Search):
     def __post_init__(self) -> None:
         if self.evaluator is not None and self.policy_network is not None:
             raise InvalidArgumentError("evaluator and policy_network both value positions: give one of them")
+        from pondertree.chess.policy import is_evaluator
+
+        if is_evaluator(self.policy_network):
+            self.evaluator, self.policy_network = self.policy_network, None
         super().__post_init__()
 
     def settings(self, info: GameInfo) -> Settings:

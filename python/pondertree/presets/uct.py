@@ -31,7 +31,8 @@ class UCT(Search):
     """Classic Monte Carlo tree search with UCB1 (seed 3; Kocsis & Szepesvari 2006).
 
     An edge scores `Q + c_param * sqrt(2 ln N / n)`, Q for the player who chooses; untried moves come first, in random
-    order. A leaf is valued by a random playout (cut after `max_depth` moves, it scores 0), or by `evaluator`: at once
+    order. A leaf is valued by a random playout (cut after `max_depth` moves, it scores 0; without `max_depth`, playouts
+    of games in Python are cut after 10,000 moves, with a warning), or by `evaluator`: at once
     where `max_depth` is None or 0, else where it cuts the playout. `playout_policy` biases playouts: "random",
     "decisive" (win at once if possible), or a function of a state that gives an action or a weight per legal action.
     The answer is the most visited move, guarded by minimax `minimax_depth` plies deep. `forced_depth` plies below the
