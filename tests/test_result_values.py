@@ -118,5 +118,5 @@ def test_values_with_a_model_have_one_number_per_player() -> None:
     state = TicTacToe().play(0)
     result = pondertree.MuZero(Rules([state], Guess()), 40, seed=1).run(state)
     assert result.values == (-result.value, result.value)
-    alone = pondertree.MuZero(Decisions(0), 20, seed=1).run(observation=np.zeros(1, np.float32))
+    alone = pondertree.MuZero(Decisions(0), 20, seed=1, num_players=1).run(observation=np.zeros(1, np.float32))
     assert alone.values == (alone.value,)

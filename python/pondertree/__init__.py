@@ -27,6 +27,7 @@ from pondertree.errors import (
     StorageError,
     TrainingError,
     UnknownOptionError,
+    UnsearchedWarning,
     UnsolvedError,
     UsageError,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "TrainingError",
     "Tree",
     "UnknownOptionError",
+    "UnsearchedWarning",
     "UnsolvedError",
     "UsageError",
     "__version__",

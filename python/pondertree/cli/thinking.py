@@ -136,8 +136,11 @@ class Engine(Thinker):
     def report(self, *, glance: bool = False) -> Report:
         result = self._look()
         # A tree whose nodes someone holds is copied before it grows, so a glance holds none.
-        # Without `action`, which warns where nothing was searched: a report says how many simulations there were.
-        return self._report(result, result._chosen[1], result.values, None if glance else result.root, result.pv)
+        root = None if glance else result.root
+        if result.proven is None and not result.visits.any():
+            # Nothing to answer yet: the first move stands for all.
+            return self._report(result, int(self.position.state.legal_actions()[0]), result.values, root)
+        return self._report(result, result.action, result.values, root, result.pv)
 
     def follow(self, action: int) -> None:
         self.position = self.position.play(action)
