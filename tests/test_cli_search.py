@@ -219,9 +219,17 @@ def test_without_utf8() -> None:
     assert b"#####" in done.stdout
 
 
-@pytest.mark.parametrize("extra", [[], ["--json"], ["--algorithm", "reference"]])
+@pytest.mark.parametrize(
+    "extra",
+    [
+        ["--seconds", "30"],
+        ["--seconds", "30", "--json"],
+        ["--seconds", "30", "--algorithm", "reference"],
+        ["--simulations", "50m", "--algorithm", "gumbel"],
+    ],
+)
 def test_interrupt(extra: list[str]) -> None:
-    arguments = ["search", "chess", "--seconds", "30", *extra]
+    arguments = ["search", "chess", *extra]
     started = subprocess.Popen(
         [sys.executable, "-c", SAY_WHEN_READY, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -302,6 +310,7 @@ def test_a_game_in_python(capsys: pytest.CaptureFixture[str]) -> None:
     assert "examples.games.nim.Nim" in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnfinishedPlayoutWarning")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
