@@ -174,7 +174,7 @@ class SearchResult(ReadOnly):
         return _fixed(q)
 
     def policy_at(self, tau: float) -> NDArray[np.float64]:
-        """Visits to the power 1/tau, normalised (seed 2); 0 is the best move alone. Proven results are respected."""
+        """Visits to the power 1/tau, normalised; 0 is the best move alone. Proven results are respected."""
         return self._view.policy(check.temperature(tau, "tau"), self._best[0], self._info.num_actions)
 
     @lazy

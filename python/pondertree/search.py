@@ -174,13 +174,13 @@ class Search(SearchOptions, ABC):
         return found()
 
     def search(self, state: Any, temperature: float | None = None, add_noise: bool | None = None) -> Any:
-        """The action to play (seed 0's `search`): an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`."""
+        """The action to play: an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`."""
         return self.get_policy(state, temperature, add_noise)[0]
 
     def get_policy(
         self, state: Any, temperature: float | None = None, add_noise: bool | None = None
     ) -> tuple[Any, NDArray[np.float64]]:
-        """The action to play and the share of visits of each action, whatever the temperature (seed 0's `get_policy`).
+        """The action to play and the share of visits of each action, whatever the temperature.
 
         The action is an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`.
         """

@@ -1,4 +1,4 @@
-"""Seed 4's door to the hybrid search."""
+"""The hybrid specification's entry point, `mcts_search`."""
 
 from __future__ import annotations
 
