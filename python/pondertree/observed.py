@@ -186,6 +186,11 @@ def _legal(given: Any, name: str) -> tuple[tuple[int, ...] | None, int | None]:
             f"not {check.shown(given)}"
         )
     legal = tuple(actions.tolist())
+    if size is None and actions.dtype.itemsize == 1 and len(legal) > 1 and set(legal) <= {0, 1}:
+        # As Gymnasium's masks are. Two entries could be actions as well, and are never meant as such in this type.
+        raise InvalidArgumentError(
+            f"legal_actions of {name} is a mask of {actions.dtype}: a mask has True and False, mask.astype(bool)"
+        )
     if not legal:
         raise InvalidArgumentError(f"legal_actions of {name} is empty: at least one action must be legal")
     if len(set(legal)) < len(legal):
