@@ -648,3 +648,13 @@ def test_a_broken_model_is_refused(answer: Any, words: str) -> None:
 def test_an_impossible_root_is_refused(told: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         MCTS(Fixed([0.0, 0.0])).tree(observation=[0], **told)
+
+
+def test_mask_policy_takes_a_mask_of_booleans() -> None:
+    logits = np.array([1.0, 2.0, 3.0])
+    assert mask_policy(logits, [True, False, True]).tolist() == [1.0, -math.inf, 3.0]
+    assert mask_policy(logits, np.array([False, True, False])).tolist() == [-math.inf, 2.0, -math.inf]
+    with pytest.raises(ValueError, match="a mask of 2"):
+        mask_policy(logits, [True, False])
+    with pytest.raises(TypeError):
+        mask_policy(logits, [1.9])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +18,10 @@ from pondertree.check import (
     optional_flag,
     optional_temperature,
     per_row,
-    positive_number,
     shown,
     whole_number,
 )
+from pondertree.check import seconds as read_seconds
 from pondertree.door import check_action, enter
 from pondertree.errors import InvalidActionError, InvalidArgumentError, UsageError
 from pondertree.game import GameInfo, game_is_over, game_mistakes, is_over, move_text, refuse_finished
@@ -96,7 +97,7 @@ class Forest:
         self,
         n: int | Sequence[int] | None = None,
         *,
-        seconds: float | None = None,
+        seconds: float | timedelta | None = None,
         add_noise: bool | Sequence[bool] | None = None,
         progress: Progress | None = None,
     ) -> Forest:
@@ -111,7 +112,7 @@ class Forest:
             n = self._search.num_simulations
         counts = [UNLIMITED] * len(self) if n is None else per_row(n, len(self), "n", whole_number)
         if seconds is not None:
-            positive_number(seconds, "seconds")
+            seconds = read_seconds(seconds, "seconds")
         if progress is not None and not callable(progress):
             raise InvalidArgumentError(f"progress must be a function of (done, wanted), not {shown(progress)}")
         if self._busy:
@@ -386,7 +387,7 @@ class Tree:
         self,
         n: int | None = None,
         *,
-        seconds: float | None = None,
+        seconds: float | timedelta | None = None,
         add_noise: bool | None = None,
         progress: Progress | None = None,
     ) -> Tree:

@@ -42,6 +42,9 @@ class Observed:
     """What messages call it."""
     is_terminal = False
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Observed, (self.observation, self.allowed, self.mask_size, self.to_play, self.name)
+
     def legal(self, num_actions: int) -> list[int]:
         """The legal actions as the engine takes them; the engine checks that they are a set of actions."""
         if self.allowed is None:
