@@ -365,7 +365,7 @@ def test_lines_of_a_model_stop_where_the_rules_do(whole: dict[str, Path], capsys
             for text in (*moves.split(), *line):
                 state = state.play(state.parse_action(text))
     assert cli.main(["search", *command]) == 0
-    assert "MuZero with a trained model" in capsys.readouterr().out
+    assert "MuZero, trained model" in capsys.readouterr().out
 
 
 def test_players_that_are_no_models(whole: dict[str, Path], tmp_path: Path) -> None:

@@ -275,9 +275,7 @@ class Forest:
                 after = self._world.advance(index, state, action)
             except GameOverError:
                 move = move_text(state, action)
-                raise GameOverError(
-                    f"{move} ends the game: nothing is left to search, the tree stays"
-                ) from None
+                raise GameOverError(f"{move} ends the game: nothing is left to search, the tree stays") from None
         self._set_root(index, after, int(self._core.view(index).simulations))
 
     def _restrict(self, index: int, actions: Sequence[int]) -> None:

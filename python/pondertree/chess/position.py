@@ -40,6 +40,8 @@ def legal_action(state: Chess, action: Any, name: str) -> int:
 
 def any_action(state: Chess, action: Any, name: str) -> int | None:
     """The number of an action that may be illegal here; None for a `chess.Move` that is."""
+    if isinstance(action, str):
+        raise InvalidArgumentError(f"{name} must be a whole number or a chess.Move, not {action!r}")
     try:
         number = door.check_action(state, action)
     except InvalidActionError:
