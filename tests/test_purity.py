@@ -389,6 +389,16 @@ def test_search_does_not_warn_of_a_generator_that_play_leaves_alone(generator: A
     assert pondertree.UCT(100, seed=1).run(carrying(generator, draws=False)()).simulations == 100
 
 
+@pytest.mark.parametrize("make", [random.Random, lambda _: random.Random(), np.random.default_rng])
+def test_search_does_not_warn_of_a_new_generator_in_every_state(make: Any) -> None:
+    class Makes(Race):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self.generator = make(sum(self.places))
+
+    assert pondertree.UCT(100, seed=1).run(Makes()).simulations == 100
+
+
 # --- What the error advises ---
 
 

@@ -671,6 +671,71 @@ class OwnPlayouts(Pile):
         return self.generator.choice([-1.0, 1.0])
 
 
+def with_new_generator(make: Any) -> Any:
+    """A class whose states each make a generator, which nothing draws from."""
+
+    class MakesAGenerator(Pile):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self.generator = make(self.stones[0])
+
+    return MakesAGenerator
+
+
+NEW_GENERATORS = {
+    "Random, seeded": random.Random,
+    "Random": lambda _: random.Random(),
+    "Generator": np.random.default_rng,
+    "Generator, MT19937": lambda seed: np.random.Generator(np.random.MT19937(seed)),
+    "RandomState": np.random.RandomState,
+}
+
+
+@pytest.mark.parametrize("make", NEW_GENERATORS.values(), ids=NEW_GENERATORS)
+def test_check_game_accepts_a_new_generator_in_every_state(make: Any) -> None:
+    assert check_game(with_new_generator(make)).unfinished == 0
+
+
+SEEDED_GENERATORS = {
+    "Random": random.Random(3),
+    "PCG64": np.random.default_rng(3),
+    "Philox": np.random.Generator(np.random.Philox(3)),
+    "MT19937": np.random.Generator(np.random.MT19937(3)),
+    "RandomState": np.random.RandomState(3),
+}
+DRAWS: list[tuple[str, tuple[Any, ...]]] = [
+    ("random", ()),
+    ("gauss", (0, 1)),
+    ("standard_normal", ()),
+    ("standard_normal", (700,)),
+    ("getrandbits", (1,)),
+    ("randbytes", (2500,)),
+    ("bytes", (1,)),
+    ("integers", (2, None, None, np.uint32)),
+    ("randint", (0, 2)),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "arguments"),
+    [(kind, *draw) for kind, generator in SEEDED_GENERATORS.items() for draw in DRAWS if hasattr(generator, draw[0])],
+)
+def test_check_game_refuses_any_draw_from_a_copied_generator(kind: str, method: str, arguments: Any) -> None:
+    class Draws(CopiesItsGenerator):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self.generator = copy.deepcopy(SEEDED_GENERATORS[kind])
+
+        def play(self, action: int) -> Any:
+            after = Pile.play(self, action)
+            after.generator = copy.deepcopy(self.generator)
+            getattr(after.generator, method)(*arguments)
+            return after
+
+    with pytest.raises(GameContractError, match="'randomness'"):
+        check_game(Draws)
+
+
 class AsksTheSystem(Pile):
     """A generator without a state of its own, which nothing is drawn from."""
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: A state may be one of these, with or without attributes: a `DictState`, a named tuple.
 CONTAINERS = (dict, list, tuple, deque)
 #: Longer lists and dicts are not searched for random generators.
 LONGEST_CONTAINER = 16
+#: A generator was drawn from if its next words are found among so many of the one it was copied from.
+MOST_WORDS = 2000
+#: So many words in a row do not agree by chance.
+WORDS_COMPARED = 4
 
 
 def attribute_names(state: Any) -> Iterator[str]:
@@ -37,6 +43,8 @@ def frozen(value: Any, kind: type, depth: int = 0) -> Any:
         return repr(value)  # NaN is not equal to itself
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, repr(value.tolist()) if value.dtype.hasobject else value.tobytes()
+    if _is_generator(value):
+        return id(value)  # what was drawn from it is compared by `drawn_from`
     # Other states (such as the one before) have their own turn; else a state would be as long as its history.
     if depth < 8 and not isinstance(value, (kind, type)):
         if isinstance(value, (list, tuple, deque)):
@@ -103,8 +111,37 @@ def generators(state: Any) -> dict[str, Any]:
 
 
 def generator_states(state: Any) -> dict[str, Any]:
-    """The internal state of each random generator that a state carries."""
-    return {place: _internal_state(generator) for place, generator in generators(state).items()}
+    """For each random generator that a state carries: its internal state, and the words that it gives next."""
+    return {place: (_internal_state(part), _next_words(part)) for place, part in generators(state).items()}
+
+
+def drawn_from(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """The places of generators in `after` that are those of `before`, drawn from; others may be new ones."""
+    return [place for place, now in after.items() if place in before and _is_ahead(before[place], now)]
+
+
+def _is_ahead(before: tuple[Any, NDArray[Any] | None], after: tuple[Any, NDArray[Any] | None]) -> bool:
+    """Whether drawing from a generator leads from one of its states to another."""
+    (state, words), (now, later) = before, after
+    if state == now or words is None or later is None or words.dtype != later.dtype:
+        return False
+    starts = np.flatnonzero(words[:MOST_WORDS] == later[0])
+    return any(np.array_equal(words[start : start + WORDS_COMPARED], later[:WORDS_COMPARED]) for start in starts)
+
+
+def _next_words(generator: Any) -> NDArray[Any] | None:
+    """What a copy of a generator draws next, in words of its own size; None if it cannot be copied."""
+    count = MOST_WORDS + WORDS_COMPARED
+    try:
+        if isinstance(generator, random.Random):
+            twin = random.Random(0)
+            twin.setstate(generator.getstate())
+            return np.frombuffer(twin.getrandbits(32 * count).to_bytes(4 * count, "little"), dtype="<u4")
+        is_new = isinstance(generator, np.random.Generator)
+        source: Any = generator.bit_generator if is_new else generator._bit_generator
+        return np.asarray(copy.deepcopy(source).random_raw(count))
+    except Exception:
+        return None
 
 
 def _is_generator(value: Any) -> bool:

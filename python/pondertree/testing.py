@@ -21,7 +21,7 @@ from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.game import LARGEST_REWARD, GameInfo, describe
 from pondertree.purity import ADVICE
 from pondertree.reference.random import PLAYOUT, Random, fold
-from pondertree.state_attributes import attributes, generator_states, is_same
+from pondertree.state_attributes import attributes, drawn_from, generator_states, is_same
 
 __all__ = ["GameReport", "check_game"]
 
@@ -309,13 +309,12 @@ class _Checker:
 
     def check_generators(self, before: dict[str, Any], after: Any) -> None:
         """Compares the random generators that two states carry, one before and one after a move."""
-        for place, now in generator_states(after).items():
-            if place in before and before[place] != now:
-                self.fail(
-                    "randomness",
-                    f"play({self.path[-1]}) drew from the random generator in {place!r}: a search would foresee its "
-                    f"numbers. {ADVICE}",
-                )
+        for place in drawn_from(before, generator_states(after)):
+            self.fail(
+                "randomness",
+                f"play({self.path[-1]}) drew from the random generator in {place!r}: a search would foresee its "
+                f"numbers. {ADVICE}",
+            )
 
     def check_unchanged(self, state: Any, answers: dict[str, Any], before: dict[str, Any], what: str) -> None:
         for name, now in self.read_again(state).items():
