@@ -164,6 +164,20 @@ class FloatActions(Pile):
         return [float(action) for action in super().legal_actions()]
 
 
+class SetOfActions(Pile):
+    def legal_actions(self) -> Any:
+        return set(super().legal_actions())
+
+
+class GeneratedActions(Pile):
+    def legal_actions(self) -> Any:
+        return iter(super().legal_actions())
+
+
+class LegalProperty(Pile):
+    legal_actions = property(Pile.legal_actions)  # type: ignore[assignment]
+
+
 class NothingToDo(Pile):
     def legal_actions(self) -> Any:
         return [] if self.stones[0] == 3 else super().legal_actions()
@@ -219,6 +233,29 @@ class OneReturn(Pile):
 class NoSequence(Pile):
     def returns(self) -> Any:
         return 1.0
+
+
+class ReturnsADict(Pile):
+    def returns(self) -> Any:
+        return {0: 1.0, 1: -1.0}
+
+
+class ReturnsText(Pile):
+    zero_sum = False
+
+    def returns(self) -> Any:
+        return "01"
+
+
+class RewardsADict(Pile):
+    def rewards(self) -> Any:
+        return {0: 1.0, 1: -1.0}
+
+
+class PlayerMethod(Pile):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.to_play = lambda: 0
 
 
 class Illegible(Pile):
@@ -519,6 +556,9 @@ LIARS: list[tuple[type, str, str]] = [
     (NegativeAction, "legal_actions", "has -1"),
     (Mask, "legal_actions", "like a mask"),
     (FloatActions, "legal_actions", "no int: [1.0, 2.0]"),
+    (SetOfActions, "legal_actions", "legal_actions() is a set: it must be a list, or another sequence"),
+    (GeneratedActions, "legal_actions", "legal_actions() is a list_iterator: it must be a list"),
+    (LegalProperty, "state", "LegalProperty.legal_actions is a property: make it a method"),
     (NothingToDo, "legal_actions", "empty although the game is not over"),
     (LegalAfterTheEnd, "legal_actions", "the game is over, yet legal_actions() is [1]"),
     (OrderChanges, "determinism", "[1, 2] when asked again"),
@@ -530,6 +570,9 @@ LIARS: list[tuple[type, str, str]] = [
     (WinsTooMuch, "returns", "must be in [-1, 1]"),
     (OneReturn, "returns", "1 numbers for 2 players"),
     (NoSequence, "returns", "not a sequence"),
+    (ReturnsADict, "returns", "it must be a list of numbers, not a dict"),
+    (ReturnsText, "returns", "it must be a list of numbers, not a str"),
+    (RewardsADict, "rewards", "it must be a list of numbers, not a dict"),
     (Illegible, "notation", "parse_action('take 2') is 1"),
     (CannotRead, "notation", "parse_action('take 2') raised KeyError"),
     (SameText, "notation", "1 and 2 are both written 'take'"),
@@ -553,6 +596,7 @@ LIARS: list[tuple[type, str, str]] = [
     (FlickeringObservation, "determinism", "when asked again"),
     (ThirdPlayer, "to_play", "from 0 to 1"),
     (PlayerByName, "to_play", "'white', not an int"),
+    (PlayerMethod, "to_play", "not an int: make it a property or an attribute"),
     (ReturnsNone, "play", "returned None"),
     (ReturnsAnInt, "state", "'int' object is not a game state"),
     (PlayFails, "play", "raised KeyError: 'three'"),
@@ -644,7 +688,7 @@ class Plain:
     is_terminal = property(lambda self: self.left == 0)
 
     def legal_actions(self) -> Any:
-        return iter([0] * (self.left > 0))
+        return range(self.left > 0)
 
     def play(self, action: int) -> Any:
         if action != 0 or self.left == 0:

@@ -18,7 +18,7 @@ import numpy as np
 from pondertree import check
 from pondertree.check import shown
 from pondertree.errors import GameContractError, InvalidArgumentError
-from pondertree.game import LARGEST_REWARD, GameInfo, describe
+from pondertree.game import LARGEST_REWARD, GameInfo, describe, is_misread, is_sequence
 from pondertree.purity import ADVICE
 from pondertree.reference.random import PLAYOUT, Random, fold
 from pondertree.state_attributes import attributes, drawn_from, generator_states, is_same
@@ -32,7 +32,7 @@ RULES = {
     "answers": "no question about a state raises an exception",
     "to_play": "the player to move is an int from 0 to num_players - 1",
     "is_terminal": "is_terminal is a property that is True or False",
-    "legal_actions": "legal actions are ints from 0 to num_actions - 1, each once; none at an end, at least one before",
+    "legal_actions": "legal actions are a sequence of ints from 0 to num_actions - 1, each once; empty at an end only",
     "returns": "a finished game has one finite number per player, in [-1, 1] unless the game has rewards()",
     "zero_sum": "where zero_sum holds, the results (and rewards) of the players sum to 0",
     "rewards": f"rewards() has one finite number per player, at most {LARGEST_REWARD:.0e} in size",
@@ -209,14 +209,19 @@ class _Checker:
         try:
             player = operator.index(player)
         except TypeError:
-            self.fail("to_play", f"to_play is {player!r}, not an int")
+            hint = ": make it a property or an attribute" if callable(player) else ""
+            self.fail("to_play", f"to_play is {shown(player)}, not an int{hint}")
         # Nobody moves at an end.
         if not terminal and not 0 <= player < self.info.num_players:
             self.fail("to_play", f"to_play is {player}: it must be from 0 to {self.info.num_players - 1}")
         return player
 
     def read_legal(self, state: Any, terminal: bool) -> list[int]:
-        given = self.ask("answers", "legal_actions()", lambda: list(state.legal_actions()))
+        answer = self.ask("answers", "legal_actions()", state.legal_actions)
+        if not is_sequence(answer):
+            kind = type(answer).__name__
+            self.fail("legal_actions", f"legal_actions() is a {kind}: it must be a list, or another sequence")
+        given = self.ask("answers", "legal_actions()", list, answer)
         if any(isinstance(action, (bool, np.bool_)) for action in given):
             self.fail("legal_actions", f"legal_actions() has True or False in it, like a mask: {shown(given)}")
         try:
@@ -238,6 +243,8 @@ class _Checker:
 
     def read_numbers(self, name: str, given: Any) -> tuple[float, ...]:
         """The answer of `returns()` at an end, or of `rewards()`."""
+        if is_misread(given):
+            self.fail(name, f"{name}() is {shown(given)}: it must be a list of numbers, not a {type(given).__name__}")
         try:
             numbers = tuple(float(number) for number in given)
         except Exception:
