@@ -346,3 +346,24 @@ class SharedBoard:
 def test_search_hints_at_a_changed_state_where_play_refuses_a_legal_action() -> None:
     with pytest.raises(GameContractError, match=r"does play\(\) change the state .* pondertree\.testing\.check_game"):
         UCT(100, seed=1).run(SharedBoard())
+
+
+@pytest.mark.parametrize("players", [1, 2, 3])
+@pytest.mark.parametrize("answer", [5.0, -1.5, math.nan, None, "1", [1.0, 2.0]])
+def test_search_refuses_own_playouts_outside_of_the_range(players: int, answer: Any) -> None:
+    own: dict[str, Any] = {"simulateRandomPlayout": lambda self, player, max_depth: answer}
+    own |= {"num_players": players, "zero_sum": False}
+    if players == 1:
+        own["to_play"] = property(lambda self: 0, lambda self, to_play: None)
+    game: Any = type("G", (Stones,), own)
+    for ask in (lambda: UCT(10, seed=1).run(game()), lambda: pondertree.playout(game(), 0)):
+        with pytest.raises(GameContractError, match=r"simulateRandomPlayout\(0, None\) gave .* a number from -1 to 1"):
+            ask()
+
+
+def test_own_playouts_of_games_with_rewards_may_exceed_1() -> None:
+    own = {"simulateRandomPlayout": lambda self, player, max_depth: 5.0, "rewards": lambda self: [0.0, 0.0]}
+    game: Any = type("G", (Stones,), own)
+    assert pondertree.playout(game(), 0) == 5.0
+    assert UCT(10, seed=1).run(game()).simulations == 10
+    assert check_game(game).unfinished == 0

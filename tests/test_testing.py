@@ -521,6 +521,32 @@ class Endless(Pile):
         return type(self)(tuple(self.stones), 1 - self.to_play)
 
 
+class PlaysOutTooHigh(Pile):
+    def simulateRandomPlayout(self, perspective_player: int, max_depth: int | None) -> Any:  # noqa: N802
+        return 5.0
+
+
+class PlaysOutNothing(Pile):
+    def simulateRandomPlayout(self, perspective_player: int, max_depth: int | None) -> Any:  # noqa: N802
+        return None
+
+
+class PlaysOutWithoutDepth(Pile):
+    def simulateRandomPlayout(self, perspective_player: int) -> Any:  # noqa: N802
+        return 0.0
+
+
+class PlaysOutWithALimitAlone(Pile):
+    def simulateRandomPlayout(self, perspective_player: int, max_depth: Any) -> Any:  # noqa: N802
+        return 0.0 * range(max_depth)[0]
+
+
+class PlaysOutInPlace(Pile):
+    def simulateRandomPlayout(self, perspective_player: int, max_depth: int | None) -> Any:  # noqa: N802
+        self.stones[0] = 0
+        return 0.0
+
+
 class RewardsMissing(Pile):
     def rewards(self) -> Any:
         return [0.0]
@@ -609,6 +635,11 @@ LIARS: list[tuple[type, str, str]] = [
     (EqualIsAnArray, "equality", "raised ValueError"),
     (HashByAddress, "equality", "different hashes"),
     (Endless, "end", "none of 20 random games was over after 50 moves: if they are longer, raise max_moves"),
+    (PlaysOutTooHigh, "playout", "simulateRandomPlayout(0, 50) gave 5.0: it must be a number from -1 to 1"),
+    (PlaysOutNothing, "playout", "simulateRandomPlayout(0, 50) gave None"),
+    (PlaysOutWithoutDepth, "playout", "simulateRandomPlayout(0, 50) raised TypeError"),
+    (PlaysOutWithALimitAlone, "playout", "simulateRandomPlayout(0, None) raised TypeError"),
+    (PlaysOutInPlace, "mutation", "simulateRandomPlayout changed"),
     (RewardsMissing, "rewards", "1 numbers for 2 players"),
     (RewardsInfinite, "rewards", "must be finite"),
     (RewardsNotZeroSum, "zero_sum", "rewards() is (1.0, 1.0)"),

@@ -20,6 +20,7 @@ from pondertree.check import shown
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.game import LARGEST_REWARD, GameInfo, describe, is_misread, is_sequence
 from pondertree.purity import ADVICE
+from pondertree.reference.playout import own_playout
 from pondertree.reference.random import PLAYOUT, Random, fold
 from pondertree.state_attributes import attributes, drawn_from, generator_states, is_same
 
@@ -44,6 +45,7 @@ RULES = {
     "determinism": "the same question gives the same answer, and the same actions give the same state",
     "equality": "where a class defines ==, the same actions give equal states, with equal hashes if it has any",
     "randomness": "states carry no random generator that play draws from: copies of a state would foresee its numbers",
+    "playout": "simulateRandomPlayout(player, max_depth) gives a number, in [-1, 1] unless the game has rewards()",
     "end": "games end",
 }
 
@@ -118,6 +120,7 @@ class _Checker:
         start = self.ask("answers", "factory()", factory)
         self.info = self.describe(start)
         self.has_observation = callable(getattr(start, "observation", None))
+        self.has_playout = callable(getattr(start, "simulateRandomPlayout", None))
         self.writes = callable(getattr(start, "action_to_string", None))
         self.reads = self.writes and callable(getattr(start, "parse_action", None))
         # What every class inherits from `object` compares addresses and says nothing about the game.
@@ -133,6 +136,8 @@ class _Checker:
         self.check_kind(state)
         states, answers = [state], [self.first_look(state)]
         while not answers[-1]["is_terminal"] and len(self.path) < max_moves:
+            if self.has_playout:
+                self.check_playout(state, answers[-1], max_moves)
             before, generators = attributes(state), generator_states(state)
             legal = answers[-1]["legal_actions"]
             self.check_refusals(state, legal, random)
@@ -152,6 +157,11 @@ class _Checker:
             before = attributes(state)
             self.check_refusals(state, [], random)
             self.check_unchanged(state, answers[-1], before, "a refused play")
+            # Where random moves end the game, its own playout has to, without a limit.
+            if self.has_playout and not answers[0]["is_terminal"]:
+                path, self.path = self.path, []
+                self.check_playout(states[0], answers[0], None)
+                self.path = path
         else:
             self.unfinished += 1
         self.replay(states, answers)
@@ -313,6 +323,19 @@ class _Checker:
         for _ in range(REPETITIONS - 1):
             again = self.ask("determinism", f"play({action}), played again,", state.play, action)
             self.compare_twin(again, answers)
+
+    def check_playout(self, state: Any, answers: dict[str, Any], max_depth: int | None) -> None:
+        """Asks for a playout of the game's own, as a search does."""
+        self.state = state
+        before = attributes(state)
+        for player in range(self.info.num_players):
+            try:
+                own_playout(state, player, max_depth)
+            except Exception as error:
+                call = f"simulateRandomPlayout({player}, {max_depth})"
+                text = str(error)
+                self.fail("playout", text if text.startswith(call) else f"{call} raised {type(error).__name__}: {text}")
+        self.check_unchanged(state, answers, before, "simulateRandomPlayout")
 
     def check_generators(self, before: dict[str, Any], after: Any) -> None:
         """Compares the random generators that two states carry, one before and one after a move."""
