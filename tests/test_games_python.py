@@ -23,6 +23,7 @@ from examples.games.triangle import ROWS, Triangle
 import pondertree
 from pondertree import UCT
 from pondertree.errors import GameContractError
+from pondertree.evaluators.batch import stack_observations
 from pondertree.testing import check_game
 
 GAMES = [Nim, CoinRow, Triangle, DoubleMove]
@@ -367,3 +368,31 @@ def test_own_playouts_of_games_with_rewards_may_exceed_1() -> None:
     assert pondertree.playout(game(), 0) == 5.0
     assert UCT(10, seed=1).run(game()).simulations == 10
     assert check_game(game).unfinished == 0
+
+
+class Observed(Stones):
+    def observation(self) -> Any:
+        return np.array([self.left, self.to_play], dtype=np.float32)
+
+
+class ReusesItsObservation(Observed):
+    buffer = np.zeros(2, dtype=np.float32)
+
+    def observation(self) -> Any:
+        self.buffer[:] = super().observation()
+        return self.buffer
+
+
+def by_stones(observations: Any) -> tuple[Any, Any]:
+    """A value that depends on the position."""
+    return np.zeros((len(observations), 3)), np.cos(observations[:, 0] + 3 * observations[:, 1])
+
+
+def test_search_copies_observations_that_are_given_in_one_array() -> None:
+    def visits(state: Any) -> list[int]:
+        search = pondertree.AlphaZero(by_stones, 200, seed=1, in_flight=8, solve=False)
+        return list(search.run(state).visits.tolist())
+
+    assert visits(ReusesItsObservation(30)) == visits(Observed(30))
+    states = [ReusesItsObservation(left) for left in (5, 9)]
+    assert stack_observations(states).tolist() == [[5, 0], [9, 0]]
