@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 import random
 import time
@@ -298,6 +299,14 @@ class ListObservation(Pile):
 class InfiniteObservation(Pile):
     def observation(self) -> Any:
         return np.array([1.0 / self.stones[0] if self.stones[0] else np.inf], dtype=np.float32)
+
+
+class ReusesItsObservation(Pile):
+    buffer = np.zeros(2, dtype=np.float32)
+
+    def observation(self) -> Any:
+        self.buffer[:] = self.stones[0], self.to_play
+        return self.buffer
 
 
 class Dice(Pile):
@@ -607,6 +616,7 @@ LIARS: list[tuple[type, str, str]] = [
     (DoubleObservation, "observation", "an array of float64"),
     (ListObservation, "observation", "a list"),
     (InfiniteObservation, "observation", "not finite"),
+    (ReusesItsObservation, "observation", "changed the array that it gave in another state: give a new one"),
     (Dice, "determinism", "after the same actions again"),
     (RollsASharedDie, "determinism", "Dice and shuffled cards in play() are not supported"),
     (RollsAGlobalDie, "determinism", "to_play was"),
@@ -656,6 +666,44 @@ def test_liars_are_caught(liar: type, rule: str, text: str) -> None:
     assert text in message
     assert "\n  state: " in message
     assert "\n  reached by the actions: [" in message
+
+
+def test_check_game_shortens_the_actions_of_a_game_that_does_not_end() -> None:
+    with pytest.raises(GameContractError, match=r"actions: \[\d(, \d){4}, \.\.\.(, \d){5}\]$") as caught:
+        check_game(Endless)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_check_game_advises_dataclasses_with_arrays_to_have_no_eq(frozen: bool) -> None:
+    def fields(kind: Any, **options: Any) -> Any:
+        return dataclasses.make_dataclass("Board", [("board", Any, None)], bases=(kind,), frozen=frozen, **options)
+
+    class Squares:
+        """Two squares to fill."""
+
+        board: Any
+        num_actions, num_players, zero_sum = 2, 2, False
+        squares = property(lambda self: np.zeros(2) if self.board is None else self.board)
+        to_play = property(lambda self: int(self.squares.sum()) % 2)
+        is_terminal = property(lambda self: bool(self.squares.all()))
+
+        def legal_actions(self) -> Any:
+            return np.flatnonzero(self.squares == 0)
+
+        def play(self, action: int) -> Any:
+            if action not in self.legal_actions():
+                raise ValueError(action)
+            board = self.squares.copy()
+            board[action] = 1
+            return type(self)(board)  # type: ignore[call-arg]
+
+        def returns(self) -> Any:
+            return [0.0, 0.0]
+
+    with pytest.raises(GameContractError, match=r"'equality'.* raised .*use @dataclass\(eq=False\)"):
+        check_game(fields(Squares))
+    assert check_game(fields(Squares, eq=False)).longest == 2
 
 
 def test_every_rule_has_its_liar() -> None:

@@ -32,7 +32,7 @@ READINGS = 20
 #: What to do instead of drawing random numbers.
 ADVICE = (
     "Dice and shuffled cards in play() are not supported: let each outcome be an action of an additional player "
-    "whose returns are always 0"
+    "whose returns are always 0, with zero_sum = False (docs/games.md: Dice, cards and other chance)"
 )
 
 #: Classes of states that were warned about.

@@ -32,7 +32,7 @@ def attribute_names(state: Any) -> Iterator[str]:
 def attributes(state: Any) -> dict[str, Any]:
     """A copy of what a state holds, in a form that can be compared."""
     kind = type(state)
-    return {name: frozen(value, kind) for name, value in _parts(state) if not name.startswith("__")}
+    return {name: frozen(value, kind) for name, value in parts(state) if not name.startswith("__")}
 
 
 def frozen(value: Any, kind: type, depth: int = 0) -> Any:
@@ -77,8 +77,8 @@ def hold_the_same(one: Any, other: Any, depth: int = 0) -> bool:
             return True
     except Exception:  # no `__dict__`, or arrays in it: what follows takes more time
         pass
-    parts, others = dict(_parts(one)), dict(_parts(other))
-    return parts.keys() == others.keys() and all(_equal(parts[name], others[name], depth) for name in parts)
+    held, others = dict(parts(one)), dict(parts(other))
+    return held.keys() == others.keys() and all(_equal(held[name], others[name], depth) for name in held)
 
 
 def _equal(one: Any, other: Any, depth: int) -> bool:
@@ -102,7 +102,7 @@ def _equal(one: Any, other: Any, depth: int) -> bool:
 def generators(state: Any) -> dict[str, Any]:
     """The random generators that a state carries, by their places: in its attributes, or in one of these."""
     found = {}
-    for name, value in _parts(state):
+    for name, value in parts(state):
         if _is_generator(value):
             found[name] = value
         elif not isinstance(value, (type, type(state))):
@@ -159,7 +159,7 @@ def _internal_state(generator: Any) -> Any:
     return frozen(generator.get_state(legacy=False), type)
 
 
-def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+def parts(value: Any) -> Iterator[tuple[str, Any]]:
     """The attributes of an object; of a container also its entries, as `[0]` or `['key']`."""
     if isinstance(value, dict):
         yield from ((f"[{key!r}]", entry) for key, entry in value.items())
@@ -178,4 +178,4 @@ def _entries(value: Any) -> Iterator[tuple[str, Any]]:
         if len(value) <= LONGEST_CONTAINER:
             yield from ((f"[{key!r}]", entry) for key, entry in value.items())
     else:
-        yield from ((f".{name}", part) for name, part in _parts(value))
+        yield from ((f".{name}", part) for name, part in parts(value))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,7 +22,7 @@ from pondertree.game import LARGEST_REWARD, GameInfo, describe, is_misread, is_s
 from pondertree.purity import ADVICE
 from pondertree.reference.playout import own_playout
 from pondertree.reference.random import PLAYOUT, Random, fold
-from pondertree.state_attributes import attributes, drawn_from, generator_states, is_same
+from pondertree.state_attributes import attributes, drawn_from, generator_states, is_same, parts
 
 __all__ = ["GameReport", "check_game"]
 
@@ -37,7 +37,7 @@ RULES = {
     "returns": "a finished game has one finite number per player, in [-1, 1] unless the game has rewards()",
     "zero_sum": "where zero_sum holds, the results (and rewards) of the players sum to 0",
     "rewards": f"rewards() has one finite number per player, at most {LARGEST_REWARD:.0e} in size",
-    "observation": "observation() is a finite float32 array of one shape",
+    "observation": "observation() is a finite float32 array of one shape, a new one for each state",
     "notation": "texts of the legal actions differ, and parse_action(action_to_string(a)) is a",
     "play": "play(a) of a legal action gives a new state",
     "refusal": "play raises an exception for an action that is not legal, and at an end for any",
@@ -116,6 +116,8 @@ class _Checker:
         self.unfinished = 0
         self.most_legal = 0
         self.state: Any = None
+        self.seen: tuple[Any, Any, int] | None = None
+        """The last state that was asked for an observation, the array, and the hash of what it held."""
         self.path: list[int] = []
         start = self.ask("answers", "factory()", factory)
         self.info = self.describe(start)
@@ -283,7 +285,15 @@ class _Checker:
             self.fail("observation", f"observation() has the shape {given.shape} here and had {self.shape} before")
         if not np.isfinite(given).all():
             self.fail("observation", "observation() has numbers that are not finite")
-        return given.shape, hash(given.tobytes())
+        held = hash(given.tobytes())
+        if self.seen is not None:
+            state, array, before = self.seen
+            if state is not self.state and hash(array.tobytes()) != before:
+                self.fail(
+                    "observation", "observation() changed the array that it gave in another state: give a new one"
+                )
+        self.seen = self.state, given, held
+        return given.shape, held
 
     def check_notation(self, state: Any, legal: list[int]) -> None:
         names: dict[str, int] = {}
@@ -388,11 +398,19 @@ class _Checker:
                 )
 
     def check_equal(self, state: Any, twin: Any) -> None:
-        same = self.ask("equality", "==", lambda: bool(state == twin) and not bool(state != twin))
+        same = self.compare("==", lambda: bool(state == twin) and not bool(state != twin))
         if not same:
             self.fail("equality", f"the same actions gave a state that is not equal (==): {shown(twin, 1000)}")
-        if self.hashes and self.ask("equality", "hash", hash, state) != hash(twin):
+        if self.hashes and self.compare("hash", lambda: hash(state)) != hash(twin):
             self.fail("equality", "two states are equal but have different hashes")
+
+    def compare(self, what: str, question: Callable[[], Any]) -> Any:
+        try:
+            return question()
+        except Exception as error:
+            arrays = is_dataclass(self.state) and any(isinstance(value, np.ndarray) for _, value in parts(self.state))
+            hint = " (use @dataclass(eq=False) for states that hold NumPy arrays)" if arrays else ""
+            self.fail("equality", f"{what} raised {type(error).__name__}: {error}{hint}", error)
 
     def ask(self, rule: str, what: str, question: Callable[..., Any], *arguments: Any) -> Any:
         """Calls the game; an exception of its own breaks `rule`."""
@@ -402,7 +420,11 @@ class _Checker:
             self.fail(rule, f"{what} raised {type(error).__name__}: {error}", error)
 
     def fail(self, rule: str, what: str, cause: Exception | None = None) -> NoReturn:
-        where = f"  state: {shown(self.state, 1000)}\n  reached by the actions: {self.path}"
+        path = str(self.path)
+        if rule == "end" and len(self.path) > 10:  # any other games would show the same
+            first, last = (", ".join(map(str, part)) for part in (self.path[:5], self.path[-5:]))
+            path = f"[{first}, ..., {last}]"
+        where = f"  state: {shown(self.state, 1000)}\n  reached by the actions: {path}"
         raise GameContractError(f"broken rule {rule!r} ({RULES[rule]}): {what}\n{where}") from cause
 
 
