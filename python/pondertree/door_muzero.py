@@ -1,4 +1,4 @@
-"""Seed 1's door: one call from an observation to an action."""
+"""The MuZero specification's `select_action`: one call from an observation to an action."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Game(Protocol):
     Optional, looked for by name: `observation()` (float32, any fixed shape), `action_to_string(action)`,
     `parse_action(text)`, `rewards()` (one number per player for the move that led here: a game that defines it is
     scored by rewards alone, and its end is worth 0), `zero_sum` (default: two players and no `rewards`),
-    `simulateRandomPlayout(perspective_player, max_depth)` (seed 3: the game's own playout).
+    `simulateRandomPlayout(perspective_player, max_depth)` (the UCT specification: the game's own playout).
     """
 
     @property

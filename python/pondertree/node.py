@@ -28,7 +28,7 @@ class ReadOnly:
 
 
 class Node(ReadOnly):
-    """A position in the tree. `total_value` and `q_value` are for the player to move **at this node** (seed 0)."""
+    """A position in the tree. `total_value` and `q_value` are for the player to move **at this node**."""
 
     _view: _core.TreeView
     _info: GameInfo
@@ -192,7 +192,7 @@ class Node(ReadOnly):
 
     @property
     def forced_depth_left(self) -> int:
-        """For how many more plies forced moves are looked for (seed 3)."""
+        """For how many more plies forced moves are looked for (the UCT specification)."""
         if self._header is not None:
             return int(self._header[7])
         return 0 if self.parent is None else max(self.parent.forced_depth_left - 1, 0)

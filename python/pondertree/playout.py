@@ -1,4 +1,4 @@
-"""Playouts on their own (seed 3's `simulateRandomPlayout`)."""
+"""Playouts on their own (the UCT specification's `simulateRandomPlayout`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules of self-play: small objects called with the number of the move, outside the searches as seed 0 says."""
+"""Schedules of self-play: small objects called with the number of the move, apart from the searches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pondertree import check
 class Temperature:
     """The temperature of each move of a game: `value` for moves 0 to `until - 1`, and `then` from there on.
 
-    `Temperature(1.0, until=30)` is seed 0's schedule, `Temperature(1.0, until=10)` seed 2's; without `until` it stays.
+    `Temperature(1.0, until=30)` is that of AlphaZero chess, `Temperature(1.0, until=10)` that of Connect 4;
+    without `until` it stays.
 
         schedule = Temperature(1.0, until=30)
         move, policy = mcts.get_policy(game, temperature=schedule(move_number), add_noise=True)

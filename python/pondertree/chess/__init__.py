@@ -1,4 +1,4 @@
-"""Chess: seed 0's classes, and what only chess has.
+"""Chess: the AlphaZero specification's classes, and what only chess has.
 
     from pondertree.chess import MCTS, ChessGame, ChessNN
 
@@ -8,8 +8,9 @@
     game.make_move(mcts.search(game, temperature=0))
 
 `Pesto` is the classical evaluation, `see` and `categorize` tell moves apart, `MoveScores` says how promising they look,
-`PestoPolicy` is seed 4's policy network, `mate_search` proves mates, `mcts_search` is seed 4's search: moves in the
-strict order of their categories, where `pondertree.Hybrid` makes them weights of priors unless told otherwise.
+`PestoPolicy` is a policy network of the hybrid specification's form, `mate_search` proves mates, `mcts_search` is the
+search of that document: moves in the strict order of their categories, where
+`pondertree.Hybrid` makes them weights of priors by default.
 `gen_pseudo_legal_moves` and `is_capture` are what its move generator offers beside legal moves.
 
 `ChessGame` needs python-chess, `ChessNN` PyTorch or Keras; they are imported where they are used, not here.

@@ -1,4 +1,4 @@
-"""What kind of move a move is: exchanges on a square, and the ten categories of the hybrid search (seed 4, 4.1)."""
+"""What kind of move a move is: exchanges on a square, and the ten categories of the hybrid specification (4.1)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST = 20_000
 
 
 class MoveCategory(IntEnum):
-    """The kind of a move, in seed 4's names. A lower number is tried earlier."""
+    """The kind of a move, in the hybrid specification's names. A lower number is tried earlier."""
 
     ForcedMate = 0
     """Mates at once, or begins a mate that is known."""

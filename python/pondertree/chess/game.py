@@ -1,4 +1,4 @@
-"""A game of chess to be played move by move, on python-chess: the `ChessGame` of seed 0."""
+"""A game of chess to be played move by move, on python-chess: the `ChessGame` of the AlphaZero specification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seed 0's search by its own name."""
+"""The AlphaZero specification's search by its own name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pondertree.settings import Settings
 @AlphaZero.register  # the same search with the same options, the first of them under another name
 @preset
 class MCTS(PuctSearch):
-    """`AlphaZero` under seed 0's names and defaults; a position may be a `ChessGame`, a `chess.Board` or a state.
+    """`AlphaZero` under the specification's names and defaults, for a `ChessGame`, a `chess.Board` or a state.
 
     `neural_network` is a `ChessNN`, or any evaluator. `search(game)` gives the move, `get_policy(game)` the move
     and the visit shares over the 4672 moves; both leave the game as it is, and raise ValueError if it is over.

@@ -1,4 +1,4 @@
-"""A residual policy-value network for chess: the `ChessNN` of seed 0."""
+"""A residual policy-value network for chess: the `ChessNN` of the AlphaZero specification."""
 
 from __future__ import annotations
 

@@ -175,5 +175,5 @@ def _restore(cls: type[Pesto], changed: dict[str, Any]) -> Pesto:
     return cls(**changed)
 
 
-#: Seed 4's name.
+#: The hybrid specification's name.
 PestoEval = Pesto

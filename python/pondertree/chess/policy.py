@@ -1,4 +1,4 @@
-"""Seed 4's `PolicyNetwork`: priors of moves and a value in one answer; and the one that needs no network."""
+"""The hybrid specification's `PolicyNetwork`: priors of moves and a value; `PestoPolicy` needs no network."""
 
 from __future__ import annotations
 

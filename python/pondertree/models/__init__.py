@@ -5,9 +5,10 @@ A model is an object with `initial_inference(observations) -> (hidden_state, pol
 fifth array `discount` may follow. See `Model` for shapes and whose view they are.
 
 Ready are adapters (`TorchModel`, `JaxModel`, `FunctionModel` for plain functions, `Parts` for the paper's three
-functions, `SeedForm` for the form of seed 1), and what the search asks a model by: `as_model`, which finds the adapter
-that is needed, `Inference`, which checks every answer, and `HiddenPool`, which keeps hidden states on the model's own
-device. For networks there are `Support`, categorical values and rewards, and `min_max`, the scale of hidden states.
+functions, `SeedForm` for the form of the MuZero specification), and what the search asks a model by: `as_model`, which
+finds the adapter that is needed, `Inference`, which checks every answer, and `HiddenPool`, which keeps hidden
+states on the model's own device. For networks there are `Support`, categorical values and rewards, and `min_max`, the
+scale of hidden states.
 Files are imported when they are first named here, and a network library when an adapter is made.
 """
 

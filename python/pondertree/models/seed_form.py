@@ -1,4 +1,4 @@
-"""Models in the form of the MuZero specification (seed 1), batched or not, put into ours."""
+"""Models in the form of the MuZero specification, batched or not, put into ours."""
 
 from __future__ import annotations
 

@@ -77,15 +77,15 @@ class PuctSearch(Search):
 
 @preset
 class AlphaZero(PuctSearch):
-    """Tree search with a network's policy and value (seeds 0 and 2; Silver et al. 2017, 2018).
+    """Tree search with a network's policy and value (the AlphaZero and PUCT specifications; Silver et al. 2017, 2018).
 
     An edge scores `Q + c_puct * P * sqrt(N) / (1 + n)`, Q for the player who chooses. A leaf gets its moves, with
     priors from `evaluator`, and its value when it is evaluated; there are no playouts. A move never tried is worth
     `fpu`: a number, or `("parent", reduction)` for the value of its position less so much. `parent_visits` says what N
-    counts: "node" (seed 0: visits of the node, its own evaluation included) or "edges" (seed 2: visits of its moves, at
-    least 1). With `forced_playouts` k, moves of the root that were tried once get sqrt(k * P * N) simulations at
-    least, so that noise is followed up (Wu 2019; for self-play). Noise at the root is added on request:
-    `dirichlet_alpha` is the concentration of each move, or `("total", alpha)` of all together.
+    counts: "node" (visits of the node, its own evaluation included) or "edges" (visits of its moves, at
+    least 1: the PUCT specification). With `forced_playouts` k, moves of the root that were tried once get
+    sqrt(k * P * N) simulations at least, so that noise is followed up (Wu 2019; for self-play). Noise at the root is
+    added on request: `dirichlet_alpha` is the concentration of each move, or `("total", alpha)` of all together.
     """
 
     evaluator: Any = field(metadata={"check": as_evaluator})
@@ -99,7 +99,7 @@ class AlphaZero(PuctSearch):
 
     @classmethod
     def connect_four(cls, evaluator: Any, num_simulations: int | None = None, **settings: Any) -> Self:
-        """Seed 2's preset: c_puct 1.5, and N(s) is the sum over the moves."""
+        """The PUCT specification's preset: c_puct 1.5, and N(s) is the sum over the moves."""
         return cls(evaluator, num_simulations, **{"c_puct": 1.5, "parent_visits": "edges", **settings})
 
 

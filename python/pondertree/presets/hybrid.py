@@ -68,14 +68,14 @@ def _category_weights(given: Any, name: str) -> tuple[float, ...]:
 
 @preset
 class Hybrid(Search):
-    """Chess by PUCT with mates first, PeSTO's values and moves by kind (seed 4).
+    """Chess by PUCT with mates first, PeSTO's values and moves by kind (the hybrid specification).
 
     At every new position, in this order: the end of the game, repetition, with `endings` the tables of a king and a
     queen, rook or pawn against a king, a search for a mate by checks (`mate_search_depth` moves and
     `mate_search_budget` positions, where the king is in danger), and the evaluation; tables and mates are exact, and
     nothing below them is looked at. The root is searched for mates at full width; one that is found is played at once,
     and so is the shortest mate of a table. A leaf is worth what `evaluator` says: by default `Pesto()`, with
-    `quiescence` after the captures; or any other evaluator, or a `policy_network` of seed 4's form,
+    `quiescence` after the captures; or any other evaluator, or a `policy_network` of the hybrid specification's form,
     `evaluate(state) -> ({move: prior}, value in [0, 1])`.
 
     Moves are told apart by kind (`MoveCategory`), exchanges within `see_threshold` centipawns being even. `priority`

@@ -16,7 +16,7 @@ from pondertree.settings import Settings
 
 @preset
 class MuZero(ModelSearch):
-    """Tree search in a learned model (seed 1; Schrittwieser et al. 2020, appendix B).
+    """Tree search in a learned model (the MuZero specification; Schrittwieser et al. 2020, appendix B).
 
     An edge scores `Q + c * P * sqrt(N) / (1 + n)` with `c = ln((N + pb_c_base + 1) / pb_c_base) + pb_c_init`. Q is
     reward + discount * value of the position behind it, for the player who chooses, brought to [0, 1] by `normalize`:

@@ -28,7 +28,7 @@ def _playout_policy(value: Any, name: str) -> Any:
 
 @preset
 class UCT(Search):
-    """Classic Monte Carlo tree search with UCB1 (seed 3; Kocsis & Szepesvari 2006).
+    """Classic Monte Carlo tree search with UCB1 (the UCT specification; Kocsis & Szepesvari 2006).
 
     An edge scores `Q + c_param * sqrt(2 ln N / n)`, Q for the player who chooses; untried moves come first, in random
     order. A leaf is valued by a random playout (cut after `max_depth` moves, it scores 0; without `max_depth`, playouts
