@@ -20,7 +20,10 @@ from examples.games.double_move import DoubleMove
 from examples.games.nim import LARGEST, Nim
 from examples.games.triangle import ROWS, Triangle
 
+import pondertree
 from pondertree import UCT
+from pondertree.errors import GameContractError
+from pondertree.evaluators.batch import stack_observations
 from pondertree.testing import check_game
 
 GAMES = [Nim, CoinRow, Triangle, DoubleMove]
@@ -233,3 +236,163 @@ def test_double_moves_played_out() -> None:
         assert action in best_actions(state)
         state = state.play(action)
     assert state.returns() == (1.0, -1.0)
+
+
+# Mistakes that a search names -----------------------------------------------------------------------------------------
+
+
+class Stones:
+    """Take one to three of nine stones; who takes the last one wins. The games below change one thing each."""
+
+    num_actions, num_players = 3, 2
+
+    def __init__(self, left: int = 9, to_play: Any = 0) -> None:
+        self.left, self.to_play = left, to_play
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.left == 0
+
+    def legal_actions(self) -> Any:
+        return [action for action in range(3) if action < self.left]
+
+    def play(self, action: int) -> Any:
+        if action not in range(min(self.left, 3)):
+            raise ValueError(action)
+        return type(self)(self.left - action - 1, 1 - self.to_play)
+
+    def returns(self) -> Any:
+        return [1.0, -1.0] if self.to_play else [-1.0, 1.0]
+
+
+def listed(convert: Any) -> Any:
+    return lambda self: convert(Stones.legal_actions(self))
+
+
+MISTAKES: list[tuple[dict[str, Any], str]] = [
+    ({"legal_actions": listed(set)}, r"G\.legal_actions\(\) is a set: it must be a list, or another sequence"),
+    ({"legal_actions": listed(iter)}, r"G\.legal_actions\(\) is a list_iterator: it must be a list"),
+    ({"legal_actions": listed(lambda legal: dict.fromkeys(legal, 1))}, r"G\.legal_actions\(\) is a dict"),
+    ({"legal_actions": listed(lambda legal: [str(action) for action in legal])}, r"G\.legal_actions\(\) has '0': act"),
+    ({"legal_actions": listed(lambda legal: [(action, 0) for action in legal])}, r"G\.legal_actions\(\) has \(0, 0\)"),
+    ({"legal_actions": listed(lambda legal: [float(action) for action in legal])}, r"G\.legal_actions\(\) has 0\.0: "),
+    ({"legal_actions": listed(lambda legal: np.array([legal, legal]))}, r"G\.legal_actions\(\) has array\(\[\[0"),
+    ({"legal_actions": property(Stones.legal_actions)}, r"G\.legal_actions is a property: make it a method"),
+    ({"returns": property(Stones.returns)}, r"G\.returns is a property: make it a method"),
+    ({"rewards": [1.0, -1.0]}, r"G\.rewards is \[1\.0, -1\.0\]: make it a method"),
+    ({"returns": lambda self: {0: 1.0, 1: -1.0}}, r"G\.returns\(\) must be a list of numbers, not a dict"),
+    ({"returns": lambda self: "11"}, r"G\.returns\(\) must be a list of numbers, not a str"),
+    ({"returns": lambda self: {1.0, -1.0}}, r"G\.returns\(\) must be a list of numbers, not a set"),
+    ({"rewards": lambda self: {0: 1.0, 1: -1.0}}, r"G\.rewards\(\) must be a list of numbers, not a dict"),
+    (
+        {"to_play": property(lambda self: lambda: 0, lambda self, to_play: None)},
+        r"G\.to_play is a method: make it a property or an attribute",
+    ),
+    (
+        {"to_play": property(lambda self: "X", lambda self, to_play: None), "play": lambda self, action: self},
+        r"G\.to_play is 'X': it must be an int from 0 to 1",
+    ),
+]
+
+
+@pytest.mark.parametrize("options", [{}, {"max_depth": 5}], ids=["plain playouts", "max_depth"])
+@pytest.mark.parametrize(("changed", "message"), MISTAKES)
+def test_search_names_the_attribute_that_is_wrong(changed: dict[str, Any], message: str, options: Any) -> None:
+    with pytest.raises(GameContractError, match=f"^{message}"):
+        UCT(100, seed=1, **options).run(type("G", (Stones,), changed)())
+
+
+def test_playouts_refuse_returns_that_are_a_dict() -> None:
+    """The root of the search is far from any end, so that playouts alone see one."""
+    game: Any = type("G", (Stones,), {"returns": lambda self: {0: 1.0, 1: -1.0}})
+    for options in ({}, {"max_depth": 100}):
+        with pytest.raises(GameContractError, match=r"returns\(\) must be a list of numbers, not a dict"):
+            UCT(2, seed=1, **options).run(game(40))
+    with pytest.raises(GameContractError, match=r"returns\(\) must be a list of numbers, not a dict"):
+        pondertree.playout(game(), 0)
+
+
+@pytest.mark.parametrize("convert", [tuple, np.array, lambda legal: range(len(legal))])
+def test_search_takes_any_sequence_of_legal_actions(convert: Any) -> None:
+    game: Any = type("G", (Stones,), {"legal_actions": listed(convert)})
+    assert UCT(100, seed=1).run(game()).visits.tolist() == UCT(100, seed=1).run(Stones()).visits.tolist()
+    assert check_game(game).unfinished == 0
+
+
+class SharedBoard:
+    """Three squares to fill; all states have the same board."""
+
+    num_actions, num_players = 3, 2
+
+    def __init__(self, board: list[int] | None = None, to_play: int = 0) -> None:
+        self.board, self.to_play = board or [0, 0, 0], to_play
+
+    @property
+    def is_terminal(self) -> bool:
+        return all(self.board)
+
+    def legal_actions(self) -> list[int]:
+        return [square for square in range(3) if not self.board[square]]
+
+    def play(self, action: int) -> SharedBoard:
+        if self.board[action]:
+            raise ValueError(action)
+        self.board[action] = 1
+        return SharedBoard(self.board, 1 - self.to_play)
+
+    def returns(self) -> list[float]:
+        return [0.0, 0.0]
+
+
+def test_search_hints_at_a_changed_state_where_play_refuses_a_legal_action() -> None:
+    with pytest.raises(GameContractError, match=r"does play\(\) change the state .* pondertree\.testing\.check_game"):
+        UCT(100, seed=1).run(SharedBoard())
+
+
+@pytest.mark.parametrize("players", [1, 2, 3])
+@pytest.mark.parametrize("answer", [5.0, -1.5, math.nan, None, "1", [1.0, 2.0]])
+def test_search_refuses_own_playouts_outside_of_the_range(players: int, answer: Any) -> None:
+    own: dict[str, Any] = {"simulateRandomPlayout": lambda self, player, max_depth: answer}
+    own |= {"num_players": players, "zero_sum": False}
+    if players == 1:
+        own["to_play"] = property(lambda self: 0, lambda self, to_play: None)
+    game: Any = type("G", (Stones,), own)
+    for ask in (lambda: UCT(10, seed=1).run(game()), lambda: pondertree.playout(game(), 0)):
+        with pytest.raises(GameContractError, match=r"simulateRandomPlayout\(0, None\) gave .* a number from -1 to 1"):
+            ask()
+
+
+def test_own_playouts_of_games_with_rewards_may_exceed_1() -> None:
+    own = {"simulateRandomPlayout": lambda self, player, max_depth: 5.0, "rewards": lambda self: [0.0, 0.0]}
+    game: Any = type("G", (Stones,), own)
+    assert pondertree.playout(game(), 0) == 5.0
+    assert UCT(10, seed=1).run(game()).simulations == 10
+    assert check_game(game).unfinished == 0
+
+
+class Observed(Stones):
+    def observation(self) -> Any:
+        return np.array([self.left, self.to_play], dtype=np.float32)
+
+
+class ReusesItsObservation(Observed):
+    buffer = np.zeros(2, dtype=np.float32)
+
+    def observation(self) -> Any:
+        self.buffer[:] = super().observation()
+        return self.buffer
+
+
+def by_stones(observations: Any) -> tuple[Any, Any]:
+    """A value that depends on the position."""
+    return np.zeros((len(observations), 3)), np.cos(observations[:, 0] + 3 * observations[:, 1])
+
+
+def test_search_copies_observations_that_are_given_in_one_array() -> None:
+    def visits(state: Any) -> list[int]:
+        search = pondertree.AlphaZero(by_stones, 200, seed=1, in_flight=8, solve=False)
+        return list(search.run(state).visits.tolist())
+
+    assert visits(ReusesItsObservation(30)) == visits(Observed(30))
+    states = [ReusesItsObservation(left) for left in (5, 9)]
+    assert stack_observations(states).tolist() == [[5, 0], [9, 0]]

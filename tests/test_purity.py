@@ -127,6 +127,7 @@ def test_search_refuses_random_numbers_in_play(game: Any, name: str) -> None:
         SEARCHES[name](seed=1).run(game())
     assert "after the actions [" in str(caught.value)
     assert "let each outcome be an action of an additional player" in str(caught.value)
+    assert "with zero_sum = False (docs/games.md" in str(caught.value)
 
 
 @pytest.mark.parametrize("in_flight", [1, 8])
@@ -387,6 +388,16 @@ def test_search_warns_once_per_class_of_a_generator_in_the_state(generator: Any,
 @pytest.mark.parametrize("generator", GENERATORS, ids=lambda generator: type(generator).__name__)
 def test_search_does_not_warn_of_a_generator_that_play_leaves_alone(generator: Any) -> None:
     assert pondertree.UCT(100, seed=1).run(carrying(generator, draws=False)()).simulations == 100
+
+
+@pytest.mark.parametrize("make", [random.Random, lambda _: random.Random(), np.random.default_rng])
+def test_search_does_not_warn_of_a_new_generator_in_every_state(make: Any) -> None:
+    class Makes(Race):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self.generator = make(sum(self.places))
+
+    assert pondertree.UCT(100, seed=1).run(Makes()).simulations == 100
 
 
 # --- What the error advises ---

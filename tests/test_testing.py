@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 import random
 import time
@@ -164,6 +165,20 @@ class FloatActions(Pile):
         return [float(action) for action in super().legal_actions()]
 
 
+class SetOfActions(Pile):
+    def legal_actions(self) -> Any:
+        return set(super().legal_actions())
+
+
+class GeneratedActions(Pile):
+    def legal_actions(self) -> Any:
+        return iter(super().legal_actions())
+
+
+class LegalProperty(Pile):
+    legal_actions = property(Pile.legal_actions)  # type: ignore[assignment]
+
+
 class NothingToDo(Pile):
     def legal_actions(self) -> Any:
         return [] if self.stones[0] == 3 else super().legal_actions()
@@ -221,6 +236,29 @@ class NoSequence(Pile):
         return 1.0
 
 
+class ReturnsADict(Pile):
+    def returns(self) -> Any:
+        return {0: 1.0, 1: -1.0}
+
+
+class ReturnsText(Pile):
+    zero_sum = False
+
+    def returns(self) -> Any:
+        return "01"
+
+
+class RewardsADict(Pile):
+    def rewards(self) -> Any:
+        return {0: 1.0, 1: -1.0}
+
+
+class PlayerMethod(Pile):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.to_play = lambda: 0
+
+
 class Illegible(Pile):
     def parse_action(self, text: str) -> Any:
         return 1
@@ -261,6 +299,14 @@ class ListObservation(Pile):
 class InfiniteObservation(Pile):
     def observation(self) -> Any:
         return np.array([1.0 / self.stones[0] if self.stones[0] else np.inf], dtype=np.float32)
+
+
+class ReusesItsObservation(Pile):
+    buffer = np.zeros(2, dtype=np.float32)
+
+    def observation(self) -> Any:
+        self.buffer[:] = self.stones[0], self.to_play
+        return self.buffer
 
 
 class Dice(Pile):
@@ -484,6 +530,32 @@ class Endless(Pile):
         return type(self)(tuple(self.stones), 1 - self.to_play)
 
 
+class PlaysOutTooHigh(Pile):
+    def simulateRandomPlayout(self, perspective_player: int, max_depth: int | None) -> Any:  # noqa: N802
+        return 5.0
+
+
+class PlaysOutNothing(Pile):
+    def simulateRandomPlayout(self, perspective_player: int, max_depth: int | None) -> Any:  # noqa: N802
+        return None
+
+
+class PlaysOutWithoutDepth(Pile):
+    def simulateRandomPlayout(self, perspective_player: int) -> Any:  # noqa: N802
+        return 0.0
+
+
+class PlaysOutWithALimitAlone(Pile):
+    def simulateRandomPlayout(self, perspective_player: int, max_depth: Any) -> Any:  # noqa: N802
+        return 0.0 * range(max_depth)[0]
+
+
+class PlaysOutInPlace(Pile):
+    def simulateRandomPlayout(self, perspective_player: int, max_depth: int | None) -> Any:  # noqa: N802
+        self.stones[0] = 0
+        return 0.0
+
+
 class RewardsMissing(Pile):
     def rewards(self) -> Any:
         return [0.0]
@@ -519,6 +591,9 @@ LIARS: list[tuple[type, str, str]] = [
     (NegativeAction, "legal_actions", "has -1"),
     (Mask, "legal_actions", "like a mask"),
     (FloatActions, "legal_actions", "no int: [1.0, 2.0]"),
+    (SetOfActions, "legal_actions", "legal_actions() is a set: it must be a list, or another sequence"),
+    (GeneratedActions, "legal_actions", "legal_actions() is a list_iterator: it must be a list"),
+    (LegalProperty, "state", "LegalProperty.legal_actions is a property: make it a method"),
     (NothingToDo, "legal_actions", "empty although the game is not over"),
     (LegalAfterTheEnd, "legal_actions", "the game is over, yet legal_actions() is [1]"),
     (OrderChanges, "determinism", "[1, 2] when asked again"),
@@ -530,6 +605,9 @@ LIARS: list[tuple[type, str, str]] = [
     (WinsTooMuch, "returns", "must be in [-1, 1]"),
     (OneReturn, "returns", "1 numbers for 2 players"),
     (NoSequence, "returns", "not a sequence"),
+    (ReturnsADict, "returns", "it must be a list of numbers, not a dict"),
+    (ReturnsText, "returns", "it must be a list of numbers, not a str"),
+    (RewardsADict, "rewards", "it must be a list of numbers, not a dict"),
     (Illegible, "notation", "parse_action('take 2') is 1"),
     (CannotRead, "notation", "parse_action('take 2') raised KeyError"),
     (SameText, "notation", "1 and 2 are both written 'take'"),
@@ -538,6 +616,7 @@ LIARS: list[tuple[type, str, str]] = [
     (DoubleObservation, "observation", "an array of float64"),
     (ListObservation, "observation", "a list"),
     (InfiniteObservation, "observation", "not finite"),
+    (ReusesItsObservation, "observation", "changed the array that it gave in another state: give a new one"),
     (Dice, "determinism", "after the same actions again"),
     (RollsASharedDie, "determinism", "Dice and shuffled cards in play() are not supported"),
     (RollsAGlobalDie, "determinism", "to_play was"),
@@ -553,6 +632,7 @@ LIARS: list[tuple[type, str, str]] = [
     (FlickeringObservation, "determinism", "when asked again"),
     (ThirdPlayer, "to_play", "from 0 to 1"),
     (PlayerByName, "to_play", "'white', not an int"),
+    (PlayerMethod, "to_play", "not an int: make it a property or an attribute"),
     (ReturnsNone, "play", "returned None"),
     (ReturnsAnInt, "state", "'int' object is not a game state"),
     (PlayFails, "play", "raised KeyError: 'three'"),
@@ -565,6 +645,11 @@ LIARS: list[tuple[type, str, str]] = [
     (EqualIsAnArray, "equality", "raised ValueError"),
     (HashByAddress, "equality", "different hashes"),
     (Endless, "end", "none of 20 random games was over after 50 moves: if they are longer, raise max_moves"),
+    (PlaysOutTooHigh, "playout", "simulateRandomPlayout(0, 50) gave 5.0: it must be a number from -1 to 1"),
+    (PlaysOutNothing, "playout", "simulateRandomPlayout(0, 50) gave None"),
+    (PlaysOutWithoutDepth, "playout", "simulateRandomPlayout(0, 50) raised TypeError"),
+    (PlaysOutWithALimitAlone, "playout", "simulateRandomPlayout(0, None) raised TypeError"),
+    (PlaysOutInPlace, "mutation", "simulateRandomPlayout changed"),
     (RewardsMissing, "rewards", "1 numbers for 2 players"),
     (RewardsInfinite, "rewards", "must be finite"),
     (RewardsNotZeroSum, "zero_sum", "rewards() is (1.0, 1.0)"),
@@ -581,6 +666,44 @@ def test_liars_are_caught(liar: type, rule: str, text: str) -> None:
     assert text in message
     assert "\n  state: " in message
     assert "\n  reached by the actions: [" in message
+
+
+def test_check_game_shortens_the_actions_of_a_game_that_does_not_end() -> None:
+    with pytest.raises(GameContractError, match=r"actions: \[\d(, \d){4}, \.\.\.(, \d){5}\]$") as caught:
+        check_game(Endless)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_check_game_advises_dataclasses_with_arrays_to_have_no_eq(frozen: bool) -> None:
+    def fields(kind: Any, **options: Any) -> Any:
+        return dataclasses.make_dataclass("Board", [("board", Any, None)], bases=(kind,), frozen=frozen, **options)
+
+    class Squares:
+        """Two squares to fill."""
+
+        board: Any
+        num_actions, num_players, zero_sum = 2, 2, False
+        squares = property(lambda self: np.zeros(2) if self.board is None else self.board)
+        to_play = property(lambda self: int(self.squares.sum()) % 2)
+        is_terminal = property(lambda self: bool(self.squares.all()))
+
+        def legal_actions(self) -> Any:
+            return np.flatnonzero(self.squares == 0)
+
+        def play(self, action: int) -> Any:
+            if action not in self.legal_actions():
+                raise ValueError(action)
+            board = self.squares.copy()
+            board[action] = 1
+            return type(self)(board)  # type: ignore[call-arg]
+
+        def returns(self) -> Any:
+            return [0.0, 0.0]
+
+    with pytest.raises(GameContractError, match=r"'equality'.* raised .*use @dataclass\(eq=False\)"):
+        check_game(fields(Squares))
+    assert check_game(fields(Squares, eq=False)).longest == 2
 
 
 def test_every_rule_has_its_liar() -> None:
@@ -644,7 +767,7 @@ class Plain:
     is_terminal = property(lambda self: self.left == 0)
 
     def legal_actions(self) -> Any:
-        return iter([0] * (self.left > 0))
+        return range(self.left > 0)
 
     def play(self, action: int) -> Any:
         if action != 0 or self.left == 0:
@@ -669,6 +792,71 @@ class OwnPlayouts(Pile):
 
     def simulateRandomPlayout(self, perspective_player: int, max_depth: int | None) -> float:  # noqa: N802
         return self.generator.choice([-1.0, 1.0])
+
+
+def with_new_generator(make: Any) -> Any:
+    """A class whose states each make a generator, which nothing draws from."""
+
+    class MakesAGenerator(Pile):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self.generator = make(self.stones[0])
+
+    return MakesAGenerator
+
+
+NEW_GENERATORS = {
+    "Random, seeded": random.Random,
+    "Random": lambda _: random.Random(),
+    "Generator": np.random.default_rng,
+    "Generator, MT19937": lambda seed: np.random.Generator(np.random.MT19937(seed)),
+    "RandomState": np.random.RandomState,
+}
+
+
+@pytest.mark.parametrize("make", NEW_GENERATORS.values(), ids=NEW_GENERATORS)
+def test_check_game_accepts_a_new_generator_in_every_state(make: Any) -> None:
+    assert check_game(with_new_generator(make)).unfinished == 0
+
+
+SEEDED_GENERATORS = {
+    "Random": random.Random(3),
+    "PCG64": np.random.default_rng(3),
+    "Philox": np.random.Generator(np.random.Philox(3)),
+    "MT19937": np.random.Generator(np.random.MT19937(3)),
+    "RandomState": np.random.RandomState(3),
+}
+DRAWS: list[tuple[str, tuple[Any, ...]]] = [
+    ("random", ()),
+    ("gauss", (0, 1)),
+    ("standard_normal", ()),
+    ("standard_normal", (700,)),
+    ("getrandbits", (1,)),
+    ("randbytes", (2500,)),
+    ("bytes", (1,)),
+    ("integers", (2, None, None, np.uint32)),
+    ("randint", (0, 2)),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "arguments"),
+    [(kind, *draw) for kind, generator in SEEDED_GENERATORS.items() for draw in DRAWS if hasattr(generator, draw[0])],
+)
+def test_check_game_refuses_any_draw_from_a_copied_generator(kind: str, method: str, arguments: Any) -> None:
+    class Draws(CopiesItsGenerator):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self.generator = copy.deepcopy(SEEDED_GENERATORS[kind])
+
+        def play(self, action: int) -> Any:
+            after = Pile.play(self, action)
+            after.generator = copy.deepcopy(self.generator)
+            getattr(after.generator, method)(*arguments)
+            return after
+
+    with pytest.raises(GameContractError, match="'randomness'"):
+        check_game(Draws)
 
 
 class AsksTheSystem(Pile):

@@ -7,10 +7,13 @@ same methods; nothing has to be subclassed.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
 
 from pondertree import _core
 from pondertree.check import shown
@@ -111,6 +114,9 @@ class Position:
 #: The largest reward of a move, as for the values and rewards of evaluators and learned models.
 LARGEST_REWARD = _core.LARGEST_REWARD
 REQUIRED = ("legal_actions", "play", "to_play", "is_terminal", "returns", "num_actions", "num_players")
+METHODS = ("legal_actions", "play", "returns")
+#: What to do where `play` refuses an action that was legal.
+MUTATION_HINT = "does play() change the state it is called on? pondertree.testing.check_game finds out"
 
 
 def describe(state: Any) -> GameInfo:
@@ -128,6 +134,11 @@ def describe(state: Any) -> GameInfo:
         )
     name = type(state).__name__
     has_rewards = _has(state, "rewards")
+    for method in (*METHODS, "rewards") if has_rewards else METHODS:
+        if isinstance(getattr(type(state), method, None), (property, cached_property)):
+            raise GameContractError(f"{name}.{method} is a property: make it a method")
+        if not callable(getattr(state, method)):
+            raise GameContractError(f"{name}.{method} is {shown(getattr(state, method))}: make it a method")
     players = _whole(state, "num_players", 1, 255)
     try:
         zero_sum = getattr(state, "zero_sum", players == 2 and not has_rewards)
@@ -142,14 +153,16 @@ def read_position(state: Any, info: GameInfo) -> Position:
     """Asks a state of a Python game everything at once, checking the kinds of what it answers."""
     try:
         terminal = is_over(state)
-        to_play = operator.index(state.to_play)
+        to_play = state.to_play
+        if type(to_play) is not int:
+            to_play = whole_player(to_play, info)
         rewards = check_rewards(state.rewards(), info) if info.has_rewards else ()
         if terminal:
             returns = (0.0,) * info.num_players if info.has_rewards else numbers(state.returns(), info, "returns()")
             # Nobody moves at an end, so any player will do as the one whose view its value is kept in.
             to_play = to_play if 0 <= to_play < info.num_players else 0
             return Position(to_play, True, returns, rewards, [])
-        legal = [operator.index(action) for action in state.legal_actions()]
+        legal = whole_actions(state.legal_actions(), info)
     except GameContractError:
         raise
     except Exception as error:
@@ -167,13 +180,54 @@ def read_position(state: Any, info: GameInfo) -> Position:
     return Position(to_play, False, (0.0,) * info.num_players, rewards, legal)
 
 
+def whole_player(given: Any, info: GameInfo) -> int:
+    """What `to_play` says, as an int."""
+    if callable(given):
+        raise GameContractError(f"{info.name}.to_play is a method: make it a property or an attribute")
+    try:
+        return operator.index(given)
+    except TypeError as error:
+        raise GameContractError(
+            f"{info.name}.to_play is {shown(given)}: it must be an int from 0 to {info.num_players - 1}"
+        ) from error
+
+
+def whole_actions(given: Any, info: GameInfo) -> list[int]:
+    """What `legal_actions()` gave, as a list of ints."""
+    if type(given) is not list and not is_sequence(given):
+        raise GameContractError(
+            f"{info.name}.legal_actions() is a {type(given).__name__}: it must be a list, or another sequence"
+        )
+    try:
+        return [operator.index(action) for action in given]
+    except TypeError as error:
+        wrong = next((action for action in given if not hasattr(action, "__index__")), given)
+        raise GameContractError(
+            f"{info.name}.legal_actions() has {shown(wrong)}: "
+            f"actions must be ints from 0 to num_actions - 1 = {info.num_actions - 1}"
+        ) from error
+
+
+def is_sequence(given: Any) -> bool:
+    """Whether something is a list or the like: it has a length and an order, and is no text."""
+    if isinstance(given, (list, tuple, range, np.ndarray)):
+        return not isinstance(given, np.ndarray) or given.ndim > 0
+    return hasattr(given, "__len__") and hasattr(given, "__getitem__") and not is_misread(given)
+
+
+def is_misread(given: Any) -> bool:
+    """Whether something can be gone through, but not by its numbers in order: a dict, a set, a text."""
+    return isinstance(given, (str, bytes, bytearray, Mapping, Set))
+
+
 def play(state: Any, action: int, name: str) -> Any:
     """`state.play(action)`, with the mistakes of the game of this name reported as such."""
     try:
         after = state.play(action)
     except Exception as error:
         raise GameContractError(
-            f"{name}.play({action}) raised {type(error).__name__} although the action is in legal_actions(): {error}"
+            f"{name}.play({action}) raised {type(error).__name__} although the action is in legal_actions(): {error} "
+            f"({MUTATION_HINT})"
         ) from error
     if not _has(after, "is_terminal"):
         raise GameContractError(f"{name}.play({action}) returned {shown(after)}: it must return the new state")
@@ -311,6 +365,8 @@ def check_rewards(given: Any, info: GameInfo) -> tuple[float, ...]:
 
 def numbers(given: Any, info: GameInfo, what: str) -> tuple[float, ...]:
     """One number per player, as a game gave them."""
+    if type(given) is not list and type(given) is not tuple and is_misread(given):
+        raise GameContractError(f"{info.name}.{what} must be a list of numbers, not a {type(given).__name__}")
     try:
         values = tuple(float(number) for number in given)
     except MemoryError:

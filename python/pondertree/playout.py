@@ -14,7 +14,7 @@ from pondertree.errors import EvaluationError, GameContractError, InvalidArgumen
 from pondertree.evaluators.batch import Batch
 from pondertree.evaluators.protocol import ask
 from pondertree.game import COMPILED, describe, game_mistakes, is_over
-from pondertree.reference.playout import random_playout
+from pondertree.reference.playout import own_playout, random_playout
 from pondertree.reference.random import PLAYOUT, Random, tree_key
 
 #: A playout that has no `max_depth` is cut after so many moves.
@@ -46,7 +46,7 @@ def playout(
         )
     if evaluator is None and policy is None and hasattr(state, "simulateRandomPlayout") and not is_over(state):
         with game_mistakes(info, "in its own simulateRandomPlayout"):
-            return check.number(state.simulateRandomPlayout(player, depth), "simulateRandomPlayout(...)")
+            return own_playout(state, player, depth)
     if evaluator is not None and depth is None:
         depth = 0
     key = tree_key(secrets.randbits(63) if seed is None else check.whole_number(seed, "seed"), 0, 0)

@@ -16,7 +16,7 @@ from pondertree import _core
 from pondertree.check import shown
 from pondertree.errors import GameContractError, RandomGeneratorInStateWarning, warn_caller
 from pondertree.game import GameInfo, Position, play, read_position
-from pondertree.state_attributes import generator_states, generators, hold_the_same
+from pondertree.state_attributes import drawn_from, generator_states, generators, hold_the_same
 
 #: The first moves of a search, all of which are repeated. Two outcomes agree as often by chance as so many coins.
 FIRST_CHECKS = 24
@@ -32,7 +32,7 @@ READINGS = 20
 #: What to do instead of drawing random numbers.
 ADVICE = (
     "Dice and shuffled cards in play() are not supported: let each outcome be an action of an additional player "
-    "whose returns are always 0"
+    "whose returns are always 0, with zero_sum = False (docs/games.md: Dice, cards and other chance)"
 )
 
 #: Classes of states that were warned about.
@@ -149,8 +149,7 @@ class PlayCheck:
             self._has_generators = bool(generators(before))
         if not self._has_generators or type(before) in _warned:
             return
-        known, now = generator_states(before), generator_states(after)
-        moved = [place for place, state in now.items() if place in known and known[place] != state]
+        moved = drawn_from(generator_states(before), generator_states(after))
         if moved:
             _warned.add(type(before))
             warn_caller(

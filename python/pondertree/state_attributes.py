@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from collections import deque
 from collections.abc import Iterator
@@ -9,11 +10,16 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: A state may be one of these, with or without attributes: a `DictState`, a named tuple.
 CONTAINERS = (dict, list, tuple, deque)
 #: Longer lists and dicts are not searched for random generators.
 LONGEST_CONTAINER = 16
+#: A generator was drawn from if its next words are found among so many of the one it was copied from.
+MOST_WORDS = 2000
+#: So many words in a row do not agree by chance.
+WORDS_COMPARED = 4
 
 
 def attribute_names(state: Any) -> Iterator[str]:
@@ -27,7 +33,7 @@ def attribute_names(state: Any) -> Iterator[str]:
 def attributes(state: Any) -> dict[str, Any]:
     """A copy of what a state holds, in a form that can be compared."""
     kind = type(state)
-    return {name: frozen(value, kind) for name, value in _parts(state) if not name.startswith("__")}
+    return {name: frozen(value, kind) for name, value in parts(state) if not name.startswith("__")}
 
 
 def frozen(value: Any, kind: type, depth: int = 0) -> Any:
@@ -38,6 +44,8 @@ def frozen(value: Any, kind: type, depth: int = 0) -> Any:
         return repr(value)  # NaN is not equal to itself
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, repr(value.tolist()) if value.dtype.hasobject else value.tobytes()
+    if _is_generator(value):
+        return id(value)  # what was drawn from it is compared by `drawn_from`
     # Other states (such as the one before) have their own turn; else a state would be as long as its history.
     if depth < 8 and not isinstance(value, (kind, type)):
         if isinstance(value, (list, tuple, deque)):
@@ -70,8 +78,8 @@ def hold_the_same(one: Any, other: Any, depth: int = 0) -> bool:
             return True
     except Exception:  # no `__dict__`, or arrays in it: what follows takes more time
         pass
-    parts, others = dict(_parts(one)), dict(_parts(other))
-    return parts.keys() == others.keys() and all(_equal(parts[name], others[name], depth) for name in parts)
+    held, others = dict(parts(one)), dict(parts(other))
+    return held.keys() == others.keys() and all(_equal(held[name], others[name], depth) for name in held)
 
 
 def _equal(one: Any, other: Any, depth: int) -> bool:
@@ -98,7 +106,7 @@ def _equal(one: Any, other: Any, depth: int) -> bool:
 def generators(state: Any) -> dict[str, Any]:
     """The random generators that a state carries, by their places: in its attributes, or in one of these."""
     found = {}
-    for name, value in _parts(state):
+    for name, value in parts(state):
         if _is_generator(value):
             found[name] = value
         elif not isinstance(value, (type, type(state))):
@@ -107,8 +115,37 @@ def generators(state: Any) -> dict[str, Any]:
 
 
 def generator_states(state: Any) -> dict[str, Any]:
-    """The internal state of each random generator that a state carries."""
-    return {place: _internal_state(generator) for place, generator in generators(state).items()}
+    """For each random generator that a state carries: its internal state, and the words that it gives next."""
+    return {place: (_internal_state(part), _next_words(part)) for place, part in generators(state).items()}
+
+
+def drawn_from(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """The places of generators in `after` that are those of `before`, drawn from; others may be new ones."""
+    return [place for place, now in after.items() if place in before and _is_ahead(before[place], now)]
+
+
+def _is_ahead(before: tuple[Any, NDArray[Any] | None], after: tuple[Any, NDArray[Any] | None]) -> bool:
+    """Whether drawing from a generator leads from one of its states to another."""
+    (state, words), (now, later) = before, after
+    if state == now or words is None or later is None or words.dtype != later.dtype:
+        return False
+    starts = np.flatnonzero(words[:MOST_WORDS] == later[0])
+    return any(np.array_equal(words[start : start + WORDS_COMPARED], later[:WORDS_COMPARED]) for start in starts)
+
+
+def _next_words(generator: Any) -> NDArray[Any] | None:
+    """What a copy of a generator draws next, in words of its own size; None if it cannot be copied."""
+    count = MOST_WORDS + WORDS_COMPARED
+    try:
+        if isinstance(generator, random.Random):
+            twin = random.Random(0)
+            twin.setstate(generator.getstate())
+            return np.frombuffer(twin.getrandbits(32 * count).to_bytes(4 * count, "little"), dtype="<u4")
+        is_new = isinstance(generator, np.random.Generator)
+        source: Any = generator.bit_generator if is_new else generator._bit_generator
+        return np.asarray(copy.deepcopy(source).random_raw(count))
+    except Exception:
+        return None
 
 
 def _is_generator(value: Any) -> bool:
@@ -126,7 +163,7 @@ def _internal_state(generator: Any) -> Any:
     return frozen(generator.get_state(legacy=False), type)
 
 
-def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+def parts(value: Any) -> Iterator[tuple[str, Any]]:
     """The attributes of an object; of a container also its entries, as `[0]` or `['key']`."""
     if isinstance(value, dict):
         yield from ((f"[{key!r}]", entry) for key, entry in value.items())
@@ -145,4 +182,4 @@ def _entries(value: Any) -> Iterator[tuple[str, Any]]:
         if len(value) <= LONGEST_CONTAINER:
             yield from ((f"[{key!r}]", entry) for key, entry in value.items())
     else:
-        yield from ((f".{name}", part) for name, part in _parts(value))
+        yield from ((f".{name}", part) for name, part in parts(value))

@@ -87,6 +87,7 @@ def stack_observations(states: Sequence[Any]) -> NDArray[np.float32]:
             "(or give an evaluator with evaluate_states)"
         )
     try:
-        return np.stack([np.asarray(state.observation(), dtype=np.float32) for state in states])
+        # Each is copied when it is asked for: a game may fill and return the same array every time.
+        return np.stack([np.array(state.observation(), dtype=np.float32) for state in states])
     except Exception as error:
         raise GameContractError(f"{name}.observation() failed: {error}") from error

@@ -57,7 +57,7 @@ def bare_model_policy(model: Any) -> BatchPlayer:
     """The same for a learned model: what it thinks of the positions themselves, without a step."""
 
     def choose(states: Sequence[Any], seeds: Sequence[int]) -> list[int]:
-        seen = np.stack([np.asarray(state.observation(), dtype=np.float32) for state in states])
+        seen = np.stack([np.array(state.observation(), dtype=np.float32) for state in states])
         logits = np.asarray(model.initial_inference(seen)[1])
         listed = [[int(action) for action in state.legal_actions()] for state in states]
         return [legal[int(np.argmax(row[legal]))] for row, legal in zip(logits, listed, strict=True)]

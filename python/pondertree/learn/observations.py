@@ -56,7 +56,7 @@ def seen_in(game: GameRecord, spec: GameSpec) -> tuple[Seen, NDArray[np.uint8]]:
         state = play_in(state, move)
     observations, to_play = [], []
     for move in game.moves.tolist():
-        observations.append(np.asarray(state.observation(), dtype=np.float32).ravel())
+        observations.append(np.array(state.observation(), dtype=np.float32).ravel())
         to_play.append(state.to_play)
         state = play_in(state, move)
     rows = len(observations)

@@ -37,6 +37,9 @@ class UCT(Search):
     "decisive" (win at once if possible), or a function of a state that gives an action or a weight per legal action.
     The answer is the most visited move, guarded by minimax `minimax_depth` plies deep. `forced_depth` plies below the
     root, immediate wins and replies to immediate threats are the only moves looked at.
+
+    `c_param` = 1 suits values of about 1. If a game's rewards sum to much more, scale them down, or raise `c_param` to
+    about that size: otherwise good moves may be given up after one bad playout.
     """
 
     default_temperature = 0.0

@@ -81,7 +81,7 @@ def _ask(network: Any, leaves: Sequence[Leaf]) -> Any:
         return network.evaluate_leaves(leaves)
     if hasattr(network, "evaluate_states"):
         return network.evaluate_states(states)
-    observations = np.stack([state.observation() for state in states])
+    observations = np.stack([np.array(state.observation()) for state in states])
     return network.evaluate(observations) if hasattr(network, "evaluate") else network(observations)
 
 

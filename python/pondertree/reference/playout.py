@@ -137,7 +137,7 @@ def simulate_leaves(
             to_evaluate.append((len(values), state))
             values.append([0.0] * state.num_players)
         elif evaluator is None and policy is None and hasattr(state, "simulateRandomPlayout"):
-            values.append(_own_playout(state, chooser, max_depth))
+            values.append(_own_playouts(state, chooser, max_depth))
         else:
             earned, final = _play(state, Random(sim_key, PLAYOUT), max_depth, policy, playouts)
             if final.is_terminal:
@@ -151,7 +151,7 @@ def simulate_leaves(
     return values
 
 
-def _own_playout(state: Any, chooser: int, max_depth: int | None) -> list[float]:
+def _own_playouts(state: Any, chooser: int, max_depth: int | None) -> list[float]:
     """The values by the game's own `simulateRandomPlayout`, which answers for the player it is asked about.
 
     Trap: the specification leaves open whose view that is, and then adds it unsigned to the node that was expanded.
@@ -159,11 +159,27 @@ def _own_playout(state: Any, chooser: int, max_depth: int | None) -> list[float]
     """
     players = state.num_players
     if players == 1:
-        return [float(state.simulateRandomPlayout(0, max_depth))]
+        return [own_playout(state, 0, max_depth)]
     if players == 2:
-        value = float(state.simulateRandomPlayout(chooser, max_depth))
+        value = own_playout(state, chooser, max_depth)
         return [value, -value] if chooser == 0 else [-value, value]
-    return [float(state.simulateRandomPlayout(player, max_depth)) for player in range(players)]
+    return [own_playout(state, player, max_depth) for player in range(players)]
+
+
+def own_playout(state: Any, player: int, max_depth: int | None) -> float:
+    """What the game's own playout says for a player, checked: from -1 to 1, or a sum of rewards."""
+    answer = state.simulateRandomPlayout(player, max_depth)
+    limit = LARGEST_REWARD if hasattr(state, "rewards") else 1.0
+    try:
+        value = math.nan if isinstance(answer, (str, bytes)) else float(answer)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not abs(value) <= limit:  # a NaN is not, either
+        raise ValueError(
+            f"simulateRandomPlayout({player}, {max_depth}) gave {answer!r:.100}: "
+            f"it must be a number from {-limit:g} to {limit:g}"
+        )
+    return value
 
 
 def evaluate(evaluator: Any, states: Sequence[State]) -> list[list[float]]:

@@ -6,7 +6,7 @@ optionally `rewards()`, `zero_sum` and `simulateRandomPlayout(perspective_player
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Any, Protocol
 
 #: Sums of rewards of this size, over any number of moves and visits, do not overflow.
@@ -31,10 +31,16 @@ def rewards_of(state: State) -> list[float] | None:
     """What each player got for the move that led to `state`; None if the game has no rewards."""
     if not hasattr(state, "rewards"):
         return None
-    rewards = [float(reward) for reward in state.rewards()]
+    rewards = _listed_numbers(state.rewards(), "rewards()")
     if not all(abs(reward) <= LARGEST_REWARD for reward in rewards):
         raise ValueError(f"rewards() is {rewards}: rewards are finite and at most {LARGEST_REWARD:.0e} in size")
     return rewards
+
+
+def _listed_numbers(given: Iterable[float], name: str) -> list[float]:
+    if isinstance(given, (str, bytes, Mapping, Set)):
+        raise ValueError(f"{name} must be a list of numbers, not a {type(given).__name__}")
+    return [float(number) for number in given]
 
 
 def is_zero_sum(state: State) -> bool:
@@ -49,7 +55,7 @@ def end_values(state: State) -> list[float]:
     """The value of a finished game for each player. With rewards an end itself is worth nothing."""
     if hasattr(state, "rewards"):
         return [0.0] * state.num_players
-    values = [float(value) for value in state.returns()]
+    values = _listed_numbers(state.returns(), "returns()")
     if is_zero_sum(state) and abs(sum(values)) > 1e-9:
         raise ValueError(f"the game is zero-sum but ends with {values}; if it is not, set zero_sum = False")
     return values
