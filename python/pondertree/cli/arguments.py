@@ -40,7 +40,9 @@ def add_command(commands: Commands, name: str, summary: str, examples: str, run:
         "game", metavar="GAME", nargs="?", help=f"the game: {', '.join(games.BY_NAME)}, or module:Class"
     )
     start = parser.add_mutually_exclusive_group()
-    start.add_argument("--moves", metavar="MOVES", help='the moves played so far: "4 4 3", or "e4 e5 Nf3"')
+    start.add_argument(
+        "--moves", metavar="MOVES", help='the moves played so far: "4 4 3", "e4 e5 Nf3", "take 1; take 2"'
+    )
     start.add_argument("--fen", metavar="FEN", help="a chess position, instead of moves")
     return parser
 

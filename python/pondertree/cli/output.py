@@ -22,7 +22,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(f"this command needs rich: {install_command('cli')}") from error
 
-from pondertree.cli.position import Position
+from pondertree.cli.position import Position, join_moves
 from pondertree.cli.report import Move, Report, count_text, fit
 from pondertree.cli.thinking import Thinker, think
 
@@ -170,7 +170,7 @@ def headline(position: Position) -> Text:
     """The game and who is to move."""
     text = Text(position.title, "bold")
     if position.history:
-        shown = " ".join(position.history[-8:])
+        shown = join_moves(position.history[-8:])
         text.append(f" after {'... ' if len(position.history) > 8 else ''}{shown}", "default")
     return text.append(f", {position.player} to move", "default")
 
