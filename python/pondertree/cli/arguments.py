@@ -59,6 +59,12 @@ def add_effort(parser: Parser, per: str) -> Any:
     effort.add_argument("--seconds", metavar="S", type=seconds, help=f"search for so long{per} instead")
     parser.add_argument("--algorithm", metavar="NAME", choices=ALGORITHMS, default="auto", help=ALGORITHM_HELP)
     parser.add_argument(
+        "--max-depth",
+        metavar="N",
+        type=playout_moves,
+        help="uct, reference: cut playouts after N moves, for games that may not end (a cut playout is a draw)",
+    )
+    parser.add_argument(
         "--player",
         metavar="PLAYER",
         help="search with a trained player: the folder of a training, a .safetensors or .onnx file, "
@@ -77,6 +83,14 @@ def count(text: str) -> int:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     if number >= 1 << 32:
         raise argparse.ArgumentTypeError(f"must be a whole number of at most 2**32 - 1, not {text!r}")
+    return number
+
+
+def playout_moves(text: str) -> int:
+    """A number of moves of a playout."""
+    number = count(text)
+    if number >= 1 << 31:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at most 2**31 - 1, not {text!r}")
     return number
 
 

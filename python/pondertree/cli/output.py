@@ -38,10 +38,17 @@ WIDEST_BOARD = 24
 COLUMN_GAP = 3
 
 
+class PipeConsole(Console):
+    """A console that reports a closed pipe as the BrokenPipeError it is; rich would leave the program."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def make_console() -> Console:
     """Where to print: in colour on a terminal, plain elsewhere."""
     width = None if sys.stdout.isatty() else PLAIN_WIDTH
-    return Console(file=sys.stdout, width=width, highlight=False, emoji=False, markup=False)
+    return PipeConsole(file=sys.stdout, width=width, highlight=False, emoji=False, markup=False)
 
 
 def put(console: Console, what: RenderableType) -> None:

@@ -84,7 +84,14 @@ def run(arguments: argparse.Namespace) -> int:
     if is_over(position.state):
         raise GameOverError(f"the game is over in this position. {position.outcome()}")
     people = read_side(arguments.side, position)
-    chosen = configure(position, arguments.algorithm, arguments.player, arguments.simulations, arguments.seconds)
+    chosen = configure(
+        position,
+        arguments.algorithm,
+        arguments.player,
+        arguments.simulations,
+        arguments.seconds,
+        max_depth=arguments.max_depth,
+    )
     table = Match(
         console=output.make_console(),
         engine=chosen.start(position, arguments.seed, arguments.threads),
@@ -121,10 +128,10 @@ def options_of(arguments: argparse.Namespace) -> list[str]:
     told = ["--side", arguments.side]
     if arguments.algorithm != "auto":
         told += ["--algorithm", arguments.algorithm]
-    for name in ("player", "simulations", "seconds", "seed"):
+    for name in ("player", "simulations", "seconds", "max_depth", "seed"):
         given = getattr(arguments, name)
         if given is not None:
-            told += [f"--{name}", str(given)]
+            told += [f"--{name.replace('_', '-')}", str(given)]
     if arguments.level is not None:
         told += ["--level", str(arguments.level.number)]
     return [*told, "--threads", str(arguments.threads)] if arguments.threads > 1 else told
@@ -163,6 +170,12 @@ class Match:
         except (Stopped, KeyboardInterrupt) as reason:
             self.console.print(f"Stopped. To go on from here: {self.command(fen)}", soft_wrap=True)
             return INTERRUPTED if isinstance(reason, KeyboardInterrupt) else 0
+        except OSError:  # nobody reads on
+            raise
+        except (Exception, SystemExit):
+            # A mistake of the game, which the caller reports: once it is corrected, the game can go on.
+            self.console.print(f"Stopped by an error. To go on from here: {self.command(fen)}", soft_wrap=True)
+            raise
         self.draw()
         self.console.print(self.engine.position.outcome(), style="bold")
         return 0

@@ -265,7 +265,13 @@ def find_game(name: str) -> Any:
     if ":" in name:
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())
-        return games.find(name)
+        try:
+            return games.find(name)
+        except InvalidArgumentError as error:
+            if error.__cause__ is None:
+                raise
+            # What the module raised is reported with its place, as what a game raises.
+            raise GameContractError(str(error)) from error.__cause__
     try:
         return games.find(name)
     except InvalidArgumentError:
