@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -138,7 +139,7 @@ def test_commands_with_a_colon_work_where_moves_have_their_names(
 def test_continue_command_is_quoted_for_windows(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("pondertree.cli.shell.os.name", "nt")
+    monkeypatch.setattr("pondertree.cli.shell.os", SimpleNamespace(name="nt"))
     out = play(monkeypatch, capsys, "go left\n:quit\n", "text_games:Spaced")
     assert out.splitlines()[-1].endswith('--side both --simulations 10 --moves "go left"')
 

@@ -26,7 +26,7 @@ ALGORITHM_HELP = (
 )
 #: The game with a bundled player, and that player's name.
 BUNDLED = "connect4"
-#: Simulations of a search where nothing is said: about half a second each.
+#: Simulations of a search where nothing is said: about a second each at most.
 COMPILED_SIMULATIONS = {"uct": 100_000, "hybrid": 50_000, "alphazero": 50_000, "gumbel": 50_000}
 #: The same where a network or a game in Python does the work.
 PYTHON_SIMULATIONS = {"uct": 10_000, "reference": 1_000, "alphazero": 400, "gumbel": 400, "muzero": 400}

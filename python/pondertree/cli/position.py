@@ -48,10 +48,7 @@ class Position:
     @property
     def players(self) -> tuple[str, ...]:
         """What the players are called."""
-        if self.is_compiled:
-            return ("White", "Black") if self.game == "chess" else ("X", "O")
-        count = self.info.num_players
-        return ("Player",) if count == 1 else tuple(f"Player {number}" for number in range(1, count + 1))
+        return games.player_names(type(self.state), self.info.num_players)
 
     @property
     def player(self) -> str:
