@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib
 import importlib.util
+import inspect
 import io
 import itertools
 import os
@@ -156,11 +157,17 @@ def test_every_picture_is_drawn_by_one_script_and_shown_on_a_page() -> None:
 
 
 def test_the_table_of_presets_is_true() -> None:
-    rows = re.findall(r"^\| `(?:pondertree\.)?(\w+)` \|.*\| (\w+) \|$", (ROOT / "README.md").read_text("utf-8"), re.M)
-    assert {state for _, state in rows} <= {"ready", "planned"}
-    assert ("UCT", "ready") in rows
-    for name, state in rows:
-        assert hasattr(pondertree, name) == (state == "ready"), f"{name} is not {state}"
+    [section] = re.findall(r"^## Searches\n(.*?)^## ", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
+    assert re.findall(r"^\| `(?:pondertree\.)?(\w+)` \|", section, re.M) == [
+        "UCT",
+        "AlphaZero",
+        "MuZero",
+        "Gumbel",
+        "Hybrid",
+    ]
+    options = inspect.signature(pondertree.UCT).parameters
+    [shared] = re.findall(r"All of them take (.*?);", section)
+    assert set(re.findall(r"`(\w+)`", shared)) <= set(options)
 
 
 def test_speeds_are_the_recorded_ones() -> None:

@@ -523,3 +523,17 @@ def test_other_threads_run_while_a_large_tree_is_advanced() -> None:
         over.set()
         clock.join()
     assert sum(begun < moment < ended for moment in ticks) >= (ended - begun) / 0.1
+
+
+@pytest.mark.parametrize("simulations", [0, 200])
+@pytest.mark.parametrize("wrap", [False, True])
+def test_advance_by_a_move_that_ends_the_game_says_so_and_changes_nothing(simulations: int, wrap: bool) -> None:
+    state = Chess("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1")
+    tree = pondertree.UCT(seed=1, solve=False).tree(PythonGame(state) if wrap else state)
+    tree.simulate(simulations)
+    before = tree.result().visits if simulations else None
+    with pytest.raises(pondertree.GameOverError, match="ends the game"):
+        tree.advance(state.parse_action("Ra8#"))
+    if simulations:
+        assert (tree.result().visits == before).all()
+    tree.advance(state.parse_action("Ra7"))

@@ -476,3 +476,11 @@ def test_the_end_of_the_game_is_no_root(preset: Any) -> None:
     with pytest.raises(pondertree.GameOverError):
         tree.advance(0)
     assert fingerprint(tree.result()) == before
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_mask_of_small_integers_over_two_actions_is_refused(dtype: Any) -> None:
+    with pytest.raises(pondertree.InvalidArgumentError, match=r"mask\.astype\(bool\)"):
+        pondertree.MuZero(TableModel(), 4, num_players=1).run(
+            observation=[0.0], legal_actions=np.array([1, 0], dtype=dtype)
+        )

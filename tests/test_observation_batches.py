@@ -210,3 +210,9 @@ def test_shape_that_the_model_does_not_take_at_all_is_not_remembered() -> None:
     with pytest.raises(pondertree.EvaluationError):
         search.run(observation=np.zeros((3, 5)))
     assert len(search.run(observation=np.zeros((3, 3, 4)))) == 3
+
+
+def test_legal_actions_of_one_with_a_batch_that_the_model_takes_as_such_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="legal_actions has 2 entries for 6 observations"):
+        pondertree.MuZero(Linear(), 4, seed=1).run(observation=BATCH, legal_actions=[0, 1])
+    assert pondertree.MuZero(Linear(), 4, seed=1).run(observation=BATCH[0], legal_actions=[0, 1]).simulations == 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import inspect
+import pickle
 import pydoc
 import re
 import subprocess
@@ -16,9 +17,9 @@ import pytest
 from tests.models import TableModel
 
 import pondertree
-from pondertree.chess import MCTS
+from pondertree.chess import MCTS, mcts_search
 from pondertree.evaluators import Uniform
-from pondertree.games import ConnectFour
+from pondertree.games import Chess, ConnectFour
 from pondertree.options import SearchOptions
 
 PRESETS = [pondertree.UCT, pondertree.AlphaZero, pondertree.MuZero, pondertree.Gumbel, pondertree.Hybrid, MCTS]
@@ -97,7 +98,7 @@ def test_unknown_option_error_is_value_error_and_type_error() -> None:
 def test_every_synonym_leads_to_an_option_of_some_preset() -> None:
     from pondertree.options import SYNONYMS
 
-    known = {name for preset in PRESETS for name in inspect.signature(preset).parameters}
+    known = {name for preset in PRESETS for name in inspect.signature(preset).parameters} | {"iterations"}
     for options in SYNONYMS:
         assert known.issuperset(options), options
 
@@ -113,7 +114,6 @@ def test_replace_keeps_all_other_options() -> None:
 def test_time_limit_alone_lifts_the_default_simulations_and_no_given_ones(preset: Any) -> None:
     default = inspect.signature(preset).parameters["num_simulations"].default
     assert make(preset).num_simulations == default
-    assert type(make(preset).num_simulations) is int
     lifted = make(preset, time_limit=1.0).num_simulations
     assert lifted == (default if preset is pondertree.Gumbel else None)
     assert make(preset, time_limit=1.0, num_simulations=default + 0).num_simulations == default
@@ -158,3 +158,30 @@ def test_mypy_sees_the_options(tmp_path: Path) -> None:
         ("6", "threads"),
         ("7", "evaluator"),
     ], done.stdout + done.stderr
+
+
+def test_replace_keeps_a_default_a_default() -> None:
+    assert dataclasses.replace(pondertree.UCT(), time_limit=0.5).num_simulations is None
+    assert dataclasses.replace(pondertree.UCT(1000), time_limit=0.5).num_simulations == 1000
+    assert dataclasses.replace(pondertree.UCT(time_limit=0.5), time_limit=None).num_simulations == 1000
+    with pytest.warns(pondertree.PlayerCountWarning):
+        dataclasses.replace(pondertree.MuZero(TableModel(), 5), seed=1).run(observation=[0.0])
+
+
+def test_drawn_seed_is_drawn_again_in_another_process_and_a_given_one_is_not() -> None:
+    drawn, given = pondertree.UCT(20), pondertree.UCT(20, seed=7)
+    assert len({drawn.seed, *(pickle.loads(pickle.dumps(drawn)).seed for _ in range(3))}) == 4
+    assert pickle.loads(pickle.dumps(given)).seed == 7
+    drawn.seed = 5
+    assert pickle.loads(pickle.dumps(drawn)).seed == 5
+
+
+def test_number_in_the_place_of_an_evaluator_names_num_simulations() -> None:
+    with pytest.raises(pondertree.InvalidArgumentError, match=r"did you mean num_simulations=100\?"):
+        pondertree.Hybrid(100)
+
+
+@pytest.mark.parametrize("name", ["iteration", "num_simulations", "simulations"])
+def test_mcts_search_names_iterations(name: str) -> None:
+    with pytest.raises(pondertree.UnknownOptionError, match=r"mcts_search has no option .*: did you mean iterations\?"):
+        mcts_search(Chess(), **{name: 5})

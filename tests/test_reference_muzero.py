@@ -648,3 +648,32 @@ def test_a_broken_model_is_refused(answer: Any, words: str) -> None:
 def test_an_impossible_root_is_refused(told: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         MCTS(Fixed([0.0, 0.0])).tree(observation=[0], **told)
+
+
+def test_mask_policy_takes_a_mask_of_booleans() -> None:
+    logits = np.array([1.0, 2.0, 3.0])
+    assert mask_policy(logits, [True, False, True]).tolist() == [1.0, -math.inf, 3.0]
+    assert mask_policy(logits, np.array([False, True, False])).tolist() == [-math.inf, 2.0, -math.inf]
+    with pytest.raises(ValueError, match="a mask of 2"):
+        mask_policy(logits, [True, False])
+    with pytest.raises(TypeError):
+        mask_policy(logits, [1.9])
+
+
+def test_select_action_without_a_seed_draws_anew() -> None:
+    def select(seed: int | None) -> int:
+        return select_action(Bandits(), MCTSConfig(4, num_players=1), np.zeros(1), range(8), 1.0, seed=seed)
+
+    assert len({select(None) for _ in range(40)}) > 1
+    assert len({select(3) for _ in range(5)}) == 1
+
+
+class Bandits:
+    """Eight actions that are all alike."""
+
+    def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
+        return np.zeros((len(observations), 1)), np.zeros((len(observations), 8)), np.zeros(len(observations))
+
+    def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, Any, Any, Any]:
+        rows = len(hidden_states)
+        return hidden_states, np.zeros(rows), np.zeros((rows, 8)), np.zeros(rows)

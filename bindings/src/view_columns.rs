@@ -18,6 +18,9 @@ use crate::view::TreeView;
 /// Raised by one when the columns, or what they mean, change.
 const VERSION: u32 = 1;
 
+/// What pickle calls to make a snapshot again, and with what.
+type Reduced<'py> = (Bound<'py, PyAny>, (u32, Bound<'py, PyDict>));
+
 /// What is wrong with a dict that should hold the columns of a tree.
 fn refused<T>(text: String) -> PyResult<T> {
     Err(Error::InvalidArgument(text)).or_python()
@@ -195,7 +198,7 @@ impl TreeView {
     }
 
     /// For pickle: the class, the version and the columns.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (u32, Bound<'py, PyDict>))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         Ok((py.get_type::<Self>().into_any(), (VERSION, self.columns(py)?)))
     }
 

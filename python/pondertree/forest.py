@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from pondertree.check import (
     optional_flag,
     optional_temperature,
     per_row,
-    positive_number,
     shown,
     whole_number,
 )
+from pondertree.check import seconds as read_seconds
 from pondertree.door import check_action, enter
-from pondertree.errors import InvalidActionError, InvalidArgumentError, UsageError
+from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, UsageError
 from pondertree.game import GameInfo, game_is_over, game_mistakes, is_over, move_text, refuse_finished
 from pondertree.leaves import OutOfTime
 from pondertree.model_world import ModelWorld
@@ -96,7 +97,7 @@ class Forest:
         self,
         n: int | Sequence[int] | None = None,
         *,
-        seconds: float | None = None,
+        seconds: float | timedelta | None = None,
         add_noise: bool | Sequence[bool] | None = None,
         progress: Progress | None = None,
     ) -> Forest:
@@ -111,7 +112,7 @@ class Forest:
             n = self._search.num_simulations
         counts = [UNLIMITED] * len(self) if n is None else per_row(n, len(self), "n", whole_number)
         if seconds is not None:
-            positive_number(seconds, "seconds")
+            seconds = read_seconds(seconds, "seconds")
         if progress is not None and not callable(progress):
             raise InvalidArgumentError(f"progress must be a function of (done, wanted), not {shown(progress)}")
         if self._busy:
@@ -242,6 +243,8 @@ class Forest:
         `observation`, `legal_actions` and `to_play` do. Without an observation the model's own idea of the position
         stays; without the others all actions are legal, and the turn is as the model has it, or players alternate.
         What the model imagined is not kept if it was wrong about the turn.
+
+        An action that ends the game raises a `GameOverError`, and the tree stays where it is.
         """
         index = self._index(index)
         if self._busy:
@@ -264,11 +267,17 @@ class Forest:
             raise InvalidArgumentError(
                 "observation, legal_actions and to_play are for trees of bare observations: this one knows its state"
             )
-        elif is_known:
-            after = self._world.advance(index, state, action)
         else:
-            self.reset(index, self._world.after(state, action))
-            return
+            try:
+                if not is_known:
+                    self.reset(index, self._world.after(state, action))
+                    return
+                after = self._world.advance(index, state, action)
+            except GameOverError:
+                move = move_text(state, action)
+                raise GameOverError(
+                    f"{move} ends the game: nothing is left to search, the tree stays"
+                ) from None
         self._set_root(index, after, int(self._core.view(index).simulations))
 
     def _restrict(self, index: int, actions: Sequence[int]) -> None:
@@ -386,7 +395,7 @@ class Tree:
         self,
         n: int | None = None,
         *,
-        seconds: float | None = None,
+        seconds: float | timedelta | None = None,
         add_noise: bool | None = None,
         progress: Progress | None = None,
     ) -> Tree:

@@ -43,9 +43,11 @@ class ModelSearch(Search):
         super().__post_init__()
         self.model = None if self.model is None else as_model(self.model)
         self._observation_shape = ObservationShape(self.model)
-        self._players_are_assumed = self.num_players is None and self._told_players is None
+        is_stated = self.num_players is not None
+        self._players_are_assumed = not is_stated and self._told_players is None
         self._players = self.num_players or self._told_players or 1
-        self.num_players = self._players
+        # A number that was not given stays marked as such, for `dataclasses.replace`.
+        self.num_players = self._players if is_stated else AssumedPlayers(self._players)
 
     def describe(self, state: Any) -> GameInfo:
         """What a root belongs to: a game that says how many players it has, or what the settings say."""
@@ -92,9 +94,9 @@ class ModelSearch(Search):
         actions, or a mask; all where it is not given) and `to_play` (0) are known at the root alone: one for each
         observation. The rest is as in every search.
 
-        An array is one observation if it has one axis, or if `legal_actions` are those of one. Any other is one, or a
-        batch whose first axis is that of its rows, by the shape that the model declares (`observation_shape`) or that
-        it can take; an array that could be either is an InvalidArgumentError.
+        An array with one axis is one observation. Any other is one, or a batch whose first axis is that of its rows, by
+        the shape that the model declares (`observation_shape`) or that it can take. An array that could be either is
+        one if `legal_actions` of one are given, else an InvalidArgumentError.
         """
         roots = self._roots(state, observation, legal_actions, to_play)
         return super().run(
@@ -194,10 +196,11 @@ class ModelSearch(Search):
             return True
         if self.model is None or library_of(observation) is None or _holds_objects(observation):
             return False
-        if legal_actions is not None or one_is_wanted:
-            # The caller says that it is one: the model is not asked whether it could be several.
+        if one_is_wanted:
+            # The method takes one: the model is not asked whether it could be several.
             return bool(self._observation_shape.known(observation))
-        return self._observation_shape.is_batch(observation)
+        # Legal actions beside it are those of one: they decide where the model takes the array either way.
+        return self._observation_shape.is_batch(observation, either_is_one=legal_actions is not None)
 
     def _notice_players(self) -> None:
         """Warns, once for each search, if nobody has said how many players there are."""

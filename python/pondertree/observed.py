@@ -42,6 +42,9 @@ class Observed:
     """What messages call it."""
     is_terminal = False
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Observed, (self.observation, self.allowed, self.mask_size, self.to_play, self.name)
+
     def legal(self, num_actions: int) -> list[int]:
         """The legal actions as the engine takes them; the engine checks that they are a set of actions."""
         if self.allowed is None:
@@ -183,6 +186,11 @@ def _legal(given: Any, name: str) -> tuple[tuple[int, ...] | None, int | None]:
             f"not {check.shown(given)}"
         )
     legal = tuple(actions.tolist())
+    if size is None and actions.dtype.itemsize == 1 and len(legal) > 1 and set(legal) <= {0, 1}:
+        # As Gymnasium's masks are. Two entries could be actions as well, and are never meant as such in this type.
+        raise InvalidArgumentError(
+            f"legal_actions of {name} is a mask of {actions.dtype}: a mask has True and False, mask.astype(bool)"
+        )
     if not legal:
         raise InvalidArgumentError(f"legal_actions of {name} is empty: at least one action must be legal")
     if len(set(legal)) < len(legal):

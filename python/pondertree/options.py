@@ -92,8 +92,13 @@ class SearchOptions:
         for each in fields(self):
             if "check" in each.metadata:
                 setattr(self, each.name, each.metadata["check"](getattr(self, each.name), each.name))
+        #: The seed that was drawn because none was given.
+        self._own_seed: int | None = None
         if self.seed is None:
-            self.seed = secrets.randbits(63)
+            self._draw_seed()
+
+    def _draw_seed(self) -> None:
+        self.seed = self._own_seed = secrets.randbits(63)
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
@@ -117,8 +122,9 @@ def preset(cls: Preset) -> Preset:
 
 #: Options by what other libraries call them. Several stand for the same thing: a preset has one of them.
 SYNONYMS = {
-    ("num_simulations",): "iterations iteration_limit max_iterations n_iterations num_iterations simulations "
-    "n_simulations max_simulations num_sims n_sims sims playouts num_playouts n_playout num_rollouts rollouts",
+    ("num_simulations", "iterations"): "num_simulations iterations iteration_limit max_iterations n_iterations n_iter "
+    "num_iterations simulations n_simulations max_simulations num_sims n_sims nsims sims budget playouts num_playouts "
+    "n_playout num_rollouts rollouts",
     ("c_param", "c_puct", "exploration_constant", "pb_c_init", "gumbel_scale"): "c cpuct c_uct uct_c c_init c_param "
     "c_puct pb_c_init exploration exploration_constant exploration_weight exploration_rate exploration_param",
     ("time_limit",): "time timeout seconds max_time movetime time_limit_seconds",

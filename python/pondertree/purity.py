@@ -23,7 +23,7 @@ FIRST_CHECKS = 24
 #: Of the later moves, one in so many is repeated.
 CHECK_INTERVAL = 128
 #: The longest line that is played on from a move and its repetition.
-LONGEST_LINE = 64
+LONGEST_LINE = 512
 #: The most moves that are played on because they gave states with other attributes.
 MOST_SUSPICIONS = 8
 #: How often a state is asked again before `play` is blamed.

@@ -56,7 +56,7 @@ class SearchResult(ReadOnly):
     elapsed: float
     """Seconds spent on it since its root was set."""
     seed: int
-    """The seed that repeats it."""
+    """The seed of the search: a new one with this seed repeats its calls in order; `seeds=` repeats a single call."""
 
     def __init__(
         self,
@@ -174,8 +174,10 @@ class SearchResult(ReadOnly):
         return _fixed(q)
 
     def policy_at(self, tau: float) -> NDArray[np.float64]:
-        """Visits to the power 1/tau, normalised; 0 is the best move alone. Proven results are respected."""
-        return self._view.policy(check.temperature(tau, "tau"), self._best[0], self._info.num_actions)
+        """`policy` to the power 1/tau, normalised; 0 is the best move alone. For Gumbel that is the improved policy."""
+        tau = check.temperature(tau, "tau")
+        self._warn_if_unsearched()
+        return self._view.policy(tau, self._best[0], self._info.num_actions)
 
     @lazy
     def policy(self) -> NDArray[np.float64]:

@@ -1,8 +1,8 @@
-"""`root_actions`: which moves a search looks at where it begins, read from what a caller gives."""
+"""`root_actions`: the moves that are searched at the root, read from what a caller gives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
 from pondertree.check import is_listed, shown
@@ -23,7 +23,7 @@ def read_root_actions(
     """
     if given is None:
         return None
-    if not _is_list(given):
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise InvalidArgumentError(f"root_actions must be a list of actions, not {shown(given)}")
     rows = list(given)
     if any(entry is None or _is_list(entry) for entry in rows):

@@ -35,11 +35,25 @@ class Search(SearchOptions, ABC):
     num_simulations: int | Sequence[int] | None
 
     def __post_init__(self) -> None:
-        if self.num_simulations is None or isinstance(self.num_simulations, DefaultSimulations):
-            default: Any = self.__dataclass_fields__["num_simulations"].default
-            self.num_simulations = int(default) if self.time_limit is None or self.needs_count else None
+        is_default = self.num_simulations is None or isinstance(self.num_simulations, DefaultSimulations)
         super().__post_init__()
+        if is_default:
+            # Still marked as the default, for `dataclasses.replace`.
+            default: Any = self.__dataclass_fields__["num_simulations"].default
+            self.num_simulations = default if self.time_limit is None or self.needs_count else None
         self._calls = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy. A seed that was drawn stays behind: processes that get one search draw their own."""
+        state = self.__dict__.copy()
+        if state["seed"] == state["_own_seed"]:
+            state.update(seed=None, _own_seed=None, _calls=0)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.seed is None:
+            self._draw_seed()
 
     @abstractmethod
     def settings(self, info: GameInfo) -> Settings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Iterator
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ def hold_the_same(one: Any, other: Any, depth: int = 0) -> bool:
 
 
 def _equal(one: Any, other: Any, depth: int) -> bool:
-    if one is other:
+    if one is other or depth >= 8:
         return True
     if type(one) is not type(other):
         return False
@@ -84,11 +85,14 @@ def _equal(one: Any, other: Any, depth: int) -> bool:
         return one.keys() == other.keys() and all(_equal(entry, other[key], depth + 1) for key, entry in one.items())
     if isinstance(one, np.ndarray):
         return bool(frozen(one, type) == frozen(other, type))
-    if isinstance(one, float):
+    if isinstance(one, (float, np.generic, Number)):
         return repr(one) == repr(other)  # NaN is not equal to itself
-    if isinstance(one, (int, str, bytes, bytearray, complex, set, frozenset)):
-        return bool(one == other)
-    return depth >= 8 or callable(one) or hold_the_same(one, other, depth + 1)
+    if isinstance(one, (int, str, bytes, bytearray, set, frozenset)):
+        try:
+            return bool(one == other)
+        except Exception:  # entries that cannot be compared
+            return True
+    return callable(one) or hold_the_same(one, other, depth + 1)
 
 
 def generators(state: Any) -> dict[str, Any]:

@@ -9,7 +9,8 @@
 
 `Pesto` is the classical evaluation, `see` and `categorize` tell moves apart, `MoveScores` says how promising they look,
 `PestoPolicy` is a policy network of the hybrid specification's form, `mate_search` proves mates, `mcts_search` is the
-search of that document: moves in the strict order of their categories, where `pondertree.Hybrid` makes them weights of priors unless told otherwise.
+search of that document: moves in the strict order of their categories, where
+`pondertree.Hybrid` makes them weights of priors by default.
 `gen_pseudo_legal_moves` and `is_capture` are what its move generator offers beside legal moves.
 
 `ChessGame` needs python-chess, `ChessNN` PyTorch or Keras; they are imported where they are used, not here.

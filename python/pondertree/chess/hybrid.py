@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
 from pondertree import check
 from pondertree.chess.position import open_position
-from pondertree.errors import InvalidArgumentError
+from pondertree.errors import InvalidArgumentError, UnknownOptionError
+from pondertree.options import unknown_option
 from pondertree.presets.hybrid import Hybrid
 
 
@@ -29,6 +31,10 @@ def mcts_search(
     `priority` is the specification's "strict" here, and in `pondertree.reference.hybrid`; that of `Hybrid` is "prior".
     Further settings are those of `Hybrid`.
     """
+    known = ["iterations", *(each.name for each in fields(Hybrid) if each.name != "num_simulations")]
+    for name in settings:
+        if name not in known:
+            raise UnknownOptionError(unknown_option(mcts_search, name, known))
     if iterations is None and time_limit is None:
         raise InvalidArgumentError("mcts_search needs a limit: give iterations, time_limit, or both")
     iterations = None if iterations is None else check.count(iterations, "iterations")

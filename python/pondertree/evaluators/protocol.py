@@ -75,9 +75,10 @@ def as_evaluator(given: Any, name: str = "evaluator") -> Any:
 def check_evaluator(evaluator: Any, name: str = "evaluator") -> None:
     """Refuses what has none of the forms."""
     if isinstance(evaluator, type) or not (any(hasattr(evaluator, form) for form in FORMS) or callable(evaluator)):
+        hint = f"; did you mean num_simulations={shown(evaluator, 80)}?" if isinstance(evaluator, int) else ""
         raise InvalidArgumentError(
             f"{name} is {shown(evaluator, 80)}: it must have evaluate(observations) or evaluate_states(states), "
-            "or be a function of observations"
+            f"or be a function of observations{hint}"
         )
     policy_of(evaluator)
 

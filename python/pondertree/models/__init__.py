@@ -6,8 +6,9 @@ fifth array `discount` may follow. See `Model` for shapes and whose view they ar
 
 Ready are adapters (`TorchModel`, `JaxModel`, `FunctionModel` for plain functions, `Parts` for the paper's three
 functions, `SeedForm` for the form of the MuZero specification), and what the search asks a model by: `as_model`, which
-finds the adapter that is needed, `Inference`, which checks every answer, and `HiddenPool`, which keeps hidden states on the model's own
-device. For networks there are `Support`, categorical values and rewards, and `min_max`, the scale of hidden states.
+finds the adapter that is needed, `Inference`, which checks every answer, and `HiddenPool`, which keeps hidden
+states on the model's own device. For networks there are `Support`, categorical values and rewards, and `min_max`, the
+scale of hidden states.
 Files are imported when they are first named here, and a network library when an adapter is made.
 """
 

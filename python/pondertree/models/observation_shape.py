@@ -68,14 +68,16 @@ class ObservationShape:
             )
         return False  # the model will say itself what is wrong
 
-    def is_batch(self, array: Any) -> bool:
-        """Whether an array is a batch; an InvalidArgumentError if it could be either."""
+    def is_batch(self, array: Any, either_is_one: bool = False) -> bool:
+        """Whether an array is a batch. One that could be either is one if `either_is_one`, else an error."""
         shape, known = tuple(array.shape), self.known(array)
         if known is not None:
             return known
         # An array with one axis is one observation: batches of single numbers are declared, or are lists.
         batch = len(shape) >= 2 and len(array) > 0 and self._takes(array[0])
         one = len(shape) < 2 or self._takes(array)
+        if batch and one and either_is_one:
+            return False
         if batch and one:
             raise InvalidArgumentError(
                 f"observation has shape {shape}, and this model takes it as one observation and as {shape[0]} of them: "

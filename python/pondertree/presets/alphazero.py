@@ -83,9 +83,9 @@ class AlphaZero(PuctSearch):
     priors from `evaluator`, and its value when it is evaluated; there are no playouts. A move never tried is worth
     `fpu`: a number, or `("parent", reduction)` for the value of its position less so much. `parent_visits` says what N
     counts: "node" (visits of the node, its own evaluation included) or "edges" (visits of its moves, at
-    least 1: the PUCT specification). With `forced_playouts` k, moves of the root that were tried once get sqrt(k * P * N) simulations at
-    least, so that noise is followed up (Wu 2019; for self-play). Noise at the root is added on request:
-    `dirichlet_alpha` is the concentration of each move, or `("total", alpha)` of all together.
+    least 1: the PUCT specification). With `forced_playouts` k, moves of the root that were tried once get
+    sqrt(k * P * N) simulations at least, so that noise is followed up (Wu 2019; for self-play). Noise at the root is
+    added on request: `dirichlet_alpha` is the concentration of each move, or `("total", alpha)` of all together.
     """
 
     evaluator: Any = field(metadata={"check": as_evaluator})

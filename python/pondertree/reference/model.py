@@ -9,6 +9,7 @@ policy_logits, value), and may add a discount. The specification's is asked abou
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -111,10 +112,15 @@ def mask_policy(policy: Any, legal_actions: Sequence[int]) -> Any:
 
 
 def checked_actions(legal_actions: Sequence[int] | None, num_actions: int) -> list[int]:
-    """The legal actions as given; all of them if none are given."""
+    """The legal actions, given as numbers or as a mask; all of them if none are given."""
     if legal_actions is None:
         return list(range(num_actions))
-    legal = [int(action) for action in legal_actions]
+    given = list(legal_actions)
+    if given and all(isinstance(entry, (bool, np.bool_)) for entry in given):
+        if len(given) != num_actions:
+            raise ValueError(f"legal_actions is a mask of {len(given)}: there are {num_actions} actions")
+        given = [action for action, allowed in enumerate(given) if allowed]
+    legal = [operator.index(action) for action in given]
     if not legal:
         raise ValueError("legal_actions is empty: at least one action must be legal")
     wrong = [action for action in legal if not 0 <= action < num_actions]

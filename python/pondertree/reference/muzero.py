@@ -12,6 +12,7 @@ What it shares with other searches stands in files of its own: `imagine` (the ro
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -80,12 +81,13 @@ def select_action(
     temperature: float = 1.0,
     add_noise: bool = True,
     *,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> int:
     """Selects an action by a search from one observation.
 
     Trap: `p ** (1 / T)` underflows to 0 / 0 where T is small. In logarithms, with the greatest subtracted, it does not.
     """
+    seed = secrets.randbits(63) if seed is None else seed
     mcts = MCTS(network, config, seed=seed)
     actions, probabilities = mcts.run(RootNode(), observation, legal_actions, add_noise=add_noise)
     if temperature == 0:

@@ -14,7 +14,7 @@ from pondertree.reference.state import LARGEST_REWARD, State, end_values, listed
 #: A playout that has no `max_depth` is cut after so many moves.
 LONGEST_PLAYOUT = 10_000
 #: A game is taken for one that never ends if so many playouts were cut there before a single one has ended.
-FIRST_PLAYOUTS = 24
+FIRST_PLAYOUTS = 16
 #: Moves of a playout between two looks at the clock.
 MOVES_PER_CHECK = 256
 
