@@ -12,6 +12,7 @@ import pytest
 
 import pondertree
 from pondertree.cli import main
+from pondertree.cli.shell import shell_line
 from pondertree.extras import install_command
 
 ROOT = Path(__file__).parent.parent
@@ -50,6 +51,10 @@ MISTAKES = [
     (["play", "examples.games.triangle:Triangle", "--side", "second"], "(choose all, none, 1, Player)"),
     (["play", "connect4", "--level", "11"], "must be a number from 1 to 10, or beginner (1), easy (3), medium (5)"),
     (["play", "connect4", "--level", "3", "--seconds", "1"], "not allowed with argument --level"),
+    (["search", "chess", "--max-depth", "5"], "--max-depth cuts playouts, and hybrid has none: add --algorithm uct"),
+    (["search", "connect4", "--algorithm", "gumbel", "--max-depth", "5"], "--max-depth cuts playouts, and gumbel"),
+    (["search", "othello", "--max-depth", "0"], "--max-depth: must be a whole number of at least 1, not '0'"),
+    (["search", "othello", "--max-depth", "3000m"], "--max-depth: must be a whole number of at most 2**31 - 1"),
     (["play", "connect4", "--algorithm", "magic"], "invalid choice: 'magic'"),
     (["play", "connect4", "--side", "left"], "invalid choice: 'left'"),
     (["serve"], "invalid choice: 'serve'"),
@@ -113,6 +118,22 @@ def test_import_pondertree_imports_none_of_it() -> None:
 def test_nobody_reads_on() -> None:
     command = [sys.executable, "-m", "pondertree", "search", "othello", "--json"]
     started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert started.stdout is not None
+    assert started.stderr is not None
+    started.stdout.close()
+    assert started.wait(timeout=60) == 1
+    with started.stderr as errors:
+        assert errors.read() == b""
+
+
+@pytest.mark.parametrize("command", ["search connect4", "play connect4 --side none --level 1", "play connect4"])
+def test_closed_pipe_ends_a_command_quietly(command: str) -> None:
+    started = subprocess.Popen(
+        [sys.executable, "-m", "pondertree", *command.split()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert started.stdout is not None
     assert started.stderr is not None
     started.stdout.close()
@@ -193,6 +214,90 @@ def test_unexpected_exception_keeps_its_traceback_on_request(tmp_path: Path, mon
     )
     assert "ZeroDivisionError" in done.stderr.splitlines()[-1]
     assert "Traceback" in done.stderr
+
+
+def run_in(folder: Path, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    """Runs the command in a folder with games."""
+    command = [sys.executable, "-m", "pondertree", *arguments]
+    return subprocess.run(command, input=typed, capture_output=True, text=True, timeout=60, cwd=folder)
+
+
+def test_exception_while_a_module_is_imported_is_reported_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "division.py").write_text("\n1 / 0\n")
+    told = run_in(tmp_path, "search", "division:G").stderr
+    assert f"ZeroDivisionError: division by zero, raised by <module> in {tmp_path / 'division.py'}, line 2" in told
+    monkeypatch.setenv("PONDERTREE_TRACEBACK", "1")
+    told = run_in(tmp_path, "search", "division:G").stderr
+    assert "Traceback" in told
+    assert f'File "{tmp_path / "division.py"}", line 2' in told
+
+
+@pytest.mark.parametrize(
+    ("game", "message"),
+    [
+        ("needing:G", "without arguments; it raised TypeError: G.__init__() missing 1 required positional argument"),
+        ("needing:H", "game 'needing:H' cannot be imported: module 'needing' has no attribute 'H'"),
+        ("nowhere:G", "game 'nowhere:G' cannot be imported: No module named 'nowhere'"),
+    ],
+)
+def test_mistakes_outside_the_code_of_a_game_name_no_line_of_the_library(
+    tmp_path: Path, game: str, message: str
+) -> None:
+    (tmp_path / "needing.py").write_text("class G:\n    def __init__(self, size): pass\n")
+    done = run_in(tmp_path, "search", game)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "raised by" not in done.stderr
+    assert "TRACEBACK" not in done.stderr
+
+
+@pytest.mark.parametrize("mistake", ["raise KeyError('no')", "sys.exit(3)"])
+def test_play_says_how_to_go_on_after_a_mistake_of_the_game(tmp_path: Path, mistake: str) -> None:
+    (tmp_path / "late.py").write_text(f"""
+import sys
+class G:
+    num_players, num_actions, to_play, is_terminal = 1, 2, 0, False
+    def legal_actions(self): return [0, 1]
+    def play(self, action):
+        if action == 1:
+            {mistake}
+        return G()
+    def returns(self): return (0.0,)
+""")
+    done = run_in(tmp_path, "play", "late:G", "--max-depth", "3", typed="0\n0\n1\n")
+    assert done.returncode == 2
+    continued = shell_line(["pondertree", *["play", "late:G", "--side", "first", "--max-depth", "3", "--moves"], "0 0"])
+    assert done.stdout.splitlines()[-1] == f"Stopped by an error. To go on from here: {continued}"
+    assert "raised by play in " in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("algorithm", ["uct", "reference"])
+def test_max_depth_lets_games_without_end_be_searched_and_played(tmp_path: Path, algorithm: str) -> None:
+    (tmp_path / "endless.py").write_text("""
+class G:
+    num_players, num_actions, to_play, is_terminal = 2, 2, 0, False
+    def legal_actions(self): return [0, 1]
+    def play(self, action): return G()
+    def returns(self): return (0.0, 0.0)
+""")
+    options = ["--max-depth", "20", "--simulations", "50", "--algorithm", algorithm]
+    for command in ("search", "play"):
+        done = run_in(tmp_path, command, "endless:G", *options, typed="hint\n")
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        assert ", playouts of 20 moves, " in done.stdout
+        assert "50 simulations" in done.stdout
+
+
+def test_max_depth_gives_the_numbers_of_the_same_search(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["search", "othello", "--simulations", "300", "--seed", "4", "--max-depth", "7", "--json", "--algorithm"]
+    expected = pondertree.UCT(300, seed=4, max_depth=7).run(pondertree.games.Othello()).value
+    for algorithm in ("uct", "reference"):
+        assert main([*command, algorithm]) == 0
+        assert json.loads(capsys.readouterr().out)["value"] == expected
 
 
 def test_warning_about_a_game_is_one_line_on_stderr(tmp_path: Path) -> None:

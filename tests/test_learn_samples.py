@@ -17,9 +17,10 @@ pytest.importorskip("torch")
 
 from tests.learning import small
 
+from pondertree.cli.position import Position
 from pondertree.errors import StorageError
 from pondertree.game import move_text
-from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe, name_of
 from pondertree.learn import train
 from pondertree.learn.board_svg import board_svg
 from pondertree.learn.evaluation_games import games_path, read_games
@@ -178,7 +179,7 @@ def test_texts_of_a_game_are_escaped() -> None:
     for wrong in ("<i>", "<u>", "<hr>", "<b onclick", "<script>alert"):
         assert wrong not in shown
     assert shown.count("<pre>&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;</pre>") == 3
-    assert "&amp;amp; (player 2)" in shown
+    assert "&amp;amp; (Player 2)" in shown
 
 
 def test_a_game_that_raises_when_it_is_shown_has_its_moves_alone() -> None:
@@ -243,3 +244,19 @@ def test_report_of_an_environment_shows_returns_and_actions(tmp_path: Path) -> N
         assert f"return {float(record.returns[0]):g}, {len(record.moves)} moves" in game
         assert "Actions: " + " ".join(f"<span>{action}</span>" for action in record.moves) in game
         assert "<polyline" in game
+
+
+@pytest.mark.parametrize(
+    ("game", "colours"),
+    [(TicTacToe, ("", "")), (ConnectFour, (", red", ", yellow")), (Othello, (", black", ", white")), (Chess, ("", ""))],
+)
+def test_sample_games_call_players_as_the_printed_board_does(game: Any, colours: tuple[str, str]) -> None:
+    state = game()
+    action = int(state.legal_actions()[0])
+    first, second = (Position(name_of(game) or "", state).players for state in (state, state.play(action)))
+    assert first == second
+    assert f"{first[0]} to move" in str(state)
+    assert f"{first[1]} to move" in str(state.play(action))
+    shown = section([Sample("a", ("one", "other"), [], [action], [1.0, -1.0])], game)
+    assert f"one ({first[0]}{colours[0]}) against other ({first[1]}{colours[1]}): {first[0]} wins" in shown
+    assert f" by {first[0]}<" in shown

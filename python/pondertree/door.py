@@ -45,7 +45,10 @@ def enter_all(states: Sequence[Any]) -> list[Any]:
 
 
 def check_action(state: Any, action: Any, name: str = "action") -> int:
-    """An action of a state, given as a number, as move text that `state.parse_action` reads, or as a `chess.Move`."""
+    """An action of a state, given as a number, as move text, or as a `chess.Move`.
+
+    Move text is read by `state.parse_action`, or compared with the texts of the legal actions where there is none.
+    """
     if isinstance(action, str):
         return _parse(state, action, name)
     if any(base.__name__ == "Move" and base.__module__ == "chess" for base in type(action).__mro__):
@@ -61,9 +64,14 @@ def _parse(state: Any, text: str, name: str) -> int:
     """The action that people write as `text`."""
     reader = getattr(state, "parse_action", None)
     if reader is None:
-        raise InvalidArgumentError(
-            f"{name} is {check.shown(text)}, and {type(state).__name__} has no parse_action that reads move text: "
-            "give the number of an action"
+        actions = actions_written(state, text)
+        if len(actions) == 1:
+            return actions[0]
+        problem = f"the text of {len(actions)} legal actions" if actions else "the text of no legal action"
+        legal = [move_text(state, action) for action in state.legal_actions()]
+        raise InvalidActionError(
+            f"{name} is {check.shown(text)}, {problem} of {type(state).__name__}, which has no parse_action: "
+            f"give the number of an action, or a text of {check.shown(legal)}"
         )
     try:
         return operator.index(reader(text))
@@ -75,6 +83,13 @@ def _parse(state: Any, text: str, name: str) -> int:
             f"{name} is {check.shown(text)}, which {type(state).__name__}.parse_action does not read "
             f"({type(error).__name__}: {error}); legal are {check.shown(legal)}"
         ) from error
+
+
+def actions_written(state: Any, text: str) -> list[int]:
+    """The legal actions whose text is `text`, spaces aside; one, where the game writes its actions differently."""
+    wanted = text.split()
+    actions = [operator.index(action) for action in state.legal_actions()]
+    return [action for action in actions if move_text(state, action).split() == wanted]
 
 
 def board_of(state: Any) -> chess.Board | None:

@@ -8,12 +8,14 @@ What a command needs beyond NumPy is imported when the command runs.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from pondertree.check import brief
@@ -58,7 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         cause = error.__cause__ if isinstance(error, GameContractError) else None
         if cause is not None and os.environ.get(TRACEBACK):
             raise
-        hint = "" if cause is None else f"{_place(cause)} ({TRACEBACK}=1 shows the traceback)"
+        place = "" if cause is None else _place(cause)
+        hint = f"{place} ({TRACEBACK}=1 shows the traceback)" if place else ""
         print(f"pondertree: {brief(str(error), LONGEST_MESSAGE)}{hint}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -116,10 +119,15 @@ def _run(arguments: Any) -> int:
 
 def _described(error: Exception) -> str:
     """An exception that no command expects, such as one of a game written by the user, and where it was raised."""
-    return brief(" ".join(f"{type(error).__name__}: {error}".split()), LONGEST_MESSAGE) + _place(error)
+    return brief(" ".join(f"{type(error).__name__}: {error}".split()), LONGEST_MESSAGE) + (
+        _place(error) or _place(error, is_ours=True)
+    )
 
 
-def _place(error: BaseException) -> str:
-    """Where an exception was raised, as the end of a message."""
-    frames = traceback.extract_tb(error.__traceback__)
+def _place(error: BaseException, *, is_ours: bool = False) -> str:
+    """Where an exception was raised, as the end of a message: in code of the user, or `is_ours`, anywhere."""
+    ours = (str(Path(__file__).parent.parent) + os.sep, importlib.__file__, "<")
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if is_ours or not frame.filename.startswith(ours)
+    ]
     return f", raised by {frames[-1].name} in {frames[-1].filename}, line {frames[-1].lineno}" if frames else ""

@@ -26,7 +26,7 @@ ALGORITHM_HELP = (
 )
 #: The game with a bundled player, and that player's name.
 BUNDLED = "connect4"
-#: Simulations of a search where nothing is said: about half a second each.
+#: Simulations of a search where nothing is said: about a second each at most.
 COMPILED_SIMULATIONS = {"uct": 100_000, "hybrid": 50_000, "alphazero": 50_000, "gumbel": 50_000}
 #: The same where a network or a game in Python does the work.
 PYTHON_SIMULATIONS = {"uct": 10_000, "reference": 1_000, "alphazero": 400, "gumbel": 400, "muzero": 400}
@@ -49,6 +49,8 @@ class Configuration:
     seconds: float | None
     network: Any = None
     """What values positions: a trained player, a learned model, an evaluator, or None."""
+    max_depth: int | None = None
+    """Moves after which the playouts of UCT are cut."""
 
     def build(self, seed: int | None, threads: int) -> Search:
         """The search itself."""
@@ -67,7 +69,7 @@ class Configuration:
                 return MuZero(model=self.network, **options)
             case "hybrid":
                 return Hybrid(**options)
-        return UCT(**options)
+        return UCT(max_depth=self.max_depth, **options)
 
     def start(self, position: Position, seed: int | None, threads: int) -> Thinker:
         """The search, at a position."""
@@ -75,11 +77,17 @@ class Configuration:
             return Engine(position, seed, lambda drawn: self.build(drawn, threads), self.algorithm, self.description)
         if threads > 1:
             raise InvalidArgumentError("--threads is for the compiled search: the reference runs in one thread")
-        return Reference(position, seed)
+        return Reference(position, seed, self.max_depth, self.description)
 
 
 def configure(
-    position: Position, algorithm: str, player: str | None, simulations: int | None, seconds: float | None
+    position: Position,
+    algorithm: str,
+    player: str | None,
+    simulations: int | None,
+    seconds: float | None,
+    *,
+    max_depth: int | None = None,
 ) -> Configuration:
     """The search that was asked for; `auto` is the strongest that needs nothing but what is installed."""
     network, by = None if player is None else _load(player, position), "trained player"
@@ -103,7 +111,11 @@ def configure(
         "muzero": "MuZero, trained model",
         "hybrid": "Hybrid, compiled",
     }[algorithm]
-    return Configuration(algorithm, description, simulations, seconds, network)
+    if max_depth is not None:
+        if algorithm not in ("uct", "reference"):
+            raise InvalidArgumentError(f"--max-depth cuts playouts, and {algorithm} has none: add --algorithm uct")
+        description += f", playouts of {max_depth:,} moves"
+    return Configuration(algorithm, description, simulations, seconds, network, max_depth)
 
 
 def _load(player: str, position: Position) -> Any:

@@ -40,7 +40,9 @@ def add_command(commands: Commands, name: str, summary: str, examples: str, run:
         "game", metavar="GAME", nargs="?", help=f"the game: {', '.join(games.BY_NAME)}, or module:Class"
     )
     start = parser.add_mutually_exclusive_group()
-    start.add_argument("--moves", metavar="MOVES", help='the moves played so far: "4 4 3", or "e4 e5 Nf3"')
+    start.add_argument(
+        "--moves", metavar="MOVES", help='the moves played so far: "4 4 3", "e4 e5 Nf3", "take 1; take 2"'
+    )
     start.add_argument("--fen", metavar="FEN", help="a chess position, instead of moves")
     return parser
 
@@ -56,6 +58,12 @@ def add_effort(parser: Parser, per: str) -> Any:
     )
     effort.add_argument("--seconds", metavar="S", type=seconds, help=f"search for so long{per} instead")
     parser.add_argument("--algorithm", metavar="NAME", choices=ALGORITHMS, default="auto", help=ALGORITHM_HELP)
+    parser.add_argument(
+        "--max-depth",
+        metavar="N",
+        type=playout_moves,
+        help="uct, reference: cut playouts after N moves, for games that may not end (a cut playout is a draw)",
+    )
     parser.add_argument(
         "--player",
         metavar="PLAYER",
@@ -75,6 +83,14 @@ def count(text: str) -> int:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     if number >= 1 << 32:
         raise argparse.ArgumentTypeError(f"must be a whole number of at most 2**32 - 1, not {text!r}")
+    return number
+
+
+def playout_moves(text: str) -> int:
+    """A number of moves of a playout."""
+    number = count(text)
+    if number >= 1 << 31:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at most 2**31 - 1, not {text!r}")
     return number
 
 

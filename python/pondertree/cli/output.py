@@ -22,7 +22,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(f"this command needs rich: {install_command('cli')}") from error
 
-from pondertree.cli.position import Position
+from pondertree.cli.position import Position, join_moves
 from pondertree.cli.report import Move, Report, count_text, fit
 from pondertree.cli.thinking import Thinker, think
 
@@ -38,10 +38,17 @@ WIDEST_BOARD = 24
 COLUMN_GAP = 3
 
 
+class PipeConsole(Console):
+    """A console that reports a closed pipe as the BrokenPipeError it is; rich would leave the program."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def make_console() -> Console:
     """Where to print: in colour on a terminal, plain elsewhere."""
     width = None if sys.stdout.isatty() else PLAIN_WIDTH
-    return Console(file=sys.stdout, width=width, highlight=False, emoji=False, markup=False)
+    return PipeConsole(file=sys.stdout, width=width, highlight=False, emoji=False, markup=False)
 
 
 def put(console: Console, what: RenderableType) -> None:
@@ -170,7 +177,7 @@ def headline(position: Position) -> Text:
     """The game and who is to move."""
     text = Text(position.title, "bold")
     if position.history:
-        shown = " ".join(position.history[-8:])
+        shown = join_moves(position.history[-8:])
         text.append(f" after {'... ' if len(position.history) > 8 else ''}{shown}", "default")
     return text.append(f", {position.player} to move", "default")
 

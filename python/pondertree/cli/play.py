@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import textwrap
 from contextlib import nullcontext
@@ -15,6 +14,7 @@ from pondertree.cli.algorithms import NAMED_LEVELS, STRONGEST, Configuration, Le
 from pondertree.cli.arguments import Commands, add_command, add_effort
 from pondertree.cli.position import Position, join, read_position
 from pondertree.cli.report import Report, count_text, fit
+from pondertree.cli.shell import shell_line
 from pondertree.cli.thinking import INTERRUPTED, Thinker, think
 from pondertree.errors import GameContractError, GameOverError, InvalidActionError, InvalidArgumentError
 from pondertree.game import is_over
@@ -39,7 +39,8 @@ hint     show what the search would play at full strength
 undo     take back your last move, and the answers to it
 resign   give the game up
 quit     stop here; the command that continues the game is printed
-help     this list"""
+help     this list
+A move with the name of a command is the move; :quit is always the command."""
 
 #: Columns of the text about a game.
 WIDTH = 80
@@ -83,7 +84,14 @@ def run(arguments: argparse.Namespace) -> int:
     if is_over(position.state):
         raise GameOverError(f"the game is over in this position. {position.outcome()}")
     people = read_side(arguments.side, position)
-    chosen = configure(position, arguments.algorithm, arguments.player, arguments.simulations, arguments.seconds)
+    chosen = configure(
+        position,
+        arguments.algorithm,
+        arguments.player,
+        arguments.simulations,
+        arguments.seconds,
+        max_depth=arguments.max_depth,
+    )
     table = Match(
         console=output.make_console(),
         engine=chosen.start(position, arguments.seed, arguments.threads),
@@ -115,18 +123,18 @@ def read_side(text: str, position: Position) -> tuple[int, ...]:
     return tuple(sorted(people))
 
 
-def options_of(arguments: argparse.Namespace) -> str:
-    """What was asked for beside the position, as it was typed."""
-    told = [f"--side {shlex.quote(arguments.side)}"]
+def options_of(arguments: argparse.Namespace) -> list[str]:
+    """What was asked for beside the position, as words of a command line."""
+    told = ["--side", arguments.side]
     if arguments.algorithm != "auto":
-        told.append(f"--algorithm {arguments.algorithm}")
-    for name in ("player", "simulations", "seconds", "seed"):
+        told += ["--algorithm", arguments.algorithm]
+    for name in ("player", "simulations", "seconds", "max_depth", "seed"):
         given = getattr(arguments, name)
         if given is not None:
-            told.append(f"--{name} {shlex.quote(str(given))}")
+            told += [f"--{name.replace('_', '-')}", str(given)]
     if arguments.level is not None:
-        told.append(f"--level {arguments.level.number}")
-    return " ".join([*told, f"--threads {arguments.threads}"] if arguments.threads > 1 else told)
+        told += ["--level", str(arguments.level.number)]
+    return [*told, "--threads", str(arguments.threads)] if arguments.threads > 1 else told
 
 
 @dataclass(slots=True)
@@ -139,7 +147,7 @@ class Match:
     people: tuple[int, ...]
     level: Level
     #: How the command was given, for going on.
-    options: str
+    options: list[str]
     #: The positions in which a person was to move, for `undo`.
     turns: list[Position] = field(default_factory=list)
     random: Random = field(init=False)
@@ -162,6 +170,12 @@ class Match:
         except (Stopped, KeyboardInterrupt) as reason:
             self.console.print(f"Stopped. To go on from here: {self.command(fen)}", soft_wrap=True)
             return INTERRUPTED if isinstance(reason, KeyboardInterrupt) else 0
+        except OSError:  # nobody reads on
+            raise
+        except (Exception, SystemExit):
+            # A mistake of the game, which the caller reports: once it is corrected, the game can go on.
+            self.console.print(f"Stopped by an error. To go on from here: {self.command(fen)}", soft_wrap=True)
+            raise
         self.draw()
         self.console.print(self.engine.position.outcome(), style="bold")
         return 0
@@ -284,7 +298,8 @@ class Match:
         position = self.engine.position
         while True:
             text = self.read(f"{position.player}> ")
-            match text.lower():
+            is_move = text != "" and text.split() in [move.split() for move in position.legal_moves()]
+            match None if is_move else text.lower().removeprefix(":"):
                 case "":
                     continue
                 case "help" | "?":
@@ -337,7 +352,10 @@ class Match:
     def command(self, fen: str | None) -> str:
         """How to take the game up again."""
         position = self.engine.position
-        start = f"pondertree play {position.game} {self.options}"
+        words = ["pondertree", "play", position.game, *self.options]
         if fen is not None:
-            return f'{start} --fen "{position.state.fen()}"'
-        return f'{start} --moves "{" ".join(position.history)}"' if position.history else start
+            words += ["--fen", position.state.fen()]
+        elif position.history:
+            # A value that begins with a dash would be taken for an option.
+            words += [f"--moves={position.moves}"] if position.moves.startswith("-") else ["--moves", position.moves]
+        return shell_line(words)

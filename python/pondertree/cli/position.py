@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import sys
@@ -10,13 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from pondertree import games
+from pondertree.door import actions_written
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, InvalidPositionError
-from pondertree.game import GameInfo, check_rewards, describe, move_text, numbers, play
+from pondertree.game import GameInfo, check_rewards, describe, is_over, move_text, numbers, play
 
 #: Legal moves named in a complaint about a wrong one.
 MOST_NAMED = 12
 
 TITLES = {"tic-tac-toe": "Tic-tac-toe", "connect4": "Connect 4", "othello": "Othello", "chess": "Chess"}
+#: Stands between moves of several words.
+MOVE_SEPARATOR = ";"
 #: The games there are, for messages.
 KNOWN_GAMES = f"{', '.join(games.BY_NAME)}, or module:Class for a game written in Python"
 
@@ -28,6 +32,7 @@ class Position:
     game: str
     state: Any
     history: tuple[str, ...] = ()
+    """The moves as `parse` reads them: their texts, or the numbers of actions whose texts it would not read so."""
     rewards: tuple[float, ...] = ()
 
     @property
@@ -43,10 +48,7 @@ class Position:
     @property
     def players(self) -> tuple[str, ...]:
         """What the players are called."""
-        if self.is_compiled:
-            return ("White", "Black") if self.game == "chess" else ("X", "O")
-        count = self.info.num_players
-        return ("Player",) if count == 1 else tuple(f"Player {number}" for number in range(1, count + 1))
+        return games.player_names(type(self.state), self.info.num_players)
 
     @property
     def player(self) -> str:
@@ -93,7 +95,23 @@ class Position:
         if info.has_rewards:
             paid = check_rewards(after.rewards(), info)
             rewards = tuple(map(sum, zip(self.rewards or (0.0,) * info.num_players, paid, strict=True)))
-        return Position(self.game, after, (*self.history, self.write(action)), rewards)
+        return Position(self.game, after, (*self.history, self.name(action)), rewards)
+
+    def name(self, action: int) -> str:
+        """The text of a legal action, or its number where the text would not be read as that action in `--moves`."""
+        text = self.write(action)
+        if self.is_compiled:
+            return text
+        words = text.split()
+        text = " ".join(words)
+        longer = any(other.split()[: len(words)] == words != other.split() for other in self.legal_moves())
+        is_read = bool(text) and not longer and MOVE_SEPARATOR not in text and self._read(text) == action
+        return text if is_read else str(action)
+
+    @property
+    def moves(self) -> str:
+        """The moves so far as `--moves` takes them."""
+        return join_moves(self.history)
 
     def parse(self, text: str) -> int:
         """The action a user names; an exception in one line, with some legal moves, if it is none."""
@@ -104,14 +122,56 @@ class Position:
             raise InvalidActionError(f"{reason} (legal: {self.legal_text(MOST_NAMED)})") from None
 
     def _parse(self, text: str) -> int:
-        """The same in a game written in Python, which may have no notation but the numbers of actions."""
-        try:
-            action = int(getattr(self.state, "parse_action", int)(text))
-        except Exception:
-            raise InvalidActionError(f"{text!r} is no move") from None
-        if action not in [int(legal) for legal in self.state.legal_actions()]:
+        """The same in a game written in Python."""
+        action = self._read(text)
+        if action is None:
+            raise InvalidActionError(f"{text!r} is no move")
+        if not self._is_legal(action):
             raise InvalidActionError(f"{text!r} is not legal here")
         return action
+
+    def _read(self, text: str) -> int | None:
+        """The action that a text names in a game written in Python, which may not be legal; None where it names none.
+
+        The game's `parse_action` reads it, then it is compared with the texts of the legal actions. What neither knows
+        may be the number of an action.
+        """
+        read: int | None = None
+        if hasattr(self.state, "parse_action"):
+            # A game may raise anything for a text that it does not know.
+            with contextlib.suppress(Exception):
+                read = int(self.state.parse_action(text))
+        if read is not None and self._is_legal(read):
+            return read
+        written = actions_written(self.state, text)
+        if len(written) == 1:
+            return written[0]
+        if read is None:
+            with contextlib.suppress(ValueError):
+                read = int(text)
+        return read
+
+    def _is_legal(self, action: int) -> bool:
+        return action in [int(legal) for legal in self.state.legal_actions()]
+
+    def first_move(self, words: Sequence[str]) -> tuple[str, int]:
+        """The first move in the words of `--moves`, and how many of them it takes.
+
+        It is the longest text of a legal action; where none is there, the shortest that can be read.
+        """
+        if self.is_compiled:
+            return words[0], 1
+        legal = [text.split() for text in self.legal_moves()]
+        longest = max(map(len, legal), default=1)
+        counts = range(1, min(longest, len(words)) + 1)
+        for count in reversed(counts):
+            if list(words[:count]) in legal:
+                return " ".join(words[:count]), count
+        for count in counts:
+            action = self._read(" ".join(words[:count]))
+            if action is not None and self._is_legal(action):
+                return " ".join(words[:count]), count
+        return words[0], 1
 
     def legal_moves(self) -> list[str]:
         """The legal moves, as people read them."""
@@ -121,7 +181,7 @@ class Position:
         """The legal moves in one line; at most so many."""
         moves = self.legal_moves()
         more = "" if most is None or len(moves) <= most else f" and {len(moves) - most} more"
-        return " ".join(moves[:most]) + more
+        return join_moves(moves[:most]) + more
 
     def outcome(self) -> str:
         """How the game ended, in words."""
@@ -151,6 +211,12 @@ def join(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
+def join_moves(moves: Sequence[str]) -> str:
+    """Moves in one line, as `--moves` takes them: with semicolons between them where a move has several words."""
+    between = f"{MOVE_SEPARATOR} " if any(len(move.split()) > 1 for move in moves) else " "
+    return between.join(moves)
+
+
 def read_position(game: str | None, moves: str | None, fen: str | None) -> Position:
     """The position of `GAME`, `--moves` and `--fen`."""
     if game is None:
@@ -166,13 +232,26 @@ def read_position(game: str | None, moves: str | None, fen: str | None) -> Posit
             position = Position(name, kind(fen))
         except InvalidPositionError as error:
             raise InvalidPositionError(f"--fen: {error}") from None
-    for number, text in enumerate((moves or "").split(), start=1):
-        if position.state.is_terminal:
-            raise InvalidActionError(f"--moves: the game is over before move {number}, {text!r}. {position.outcome()}")
+    return play_moves(position, moves or "")
+
+
+def play_moves(position: Position, moves: str) -> Position:
+    """The position after the moves of `--moves`: words, or parts with semicolons between them."""
+    is_separated = MOVE_SEPARATOR in moves
+    left = [part.strip() for part in moves.split(MOVE_SEPARATOR) if part.strip()] if is_separated else moves.split()
+    number = 0
+    while left:
+        number += 1
+        if is_over(position.state):
+            raise InvalidActionError(
+                f"--moves: the game is over before move {number}, {left[0]!r}. {position.outcome()}"
+            )
+        text, taken = (left[0], 1) if is_separated else position.first_move(left)
         try:
             position = position.play(position.parse(text))
         except InvalidActionError as error:
             raise InvalidActionError(f"--moves, move {number}: {error}") from None
+        left = left[taken:]
     return position
 
 
@@ -183,7 +262,13 @@ def find_game(name: str) -> Any:
     if ":" in name:
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())
-        return games.find(name)
+        try:
+            return games.find(name)
+        except InvalidArgumentError as error:
+            if error.__cause__ is None:
+                raise
+            # What the module raised is reported with its place, as what a game raises.
+            raise GameContractError(str(error)) from error.__cause__
     try:
         return games.find(name)
     except InvalidArgumentError:

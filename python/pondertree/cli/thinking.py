@@ -158,11 +158,17 @@ class Reference(Thinker):
     """The reference implementation of UCT: the same search, number for number, and some hundred times slower."""
 
     algorithm = "reference"
-    description = "UCT, reference in Python"
 
-    def __init__(self, position: Position, seed: int | None) -> None:
+    def __init__(
+        self,
+        position: Position,
+        seed: int | None,
+        max_depth: int | None = None,
+        description: str = "UCT, reference in Python",
+    ) -> None:
         super().__init__(position, seed)
-        self._search = reference.MCTS(seed=self.seed)
+        self.description = description
+        self._search = reference.MCTS(seed=self.seed, max_depth=max_depth)
         self._calls = 0
         #: What the simulations brought each player, where a value alone does not say it.
         self._sums: list[float] = []

@@ -35,6 +35,14 @@ BY_NAME: dict[str, Any] = {
     "chess": Chess,
 }
 
+#: The names of their players: the men on the printed board, in chess the colours.
+_PLAYER_NAMES: dict[Any, tuple[str, str]] = {
+    TicTacToe: ("X", "O"),
+    ConnectFour: ("X", "O"),
+    Othello: ("X", "O"),
+    Chess: ("White", "Black"),
+}
+
 _ALIASES = {
     "tictactoe": "tic-tac-toe",
     "tic_tac_toe": "tic-tac-toe",
@@ -75,3 +83,10 @@ def find(name: str) -> Any:
 def name_of(kind: Any) -> str | None:
     """The one name of a compiled game that is written down; None for others."""
     return next((name for name, known in BY_NAME.items() if known is kind), None)
+
+
+def player_names(kind: Any, count: int) -> tuple[str, ...]:
+    """What the players of a game are called; `kind` is what `find` gives, and `count` the number of players."""
+    if count == 1:
+        return ("Player",)
+    return _PLAYER_NAMES.get(kind) or tuple(f"Player {number}" for number in range(1, count + 1))

@@ -11,13 +11,8 @@ from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 #: Side of a square, in units of the picture, and the margin for the names of files and ranks.
 SQUARE, MARGIN = 20, 12
 INK, FAINT, LAST = "#22281e", "#8a8f86", "#e8b43a"
-#: What the two players are called, and the colours of their men.
-PLAYERS = {
-    TicTacToe: ("X", "O"),
-    ConnectFour: ("Red", "Yellow"),
-    Othello: ("Black", "White"),
-    Chess: ("White", "Black"),
-}
+#: The colours of the players' men in the pictures, where their names do not tell.
+COLOURS: dict[Any, tuple[str, str]] = {ConnectFour: ("red", "yellow"), Othello: ("black", "white")}
 MEN = {"X": "#1d1f1c", "O": "#fbfbf8"}
 PIECES = {"k": "\u265a", "q": "\u265b", "r": "\u265c", "b": "\u265d", "n": "\u265e", "p": "\u265f"}
 

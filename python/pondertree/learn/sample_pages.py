@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pondertree.game import move_text
-from pondertree.games import Chess
-from pondertree.learn.board_svg import board_svg
-from pondertree.learn.samples import Sample, side_names
+from pondertree.games import Chess, player_names
+from pondertree.learn.board_svg import COLOURS, board_svg
+from pondertree.learn.samples import Sample
 
 #: Positions that are drawn of one game, actions that are listed of an episode, characters of a board that is text.
 MOST_POSITIONS, MOST_ACTIONS, MOST_TEXT = 400, 2000, 4000
@@ -110,10 +110,12 @@ def replay(sample: Sample, factory: Callable[[], Any] | None) -> list[Position]:
 
 
 def _game(sample: Sample, factory: Callable[[], Any] | None) -> str:
-    names = side_names(factory, len(sample.players))
+    names = player_names(factory, len(sample.players))
+    colours = COLOURS.get(factory)
+    told = names if colours is None else [", ".join(pair) for pair in zip(names, colours, strict=True)]
     sides = " against ".join(
         f"{html.escape(player)} ({html.escape(name)})" if len(names) > 1 else html.escape(player)
-        for player, name in zip(sample.players, names, strict=True)
+        for player, name in zip(sample.players, told, strict=True)
     )
     positions = replay(sample, factory)
     count = len(sample.opening) + len(sample.moves)

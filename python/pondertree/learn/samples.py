@@ -10,7 +10,6 @@ from typing import Any
 
 from pondertree import games
 from pondertree.errors import InvalidArgumentError, PondertreeError
-from pondertree.learn.board_svg import PLAYERS
 from pondertree.learn.config_sections import OPPONENT
 from pondertree.learn.evaluation_games import EvaluationGame, games_path, read_games
 from pondertree.learn.records import GameRecord
@@ -47,14 +46,6 @@ def game_factory(name: str) -> Callable[[], Any] | None:
     except InvalidArgumentError:
         return None
     return found
-
-
-def side_names(factory: Callable[[], Any] | None, count: int) -> tuple[str, ...]:
-    """What the sides of a game are called."""
-    known: dict[Any, tuple[str, ...]] = dict(PLAYERS)
-    if count == 1:
-        return ("player",)
-    return known.get(factory, tuple(f"player {number + 1}" for number in range(count)))
 
 
 def choose_samples(out: Path, evaluations: Sequence[dict[str, Any]], simulations: int | None) -> list[Sample]:
