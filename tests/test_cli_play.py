@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shlex
 import subprocess
@@ -365,3 +366,17 @@ def move(action: int, visits: int, proven: int | None = None) -> Move:
     """A move of a report."""
     plies = None if proven is None else 1
     return Move(action, str(action), visits, 0.0, None, proven, plies, (str(action),))
+
+
+def test_threefold_repetition_and_fifty_moves_end_a_game_of_chess(capsys: pytest.CaptureFixture[str]) -> None:
+    shuffle = "Nf3 Nf6 Ng1 Ng8 Nf3 Nf6 Ng1 Ng8"
+    assert main(["play", "chess", "--side", "both", "--moves", shuffle]) == 0
+    assert "The game is a draw (threefold repetition)." in capsys.readouterr().out
+    assert main(["play", "chess", "--side", "both", "--fen", "6k1/8/8/8/8/8/1R6/6K1 w - - 100 120"]) == 0
+    assert "The game is a draw (fifty moves)." in capsys.readouterr().out
+
+
+def test_move_numbers_of_a_game_score_are_read_over(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "chess", "--moves", "1. e4 e5 2.Nf3 2...Nc6", "--simulations", "20", "--json"]) == 0
+    position = json.loads(capsys.readouterr().out)["position"]
+    assert position.startswith("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w")

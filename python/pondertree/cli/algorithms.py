@@ -102,7 +102,9 @@ def configure(
     is_compiled = position.is_compiled and (network is None or (player is None and position.game == "chess"))
     if simulations is None and (seconds is None or algorithm == "gumbel"):
         defaults = PYTHON_SIMULATIONS | (COMPILED_SIMULATIONS if is_compiled else {})
-        simulations = defaults[algorithm]
+        # A random playout of chess is a hundred times as long as one of Connect 4.
+        slow = algorithm == "uct" and position.game == "chess"
+        simulations = PYTHON_SIMULATIONS["uct"] if slow else defaults[algorithm]
     description = {
         "uct": "UCT, compiled" if position.is_compiled else "UCT",
         "reference": "UCT, reference in Python",

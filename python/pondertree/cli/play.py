@@ -160,7 +160,7 @@ class Match:
         self.introduce()
         begun = len(self.engine.position.history)
         try:
-            while not is_over(self.engine.position.state):
+            while (outcome := self.outcome()) is None:
                 if not self.people and len(self.engine.position.history) - begun >= MOST_MOVES:
                     raise GameContractError(f"the game has not ended after {MOST_MOVES:,} moves: it is given up")
                 self.turn()
@@ -177,8 +177,21 @@ class Match:
             self.console.print(f"Stopped by an error. To go on from here: {self.command(fen)}", soft_wrap=True)
             raise
         self.draw()
-        self.console.print(self.engine.position.outcome(), style="bold")
+        self.console.print(outcome, style="bold")
         return 0
+
+    def outcome(self) -> str | None:
+        """How the game has ended; None while it goes on.
+
+        Draws that a player could claim end a game of chess, as they do in matches: the search counts them as draws.
+        """
+        from pondertree.match.adjudication import claimed_draw
+
+        position = self.engine.position
+        if is_over(position.state):
+            return position.outcome()
+        claim = claimed_draw(position.state)
+        return None if claim is None else f"The game is a draw ({claim.replace('_', ' ')})."
 
     def introduce(self) -> None:
         """Who plays, and what can be typed."""

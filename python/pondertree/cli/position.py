@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -235,9 +236,15 @@ def read_position(game: str | None, moves: str | None, fen: str | None) -> Posit
     return play_moves(position, moves or "")
 
 
+#: The number of a move in a game score, such as "1." and "12...".
+MOVE_NUMBER = re.compile(r"(?<!\S)\d+\.+")
+
+
 def play_moves(position: Position, moves: str) -> Position:
     """The position after the moves of `--moves`: words, or parts with semicolons between them."""
     is_separated = MOVE_SEPARATOR in moves
+    if position.game == "chess":
+        moves = MOVE_NUMBER.sub(" ", moves)
     left = [part.strip() for part in moves.split(MOVE_SEPARATOR) if part.strip()] if is_separated else moves.split()
     number = 0
     while left:
