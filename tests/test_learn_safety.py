@@ -317,7 +317,7 @@ def test_shards_that_need_pyarrow_are_not_called_damaged(tmp_path: Path, monkeyp
 def test_a_search_with_a_player_shows_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train(small(tmp_path, steps=5))
     assert main(["search", "tic-tac-toe", "--player", str(tmp_path), "--simulations", "20", "--seed", "1"]) == 0
-    assert "AlphaZero with a trained player" in capsys.readouterr().out
+    assert "AlphaZero, trained player" in capsys.readouterr().out
 
 
 def test_a_lost_configuration_is_that_of_the_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

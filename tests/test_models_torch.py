@@ -464,8 +464,10 @@ def test_rows_that_were_meant_to_be_several_observations() -> None:
     for given in (OBSERVATIONS.reshape(4, 6), torch.from_numpy(OBSERVATIONS).reshape(4, 6)):
         assert len(search.run(observation=given)) == 4
         fresh = pondertree.MuZero(Rows(), 5, seed=1)
-        with pytest.raises(EvaluationError, match=words):
+        with pytest.raises(pondertree.InvalidArgumentError, match="legal_actions has 1 entries for 4 observations"):
             fresh.run(observation=given, legal_actions=[0])
+        with pytest.raises(EvaluationError, match=words):
+            pondertree.MuZero(Rows(), 5, seed=1).search(observation=given, legal_actions=[0])
         assert len(fresh.run(observation=given)) == 4
     for other in ([OBSERVATIONS.reshape(4, 6)], OBSERVATIONS[0, 0]):
         with pytest.raises(EvaluationError) as error:
