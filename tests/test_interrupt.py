@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,15 @@ import pondertree
 from pondertree.games import Chess, ConnectFour, Othello
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
+
+
+@pytest.fixture(autouse=True)
+def _no_callbacks_of_the_garbage_collector() -> Iterator[None]:
+    """An interrupt that arrives in one of them, such as hypothesis's, is printed and lost."""
+    callbacks, gc.callbacks[:] = gc.callbacks[:], []
+    yield
+    gc.callbacks[:] = callbacks
+
 
 #: The promise is 200 ms. A machine that is busy gets more time, since what is measured includes waiting for a core.
 LATEST = 1.0

@@ -63,6 +63,8 @@ def check_action(state: Any, action: Any, name: str = "action") -> int:
 def _parse(state: Any, text: str, name: str) -> int:
     """The action that people write as `text`."""
     reader = getattr(state, "parse_action", None)
+    if reader is None and not hasattr(state, "legal_actions"):  # a bare observation
+        raise InvalidArgumentError(f"{name} must be a whole number, not {check.shown(text)}")
     if reader is None:
         actions = actions_written(state, text)
         if len(actions) == 1:

@@ -65,7 +65,9 @@ def is_capture(state: Any, action: Any) -> bool:
     for move in _generate(position):
         if told == (_text(move) if isinstance(told, str) else _index(move, position.is_white)):
             return move.captures
-    any_action(open_position(state)[0], action, "action")  # refuses what is no action at all
+    opened = open_position(state)[0]
+    if not isinstance(action, str):
+        any_action(opened, action, "action")  # refuses what is no action at all
     raise InvalidActionError(f"action is {action!r}, which is not pseudo-legal in {position.fen!r}")
 
 
