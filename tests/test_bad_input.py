@@ -659,6 +659,7 @@ class Endless:
         return 0.0, 0.0
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @pytest.mark.parametrize("policy", [None, lambda state: [1.0, 2.0]])
 def test_a_game_without_end_does_not_outlast_the_time(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # Otherwise it is refused before the time is up.

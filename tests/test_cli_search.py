@@ -153,6 +153,7 @@ def test_lines_are_those_of_the_engine(game: str, moves: str | None, fen: str | 
         assert move.proven in (None, 0) or (state.is_terminal and move.plies == len(move.pv))
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 def test_a_move_played_keeps_the_tree_and_another_position_does_not() -> None:
     engine = Engine(read_position("connect4", None, None), 1)
     think(engine, 2000, None)

@@ -211,6 +211,7 @@ def test_random_tabular_games(
         assert_equal(state, simulations, seed, network, add_noise=noise, **options)
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @settings(max_examples=150)
 @given(
     game=GAMES,
@@ -257,6 +258,7 @@ def test_decided_roots_at_every_temperature(value: int, turn_order: Any) -> None
     assert sum(result.proven == value for result in results) > 5
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @settings(max_examples=80)
 @given(
     start=st.sampled_from([TicTacToe, ConnectFour, Othello]),
@@ -298,6 +300,7 @@ def observe(network: Table, observations: Any) -> tuple[Any, Any]:
     )
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @settings(max_examples=60)
 @given(
     start=st.sampled_from([TicTacToe, ConnectFour, Othello]),

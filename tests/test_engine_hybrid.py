@@ -163,6 +163,7 @@ def test_any_position_and_any_option(state: Any, options: dict[str, Any], thread
     assert_equal(state, simulations, threads=threads, **options)
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @settings(max_examples=80)
 @given(
     state=POSITIONS,
@@ -187,6 +188,7 @@ def test_a_kept_tree_over_several_moves(
         pair.advance(action)
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @settings(max_examples=60)
 @given(
     state=POSITIONS,

@@ -291,6 +291,7 @@ def slots_of(forest: pondertree.Forest) -> int:
     return sum(forest.result(row)._view.num_nodes for row in range(len(forest)))
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @settings(max_examples=30)
 @given(
     seed=st.integers(0, 10**6),

@@ -254,6 +254,7 @@ def test_the_policy_by_hand() -> None:
     assert result.policy_at(0.0).argmax() == result.action
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @settings(max_examples=100)
 @given(
     st.integers(1, 40),

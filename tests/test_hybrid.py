@@ -740,6 +740,7 @@ def test_a_repetition_on_the_board_counts() -> None:
 # --- Limits ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @pytest.mark.parametrize("priority", PRIORITIES)
 def test_a_full_tree_still_answers(priority: str | None) -> None:
     mating = Chess(forced_mates(3)[0])

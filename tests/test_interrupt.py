@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -74,6 +75,68 @@ def test_an_interrupt_surfaces_soon_and_breaks_nothing(name: str, capsys: pytest
     with capsys.disabled():
         print(f"\n  {name}: interrupted within {', '.join(f'{1000 * s:.0f}' for s in waited)} ms", end=" ")
     assert max(waited) < LATEST
+
+
+def interrupted(work: Callable[[], object], delay: float = 0.1) -> Any:
+    """The exception that comes out of `work` when SIGINT arrives after `delay` seconds."""
+    caught: list[Any] = []
+
+    def catch() -> None:
+        try:
+            work()
+        except KeyboardInterrupt as interrupt:
+            caught.append(interrupt)
+            raise
+
+    assert seconds_until_interrupted(catch, delay) < LATEST
+    return caught[0]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_interrupted_run_offers_what_it_found(name: str) -> None:
+    state, options = CASES[name]
+    interrupt = interrupted(lambda: pondertree.UCT(time_limit=60.0, seed=1, **options).run(state))
+    results = interrupt.result if isinstance(state, list) else [interrupt.result]
+    assert len(results) == (len(state) if isinstance(state, list) else 1)
+    searched = [result for result in results if result.simulations]
+    assert searched
+    for result in searched:
+        assert result.visits.sum() == result.simulations
+        assert np.isfinite(result.value)
+        assert result.pv[0] == result.move
+        assert all(child.in_flight == 0 for child in result.root.children.values())
+
+
+def test_an_interrupted_search_of_one_state_offers_one_result() -> None:
+    search = pondertree.UCT(time_limit=60.0, seed=1)
+    for call in (search.search, search.get_policy):
+        interrupt = interrupted(lambda call=call: call(Othello()))  # type: ignore[misc]
+        assert interrupt.result.simulations > 0
+
+
+def test_an_interrupt_is_not_masked_where_nothing_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise pondertree.InternalError("broken")
+
+    monkeypatch.setattr(pondertree.forest.Forest, "results", refuse)
+    interrupt = interrupted(lambda: pondertree.UCT(time_limit=60.0, seed=1).run(Othello()))
+    assert type(interrupt) is KeyboardInterrupt
+    assert not hasattr(interrupt, "result")
+
+
+def test_an_interrupt_that_nobody_handles_ends_the_process_by_the_signal() -> None:
+    code = "import pondertree\nfrom pondertree.games import Othello\nprint('begun', flush=True)\n"
+    code += "pondertree.UCT(time_limit=60.0).run(Othello())"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=20)
+    assert process.returncode == -signal.SIGINT
+    assert told.endswith("KeyboardInterrupt\n`result` of this exception is what the search had found.\n")
 
 
 def test_an_interrupt_of_run_leaves_the_search_usable() -> None:

@@ -622,6 +622,7 @@ def test_a_held_result_stays_as_it_is() -> None:
 # --- Answers ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 def test_the_policy_is_the_share_of_visits() -> None:
     result = pondertree.MuZero(TableModel(6), 90, seed=1).run(observation=ONE, legal_actions=[5, 0, 2])
     assert result.visits[[1, 3, 4]].tolist() == [0, 0, 0]

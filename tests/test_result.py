@@ -27,6 +27,7 @@ STATES = st.one_of(
 )
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @settings(max_examples=120)
 @given(state=STATES, simulations=st.integers(0, 150), solved=st.booleans(), in_flight=st.sampled_from([1, 3]))
 def test_the_fields(state: Any, simulations: int, solved: bool, in_flight: int) -> None:

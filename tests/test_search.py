@@ -172,6 +172,7 @@ def test_stopped_by_time_is_the_search_with_that_many_simulations(in_flight: int
     assert fingerprint(timed) == fingerprint(counted)
 
 
+@pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @pytest.mark.parametrize("wrap", [False, True])
 @pytest.mark.parametrize("most", [1, 2, 10, 333])
 def test_max_nodes(most: int, wrap: bool) -> None:

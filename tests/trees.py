@@ -21,7 +21,7 @@ def fingerprint(result: pondertree.SearchResult) -> tuple[Any, ...]:
         raw, to_play, end, proven, distance, edges, opened, forced, _, rewards = view.node(index)
         columns = tuple(tuple(column.tolist()) for column in view.edges(index))
         nodes.append((raw, to_play, end, proven, distance, edges, opened, forced, tuple(rewards), columns))
-    return (view.simulations, view.root_visits, view.positions, result.action, tuple(nodes))
+    return (view.simulations, view.root_visits, view.positions, result._chosen[1], tuple(nodes))
 
 
 def every_node(root: pondertree.Node) -> Iterator[pondertree.Node]:

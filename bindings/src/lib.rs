@@ -19,6 +19,7 @@ mod parts;
 mod random;
 mod states;
 mod view;
+mod view_columns;
 
 use pyo3::prelude::*;
 

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use crate::error::Error;
 use crate::prefetch;
 use crate::random::{fold, Purpose, Random};
 use crate::score::gumbel::counted;
@@ -116,12 +117,7 @@ impl Schedule {
         let considered = shared_visits(most_moves.min(moves.len() as u32), simulations);
         // Stable: the lowest action first among equals.
         moves.sort_by(|a, b| b.draw.total_cmp(&a.draw));
-        let mut ranks = vec![u16::MAX; moves.iter().map(|drawn| usize::from(drawn.action) + 1).max().unwrap_or(0)];
-        for (rank, drawn) in moves.iter().enumerate() {
-            ranks[usize::from(drawn.action)] = rank as u16;
-        }
-        let all_fresh = moves.iter().all(|drawn| drawn.base == 0);
-        Self { begun, considered, moves, ranks, all_fresh }
+        Self::of_moves(begun, considered, moves)
     }
 
     /// What an answer is made of where no schedule has begun: all visits count, and no Gumbel numbers.
@@ -131,6 +127,36 @@ impl Schedule {
         schedule.moves.iter_mut().for_each(|drawn| drawn.base = 0);
         schedule.all_fresh = true;
         schedule
+    }
+
+    /// What an answer is made of, as columns: the moves, the visits each had when the schedule began, and their draws.
+    #[must_use]
+    pub fn to_columns(&self) -> (Vec<u16>, Vec<u32>, Vec<f64>) {
+        let column = |drawn: &Drawn| (drawn.action, (drawn.base, drawn.draw));
+        let (actions, (bases, draws)) = self.moves.iter().map(column).unzip();
+        (actions, bases, draws)
+    }
+
+    /// The schedule of these columns, which answers as the one they are of and chooses no more moves.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` if no schedule has them.
+    pub fn from_columns(actions: &[u16], bases: &[u32], draws: &[f64]) -> Result<Self, Error> {
+        let too_many = actions.len() > usize::from(u16::MAX);
+        if too_many || [bases.len(), draws.len()] != [actions.len(); 2] || draws.iter().any(|draw| draw.is_nan()) {
+            return Err(Error::InvalidArgument("these are not the columns of a schedule of Gumbel search".into()));
+        }
+        let moves = actions.iter().zip(bases).zip(draws).map(|((&action, &base), &draw)| Drawn { action, base, draw }).collect();
+        Ok(Self::of_moves(0, Arc::new([]), moves))
+    }
+
+    fn of_moves(begun: u64, considered: Arc<[u32]>, moves: Vec<Drawn>) -> Self {
+        let mut ranks = vec![u16::MAX; moves.iter().map(|drawn| usize::from(drawn.action) + 1).max().unwrap_or(0)];
+        for (rank, drawn) in moves.iter().enumerate() {
+            ranks[usize::from(drawn.action)] = rank as u16;
+        }
+        let all_fresh = moves.iter().all(|drawn| drawn.base == 0);
+        Self { begun, considered, moves, ranks, all_fresh }
     }
 
     /// What a search elsewhere has to know: draws by action, and the visits wanted in each simulation.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pondertree import _core, check
 from pondertree._core import Chess
-from pondertree.errors import GameOverError, InvalidActionError, InvalidPositionError
+from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError
 from pondertree.extras import require
 from pondertree.game import move_text
 
@@ -50,7 +50,7 @@ def check_action(state: Any, action: Any, name: str = "action") -> int:
         return _parse(state, action, name)
     if any(base.__name__ == "Move" and base.__module__ == "chess" for base in type(action).__mro__):
         if not isinstance(state, Chess):
-            raise InvalidActionError(
+            raise InvalidArgumentError(
                 f"{name} is a chess.Move, and {type(state).__name__} is not chess: give the number of an action"
             )
         return _parse(state, action.uci(), name)
@@ -61,7 +61,7 @@ def _parse(state: Any, text: str, name: str) -> int:
     """The action that people write as `text`."""
     reader = getattr(state, "parse_action", None)
     if reader is None:
-        raise InvalidActionError(
+        raise InvalidArgumentError(
             f"{name} is {check.shown(text)}, and {type(state).__name__} has no parse_action that reads move text: "
             "give the number of an action"
         )

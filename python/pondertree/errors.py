@@ -87,6 +87,10 @@ class TrainingError(PondertreeError, RuntimeError):
     """A training that cannot go on: numbers that are not finite, a device that has no memory left."""
 
 
+class UnsearchedWarning(UserWarning):
+    """An answer was read off a tree in which no move was tried: it is no better than a guess."""
+
+
 class UnfinishedPlayoutWarning(UserWarning):
     """A random playout was cut because the game did not end; its value is that of a draw, or its rewards so far."""
 

@@ -425,7 +425,8 @@ class Tree:
 
     def __repr__(self) -> str:
         result = self.result()
-        return f"<Tree: {result.simulations} simulations, best {move_text(self.state, result.action)}>"
+        # Without `action`: to print a tree is no reason to warn.
+        return f"<Tree: {result.simulations} simulations, best {move_text(self.state, result._chosen[1])}>"
 
 
 def _difference(one: Any, other: Any) -> str:

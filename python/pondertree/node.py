@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -61,6 +61,24 @@ class Node(ReadOnly):
     def of_root(cls, view: _core.TreeView, state: Any, info: GameInfo) -> Node:
         """The root of a tree."""
         return cls(view, info, state, None, None, {"child": 0, "visits": int(view.root_visits), "prior": 1.0})
+
+    @classmethod
+    def at(cls, view: _core.TreeView, state: Any, info: GameInfo, path: Sequence[int]) -> Node:
+        """The node that a path of actions from the root leads to."""
+        node = cls.of_root(view, state, info)
+        for action in path:
+            node = node.children[action]
+        return node
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: the whole tree, as columns, and the path from its root to this node."""
+        path: list[int] = []
+        node = self
+        while node.parent is not None:
+            assert node.action is not None
+            path.append(node.action)
+            node = node.parent
+        return type(self).at, (self._view, node._root_state, self._info, tuple(reversed(path)))
 
     @property
     def parent(self) -> Node | None:

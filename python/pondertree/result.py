@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from pondertree import _core, check
 from pondertree.door import chess_move
+from pondertree.errors import UnsearchedWarning
 from pondertree.game import GameInfo, leaves_rules, move_text, play_on, tried_text
 from pondertree.lazy import lazy
 from pondertree.node import Node, ReadOnly
@@ -80,6 +82,11 @@ class SearchResult(ReadOnly):
             simulations=simulations,
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: what it was made of, the tree as columns; nothing that was derived from it."""
+        made_of = self._view, self._state, self._info, self._tau, self._verdicts
+        return type(self), (*made_of, self.seed, self.elapsed, self.simulations)
+
     # What follows is made when it is first asked for: self-play that only wants moves pays for nothing else.
 
     @lazy
@@ -94,8 +101,24 @@ class SearchResult(ReadOnly):
 
     @lazy
     def action(self) -> int:
-        """The action to play."""
+        """The action to play. Where no move was tried, this is a guess, and an `UnsearchedWarning` says so."""
+        self._warn_if_unsearched()
         return self._chosen[1]
+
+    @property
+    def _is_unsearched(self) -> bool:
+        """Whether no move was tried although there are several and nothing is proven."""
+        view = self._view
+        return view.positions == 1 and view.proven is None and len(self._actions) > 1 and not self.visits.any()
+
+    def _warn_if_unsearched(self) -> None:
+        if self._is_unsearched:
+            warnings.warn(
+                "no simulation was done from this root, so that the answer is a guess: simulate before asking, "
+                "or check time_limit, max_nodes and max_memory",
+                UnsearchedWarning,
+                stacklevel=4,
+            )
 
     @lazy
     def value(self) -> float:
@@ -157,6 +180,7 @@ class SearchResult(ReadOnly):
     @lazy
     def policy(self) -> NDArray[np.float64]:
         """The share of visits of each action, whatever the temperature; proven results are respected."""
+        self._warn_if_unsearched()
         return _fixed(self._view.policy(1.0, self._best[0], self._info.num_actions))
 
     @property
@@ -218,11 +242,13 @@ class SearchResult(ReadOnly):
         return int(self._view.bytes)
 
     def __repr__(self) -> str:
+        # Without `action`: to print a result is no reason to warn.
+        action = self._chosen[1]
         visits = int(self.visits.sum())
-        share = self.visits[self.action] / max(visits, 1)
+        share = self.visits[action] / max(visits, 1)
         proven = "" if self.proven is None else f", proven {self.proven:+d}"
         return (
-            f"SearchResult(move={self.move!r}, value={self.value:+.3f}{proven}, "
+            f"SearchResult(move={move_text(self._state, action)!r}, value={self.value:+.3f}{proven}, "
             f"visits={share:.0%} of {visits}, pv={' '.join(self.pv[:6])!r})"
         )
 

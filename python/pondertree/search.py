@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, overload
@@ -128,21 +129,49 @@ class Search(SearchOptions, ABC):
         `temperature=None` is greedy. `seeds` fixes the random numbers of each row, which then does not depend on its
         place in the batch. `root_actions` are the only moves searched at the root, one list for all states or one per
         state: numbers, move text or `chess.Move`; `value` and `proven` are then those of the best of them.
-        `progress(done, wanted)` is called now and then.
+        `progress(done, wanted)` is called now and then. After Ctrl-C, `result` of the `KeyboardInterrupt` is what was
+        found until then: a result, or a list of them.
         """
         check.no_iterator(state, "state", "states")
         many = isinstance(state, (list, tuple))
         states = enter_all(state) if many else [enter(state)]
         if many and not states:
             return []
+        results: SearchResult | list[SearchResult] = self._run(
+            states, many, temperature, add_noise, seeds, root_actions, progress
+        )
+        return results
+
+    def _run(
+        self,
+        states: list[Any],
+        many: bool,
+        temperature: Any,
+        add_noise: Any,
+        seeds: Any = None,
+        root_actions: Any = None,
+        progress: Progress | None = None,
+    ) -> Any:
+        """The results of all states if they are `many`, or of the only one. An interrupt offers what was found."""
         # What is wrong is said before anything is searched; one number for all rows is then handed on as one.
         per_row_temperature(temperature, len(states))
         forest = Forest(self, states, seeds, root_actions)
         counts = UNLIMITED if self.num_simulations is None else self.num_simulations
         check.per_row(counts, len(states), "num_simulations")
-        forest.simulate(counts, seconds=self.seconds, add_noise=add_noise, progress=progress)
-        results = forest.results(temperature=temperature)
-        return results if many else results[0]
+
+        def found() -> SearchResult | list[SearchResult]:
+            results = forest.results(temperature=temperature)
+            return results if many else results[0]
+
+        try:
+            forest.simulate(counts, seconds=self.seconds, add_noise=add_noise, progress=progress)
+        except KeyboardInterrupt as interrupt:
+            # No class of its own: Python ends a process by the signal for a plain KeyboardInterrupt alone.
+            with contextlib.suppress(Exception):
+                interrupt.result = found()  # type: ignore[attr-defined]
+                interrupt.add_note("`result` of this exception is what the search had found.")
+            raise
+        return found()
 
     def search(self, state: Any, temperature: float | None = None, add_noise: bool | None = None) -> Any:
         """The action to play (seed 0's `search`): an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`."""
@@ -158,7 +187,7 @@ class Search(SearchOptions, ABC):
         tau = self.default_temperature if temperature is None else temperature
         state, answer = open_door(state)
         noise = self.default_noise if add_noise is None else add_noise
-        [result] = Search.run(self, [state], temperature=tau, add_noise=noise)
+        result: SearchResult = self._run([state], False, tau, noise)
         return answer(result.action), result.policy.copy()
 
     def tree(self, state: Any, *, seeds: int | None = None, root_actions: Collection[Any] | None = None) -> Tree:

@@ -15,6 +15,7 @@ mod ahead;
 mod block;
 mod columns;
 mod edges;
+mod exported;
 mod node;
 mod pages;
 pub(crate) mod slab;
@@ -25,6 +26,7 @@ use block::{Block, Stored};
 use columns::Columns;
 use edges::EdgeArena;
 pub use edges::{Arranged, Edge, Edges, Statistics};
+pub use exported::TreeColumns;
 use slab::Pool;
 
 pub use node::{Link, Node, UNPROVEN};

@@ -1,0 +1,211 @@
+//! A snapshot of a tree as a dict of named NumPy arrays, and back: what pickles are made of. `docs/results.md` lists the columns.
+
+use std::sync::Arc;
+
+use numpy::{Element, IntoPyArray, PyReadonlyArray1};
+use pondertree_core::error::Error;
+use pondertree_core::halving::Schedule;
+use pondertree_core::root::Plan;
+use pondertree_core::score::Completed;
+use pondertree_core::tree::{Shape, Tree, TreeColumns};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::call::guarded;
+use crate::errors::OrPython;
+use crate::view::TreeView;
+
+/// Raised by one when the columns, or what they mean, change.
+const VERSION: u32 = 1;
+
+/// What is wrong with a dict that should hold the columns of a tree.
+fn refused<T>(text: String) -> PyResult<T> {
+    Err(Error::InvalidArgument(text)).or_python()
+}
+
+/// A column of a dict, of exactly this type.
+fn column<T: Element + Copy>(columns: &Bound<'_, PyDict>, name: &str) -> PyResult<Vec<T>> {
+    let Some(array) = columns.get_item(name)? else { return refused(format!("the columns of a tree lack {name}")) };
+    let Ok(array) = array.extract::<PyReadonlyArray1<'_, T>>() else {
+        let wanted = numpy::dtype::<T>(columns.py());
+        return refused(format!("the column {name} of a tree must be an array with one axis, of {wanted}"));
+    };
+    Ok(array.as_array().to_vec())
+}
+
+/// The same of a column that has so many entries.
+fn fixed<T: Element + Copy, const N: usize>(columns: &Bound<'_, PyDict>, name: &str) -> PyResult<[T; N]> {
+    let entries: Vec<T> = column(columns, name)?;
+    let count = entries.len();
+    entries.try_into().or_else(|_| refused(format!("the column {name} of a tree has {count} entries: there must be {N}")))
+}
+
+/// A number that a column has as a whole one of 64 bits.
+fn small<T: TryFrom<u64>>(number: u64, name: &str) -> PyResult<T> {
+    T::try_from(number).or_else(|_| refused(format!("the column {name} of a tree has {number}, which is too large")))
+}
+
+impl TreeView {
+    fn tree_columns(columns: &Bound<'_, PyDict>) -> PyResult<TreeColumns> {
+        let [max_edges, players, count_in_flight, slots, rewards, discounts, returns] = fixed::<u64, 7>(columns, "shape")?;
+        let [root_visits, positions] = fixed::<u64, 2>(columns, "counts")?;
+        let [low, high] = fixed(columns, "bounds")?;
+        let clean: Vec<u16> = column(columns, "clean_action")?;
+        let clean_priors: Vec<f32> = column(columns, "clean_prior")?;
+        let gains: [Vec<f64>; 2] = [column(columns, "node_reward")?, column(columns, "node_discount")?];
+        let tails: Vec<f32> = column(columns, "node_tail")?;
+        if clean.len() != clean_priors.len() || gains[0].len() != tails.len() || gains[1].len() != tails.len() {
+            return refused("columns of a tree that belong together differ in length".into());
+        }
+        Ok(TreeColumns {
+            shape: Shape {
+                max_edges: small(max_edges, "shape")?,
+                players: small(players, "shape")?,
+                count_in_flight: count_in_flight != 0,
+                slots: slots != 0,
+                rewards: small(rewards, "shape")?,
+                discounts: discounts != 0,
+                returns: returns != 0,
+            },
+            root_visits: small(root_visits, "counts")?,
+            positions: small(positions, "counts")?,
+            bounds: (low, high),
+            mating_line: column(columns, "mating_line")?,
+            clean_priors: clean.into_iter().zip(clean_priors).collect(),
+            node_value: column(columns, "node_value")?,
+            node_edges: column(columns, "node_edges")?,
+            node_opened: column(columns, "node_opened")?,
+            node_eager: column(columns, "node_eager")?,
+            node_to_play: column(columns, "node_to_play")?,
+            node_end: column(columns, "node_end")?,
+            node_proven: column(columns, "node_proven")?,
+            node_distance: column(columns, "node_distance")?,
+            node_forced_depth: column(columns, "node_forced_depth")?,
+            node_slot: column(columns, "node_slot")?,
+            node_rewards: column(columns, "node_rewards")?,
+            node_values: column(columns, "node_values")?,
+            node_gain: gains[0].iter().zip(&gains[1]).zip(tails).map(|((&reward, &discount), tail)| (reward, discount, tail)).collect(),
+            edge_action: column(columns, "edge_action")?,
+            edge_visits: column(columns, "edge_visits")?,
+            edge_value: column(columns, "edge_value")?,
+            edge_prior: column(columns, "edge_prior")?,
+            edge_child: column(columns, "edge_child")?,
+            edge_proven: column(columns, "edge_proven")?,
+            edge_category: column(columns, "edge_category")?,
+            edge_in_flight: column(columns, "edge_in_flight")?,
+        })
+    }
+
+    /// What Gumbel search answers by; None where the column `gumbel` is empty.
+    fn plan_of(columns: &Bound<'_, PyDict>) -> PyResult<Option<Plan>> {
+        if column::<f64>(columns, "gumbel")?.is_empty() {
+            return Ok(None);
+        }
+        let [value_scale, maxvisit_init, rescale_values, use_mixed_value, num_actions] = fixed::<f64, 5>(columns, "gumbel")?;
+        let completed = Completed {
+            value_scale,
+            maxvisit_init,
+            rescale_values: rescale_values != 0.0,
+            use_mixed_value: use_mixed_value != 0.0,
+            num_actions: num_actions as usize,
+        };
+        let (actions, bases) = (column::<u16>(columns, "drawn_action")?, column::<u32>(columns, "drawn_visits")?);
+        let draws: Vec<f64> = column(columns, "drawn_score")?;
+        Ok(Some(Plan { completed, schedule: Arc::new(Schedule::from_columns(&actions, &bases, &draws).or_python()?) }))
+    }
+}
+
+#[pymethods]
+impl TreeView {
+    /// The snapshot whose `columns()` these are.
+    #[new]
+    fn new(version: u32, columns: &Bound<'_, PyDict>) -> PyResult<Self> {
+        guarded(|| {
+            if version != VERSION {
+                return refused(format!("the columns of a tree are of version {version}: this release reads version {VERSION}"));
+            }
+            let [key, simulations, has_categories] = fixed::<u64, 3>(columns, "search")?;
+            let exported = Self::tree_columns(columns)?;
+            let tree = columns.py().detach(|| Tree::from_columns(&exported)).or_python()?;
+            Ok(Self { tree: Arc::new(tree), key, simulations, plan: Self::plan_of(columns)?, has_categories: has_categories != 0 })
+        })
+    }
+
+    /// The snapshot as named arrays.
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        guarded(|| {
+            let tree = py.detach(|| self.tree.to_columns());
+            let (shape, flag) = (tree.shape, u64::from);
+            let dict = PyDict::new(py);
+            dict.set_item("search", vec![self.key, self.simulations, flag(self.has_categories)].into_pyarray(py))?;
+            let shape = [
+                shape.max_edges as u64,
+                shape.players as u64,
+                flag(shape.count_in_flight),
+                flag(shape.slots),
+                shape.rewards as u64,
+                flag(shape.discounts),
+                flag(shape.returns),
+            ];
+            dict.set_item("shape", shape.to_vec().into_pyarray(py))?;
+            dict.set_item("counts", vec![u64::from(tree.root_visits), u64::from(tree.positions)].into_pyarray(py))?;
+            dict.set_item("bounds", vec![tree.bounds.0, tree.bounds.1].into_pyarray(py))?;
+            dict.set_item("mating_line", tree.mating_line.into_pyarray(py))?;
+            let (clean, clean_priors): (Vec<u16>, Vec<f32>) = tree.clean_priors.into_iter().unzip();
+            dict.set_item("clean_action", clean.into_pyarray(py))?;
+            dict.set_item("clean_prior", clean_priors.into_pyarray(py))?;
+            dict.set_item("node_value", tree.node_value.into_pyarray(py))?;
+            dict.set_item("node_edges", tree.node_edges.into_pyarray(py))?;
+            dict.set_item("node_opened", tree.node_opened.into_pyarray(py))?;
+            dict.set_item("node_eager", tree.node_eager.into_pyarray(py))?;
+            dict.set_item("node_to_play", tree.node_to_play.into_pyarray(py))?;
+            dict.set_item("node_end", tree.node_end.into_pyarray(py))?;
+            dict.set_item("node_proven", tree.node_proven.into_pyarray(py))?;
+            dict.set_item("node_distance", tree.node_distance.into_pyarray(py))?;
+            dict.set_item("node_forced_depth", tree.node_forced_depth.into_pyarray(py))?;
+            dict.set_item("node_slot", tree.node_slot.into_pyarray(py))?;
+            dict.set_item("node_rewards", tree.node_rewards.into_pyarray(py))?;
+            dict.set_item("node_values", tree.node_values.into_pyarray(py))?;
+            let of_model = |part: fn(&(f64, f64, f32)) -> f64| tree.node_gain.iter().map(part).collect::<Vec<f64>>();
+            dict.set_item("node_reward", of_model(|gain| gain.0).into_pyarray(py))?;
+            dict.set_item("node_discount", of_model(|gain| gain.1).into_pyarray(py))?;
+            dict.set_item("node_tail", tree.node_gain.iter().map(|gain| gain.2).collect::<Vec<f32>>().into_pyarray(py))?;
+            dict.set_item("edge_action", tree.edge_action.into_pyarray(py))?;
+            dict.set_item("edge_visits", tree.edge_visits.into_pyarray(py))?;
+            dict.set_item("edge_value", tree.edge_value.into_pyarray(py))?;
+            dict.set_item("edge_prior", tree.edge_prior.into_pyarray(py))?;
+            dict.set_item("edge_child", tree.edge_child.into_pyarray(py))?;
+            dict.set_item("edge_proven", tree.edge_proven.into_pyarray(py))?;
+            dict.set_item("edge_category", tree.edge_category.into_pyarray(py))?;
+            dict.set_item("edge_in_flight", tree.edge_in_flight.into_pyarray(py))?;
+            let (mut gumbel, mut drawn) = (Vec::new(), (Vec::new(), Vec::new(), Vec::new()));
+            if let Some(plan) = &self.plan {
+                let completed = plan.completed;
+                let switch = |on: bool| f64::from(u8::from(on));
+                let (rescale, mixed) = (switch(completed.rescale_values), switch(completed.use_mixed_value));
+                gumbel = vec![completed.value_scale, completed.maxvisit_init, rescale, mixed, completed.num_actions as f64];
+                drawn = plan.schedule.to_columns();
+            }
+            dict.set_item("gumbel", gumbel.into_pyarray(py))?;
+            dict.set_item("drawn_action", drawn.0.into_pyarray(py))?;
+            dict.set_item("drawn_visits", drawn.1.into_pyarray(py))?;
+            dict.set_item("drawn_score", drawn.2.into_pyarray(py))?;
+            Ok(dict)
+        })
+    }
+
+    /// For pickle: the class, the version and the columns.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (u32, Bound<'py, PyDict>))> {
+        Ok((py.get_type::<Self>().into_any(), (VERSION, self.columns(py)?)))
+    }
+
+    /// A snapshot never changes: it is its own copy.
+    fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    /// The same.
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        slf
+    }
+}

@@ -1,0 +1,351 @@
+//! A tree as plain columns, one entry a node or an edge: what pickles and files are made of, and trees are rebuilt from.
+//!
+//! Nodes stand in the order of the arena: the root first, a child behind its parent. The edges of all nodes follow one another in
+//! the order of their nodes; those of one node in their order there, the tried ones first. What can be derived is left out.
+
+use super::node::UNKNOWN;
+use super::{Link, Node, NodeIndex, Shape, Tree, ROOT, UNPROVEN};
+use crate::error::Error;
+
+/// A tree as columns. `num_nodes` is the length of `node_value`, the number of edges that of `edge_action`.
+#[derive(Clone, Debug)]
+pub struct TreeColumns {
+    /// What the tree stores.
+    pub shape: Shape,
+    /// N of the root.
+    pub root_visits: u32,
+    /// The root and every opened edge.
+    pub positions: u32,
+    /// The lowest and the highest Q backed up, where the search asks for it.
+    pub bounds: (f64, f64),
+    /// The moves to the mate that decided the root.
+    pub mating_line: Vec<u16>,
+    /// The priors of the root without noise, by action.
+    pub clean_priors: Vec<(u16, f32)>,
+    /// The value of each node for the player to move there.
+    pub node_value: Vec<f64>,
+    /// How many edges it has.
+    pub node_edges: Vec<u16>,
+    /// How many of them were tried.
+    pub node_opened: Vec<u16>,
+    /// So many are opened in their order before any score is asked.
+    pub node_eager: Vec<u8>,
+    /// Who moves.
+    pub node_to_play: Vec<u8>,
+    /// 1 where the game is over.
+    pub node_end: Vec<u8>,
+    /// The proven result for the player to move, or 2.
+    pub node_proven: Vec<i8>,
+    /// Plies to the end, where a result is proven.
+    pub node_distance: Vec<u16>,
+    /// For how many more plies forced moves are looked for.
+    pub node_forced_depth: Vec<u8>,
+    /// The slot of each node, `u32::MAX` without one; empty unless `shape.slots`.
+    pub node_slot: Vec<u32>,
+    /// Rewards of the move that led to each node, `shape.rewards` numbers each.
+    pub node_rewards: Vec<f64>,
+    /// The values of each node per player; empty unless `shape.returns`.
+    pub node_values: Vec<f64>,
+    /// Reward, discount and prior of moves that are not kept (learned models); empty unless `shape.discounts`.
+    pub node_gain: Vec<(f64, f64, f32)>,
+    /// The move of each edge.
+    pub edge_action: Vec<u16>,
+    /// N.
+    pub edge_visits: Vec<u32>,
+    /// W, for the player who chooses.
+    pub edge_value: Vec<f64>,
+    /// P.
+    pub edge_prior: Vec<f32>,
+    /// The node behind each edge, or -1.
+    pub edge_child: Vec<i32>,
+    /// The proven result for the player who chooses, or 2.
+    pub edge_proven: Vec<i8>,
+    /// The category of the move.
+    pub edge_category: Vec<u8>,
+    /// Leaves in flight; empty unless `shape.count_in_flight`.
+    pub edge_in_flight: Vec<u16>,
+}
+
+impl Tree {
+    /// The tree as columns.
+    #[must_use]
+    pub fn to_columns(&self) -> TreeColumns {
+        let nodes: Vec<Node> = self.indices().map(|index| *self.node(index)).collect();
+        let edges = || nodes.iter().map(|node| self.edges(node));
+        let shape = self.shape;
+        TreeColumns {
+            shape,
+            root_visits: self.root_visits,
+            positions: self.positions,
+            bounds: self.bounds,
+            mating_line: self.mating_line.clone(),
+            clean_priors: self.clean_priors.clone(),
+            node_value: nodes.iter().map(|node| node.raw).collect(),
+            node_edges: nodes.iter().map(|node| node.num_edges).collect(),
+            // A node that a mate has decided has lost its edges.
+            node_opened: nodes.iter().map(|node| node.opened.min(node.num_edges)).collect(),
+            node_eager: nodes.iter().map(|node| u16::from(node.eager).min(node.num_edges) as u8).collect(),
+            node_to_play: nodes.iter().map(|node| node.to_play).collect(),
+            node_end: nodes.iter().map(|node| u8::from(node.end)).collect(),
+            node_proven: nodes.iter().map(|node| node.proven).collect(),
+            node_distance: nodes.iter().map(|node| node.distance).collect(),
+            node_forced_depth: nodes.iter().map(|node| node.forced_depth_left).collect(),
+            node_slot: if shape.slots { self.indices().map(|node| self.slot(node).unwrap_or(u32::MAX)).collect() } else { Vec::new() },
+            node_rewards: if shape.rewards > 0 {
+                self.indices().flat_map(|node| self.rewards(node)).copied().collect()
+            } else {
+                Vec::new()
+            },
+            node_values: if shape.returns { self.indices().flat_map(|node| self.returns(node)).copied().collect() } else { Vec::new() },
+            node_gain: if shape.discounts { self.indices().map(|node| self.gain_and_tail(node)).collect() } else { Vec::new() },
+            edge_action: edges().flat_map(|edges| edges.actions).copied().collect(),
+            edge_visits: edges().flat_map(|edges| edges.visits).copied().collect(),
+            edge_value: edges().flat_map(|edges| edges.sums).copied().collect(),
+            edge_prior: edges().flat_map(|edges| edges.priors).copied().collect(),
+            edge_child: edges().flat_map(|edges| edges.links).map(|link| link.child().map_or(-1, |child| child as i32)).collect(),
+            edge_proven: edges().flat_map(|edges| edges.links).map(|link| link.proven().unwrap_or(UNPROVEN)).collect(),
+            edge_category: edges().flat_map(|edges| edges.links).map(|link| link.category()).collect(),
+            edge_in_flight: edges().flat_map(|edges| edges.in_flight).copied().collect(),
+        }
+    }
+
+    fn gain_and_tail(&self, node: NodeIndex) -> (f64, f64, f32) {
+        let (reward, discount) = self.gain(node);
+        (reward, discount, self.tail(node) as f32)
+    }
+
+    /// The tree of these columns.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` names the column and says what is wrong with it, if no tree has such columns.
+    pub fn from_columns(columns: &TreeColumns) -> Result<Self, Error> {
+        columns.check().map_err(|text| Error::InvalidArgument(format!("these are not the columns of a tree: {text}")))?;
+        let shape = columns.shape;
+        let mut tree = Self::new(shape);
+        let mut first = 0;
+        for (index, &count) in columns.node_edges.iter().enumerate() {
+            let edges = first..first + usize::from(count);
+            let node = tree.add_node(columns.node_to_play[index], columns.node_forced_depth[index]);
+            tree.add_edges(node, &columns.edge_action[edges.clone()]);
+            tree.priors_mut(node).copy_from_slice(&columns.edge_prior[edges.clone()]);
+            let header = tree.node_mut(node);
+            (header.raw, header.end, header.proven) = (columns.node_value[index], columns.node_end[index] == 1, columns.node_proven[index]);
+            (header.distance, header.opened, header.eager) =
+                (columns.node_distance[index], columns.node_opened[index], columns.node_eager[index]);
+            header.tagged = columns.edge_proven[edges.clone()].iter().any(|&proven| proven != UNPROVEN);
+            header.highest_untried = UNKNOWN;
+            let header = *header;
+            for (place, at) in edges.clone().enumerate() {
+                let mut link = Link::NONE.with_category(columns.edge_category[at]);
+                if let Ok(child) = u32::try_from(columns.edge_child[at]) {
+                    link = link.with_child(child);
+                }
+                if columns.edge_proven[at] != UNPROVEN {
+                    link = link.with_proven(columns.edge_proven[at]);
+                }
+                let edge = header.edge(place);
+                tree.set_edge(edge, columns.edge_visits[at], columns.edge_value[at], link);
+                if shape.count_in_flight {
+                    tree.fly(edge, columns.edge_in_flight[at] as i16);
+                }
+            }
+            first = edges.end;
+            if shape.slots {
+                tree.set_slot(node, columns.node_slot[index]);
+            }
+            if shape.rewards > 0 {
+                tree.set_rewards(node, &columns.node_rewards[index * shape.rewards..(index + 1) * shape.rewards]);
+            }
+            if shape.returns {
+                tree.set_returns(node, &columns.node_values[index * shape.players..(index + 1) * shape.players]);
+            }
+            if shape.discounts {
+                let (reward, discount, tail) = columns.node_gain[index];
+                tree.set_gain(node, reward, discount, tail);
+            }
+        }
+        (tree.root_visits, tree.positions, tree.bounds) = (columns.root_visits, columns.positions, columns.bounds);
+        tree.mating_line.clone_from(&columns.mating_line);
+        tree.clean_priors.clone_from(&columns.clean_priors);
+        Ok(tree)
+    }
+}
+
+/// Refuses a column that has another length than it must have.
+fn check_length(name: &str, length: usize, right: usize) -> Result<(), String> {
+    if length == right {
+        return Ok(());
+    }
+    Err(format!("{name} has {length} entries: there must be {right}"))
+}
+
+/// Refuses numbers that are not finite.
+fn check_finite(name: &str, numbers: impl IntoIterator<Item = f64>) -> Result<(), String> {
+    match numbers.into_iter().position(|number| !number.is_finite()) {
+        Some(at) => Err(format!("entry {at} of {name} is not a finite number")),
+        None => Ok(()),
+    }
+}
+
+/// Refuses an entry for which `is_right` does not hold.
+fn check_each<T: Copy + std::fmt::Display>(name: &str, entries: &[T], is_right: impl Fn(T) -> bool) -> Result<(), String> {
+    match entries.iter().position(|&entry| !is_right(entry)) {
+        Some(at) => Err(format!("entry {at} of {name} is {}", entries[at])),
+        None => Ok(()),
+    }
+}
+
+fn is_result(proven: i8) -> bool {
+    (-1..=1).contains(&proven) || proven == UNPROVEN
+}
+
+impl TreeColumns {
+    /// Whether a tree can have these columns; in words what is wrong, if none can.
+    fn check(&self) -> Result<(), String> {
+        let shape = self.shape;
+        let (nodes, edges) = (self.node_value.len(), self.edge_action.len());
+        if !(1..=255).contains(&shape.players) || shape.max_edges > usize::from(u16::MAX) {
+            return Err("the shape is out of range".into());
+        }
+        if shape.rewards != 0 && (shape.discounts || shape.rewards != shape.players) {
+            return Err("the shape has rewards for some players alone, or twice".into());
+        }
+        if nodes == 0 || nodes >= Link::INDEX as usize {
+            return Err(format!("node_value has {nodes} entries"));
+        }
+        let kept = |wanted: bool, width: usize| if wanted { nodes * width } else { 0 };
+        for (name, length, right) in [
+            ("node_edges", self.node_edges.len(), nodes),
+            ("node_opened", self.node_opened.len(), nodes),
+            ("node_eager", self.node_eager.len(), nodes),
+            ("node_to_play", self.node_to_play.len(), nodes),
+            ("node_end", self.node_end.len(), nodes),
+            ("node_proven", self.node_proven.len(), nodes),
+            ("node_distance", self.node_distance.len(), nodes),
+            ("node_forced_depth", self.node_forced_depth.len(), nodes),
+            ("node_slot", self.node_slot.len(), kept(shape.slots, 1)),
+            ("node_rewards", self.node_rewards.len(), nodes * shape.rewards),
+            ("node_values", self.node_values.len(), kept(shape.returns, shape.players)),
+            ("node_gain", self.node_gain.len(), kept(shape.discounts, 1)),
+            ("edge_visits", self.edge_visits.len(), edges),
+            ("edge_value", self.edge_value.len(), edges),
+            ("edge_prior", self.edge_prior.len(), edges),
+            ("edge_child", self.edge_child.len(), edges),
+            ("edge_proven", self.edge_proven.len(), edges),
+            ("edge_category", self.edge_category.len(), edges),
+            ("edge_in_flight", self.edge_in_flight.len(), if shape.count_in_flight { edges } else { 0 }),
+            ("edge_action", edges, self.node_edges.iter().map(|&count| usize::from(count)).sum()),
+        ] {
+            check_length(name, length, right)?;
+        }
+        check_each("node_edges", &self.node_edges, |count| usize::from(count) <= shape.max_edges)?;
+        check_each("node_to_play", &self.node_to_play, |player| usize::from(player) < shape.players)?;
+        check_each("node_end", &self.node_end, |end| end <= 1)?;
+        check_each("node_proven", &self.node_proven, is_result)?;
+        check_each("edge_proven", &self.edge_proven, is_result)?;
+        check_each("edge_category", &self.edge_category, |category| category < 16)?;
+        check_each("edge_prior", &self.edge_prior, |prior| prior.is_finite() && prior >= 0.0)?;
+        check_finite("node_value", self.node_value.iter().copied())?;
+        check_finite("node_rewards", self.node_rewards.iter().copied())?;
+        check_finite("node_values", self.node_values.iter().copied())?;
+        check_finite("node_gain", self.node_gain.iter().flat_map(|&(reward, discount, tail)| [reward, discount, f64::from(tail)]))?;
+        check_finite("edge_value", self.edge_value.iter().copied())?;
+        check_finite("clean_priors", self.clean_priors.iter().map(|&(_, prior)| f64::from(prior)))?;
+        self.check_links()
+    }
+
+    /// Whether the nodes are a tree, and visits can be added up.
+    fn check_links(&self) -> Result<(), String> {
+        let mut has_parent = vec![false; self.node_value.len()];
+        let mut first = 0;
+        for (index, &count) in self.node_edges.iter().enumerate() {
+            let edges = first..first + usize::from(count);
+            first = edges.end;
+            if self.node_opened[index] > count || u16::from(self.node_eager[index]) > count {
+                return Err(format!("node_opened or node_eager of node {index} is more than its {count} edges"));
+            }
+            let visits: u64 = self.edge_visits[edges.clone()].iter().map(|&visits| u64::from(visits)).sum();
+            if visits > u64::from(u32::MAX) || (index == ROOT as usize && visits > u64::from(self.root_visits)) {
+                return Err(format!("edge_visits of node {index} add up to {visits}"));
+            }
+            for at in edges {
+                let Ok(child) = usize::try_from(self.edge_child[at]) else {
+                    check_each("edge_child", &self.edge_child[at..=at], |child| child == -1)?;
+                    continue;
+                };
+                // A child stands behind its parent, so that there is no circle.
+                if child <= index || child >= has_parent.len() || std::mem::replace(&mut has_parent[child], true) {
+                    return Err(format!("entry {at} of edge_child is {child}, which is no node below node {index}, or has another parent"));
+                }
+            }
+        }
+        if self.node_edges[ROOT as usize] == 0 {
+            return Err("the root has no edges".into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape() -> Shape {
+        Shape { max_edges: 4, players: 3, count_in_flight: true, slots: true, rewards: 3, discounts: false, returns: true }
+    }
+
+    fn grown() -> Tree {
+        let mut tree = Tree::new(shape());
+        let root = tree.add_node(0, 2);
+        tree.add_edges(root, &[5, 9, 1]);
+        tree.priors_mut(root).copy_from_slice(&[0.5, 0.25, 0.25]);
+        let edge = tree.open(root, tree.node(root).edge(1));
+        let child = tree.add_node(2, 1);
+        tree.set_child(edge, child);
+        tree.set_rewards(child, &[1.0, 2.0, 3.0]);
+        tree.set_returns(child, &[0.25, 0.5, -1.0]);
+        tree.set_slot(child, 7);
+        tree.visit(edge, 0.75);
+        tree.set_proven(edge, -1);
+        tree.set_category(edge, 3);
+        tree.fly(edge, 2);
+        tree.root_visits = 1;
+        tree.positions = 2;
+        tree.clean_priors = vec![(5, 0.5)];
+        tree
+    }
+
+    #[test]
+    fn columns_round_trip() {
+        let columns = grown().to_columns();
+        let again = Tree::from_columns(&columns).expect("sound columns").to_columns();
+        assert_eq!(format!("{columns:?}"), format!("{again:?}"));
+    }
+
+    #[test]
+    fn damaged_columns_are_refused() {
+        type Damage = fn(&mut TreeColumns);
+        let damages: [(&str, Damage); 14] = [
+            ("edge_child", |columns| columns.edge_child[0] = 0),
+            ("edge_child", |columns| columns.edge_child[0] = 2),
+            ("edge_child", |columns| columns.edge_child[0] = -2),
+            ("edge_child", |columns| columns.edge_child[1] = 1),
+            ("node_opened", |columns| columns.node_opened[0] = 4),
+            ("edge_action", |columns| columns.node_edges[1] = 1),
+            ("node_edges", |columns| columns.node_edges.truncate(1)),
+            ("node_to_play", |columns| columns.node_to_play[1] = 3),
+            ("node_proven", |columns| columns.node_proven[0] = 3),
+            ("edge_prior", |columns| columns.edge_prior[0] = f32::NAN),
+            ("edge_visits", |columns| columns.edge_visits[0] = 2),
+            ("node_slot", |columns| columns.shape.slots = false),
+            ("shape", |columns| columns.shape.players = 0),
+            ("node_value", |columns| columns.node_value.clear()),
+        ];
+        for (name, damage) in damages {
+            let mut columns = grown().to_columns();
+            damage(&mut columns);
+            let error = Tree::from_columns(&columns).expect_err("damaged columns");
+            assert!(error.to_string().contains(name), "{name}: {error}");
+        }
+    }
+}
