@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -87,21 +86,23 @@ def test_default_search_evaluates_one_leaf_at_a_time_on_one_thread() -> None:
     assert set(network.batches) == {1}
 
 
-@dataclass(frozen=True)
-class CountedGame(PythonGame):
-    """Connect 4 in Python that counts how often a move is played."""
+class RecordedGame(PythonGame):
+    """Connect 4 in Python that records the positions that are reached by playing."""
 
-    plays = 0
+    reached: set[Any] = set()  # noqa: RUF012
 
-    def play(self, action: int) -> CountedGame:
-        CountedGame.plays += 1
-        return CountedGame(self.inside.play(action))
+    def play(self, action: int) -> RecordedGame:
+        after = RecordedGame(self.inside.play(action))
+        self.reached.add(after.inside)
+        return after
 
 
-def test_leaf_evaluation_plays_no_rollouts() -> None:
-    CountedGame.plays = 0
-    AlphaZero(Network(PRIORS), 50, seed=1).run(CountedGame(ConnectFour()))
-    assert CountedGame.plays <= 2 * 50, "a new node costs a move, or two where it is checked; a rollout would cost many"
+@each_implementation
+def test_leaf_evaluation_plays_no_rollouts(kind: str) -> None:
+    """Every position that is reached by playing is that of a node; a rollout would go on beyond the leaf."""
+    RecordedGame.reached.clear()
+    traced = traced_alphazero(kind, Network(PRIORS), RecordedGame(ConnectFour()), 50)
+    assert RecordedGame.reached == {state_after(path, ConnectFour()) for path in traced.paths()}
 
 
 def test_node_is_made_from_its_prior() -> None:
