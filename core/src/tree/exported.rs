@@ -200,7 +200,7 @@ fn is_result(proven: i8) -> bool {
 }
 
 impl TreeColumns {
-    /// Whether a tree can have these columns; in words what is wrong, if none can.
+    /// Validates the columns; the error message says what is wrong with them.
     fn check(&self) -> Result<(), String> {
         let shape = self.shape;
         let (nodes, edges) = (self.node_value.len(), self.edge_action.len());

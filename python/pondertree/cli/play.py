@@ -44,7 +44,7 @@ A move with the name of a command is the move; :quit is always the command."""
 
 #: Columns of the text about a game.
 WIDTH = 80
-#: A game that nobody can stop at a prompt is given up after so many moves.
+#: Moves after which a game between searches alone, which no prompt interrupts, is given up.
 MOST_MOVES = 10_000
 
 
