@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.specifications.examples import RUN, SELECT_ACTION
 from tests.trees import after
 
 import pondertree
@@ -16,83 +18,6 @@ from pondertree.reference import muzero
 from pondertree.reference.muzero import MCTS, MCTSConfig, Node, RootNode, mask_policy
 
 torch = pytest.importorskip("torch")
-
-SELECT_ACTION = '''
-def select_action(network, config, observation, legal_actions, temperature=1.0):
-    """Select action using MCTS"""
-    # Initial inference to get root node
-    hidden_state, policy, value = network.initial_inference(observation)
-
-    # Create root node
-    root = RootNode(0, hidden_state)
-
-    # Mask policy for legal actions
-    policy = mask_policy(policy, legal_actions)
-    policy = torch.softmax(policy, dim=0)
-
-    # Expand root node
-    for action in legal_actions:
-        root.children[action] = Node(prior=policy[action].item())
-
-    # Run MCTS
-    mcts = MCTS(network, config)
-    actions, probabilities = mcts.run(root, observation, legal_actions)
-
-    # Select action based on temperature
-    if temperature == 0:
-        # Greedy selection
-        action_idx = np.argmax(probabilities)
-        return actions[action_idx]
-    else:
-        # Stochastic selection
-        probabilities = [p ** (1/temperature) for p in probabilities]
-        total = sum(probabilities)
-        probabilities = [p / total for p in probabilities]
-        return np.random.choice(actions, p=probabilities)
-'''
-
-RUN = '''
-def run(self, root, observation, legal_actions):
-    """Run MCTS from root node"""
-    # Add Dirichlet noise to root for exploration
-    self._add_exploration_noise(root)
-
-    # Run simulations
-    for _ in range(self.config.num_simulations):
-        node = root
-        search_path = [node]
-        actions = []
-
-        # Selection phase
-        while node.expanded():
-            action, node = self._select_child(node)
-            search_path.append(node)
-            actions.append(action)
-
-        # Expansion and evaluation
-        parent = search_path[-2]
-        action = actions[-1]
-
-        # Use dynamics network to get next state and reward
-        next_hidden_state, reward = self.network.recurrent_inference(
-            parent.hidden_state, action
-        )
-
-        # Use prediction network to get policy and value
-        policy, value = self.network.prediction(next_hidden_state)
-
-        # Create new node
-        node.hidden_state = next_hidden_state
-        node.reward = reward
-
-        # Expand node with legal actions
-        self._expand_node(node, policy, legal_actions)
-
-        # Backup values
-        self._backup(search_path, value)
-
-    return self._get_distributions(root)
-'''
 
 CONFIG = """
 class MCTSConfig:
@@ -149,7 +74,7 @@ def test_select_action_of_the_document_runs_unchanged(dtype: Any) -> None:
     names: dict[str, Any] = {}
     exec(CONFIG, names)
     space = {"torch": torch, "np": np, "RootNode": RootNode, "Node": Node, "MCTS": MCTS, "mask_policy": mask_policy}
-    exec(SELECT_ACTION, space)
+    exec(SELECT_ACTION.text, space)
     select_action, network = space["select_action"], ExactTicTacToe(2, dtype)
     state = after(TicTacToe(), [0, 3, 1, 4])
     for config in (names["MCTSConfig"](), MCTSConfig()):
@@ -163,7 +88,7 @@ def test_select_action_of_the_document_runs_unchanged(dtype: Any) -> None:
 def test_run_of_the_document_runs_on_the_steps_of_the_reference() -> None:
     """Its loop, with `_select_child`, `_expand_node`, `_backup` and the others as the reference has them."""
     space: dict[str, Any] = {}
-    exec(RUN, space)
+    exec(textwrap.dedent(RUN.text), space)
     network = ExactTicTacToe(2)
     state = after(TicTacToe(), [0, 3, 1, 4])
     mcts = MCTS(network, MCTSConfig(num_simulations=60, discount=1.0), seed=1)

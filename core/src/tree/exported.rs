@@ -28,7 +28,7 @@ pub struct TreeColumns {
     pub node_edges: Vec<u16>,
     /// How many of them were tried.
     pub node_opened: Vec<u16>,
-    /// So many are opened in their order before any score is asked.
+    /// Number of edges that are opened in stored order before edges are scored.
     pub node_eager: Vec<u8>,
     /// Who moves.
     pub node_to_play: Vec<u8>,

@@ -170,7 +170,7 @@ class Match:
         except (Stopped, KeyboardInterrupt) as reason:
             self.console.print(f"Stopped. To go on from here: {self.command(fen)}", soft_wrap=True)
             return INTERRUPTED if isinstance(reason, KeyboardInterrupt) else 0
-        except OSError:  # nobody reads on
+        except OSError:  # the output is closed
             raise
         except (Exception, SystemExit):
             # A mistake of the game, which the caller reports: once it is corrected, the game can go on.

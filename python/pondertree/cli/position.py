@@ -179,7 +179,7 @@ class Position:
         return [self.write(int(action)) for action in self.state.legal_actions()]
 
     def legal_text(self, most: int | None = None) -> str:
-        """The legal moves in one line; at most so many."""
+        """The legal moves in one line, at most `most` of them."""
         moves = self.legal_moves()
         more = "" if most is None or len(moves) <= most else f" and {len(moves) - most} more"
         return join_moves(moves[:most]) + more

@@ -50,7 +50,7 @@ class Report:
     position: Position
     algorithm: str
     description: str
-    """The search in words."""
+    """The description of the search."""
     seed: int
     simulations: int
     elapsed: float
@@ -133,7 +133,7 @@ def count_text(simulations: int) -> str:
 
 
 def fit(moves: Sequence[str], columns: int) -> str:
-    """As many of the moves as fit into so many columns, in one line."""
+    """The moves in one line, truncated to the given number of columns at a whole move."""
     text = ""
     for move in moves:
         longer = f"{text} {move}" if text else move

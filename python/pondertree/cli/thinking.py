@@ -31,7 +31,7 @@ class Thinker(ABC):
     """A search that goes on from where it was."""
 
     algorithm: str
-    #: The search in words.
+    #: The description of the search.
     description: str
     #: Whether a number of simulations is planned as a whole, so that it must not be run in slices.
     has_schedule = False
