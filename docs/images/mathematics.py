@@ -14,8 +14,8 @@ from typing import Any
 import pondertree
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.games import ConnectFour, TicTacToe
+from pondertree.random import SELECT, Random, fold
 from pondertree.reference import alphazero as twin
-from pondertree.reference.random import SELECT, Random, fold
 
 HERE = Path(__file__).parent
 
@@ -180,7 +180,7 @@ def bonus() -> str:
 
 def allocation() -> str:
     """Where the visits of one root go, by the two rules and with three priors."""
-    searches: list[tuple[str, pondertree.search.Search]] = [
+    searches: list[tuple[str, pondertree.search.base.Search]] = [
         ("UCB1", pondertree.UCT(seed=1)),
         ("PUCT, even priors", pondertree.AlphaZero(Priors(EVEN), c_puct=1.5, seed=1)),
         ("PUCT, priors that are right", pondertree.AlphaZero(Priors(RIGHT), c_puct=1.5, seed=1)),
@@ -282,7 +282,7 @@ def convergence() -> str:
     above.axes("value of the position for O, who is to move", below, [(0.0, "0"), (-0.5, "-0.5"), (-1.0, "-1")])
     share.axes("share of visits of the centre", below, [(0.0, "0%"), (0.5, "50%"), (1.0, "100%")])
     above.curve([(10, 0.0), (100_000, 0.0)], RUST, 1, ' stroke-dasharray="3 3"')
-    kinds: list[tuple[str, str, Callable[[int], pondertree.search.Search]]] = [
+    kinds: list[tuple[str, str, Callable[[int], pondertree.search.base.Search]]] = [
         (BLUE, "UCB1, playouts", lambda seed: pondertree.UCT(seed=seed, solve=False)),
         (GREEN, "PUCT, even priors, playouts", lambda seed: pondertree.AlphaZero(Rollout(), seed=seed, solve=False)),
     ]

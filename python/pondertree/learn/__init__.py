@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pondertree.learn.config import Config
-    from pondertree.learn.config_file import read_config, text_of_config
-    from pondertree.learn.config_sections import (
+    from pondertree.learn.config.defaults import default_config
+    from pondertree.learn.config.schema import Config, read_config, text_of_config
+    from pondertree.learn.config.sections import (
         EvaluationConfig,
         LearnerConfig,
         MuZeroConfig,
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
         ReplayConfig,
         SelfPlayConfig,
     )
-    from pondertree.learn.defaults import default_config
-    from pondertree.learn.loop import TrainingResult, train
+    from pondertree.learn.loop.train import TrainingResult, train
 
 __all__ = [
     "Config",
@@ -40,21 +39,21 @@ __all__ = [
 ]
 
 _WHERE = {
-    "Config": "config",
-    "default_config": "defaults",
-    "read_config": "config_file",
-    "text_of_config": "config_file",
-    "train": "loop",
-    "TrainingResult": "loop",
+    "Config": "config.schema",
+    "default_config": "config.defaults",
+    "read_config": "config.schema",
+    "text_of_config": "config.schema",
+    "train": "loop.train",
+    "TrainingResult": "loop.train",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'pondertree.learn' has no attribute {name!r}")
-    where = _WHERE.get(name, "config_sections")
-    if where == "loop":
-        from pondertree.extras import require
+    where = _WHERE.get(name, "config.sections")
+    if where == "loop.train":
+        from pondertree.optional import require
 
         require("torch", "train", "learning")
         require("safetensors", "train", "learning")
