@@ -21,6 +21,9 @@ if TYPE_CHECKING:
         ReplayConfig,
         SelfPlayConfig,
     )
+    from pondertree.learn.data.shards import list_shards, read_shard
+    from pondertree.learn.evaluation.exact_play import share_of_value_keeping_moves, value_keeping_positions
+    from pondertree.learn.evaluation.progress import Watcher
     from pondertree.learn.loop.train import TrainingResult, train
 
 __all__ = [
@@ -32,10 +35,15 @@ __all__ = [
     "ReplayConfig",
     "SelfPlayConfig",
     "TrainingResult",
+    "Watcher",
     "default_config",
+    "list_shards",
     "read_config",
+    "read_shard",
+    "share_of_value_keeping_moves",
     "text_of_config",
     "train",
+    "value_keeping_positions",
 ]
 
 _WHERE = {
@@ -45,6 +53,11 @@ _WHERE = {
     "text_of_config": "config.schema",
     "train": "loop.train",
     "TrainingResult": "loop.train",
+    "Watcher": "evaluation.progress",
+    "list_shards": "data.shards",
+    "read_shard": "data.shards",
+    "share_of_value_keeping_moves": "evaluation.exact_play",
+    "value_keeping_positions": "evaluation.exact_play",
 }
 
 
