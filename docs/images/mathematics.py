@@ -14,8 +14,8 @@ from typing import Any
 import pondertree
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.games import ConnectFour, TicTacToe
-from pondertree.reference import alphazero
 from pondertree.random import SELECT, Random, fold
+from pondertree.reference import alphazero
 
 HERE = Path(__file__).parent
 

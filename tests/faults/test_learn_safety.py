@@ -151,7 +151,7 @@ def test_what_a_game_or_a_device_raises_on_resuming_is_not_blamed_on_the_checkpo
         raise RuntimeError("device lost")
 
     points = {
-        "SelfPlay.restore": "pondertree.learn.self_play.actor.actor.episode.GameUnderWay.of_record",
+        "SelfPlay.restore": "pondertree.learn.self_play.episode.GameUnderWay.of_record",
         "Optimised.restore": "torch.optim.Optimizer.load_state_dict",
         "Replay.add": "pondertree.learn.data.replay.Replay.add",
     }
