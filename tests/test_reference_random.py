@@ -11,7 +11,7 @@ words = st.integers(0, MASK)
 
 
 def test_numbers_are_pinned() -> None:
-    # The tests of core/src/random.rs hold the first three.
+    # The tests of core/src/runtime/random.rs hold the first three.
     assert tree_key(0, 0, 0) == 0x79933B9DF3D7C2C7
     assert tree_key(7, 1, 2) == 0x62EB4218392A9D3F
     assert Random(tree_key(7, 1, 2), SELECT).next_u64() == 0x1A4A2DFAA92A6D07

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use pondertree_core::error::Error;
-use pondertree_core::thread_pool::parallel_for;
-use pondertree_core::thread_pool_ablation::{choose, Backend};
+use pondertree_core::runtime::thread_pool::parallel_for;
+use pondertree_core::runtime::thread_pool_ablation::{choose, Backend};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;

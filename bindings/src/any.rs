@@ -2,10 +2,8 @@
 
 use pondertree_core::error::Error;
 use pondertree_core::forest::Forest;
-use pondertree_core::game::Game;
-use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe};
-use pondertree_core::parts::Parts;
-use pondertree_core::world::{Compiled, External, Latent};
+use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe, Compiled, External, Game, Latent};
+use pondertree_core::search::config::Parts;
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;

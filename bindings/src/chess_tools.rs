@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
+use pondertree_core::chess::quiescence::Quiescence;
+use pondertree_core::chess::{self, evaluation};
+use pondertree_core::chess::{Hints, SeeValues};
 use pondertree_core::error::Error;
-use pondertree_core::eval::{self, Quiescence};
-use pondertree_core::games::chess::{self, Hints, SeeValues};
 use pyo3::prelude::*;
 
 use crate::call::guarded;
@@ -100,7 +101,7 @@ fn categorized(state: &Chess, see_threshold: i32) -> Vec<chess::Categorized> {
 
 /// The weights of the classical evaluation, made ready for use, and shared by all that use them.
 #[pyclass(frozen, module = "pondertree._core")]
-pub struct PestoWeights(pub Arc<eval::Pesto>);
+pub struct PestoWeights(pub Arc<evaluation::Pesto>);
 
 #[pymethods]
 impl PestoWeights {
@@ -108,31 +109,31 @@ impl PestoWeights {
     #[new]
     fn new(weights: HashMap<String, Vec<i32>>, scale: f64) -> PyResult<Self> {
         guarded(|| {
-            let mut all = eval::Weights::default();
+            let mut all = evaluation::Weights::default();
             for (name, numbers) in &weights {
                 all.set(name, numbers).or_python()?;
             }
-            Ok(Self(Arc::new(eval::Pesto::new(all, scale).or_python()?)))
+            Ok(Self(Arc::new(evaluation::Pesto::new(all, scale).or_python()?)))
         })
     }
 
     /// The fields in their order: name, numbers.
     #[staticmethod]
     fn defaults() -> Vec<(&'static str, Vec<i32>)> {
-        eval::Weights::default().fields()
+        evaluation::Weights::default().fields()
     }
 
     /// PeSTO's public weights in the same form, and their scale.
     #[staticmethod]
     fn published() -> (Vec<(&'static str, Vec<i32>)>, f64) {
-        let pesto = eval::Pesto::published();
+        let pesto = evaluation::Pesto::published();
         (pesto.weights().fields(), pesto.scale())
     }
 
     /// The scale that is used where none is given.
     #[staticmethod]
     fn default_scale() -> f64 {
-        eval::Pesto::default().scale()
+        evaluation::Pesto::default().scale()
     }
 
     /// (centipawns for the side to move, phase).
@@ -150,14 +151,14 @@ impl PestoWeights {
 
     /// The value from -1 to 1 of a position for the side to move.
     fn value(&self, state: &Chess, quiescence: bool) -> PyResult<f64> {
-        guarded(|| Ok(eval::value(&state.0, &self.0, quiescence)))
+        guarded(|| Ok(chess::value(&state.0, &self.0, quiescence)))
     }
 
     /// What is counted in many positions, for the side to move less the other side, as rows that leave out zeros.
     fn features<'py>(&self, py: Python<'py>, states: Vec<Bound<'py, PyAny>>) -> PyResult<Counts<'py>> {
         guarded(|| {
             let states = positions(&states)?;
-            let terms = eval::Terms::new();
+            let terms = evaluation::Terms::new();
             let (mut starts, mut found, mut phases) = (vec![0], Vec::new(), Vec::new());
             py.detach(|| {
                 for state in &states {
@@ -191,7 +192,7 @@ impl PestoWeights {
     fn values<'py>(&self, py: Python<'py>, states: Vec<Bound<'py, PyAny>>, quiescence: bool) -> PyResult<Bound<'py, PyArray1<f64>>> {
         guarded(|| {
             let states = positions(&states)?;
-            let values: Vec<f64> = py.detach(|| states.iter().map(|state| eval::value(&state.get().0, &self.0, quiescence)).collect());
+            let values: Vec<f64> = py.detach(|| states.iter().map(|state| chess::value(&state.get().0, &self.0, quiescence)).collect());
             Ok(values.into_pyarray(py))
         })
     }

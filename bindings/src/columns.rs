@@ -2,9 +2,8 @@
 
 use numpy::{PyArray1, PyArray2, PyArray4, PyArrayMethods};
 use pondertree_core::forest::Forest;
-use pondertree_core::game::{unpack_observation, Game};
-use pondertree_core::knowledge::Classical;
-use pondertree_core::world::Compiled;
+use pondertree_core::games::analysis::Classical;
+use pondertree_core::games::{unpack_observation, Compiled, Game};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;

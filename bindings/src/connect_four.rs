@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use pondertree_core::error::Error;
-use pondertree_core::probe::connect_four::{self, Question};
+use pondertree_core::solvers::connect_four::{self, Question};
 use pyo3::prelude::*;
 
 use crate::call::{guarded, usable_cpus};

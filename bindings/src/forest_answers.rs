@@ -2,10 +2,10 @@
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pondertree_core::forest::Forest as Trees;
-use pondertree_core::root;
-use pondertree_core::search::TreeSearch;
+use pondertree_core::games::World;
+use pondertree_core::search::root_answer;
+use pondertree_core::search::tree_search::TreeSearch;
 use pondertree_core::tree::ROOT;
-use pondertree_core::world::World;
 use pyo3::prelude::*;
 
 use crate::any::{each, Any};
@@ -53,7 +53,7 @@ impl Forest {
     /// The value of each root, for the player to move there.
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         self.call(|any| {
-            let values: Vec<f64> = each!(any, forest => forest.trees().map(|tree| root::value(tree.tree())).collect());
+            let values: Vec<f64> = each!(any, forest => forest.trees().map(|tree| root_answer::value(tree.tree())).collect());
             Ok(values.into_pyarray(py))
         })
     }
@@ -71,7 +71,7 @@ fn chosen<W: World>(forest: &Trees<W>, temperatures: &[f64]) -> Vec<i64> {
     forest.each_answer(&mut actions, |index, tree, action| {
         let plan = tree.plan(&forest.parts);
         let tau = temperatures.get(index).copied().unwrap_or(0.0);
-        let place = root::choose(tree.tree(), tau, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
+        let place = root_answer::choose(tree.tree(), tau, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
         *action = i64::from(tree.tree().edges(tree.tree().node(ROOT)).actions[place]);
     });
     actions
@@ -80,8 +80,8 @@ fn chosen<W: World>(forest: &Trees<W>, temperatures: &[f64]) -> Vec<i64> {
 /// The policy over the root's edges.
 fn policy<W: World>(forest: &Trees<W>, tree: &TreeSearch<W>) -> Vec<f64> {
     let plan = tree.plan(&forest.parts);
-    let best = root::choose(tree.tree(), 0.0, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
-    root::policy(tree.tree(), 1.0, best, plan.as_ref())
+    let best = root_answer::choose(tree.tree(), 0.0, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
+    root_answer::policy(tree.tree(), 1.0, best, plan.as_ref())
 }
 
 /// The actions at each root and the policy over them, one root after another.

@@ -2,7 +2,7 @@
 
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pondertree_core::error::Error;
-use pondertree_core::forest::elsewhere::Found;
+use pondertree_core::forest::offload::Found;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -2,9 +2,9 @@
 
 use numpy::{PyReadonlyArray2, PyReadwriteArray2};
 use pondertree_core::error::Error;
-use pondertree_core::forest::exchange::{Answers, Line};
-use pondertree_core::forest::exchange_latent::Columns;
-use pondertree_core::policy::PolicyKind;
+use pondertree_core::forest::pipeline::{Answers, Line};
+use pondertree_core::forest::pipeline_latent::Columns;
+use pondertree_core::search::priors::PolicyKind;
 use pyo3::prelude::*;
 
 use crate::any::{each, each_compiled, latent};

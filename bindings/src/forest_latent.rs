@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pondertree_core::error::Error;
 use pondertree_core::forest::latent::Root;
-use pondertree_core::random::tree_key;
+use pondertree_core::runtime::random::tree_key;
 use pyo3::prelude::*;
 
 use crate::any::latent;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pondertree_core::forest::Row;
-use pondertree_core::latent::ModelAnswer;
+use pondertree_core::search::expand_latent::ModelAnswer;
 use pyo3::prelude::*;
 
 /// The rows of a batch: slots of the positions before, actions, the first slot of the new ones, and all of their slots where

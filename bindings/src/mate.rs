@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use pondertree_core::probe::endings::{self, Ending};
-use pondertree_core::probe::mate::{self, Verdict};
+use pondertree_core::chess::endings::{self, Ending};
+use pondertree_core::chess::mate::{self, Verdict};
 use pyo3::prelude::*;
 
 use crate::call::guarded;

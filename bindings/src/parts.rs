@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use pondertree_core::error::Error;
-use pondertree_core::eval::Leaf;
-use pondertree_core::game::Game;
-use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe};
-use pondertree_core::knowledge::{Knowledge, Priority};
-use pondertree_core::parts::Parts;
-use pondertree_core::score::{Completed, Fpu, Growing, Normalize, ParentVisits, Score};
+use pondertree_core::games::analysis::{Knowledge, Priority};
+use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe, Game};
+use pondertree_core::search::config::Parts;
+use pondertree_core::search::evaluate::Leaf;
+use pondertree_core::search::score::{Completed, Fpu, Growing, Normalize, ParentVisits, Score};
 use pyo3::prelude::*;
 
 use crate::chess_tools::{MoveWeights, PestoWeights};

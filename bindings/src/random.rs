@@ -2,7 +2,7 @@
 //! `pondertree/reference/random.py`, sooner.
 
 use pondertree_core::error::Error;
-use pondertree_core::random::{tree_key, Purpose, Random as CoreRandom};
+use pondertree_core::runtime::random::{tree_key, Purpose, Random as CoreRandom};
 use pyo3::prelude::*;
 
 use crate::call::guarded;

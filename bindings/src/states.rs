@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use numpy::{PyArray3, PyArrayMethods, PyReadonlyArray1};
 use pondertree_core::error::Error;
-use pondertree_core::eval::{playout, PlayoutPolicy};
-use pondertree_core::game::{unpack_observation, Game};
 use pondertree_core::games;
-use pondertree_core::random::{Purpose, Random};
-use pondertree_core::world::Compiled;
+use pondertree_core::games::{unpack_observation, Compiled, Game};
+use pondertree_core::runtime::random::{Purpose, Random};
+use pondertree_core::search::evaluate::{playout, PlayoutPolicy};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};

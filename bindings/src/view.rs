@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
-use pondertree_core::depths::depths;
-use pondertree_core::parts::Parts;
-use pondertree_core::probe::minimax::Verdict;
-use pondertree_core::root::{self, Plan};
-use pondertree_core::search::TreeSearch;
-use pondertree_core::tree::{Tree, ROOT, UNPROVEN};
-use pondertree_core::world::World;
+use pondertree_core::games::World;
+use pondertree_core::search::config::Parts;
+use pondertree_core::search::root_answer::{self, Plan};
+use pondertree_core::search::tree_search::TreeSearch;
+use pondertree_core::solvers::minimax::Verdict;
+use pondertree_core::tree::{depths, Tree, ROOT, UNPROVEN};
 use pyo3::prelude::*;
 
 use crate::call::guarded;
@@ -125,7 +124,7 @@ impl TreeView {
         guarded(|| {
             let verdict = |plies: i64| u32::try_from(plies).map_or(Verdict::Loss, Verdict::Win);
             let verdicts: Vec<(u16, Verdict)> = verdicts.into_iter().map(|(action, plies)| (action, verdict(plies))).collect();
-            let place = root::choose(&self.tree, temperature, self.key, self.simulations, &verdicts, self.plan.as_ref());
+            let place = root_answer::choose(&self.tree, temperature, self.key, self.simulations, &verdicts, self.plan.as_ref());
             Ok((place, self.tree.edges(self.tree.node(ROOT)).actions[place]))
         })
     }
@@ -133,7 +132,7 @@ impl TreeView {
     /// The probability of each action at a temperature; `greedy` is the place of the best.
     fn policy<'py>(&self, py: Python<'py>, temperature: f64, greedy: usize, num_actions: usize) -> PyResult<Bound<'py, PyArray1<f64>>> {
         guarded(|| {
-            let policy = root::policy(&self.tree, temperature, greedy, self.plan.as_ref());
+            let policy = root_answer::policy(&self.tree, temperature, greedy, self.plan.as_ref());
             Ok(self.dense(policy.into_iter(), num_actions).into_pyarray(py))
         })
     }
@@ -149,13 +148,13 @@ impl TreeView {
     /// The value of the root for the player to move there.
     #[getter]
     fn value(&self) -> PyResult<f64> {
-        guarded(|| Ok(root::value(&self.tree)))
+        guarded(|| Ok(root_answer::value(&self.tree)))
     }
 
     /// The value of the root for each player.
     #[getter]
     fn values(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
-        guarded(|| Ok(py.detach(|| root::values(&self.tree))))
+        guarded(|| Ok(py.detach(|| root_answer::values(&self.tree))))
     }
 
     /// What is proven of the root for the player to move there.
@@ -179,7 +178,7 @@ impl TreeView {
 
     /// The expected line that begins with the root's edge at `place`.
     fn principal_variation(&self, place: usize) -> PyResult<Vec<u16>> {
-        guarded(|| Ok(root::principal_variation(&self.tree, place)))
+        guarded(|| Ok(root_answer::principal_variation(&self.tree, place)))
     }
 
     /// The mean depth of the simulations in the tree, and the depth of its deepest position, in plies. Looks at every node.

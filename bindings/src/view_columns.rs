@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use numpy::{Element, IntoPyArray, PyReadonlyArray1};
 use pondertree_core::error::Error;
-use pondertree_core::halving::Schedule;
-use pondertree_core::root::Plan;
-use pondertree_core::score::Completed;
+use pondertree_core::search::root_answer::Plan;
+use pondertree_core::search::score::Completed;
+use pondertree_core::search::sequential_halving::Schedule;
 use pondertree_core::tree::{Shape, Tree, TreeColumns};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -5,10 +5,10 @@
 use std::cell::RefCell;
 use std::sync::{MutexGuard, Once};
 
-use crate::probe::endings;
-use crate::score::ucb1;
-use crate::thread_pool::{self, ThreadPool};
-use crate::tree::slab;
+use crate::chess::endings;
+use crate::memory::slab;
+use crate::runtime::thread_pool::{self, ThreadPool};
+use crate::search::score::ucb1;
 
 /// Every static lock, in an order in which no thread waits for an earlier one while it holds a later one.
 struct Held {

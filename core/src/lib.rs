@@ -1,52 +1,30 @@
 //! Monte Carlo Tree Search: one engine for many searches. This crate knows no Python; `bindings/` translates.
-//! The modules, in the order in which they lean on each other:
+//!
+//! Layers, each of which uses only those above it in this list:
+//!
+//! - `runtime`: random numbers, vector math, SIMD dispatch, threads.
+//! - `memory`: pages, slabs and blocks, the allocator of the tree.
+//! - `games`: the traits of games and worlds, and the compiled games.
+//! - `tree`: one search tree.
+//! - `solvers`: exact and shallow searches beside the tree.
+//! - `chess`: evaluation, mates and endings; no generic code uses it.
+//! - `search`: one tree search.
+//! - `forest`: many tree searches in batches.
 
-pub mod elementary;
 pub mod error;
-pub mod parallel_vec;
-pub mod prefetch;
-pub mod random;
-pub mod thread_pool;
-#[cfg(feature = "rayon")]
-pub mod thread_pool_ablation;
-pub mod wide;
+pub mod runtime;
 
-pub mod game;
+pub mod memory;
+
 pub mod games;
-pub mod knowledge;
-pub mod world;
-
 pub mod tree;
 
-pub mod eval;
-pub mod halving;
-pub mod probe;
-pub mod score;
-pub mod trace;
+pub mod chess;
+pub mod solvers;
 
-pub mod dirichlet;
-pub mod noise;
-pub mod parts;
-pub mod policy;
-
-pub mod backup;
-pub mod expand;
-pub mod experience;
-pub mod journal;
-pub mod leaves;
-pub mod look;
-pub mod select;
-
-pub mod depths;
-pub mod root;
-pub mod scratch;
 pub mod search;
 
-pub mod abreast;
 pub mod forest;
-pub mod gather;
-pub mod latent;
-pub mod slots;
 
 #[cfg(unix)]
 pub mod fork;

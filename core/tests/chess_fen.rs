@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use pondertree_core::error::Error;
-use pondertree_core::game::Game;
 use pondertree_core::games::chess::Chess;
+use pondertree_core::games::Game;
 
 const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 

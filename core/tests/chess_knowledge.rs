@@ -1,10 +1,12 @@
 //! What the hybrid search knows of chess, on positions of random games: exchanges, categories, evaluation, quiescence.
 
 use cozy_chess::{Board, Color, Move, Piece};
-use pondertree_core::eval::{value, Pesto, Quiescence, MATE};
-use pondertree_core::game::{Action, Game};
-use pondertree_core::games::chess::{categorize, see, see_at_least, Categorized, Chess, Hints, MoveCategory, SeeValues};
-use pondertree_core::random::{Purpose, Random};
+use pondertree_core::chess::evaluation::Pesto;
+use pondertree_core::chess::quiescence::{Quiescence, MATE};
+use pondertree_core::chess::{categorize, see, see_at_least, value, Categorized, Hints, MoveCategory, SeeValues};
+use pondertree_core::games::chess::Chess;
+use pondertree_core::games::{Action, Game};
+use pondertree_core::runtime::random::{Purpose, Random};
 
 const STARTS: [&str; 8] = [
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",

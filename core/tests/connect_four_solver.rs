@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use pondertree_core::error::Error;
-use pondertree_core::game::{Action, Game};
 use pondertree_core::games::connect_four::ConnectFour;
-use pondertree_core::probe::connect_four::{solve, Answer, Ending, Question};
-use pondertree_core::random::{Purpose, Random};
+use pondertree_core::games::{Action, Game};
+use pondertree_core::runtime::random::{Purpose, Random};
+use pondertree_core::solvers::connect_four::{solve, Answer, Ending, Question};
 use proptest::prelude::*;
 
 const STRONG: Question = Question { weak: false, threads: 1, memory: 1 << 24, most_nodes: u64::MAX };

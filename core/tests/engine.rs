@@ -1,19 +1,18 @@
 //! The engine through its public face: invariants that hold after every search, on every compiled game.
 
-use pondertree_core::eval::{Leaf, PlayoutPolicy};
 use pondertree_core::forest::Forest;
-use pondertree_core::game::Game;
+use pondertree_core::games::analysis::Classical;
 use pondertree_core::games::connect_four::ConnectFour;
 use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
-use pondertree_core::gather::Answer;
-use pondertree_core::knowledge::Classical;
-use pondertree_core::parts::Parts;
-use pondertree_core::policy::Policy;
-use pondertree_core::random::tree_key;
-use pondertree_core::score::Score;
+use pondertree_core::games::{Compiled, External, Game};
+use pondertree_core::runtime::random::tree_key;
+use pondertree_core::search::batch::Answer;
+use pondertree_core::search::config::Parts;
+use pondertree_core::search::evaluate::{Leaf, PlayoutPolicy};
+use pondertree_core::search::priors::Policy;
+use pondertree_core::search::score::Score;
 use pondertree_core::tree::{Tree, ROOT, UNPROVEN};
-use pondertree_core::world::{Compiled, External};
 use proptest::prelude::*;
 
 fn parts<G: Game + Classical>() -> Parts {

@@ -1,11 +1,11 @@
 //! Mate search against a plain recursion over states, which knows every draw by the game's own rules.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use pondertree_core::chess::mate::{checks_first, mate_search, Verdict, MAX_DEPTH};
 use pondertree_core::error::Error;
-use pondertree_core::game::{Action, Game};
 use pondertree_core::games::chess::Chess;
-use pondertree_core::probe::mate::{checks_first, mate_search, Verdict, MAX_DEPTH};
-use pondertree_core::random::{Purpose, Random};
+use pondertree_core::games::{Action, Game};
+use pondertree_core::runtime::random::{Purpose, Random};
 
 fn state(fen: &str) -> Chess {
     Chess::from_fen(fen).unwrap()

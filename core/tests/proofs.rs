@@ -1,7 +1,7 @@
 //! Proven results on trees made by hand: the shortest of several wins, the longest of several losses.
 
-use pondertree_core::backup::{hand_up, Step};
-use pondertree_core::root;
+use pondertree_core::search::backup::{hand_up, Step};
+use pondertree_core::search::root_answer;
 use pondertree_core::tree::{NodeIndex, Shape, Tree, ROOT, UNPROVEN};
 
 fn shape() -> Shape {
@@ -49,7 +49,7 @@ fn the_shortest_of_several_wins() {
         assert_eq!((tree.node(ROOT).proven, tree.node(ROOT).distance), (1, 3));
         let shortest = distances.iter().position(|&distance| distance == 2).expect("there is one");
         for key in 0..20 {
-            assert_eq!(root::choose(&tree, 1.0, key, 3, &[], None), shortest);
+            assert_eq!(root_answer::choose(&tree, 1.0, key, 3, &[], None), shortest);
         }
     }
 }
@@ -62,7 +62,7 @@ fn the_longest_of_several_losses() {
     prove(&mut tree, &steps);
     assert_eq!((tree.node(ROOT).proven, tree.node(ROOT).distance), (-1, 6));
     for key in 0..20 {
-        assert_eq!(root::choose(&tree, 1.0, key, 3, &[], None), 1);
+        assert_eq!(root_answer::choose(&tree, 1.0, key, 3, &[], None), 1);
     }
 }
 
@@ -85,5 +85,5 @@ fn the_expected_line_takes_the_shortest_win() {
     tree.node_mut(child).proven = UNPROVEN;
     prove(&mut tree, &below);
     assert_eq!(tree.node(child).distance, 3);
-    assert_eq!(root::principal_variation(&tree, 0), vec![0, 1]);
+    assert_eq!(root_answer::principal_variation(&tree, 0), vec![0, 1]);
 }

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::Forest;
 use crate::error::Error;
-use crate::parts::Parts;
-use crate::policy::{check_dense, priors, Policy};
+use crate::games::World;
+use crate::search::config::Parts;
+use crate::search::priors::{check_dense, priors, Policy};
 use crate::tree::Edges;
-use crate::world::World;
 
 impl<W: World> Forest<W> {
     /// Backs up values in `trees`, one per waiting row (for the player to move there) or one per row and player, and gives moves their priors.
@@ -118,7 +118,7 @@ fn spread_values(values: &[f64], movers: &[u8], parts: &Parts) -> Result<Vec<f64
         };
         return Err(Error::Evaluation(format!("values has {} numbers: it must have the shape {shape}", values.len())));
     }
-    crate::gather::check_values(values)?;
+    crate::search::batch::check_values(values)?;
     if !one_each || players == 1 {
         return Ok(values.to_vec());
     }

@@ -4,15 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{piece_size, threads_for, Forest};
 use crate::error::Error;
-use crate::expand;
-use crate::game::{Action, Game};
-use crate::knowledge::Classical;
-use crate::parallel_vec::parallel_extend;
-use crate::parts::Parts;
-use crate::search::TreeSearch;
-use crate::thread_pool::parallel_for;
+use crate::games::analysis::Classical;
+use crate::games::{Action, Compiled, Game};
+use crate::runtime::parallel_vec::parallel_extend;
+use crate::runtime::thread_pool::parallel_for;
+use crate::search::config::Parts;
+use crate::search::expand;
+use crate::search::tree_search::TreeSearch;
 use crate::tree::{Tree, ROOT};
-use crate::world::Compiled;
 
 const OVER: &str = "the game is over in this state: there is nothing to search";
 

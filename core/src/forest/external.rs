@@ -3,10 +3,10 @@
 use super::latent::LARGEST_REWARD;
 use super::Forest;
 use crate::error::Error;
-use crate::gather::Answer;
-use crate::search::TreeSearch;
+use crate::games::External;
+use crate::search::batch::Answer;
+use crate::search::tree_search::TreeSearch;
 use crate::tree::{Tree, ROOT};
-use crate::world::External;
 
 impl Forest<External> {
     /// Plants a tree for a position outside, whose legal actions and mover are given; its slot.

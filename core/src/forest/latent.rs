@@ -4,13 +4,13 @@ use std::sync::{Mutex, PoisonError};
 
 use super::{piece_size, threads_for, Forest, Row};
 use crate::error::Error;
-use crate::latent::ModelAnswer;
-use crate::parallel_vec::parallel_extend;
-use crate::parts::Parts;
-use crate::policy::{priors, PolicyKind};
-use crate::search::{TreeSearch, Walker};
+use crate::games::Latent;
+use crate::runtime::parallel_vec::parallel_extend;
+use crate::search::config::Parts;
+use crate::search::expand_latent::ModelAnswer;
+use crate::search::priors::{priors, PolicyKind};
+use crate::search::tree_search::{TreeSearch, Walker};
 use crate::tree::{Tree, ROOT};
-use crate::world::Latent;
 
 /// Rewards and values above this size are refused, so that no sum of them overflows.
 pub const LARGEST_REWARD: f64 = 1e12;

@@ -4,23 +4,24 @@ use std::ops::Range;
 
 mod apply;
 mod compiled;
-pub mod elsewhere;
-pub mod exchange;
-pub mod exchange_latent;
 mod external;
 pub mod latent;
-mod lines;
+pub mod offload;
+pub mod pipeline;
+pub mod pipeline_latent;
+mod row_layout;
+pub mod rows;
 
 use crate::error::Error;
-use crate::look;
-use crate::noise::{self, Noise};
-use crate::parallel_vec::parallel_drop;
-use crate::parts::Parts;
-use crate::search::{Stop, TreeSearch};
-use crate::slots::Slots;
-use crate::thread_pool::parallel_for;
+use crate::forest::rows::Slots;
+use crate::games::World;
+use crate::runtime::parallel_vec::parallel_drop;
+use crate::runtime::thread_pool::parallel_for;
+use crate::search::config::Parts;
+use crate::search::leaf_analysis;
+use crate::search::noise::{self, Noise};
+use crate::search::tree_search::{Stop, TreeSearch};
 use crate::tree::Tree;
-use crate::world::World;
 
 /// Trees that share a limit of time take turns of at most this many simulations.
 const SIMULATIONS_PER_TURN: u64 = 64;
@@ -68,9 +69,9 @@ pub struct Forest<W: World> {
     /// The rows `gather` has handed out for `step` and not yet had an answer to (external worlds).
     stepping: Vec<Row>,
     /// Trees that are asked about together (compiled worlds and learned models).
-    groups: Vec<exchange::Group>,
+    groups: Vec<pipeline::Group>,
     /// Where the time of exchanges with a network went.
-    pub spent: exchange::Spent,
+    pub spent: pipeline::Spent,
 }
 
 impl<W: World> Drop for Forest<W> {
@@ -100,7 +101,7 @@ impl<W: World> Forest<W> {
             slots: Slots::default(),
             stepping: Vec::new(),
             groups: Vec::new(),
-            spent: exchange::Spent::default(),
+            spent: pipeline::Spent::default(),
         })
     }
 
@@ -241,7 +242,7 @@ impl<W: World> Forest<W> {
                 let (grown, walker) = tree.parts_mut();
                 walker.gather(grown, parts);
                 if !W::EXTERNAL {
-                    look::at_leaves::<W>(parts, &walker.learned, &mut walker.pending);
+                    leaf_analysis::at_leaves::<W>(parts, &walker.learned, &mut walker.pending);
                 }
             }
         });

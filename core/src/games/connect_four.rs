@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::shared::{parse_by_name, stone_symbol, win_of, write_status};
+use super::board_text::{parse_by_name, stone_symbol, win_of, write_status};
 use crate::error::Error;
-use crate::game::{Action, Game};
-use crate::random::Random;
+use crate::games::{Action, Game};
+use crate::runtime::random::Random;
 
 // A column takes seven bits, lowest cell first. The seventh bit stays empty, so that no line runs from one column into the next,
 // and catches the carry when a stone is added to a full column.
@@ -232,7 +232,7 @@ impl fmt::Display for ConnectFour {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Purpose;
+    use crate::runtime::random::Purpose;
 
     fn after(columns: &[Action]) -> ConnectFour {
         let mut game = ConnectFour::start();

@@ -1,7 +1,13 @@
-//! The compiled games.
+//! The traits of games and worlds, and the compiled games.
 
+pub mod analysis;
+mod board_text;
 pub mod chess;
 pub mod connect_four;
+mod game;
 pub mod othello;
-mod shared;
 pub mod tic_tac_toe;
+mod world;
+
+pub use game::{unpack_observation, Action, Game};
+pub use world::{Compiled, External, Latent, World};

@@ -5,10 +5,10 @@
 
 use std::fmt;
 
-use super::shared::{parse_by_name, square_name, stone_symbol, write_status};
+use super::board_text::{parse_by_name, square_name, stone_symbol, write_status};
 use crate::error::Error;
-use crate::game::{Action, Game};
-use crate::random::Random;
+use crate::games::{Action, Game};
+use crate::runtime::random::Random;
 
 const PASS: Action = 64;
 /// All columns but the outer two: a run of discs sideways that is to be flipped never holds those.

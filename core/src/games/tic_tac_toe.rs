@@ -5,10 +5,10 @@
 
 use std::fmt;
 
-use super::shared::{parse_by_name, square_name, stone_symbol, win_of, write_status};
+use super::board_text::{parse_by_name, square_name, stone_symbol, win_of, write_status};
 use crate::error::Error;
-use crate::game::{Action, Game};
-use crate::random::Random;
+use crate::games::{Action, Game};
+use crate::runtime::random::Random;
 
 const BOARD: u16 = 0o777;
 const LINES: [u16; 8] = [0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124];

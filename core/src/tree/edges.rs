@@ -3,9 +3,9 @@
 
 use bytemuck::{cast_slice, cast_slice_mut};
 
-use super::block::{Block, Stored};
 use super::node::{Link, Node};
-use super::slab::Pool;
+use crate::memory::block::{Block, Stored};
+use crate::memory::slab::Pool;
 
 /// A block has at least this many words of 8 bytes.
 const BLOCK_BITS: u32 = 10;

@@ -11,23 +11,22 @@
 //!
 //! A block holds the runs of many nodes; nothing ever moves, so growing costs no copy and wastes at most one block.
 
-mod ahead;
-mod block;
 mod columns;
 mod edges;
 mod exported;
+pub(crate) mod journal;
 mod node;
-mod pages;
-pub(crate) mod slab;
-mod transplant;
+mod prefetch;
+mod traversal;
 mod untried;
 
-use block::{Block, Stored};
+use crate::memory::block::{Block, Stored};
+use crate::memory::slab::Pool;
 use columns::Columns;
 use edges::EdgeArena;
 pub use edges::{Arranged, Edge, Edges, Statistics};
 pub use exported::TreeColumns;
-use slab::Pool;
+pub use traversal::depths;
 
 pub use node::{Link, Node, UNPROVEN};
 use node::{EMPTY_NODE, UNKNOWN};
@@ -336,5 +335,18 @@ impl Tree {
         self.positions = mark.positions;
         self.bounds = mark.bounds;
         self.columns.fit(self.shape, self.num_nodes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_nodes_are_valid_from_the_start() {
+        let blocks: Vec<Block<Node>> = (0..2_000).map(|_| Block::new(NODE_BLOCK)).collect();
+        assert!(blocks.iter().all(|block| block.len() == NODE_BLOCK));
+        let starts: std::collections::HashSet<usize> = blocks.iter().map(|block| block.as_ptr() as usize).collect();
+        assert_eq!(starts.len(), blocks.len());
     }
 }

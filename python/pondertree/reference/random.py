@@ -1,6 +1,6 @@
 """Counter-based random numbers: every number is a function of (seed, call, row, simulation, purpose).
 
-So a search can be replayed from any point and in any order. `core/src/random.rs` is the same text in Rust,
+So a search can be replayed from any point and in any order. `core/src/runtime/random.rs` is the same text in Rust,
 and the tests of both hold the same pinned numbers: a change here is a change of every recorded search.
 """
 

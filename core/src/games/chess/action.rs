@@ -12,11 +12,11 @@
 
 use cozy_chess::{Board, Color, Move, Piece, Square};
 
-use crate::game::Action;
+use crate::games::Action;
 
 const PLANES: usize = 73;
 /// The size of the action space.
-pub(super) const NUM_ACTIONS: usize = 64 * PLANES;
+pub(crate) const NUM_ACTIONS: usize = 64 * PLANES;
 const FIRST_KNIGHT: usize = 56;
 const FIRST_UNDERPROMOTION: usize = 64;
 const NONE: u8 = u8::MAX;
@@ -81,7 +81,7 @@ const fn flip(color: Color) -> usize {
 
 /// The action of a legal move.
 #[inline]
-pub(super) fn encode(board: &Board, mv: Move) -> Action {
+pub(crate) fn encode(board: &Board, mv: Move) -> Action {
     let color = board.side_to_move();
     let from = mv.from as usize ^ flip(color);
     let mut to = mv.to as usize ^ flip(color);
@@ -97,7 +97,7 @@ pub(super) fn encode(board: &Board, mv: Move) -> Action {
 }
 
 /// From, to and promotion of an action as they are written: castling as the king's move of two squares.
-pub(super) fn squares(board: &Board, action: Action) -> Option<(Square, Square, Option<Piece>)> {
+pub(crate) fn squares(board: &Board, action: Action) -> Option<(Square, Square, Option<Piece>)> {
     let index = usize::from(action);
     let target = *TARGET.get(index)?;
     if target == NONE {
@@ -117,7 +117,7 @@ pub(super) fn squares(board: &Board, action: Action) -> Option<(Square, Square, 
 }
 
 /// The action that is written like this, whether legal or not. The promotion of a pawn must be given.
-pub(super) fn from_squares(board: &Board, from: Square, to: Square, promotion: Option<Piece>) -> Option<Action> {
+pub(crate) fn from_squares(board: &Board, from: Square, to: Square, promotion: Option<Piece>) -> Option<Action> {
     let flip = flip(board.side_to_move());
     let (start, end) = (from as usize ^ flip, to as usize ^ flip);
     let promotes = end >= 56 && board.pieces(Piece::Pawn).has(from);
@@ -135,7 +135,7 @@ pub(super) fn from_squares(board: &Board, from: Square, to: Square, promotion: O
 /// The move of an action, in the board's way of writing (castling: the king takes its rook).
 /// None if no piece could move so; whether it is legal is for the board to say.
 #[inline]
-pub(super) fn decode(board: &Board, action: Action) -> Option<Move> {
+pub(crate) fn decode(board: &Board, action: Action) -> Option<Move> {
     let (from, to, promotion) = squares(board, action)?;
     if !board.pieces(Piece::King).has(from) {
         return Some(Move { from, to, promotion });
@@ -158,9 +158,9 @@ pub(super) fn decode(board: &Board, action: Action) -> Option<Move> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::game::Game;
     use crate::games::chess::Chess;
-    use crate::random::{Purpose, Random};
+    use crate::games::Game;
+    use crate::runtime::random::{Purpose, Random};
     use std::collections::HashSet;
 
     /// Every legal move has its own number, and the number gives back the move; all other numbers are illegal.

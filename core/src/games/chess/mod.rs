@@ -7,47 +7,32 @@
 //! - `notation.rs`, `san.rs`: moves as text.
 //! - `observation.rs`: the planes a network sees.
 //! - `playout.rs`: random moves and random games.
-//! - `see.rs`: what an exchange on a square wins or loses.
-//! - `checks.rs`: which moves give check, and mate in one.
-//! - `category.rs`: what kind of move a move is.
-//! - `move_features.rs`, `move_scores.rs`, `move_weights.rs`: how promising a move looks before it is tried.
 //! - `perft.rs`: counting move sequences, the check of a move generator.
 //!
 //! Player 0 is White.
 
-mod action;
-mod category;
-mod checks;
+pub(crate) mod action;
 mod display;
 mod fen;
-mod move_features;
-mod move_scores;
-mod move_weights;
 mod notation;
 mod observation;
-mod perft;
+pub(crate) mod perft;
 mod playout;
 mod rules;
 mod san;
-mod see;
 mod state;
 
-pub use category::{categorize, Categorized, Hints, MoveCategory};
-pub use checks::Checks;
-pub use move_features::{Surroundings, FEATURES};
-pub use move_scores::MoveScores;
 pub use perft::perft;
 pub use rules::Termination;
 pub(crate) use rules::{has_move, is_insufficient};
-pub(crate) use see::after;
-pub use see::{see, see_at_least, SeeValues};
+pub(crate) use state::captures;
 pub use state::Chess;
 
 use cozy_chess::Color;
 
 use crate::error::Error;
-use crate::game::{Action, Game};
-use crate::random::Random;
+use crate::games::{Action, Game};
+use crate::runtime::random::Random;
 
 impl Game for Chess {
     const NAME: &'static str = "chess";

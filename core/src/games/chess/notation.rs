@@ -4,7 +4,7 @@ use cozy_chess::{Board, Piece, Square};
 
 use super::{action, Chess};
 use crate::error::Error;
-use crate::game::{Action, Game};
+use crate::games::{Action, Game};
 
 /// No more legal moves than this are listed in an error.
 const LISTED: usize = 40;

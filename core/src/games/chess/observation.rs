@@ -60,7 +60,7 @@ fn pack_step(snapshot: &Snapshot, color: Color, step: &mut [u64]) {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::game::Game;
+    use crate::games::Game;
 
     fn observe(game: &Chess) -> (Vec<u64>, Vec<f32>) {
         let mut planes = vec![3; PLANES];

@@ -41,7 +41,7 @@ fn count_moves(board: &Board) -> u64 {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// The positions of the page "Perft Results" of the Chess Programming Wiki.

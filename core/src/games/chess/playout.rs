@@ -4,8 +4,8 @@ use cozy_chess::{BitBoard, Board, Move, Piece, PieceMoves, Rank, Square};
 
 use super::rules::is_insufficient;
 use super::Chess;
-use crate::game::Game;
-use crate::random::Random;
+use crate::games::Game;
+use crate::runtime::random::Random;
 
 /// The generator reports at most 18 sets of moves: 16 pieces, and two pawns that may capture en passant.
 const MAX_SETS: usize = 18;
@@ -123,9 +123,9 @@ pub(super) fn playout(game: &mut Chess, random: &mut Random, max_depth: u32) -> 
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::game::Action;
     use crate::games::chess::perft::tests::POSITIONS;
-    use crate::random::Purpose;
+    use crate::games::Action;
+    use crate::runtime::random::Purpose;
 
     /// The playout as the trait writes it, with the number of plies.
     fn plain(game: &mut Chess, random: &mut Random, max_depth: u32) -> (Option<i8>, u32) {

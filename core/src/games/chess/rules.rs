@@ -126,7 +126,7 @@ fn is_insufficient_light(board: &Board) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::game::Game;
+    use crate::games::Game;
 
     fn game(fen: &str) -> Chess {
         Chess::from_fen(fen).unwrap()

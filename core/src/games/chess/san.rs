@@ -6,7 +6,7 @@ use super::notation::refusal;
 use super::state::captures;
 use super::{action, Chess};
 use crate::error::Error;
-use crate::game::Action;
+use crate::games::Action;
 
 impl Chess {
     /// Writes a legal action in standard algebraic notation.
@@ -165,8 +165,8 @@ impl Pattern {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::game::Game;
     use crate::games::chess::Chess;
+    use crate::games::Game;
 
     fn game(fen: &str) -> Chess {
         Chess::from_fen(fen).unwrap()

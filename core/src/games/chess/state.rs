@@ -7,7 +7,7 @@ use cozy_chess::{get_pawn_attacks, BitBoard, Board, Color, File, Move, Piece, Ra
 
 use super::action;
 use crate::error::Error;
-use crate::game::Action;
+use crate::games::Action;
 
 /// How many earlier positions are kept for the observation (the ring holds a power of two, one slot is never read).
 const RING: usize = 8;
@@ -118,7 +118,7 @@ impl Chess {
     }
 
     /// Where the last move took a piece, if it did so and is known; not for a capture en passant.
-    pub(super) fn last_capture(&self) -> Option<Square> {
+    pub(crate) fn last_capture(&self) -> Option<Square> {
         let before = self.snapshot(1)?;
         let mover = !self.board.side_to_move();
         let pieces = before.pieces.iter().fold(0, |all, squares| all | squares);
@@ -191,7 +191,7 @@ impl Chess {
 }
 
 /// Whether a legal move captures something.
-pub(super) fn captures(board: &Board, mv: Move) -> bool {
+pub(crate) fn captures(board: &Board, mv: Move) -> bool {
     let to_enemy = board.colors(!board.side_to_move()).has(mv.to);
     let pawn_leaves_file = mv.from.file() != mv.to.file() && board.pieces(Piece::Pawn).has(mv.from);
     to_enemy || pawn_leaves_file

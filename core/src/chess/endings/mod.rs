@@ -1,0 +1,172 @@
+//! The elementary endings of chess, exactly: a king and a queen, a rook or a pawn against a king.
+//!
+//! Their tables are solved when a position first asks for one, in some hundredths of a second, and kept as long as the program
+//! runs. A win is claimed only where no draw by rule can come between: the 50-move rule, and a third repetition.
+
+mod table;
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use cozy_chess::{Board, Color, Piece, Square};
+
+use crate::games::chess::Chess;
+use crate::games::{Action, Game};
+use table::{Place, Table};
+
+/// What is known of a position, for the side to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It mates in so many plies, and not sooner.
+    Wins(u16),
+    /// It is mated in so many plies, and can hold out so long.
+    Loses(u16),
+    /// Neither side can force a mate.
+    Drawn,
+}
+
+/// What is known of a position of three pieces that is not over; None of all others, and where a draw by rule may spoil a win.
+#[must_use]
+pub fn ending(state: &Chess) -> Option<Ending> {
+    let board = state.board();
+    if board.occupied().len() != 3 {
+        return None;
+    }
+    let (strong, kind, place) = read(board)?;
+    let to_move = board.side_to_move();
+    let Some(plies) = table(kind).plies(place, to_move == strong) else { return Some(Ending::Drawn) };
+    // The way to a mate never comes back to a position, so that one that was seen twice would have to lie on it to be a draw.
+    if u32::from(state.halfmove_clock()) + u32::from(plies) > 100 || !state.seen_twice().is_empty() {
+        return None;
+    }
+    Some(if to_move == strong { Ending::Wins(plies) } else { Ending::Loses(plies) })
+}
+
+/// Each legal action with what is known of the position after it, for the side to move there. A mate is a loss in 0 plies.
+#[must_use]
+pub fn moves(state: &Chess) -> Vec<(Action, Option<Ending>)> {
+    let mut legal = Vec::new();
+    state.legal_actions(&mut legal);
+    let after = |action: Action| {
+        let mut next = state.clone();
+        next.play(action);
+        let known = match next.outcome_in_search() {
+            Some(0) => Some(Ending::Drawn),
+            Some(_) => Some(Ending::Loses(0)),
+            None => ending(&next),
+        };
+        (action, known)
+    };
+    legal.into_iter().map(after).collect()
+}
+
+/// The moves up to the mate with the best play of both sides; empty where none is known.
+#[must_use]
+pub fn line(state: &Chess) -> Vec<Action> {
+    let mut state = state.clone();
+    let mut line = Vec::new();
+    while let Some(known @ (Ending::Wins(plies) | Ending::Loses(plies))) = ending(&state) {
+        if plies == 0 {
+            break;
+        }
+        let wanted = match known {
+            Ending::Wins(_) => Some(Ending::Loses(plies - 1)),
+            _ => Some(Ending::Wins(plies - 1)),
+        };
+        let Some((action, _)) = moves(&state).into_iter().find(|(_, known)| *known == wanted) else { break };
+        line.push(action);
+        state.play(action);
+    }
+    line
+}
+
+/// Who has the piece, which one it is, and where all stand as if it were White's.
+fn read(board: &Board) -> Option<(Color, Piece, Place)> {
+    let strong = if board.colors(Color::White).len() == 2 { Color::White } else { Color::Black };
+    let kind = [Piece::Queen, Piece::Rook, Piece::Pawn].into_iter().find(|&kind| !board.pieces(kind).is_empty())?;
+    let piece = board.colored_pieces(strong, kind).into_iter().next()?;
+    let rights = board.castle_rights(strong);
+    if rights.short.is_some() || rights.long.is_some() {
+        return None; // castling is a move that the tables do not know
+    }
+    let seen = |square: Square| square.relative_to(strong);
+    Some((strong, kind, Place { king: seen(board.king(strong)), enemy: seen(board.king(!strong)), piece: seen(piece) }))
+}
+
+fn table(kind: Piece) -> &'static Table {
+    static QUEEN: OnceLock<Table> = OnceLock::new();
+    static ROOK: OnceLock<Table> = OnceLock::new();
+    static PAWN: OnceLock<Table> = OnceLock::new();
+    let cell = match kind {
+        Piece::Queen => &QUEEN,
+        Piece::Rook => &ROOK,
+        _ => &PAWN,
+    };
+    if let Some(table) = cell.get() {
+        return table;
+    }
+    let needed = if kind == Piece::Pawn { vec![table(Piece::Queen), table(Piece::Rook)] } else { Vec::new() };
+    let _building = hold();
+    cell.get_or_init(|| Table::new(kind, &needed))
+}
+
+/// Waits for a table that is being built, and keeps others from being begun.
+pub(crate) fn hold() -> MutexGuard<'static, ()> {
+    static BUILDING: Mutex<()> = Mutex::new(());
+    BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(fen: &str) -> Option<Ending> {
+        ending(&Chess::from_fen(fen).expect("a position"))
+    }
+
+    #[test]
+    fn both_colours_know_the_same() {
+        assert_eq!(known("7k/8/5K2/8/8/8/8/R7 w - - 0 1"), Some(Ending::Wins(3)));
+        assert_eq!(known("r7/8/8/8/8/5k2/8/7K b - - 0 1"), Some(Ending::Wins(3)));
+        assert_eq!(known("7k/5K2/8/8/8/8/8/R7 b - - 0 1"), Some(Ending::Loses(2)));
+        assert_eq!(known("8/8/8/8/8/4k3/4P3/4K3 w - - 0 1"), Some(Ending::Drawn));
+        assert_eq!(known("4k3/8/4K3/4P3/8/8/8/8 b - - 0 1"), known("8/8/8/8/4p3/4k3/8/4K3 w - - 0 1"));
+    }
+
+    #[test]
+    fn a_win_that_a_rule_may_spoil_is_none() {
+        assert_eq!(known("7k/8/5K2/8/8/8/8/R7 w - - 97 80"), Some(Ending::Wins(3)));
+        assert_eq!(known("7k/8/5K2/8/8/8/8/R7 w - - 98 80"), None);
+        assert_eq!(known("8/8/8/8/8/4k3/4P3/4K3 w - - 98 80"), Some(Ending::Drawn));
+        // Once more, and it would be a third time: nothing is claimed as long as that hangs over the way.
+        let mut game = Chess::from_fen("7k/8/5K2/8/8/8/8/R7 w - - 0 1").expect("a position");
+        for text in ["Ra2", "Kg8", "Ra1", "Kh8"] {
+            assert!(ending(&game).is_some());
+            let action = game.parse_action(text).expect("a move");
+            game.play(action);
+        }
+        assert_eq!((game.repetitions(), ending(&game)), (1, None));
+    }
+
+    #[test]
+    fn castling_and_more_pieces_are_not_in_the_tables() {
+        assert_eq!(known("4k3/8/8/8/8/8/8/4K2R w K - 0 1"), None);
+        assert!(matches!(known("4k3/8/8/8/8/8/8/4K2R w - - 0 1"), Some(Ending::Wins(_))));
+        assert_eq!(known("4k3/p7/8/8/8/8/8/4K2R w - - 0 1"), None);
+        assert_eq!(known("4k3/8/8/8/8/8/8/4KN2 w - - 0 1"), None);
+    }
+
+    #[test]
+    fn lines_end_with_the_mate() {
+        for fen in ["8/8/8/8/8/2k5/8/K6R w - - 0 1", "8/8/8/4k3/8/8/4P3/4K3 b - - 0 1", "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"] {
+            let mut game = Chess::from_fen(fen).expect("a position");
+            let Some(Ending::Wins(plies) | Ending::Loses(plies)) = ending(&game) else {
+                assert!(line(&game).is_empty());
+                continue;
+            };
+            let line = line(&game);
+            assert_eq!(line.len(), usize::from(plies), "{fen}");
+            line.into_iter().for_each(|action| game.play(action));
+            assert_eq!(game.outcome().map(i8::abs), Some(1), "{fen}");
+        }
+    }
+}

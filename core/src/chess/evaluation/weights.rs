@@ -1,0 +1,206 @@
+//! The weights of the classical evaluation of chess: named fields, middlegame and endgame, in centipawns. None stands in the code.
+
+use super::attacks::DANGERS;
+use super::{published, tuned};
+use crate::error::Error;
+
+/// Middlegame, endgame.
+pub type Pair = [i32; 2];
+/// A number for each square, middlegame and endgame: a8 first, h1 last, from White's side.
+pub type Squares = [[i32; 64]; 2];
+/// A number for each rank as its owner counts them, middlegame and endgame.
+pub type Ranks = [[i32; 8]; 2];
+
+/// A number for each level of danger, middlegame and endgame.
+pub type Dangers = [[i32; DANGERS]; 2];
+
+/// No weight may be further from 0: sums stay small enough for the arithmetic, however many pieces there are.
+pub const MAX_WEIGHT: i32 = 20_000;
+
+/// A field as a list of numbers, the middlegame before the endgame.
+trait Field: Sized {
+    const LEN: usize;
+    fn list(&self) -> Vec<i32>;
+    fn fill(&mut self, numbers: &[i32]);
+}
+
+impl<const N: usize> Field for [i32; N] {
+    const LEN: usize = N;
+
+    fn list(&self) -> Vec<i32> {
+        self.to_vec()
+    }
+
+    fn fill(&mut self, numbers: &[i32]) {
+        self.copy_from_slice(numbers);
+    }
+}
+
+impl<const N: usize> Field for [[i32; N]; 2] {
+    const LEN: usize = 2 * N;
+
+    fn list(&self) -> Vec<i32> {
+        self.concat()
+    }
+
+    fn fill(&mut self, numbers: &[i32]) {
+        self[0].copy_from_slice(&numbers[..N]);
+        self[1].copy_from_slice(&numbers[N..]);
+    }
+}
+
+/// Writes the struct, the published weights, and the fields by name.
+macro_rules! weights {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $published:expr,)*) => {
+        /// The weights, each for the side that has what it names.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Weights {
+            $($(#[$doc])* pub $name: $type,)*
+        }
+
+        impl Weights {
+            /// PeSTO's public piece values and tables, with bonuses set by hand; what they did not know counts nothing.
+            #[must_use]
+            pub const fn published() -> Self {
+                Self { $($name: $published,)* }
+            }
+
+            /// The fields: name, and numbers (the middlegame's before the endgame's).
+            #[must_use]
+            pub fn fields(&self) -> Vec<(&'static str, Vec<i32>)> {
+                vec![$((stringify!($name), self.$name.list()),)*]
+            }
+
+            /// Gives a field other numbers.
+            ///
+            /// # Errors
+            /// `Error::InvalidArgument` names the field if it is unknown, or has another length, or a number is too large.
+            pub fn set(&mut self, name: &str, numbers: &[i32]) -> Result<(), Error> {
+                let check = |len: usize| {
+                    if numbers.len() != len {
+                        return Err(Error::InvalidArgument(format!("{name} has {} numbers: it must have {len}", numbers.len())));
+                    }
+                    match numbers.iter().find(|number| number.unsigned_abs() > MAX_WEIGHT.unsigned_abs()) {
+                        Some(number) => Err(Error::InvalidArgument(format!("{name} must be from -{MAX_WEIGHT} to {MAX_WEIGHT}, not {number}"))),
+                        None => Ok(()),
+                    }
+                };
+                match name {
+                    $(stringify!($name) => {
+                        check(<$type as Field>::LEN)?;
+                        self.$name.fill(numbers);
+                        Ok(())
+                    })*
+                    _ => Err(Error::InvalidArgument(format!("there is no weight {name:?}"))),
+                }
+            }
+        }
+    };
+}
+
+impl Default for Weights {
+    /// The tuned weights, which play better than the published ones.
+    fn default() -> Self {
+        tuned::weights()
+    }
+}
+
+weights! {
+    /// The value of a pawn.
+    pawn_value: Pair = [82, 94],
+    /// The value of a knight.
+    knight_value: Pair = [337, 281],
+    /// The value of a bishop.
+    bishop_value: Pair = [365, 297],
+    /// The value of a rook.
+    rook_value: Pair = [477, 512],
+    /// The value of a queen.
+    queen_value: Pair = [1025, 936],
+    /// What the square of a pawn adds.
+    pawn_squares: Squares = published::PAWN,
+    /// What the square of a knight adds.
+    knight_squares: Squares = published::KNIGHT,
+    /// What the square of a bishop adds.
+    bishop_squares: Squares = published::BISHOP,
+    /// What the square of a rook adds.
+    rook_squares: Squares = published::ROOK,
+    /// What the square of a queen adds.
+    queen_squares: Squares = published::QUEEN,
+    /// What the square of the king adds.
+    king_squares: Squares = published::KING,
+    /// How much a pawn, knight, bishop, rook, queen counts for the middlegame. The pieces of the start are all middlegame.
+    phase_weights: [i32; 5] = [0, 1, 1, 2, 4],
+    /// Two bishops or more.
+    two_bishops_bonus: Pair = [22, 40],
+    /// The right to move.
+    tempo_bonus: Pair = [0, 0],
+    /// A pawn that no enemy pawn can stop any more, by its rank (its owner's first rank first); the foremost of its file.
+    passed_pawn_bonus: Ranks = [[0, 0, 0, 4, 12, 24, 40, 0], [0, 4, 8, 18, 34, 58, 80, 0]],
+    /// A pawn without pawns of its side on the files beside it.
+    isolated_pawn_bonus: Pair = [-9, -9],
+    /// A pawn with a pawn of its side ahead of it on its file.
+    doubled_pawn_bonus: Pair = [-6, -16],
+    /// A rook on a file without pawns.
+    rook_open_file_bonus: Pair = [22, 8],
+    /// A rook on a file with enemy pawns only.
+    rook_half_open_file_bonus: Pair = [11, 7],
+    /// Each square a knight can go to that no enemy pawn guards.
+    knight_mobility_bonus: Pair = [7, 5],
+    /// The same for a bishop.
+    bishop_mobility_bonus: Pair = [8, 6],
+    /// The same for a rook.
+    rook_mobility_bonus: Pair = [4, 6],
+    /// The same for a queen.
+    queen_mobility_bonus: Pair = [3, 6],
+    /// A pawn that a pawn guards, by its rank.
+    guarded_pawn_bonus: Ranks = [[0; 8]; 2],
+    /// For each passed pawn: by how many moves its king is nearer to the square before it than the other king.
+    passed_king_bonus: Pair = [0, 0],
+    /// A passed pawn before which an enemy piece stands.
+    passed_stopped_bonus: Pair = [0, 0],
+    /// A knight or bishop on the fourth to the sixth rank that a pawn guards and no enemy pawn can attack.
+    outpost_bonus: Pair = [0, 0],
+    /// An enemy piece that a pawn attacks.
+    pawn_threat_bonus: Pair = [0, 0],
+    /// An enemy rook or queen that a knight or bishop attacks.
+    minor_threat_bonus: Pair = [0, 0],
+    /// An enemy queen that a rook attacks.
+    rook_threat_bonus: Pair = [0, 0],
+    /// An enemy piece or pawn that is attacked and not guarded.
+    hanging_threat_bonus: Pair = [0, 0],
+    /// A pawn on the two ranks before the king, on its file or one beside it.
+    king_shield_bonus: Pair = [0, 0],
+    /// One of these files without a pawn of the king's side.
+    king_open_file_bonus: Pair = [0, 0],
+    /// By how much of the king's surroundings is attacked, and by what; 16 levels.
+    king_danger_bonus: Dangers = [[0; DANGERS]; 2],
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_back_as_they_went() {
+        let weights = Weights::default();
+        let mut other = Weights::default();
+        for (name, numbers) in weights.fields() {
+            let changed: Vec<i32> = numbers.iter().map(|number| number + 1).collect();
+            other.set(name, &changed).unwrap();
+        }
+        assert!(weights.fields().iter().zip(other.fields()).all(|((_, one), (_, two))| one.iter().zip(two).all(|(a, b)| a + 1 == b)));
+        assert_eq!(other.king_squares[1][63], weights.king_squares[1][63] + 1);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let mut weights = Weights::default();
+        let text = |result: Result<(), Error>| result.unwrap_err().to_string();
+        assert_eq!(text(weights.set("rook_value", &[1])), "rook_value has 1 numbers: it must have 2");
+        assert_eq!(text(weights.set("rook_value", &[1, 20_001])), "rook_value must be from -20000 to 20000, not 20001");
+        assert!(text(weights.set("rook_value", &[1, i32::MIN])).contains("rook_value"));
+        assert_eq!(text(weights.set("rooks", &[1, 2])), "there is no weight \"rooks\"");
+        assert_eq!(weights, Weights::default());
+    }
+}

@@ -1,0 +1,300 @@
+//! Proofs of mate: an attacker for whom one move must work, and a defender of whom every reply must fail.
+//!
+//! Draws make no proof depend on the way to a position, so that one table serves all ways:
+//! - A position that the game has seen twice is a draw wherever it comes up: the third time. One that it has seen once, or that
+//!   comes up first here, would have to come up twice on the way to the mate; but the shortest mate from a position never leads
+//!   back to it, since what mates from there would mate at once. So the line to a shortest mate has no such draw.
+//! - The halfmove clock belongs to the key wherever the 50-move rule can come into play.
+
+use cozy_chess::{Board, Move, Piece, Square};
+
+use super::table::{Key, Table};
+use crate::chess::{after, Checks};
+use crate::games::chess::{has_move, is_insufficient, Chess};
+
+/// Positions between two questions whether to stop.
+const NODES_PER_CHECK: u64 = 1 << 12;
+
+/// Which moves the attacker may try.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attack {
+    /// All: what is not proven is disproven.
+    FullWidth,
+    /// Those that give check: what is not proven is unknown.
+    Checks,
+}
+
+/// A mate search under way. Where a function answers None, the budget is used up or `stop` said so, and the search is over.
+pub(super) struct Prover<'a> {
+    attack: Attack,
+    /// Positions that are draws when they come up again.
+    drawn: Vec<u64>,
+    /// Whether the 50-move rule can come into play.
+    clock_matters: bool,
+    table: Table,
+    /// The moves of all positions on the way, packed, with their rank above.
+    moves: Vec<u32>,
+    /// The reply that last saved the defender, by moves left.
+    killers: [u16; super::MAX_DEPTH as usize + 1],
+    /// Positions looked at.
+    pub nodes: u64,
+    /// Positions that may be looked at.
+    pub budget: u64,
+    stop: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Prover<'a> {
+    /// A search from `state` for mates within `depth` moves of either side.
+    pub fn new(state: &Chess, depth: u32, attack: Attack, budget: u64, stop: &'a dyn Fn() -> bool) -> Self {
+        let clock_matters = u32::from(state.halfmove_clock()) + 2 * depth >= 100;
+        let killers = [0; super::MAX_DEPTH as usize + 1];
+        let (drawn, table) = (state.seen_twice(), Table::default());
+        Self { attack, drawn, clock_matters, table, moves: Vec::with_capacity(128), killers, nodes: 0, budget, stop }
+    }
+
+    #[inline]
+    fn visit(&mut self) -> Option<()> {
+        if self.nodes >= self.budget {
+            return None;
+        }
+        self.nodes += 1;
+        (self.nodes % NODES_PER_CHECK != 0 || !(self.stop)()).then_some(())
+    }
+
+    /// Whether the game is drawn here, if it is not mate.
+    #[inline]
+    fn is_drawn(&self, board: &Board) -> bool {
+        let clock = board.halfmove_clock();
+        clock >= 100 || (clock > 0 && !self.drawn.is_empty() && self.drawn.contains(&board.hash())) || is_insufficient(board)
+    }
+
+    fn key(&self, board: &Board, defends: bool) -> Key {
+        Key::of(board, defends, if self.clock_matters { board.halfmove_clock() } else { 0 })
+    }
+
+    /// Whether the side to move mates within `n` moves (1 or more), in a position that is no draw.
+    pub fn mates(&mut self, board: &Board, n: u8) -> Option<bool> {
+        self.visit()?;
+        let mover = board.side_to_move();
+        if board.colors(mover).len() == 1 {
+            return Some(false);
+        }
+        let checks = Checks::new(board);
+        if n == 1 {
+            return Some(checks.mate_in_one().is_some());
+        }
+        let key = self.key(board, false);
+        let known = self.table.get(key).unwrap_or_default();
+        if known.mate != 0 && known.mate <= n {
+            return Some(true);
+        }
+        if known.none >= n {
+            return Some(false);
+        }
+        if known.none == 0 {
+            if let Some(mv) = checks.mate_in_one() {
+                self.table.put(key, 1, true, pack(mv));
+                return Some(true);
+            }
+        }
+        let first = self.moves.len();
+        self.push_attacks(board, &checks, known.best);
+        let mut proof = 0;
+        for place in first..self.moves.len() {
+            let mv = unpack(self.moves[place]);
+            if self.mated(&after(board, mv), n - 1)? {
+                proof = pack(mv);
+                break;
+            }
+        }
+        self.moves.truncate(first);
+        self.table.put(key, n, proof != 0, proof);
+        Some(proof != 0)
+    }
+
+    /// Whether the side to move is mated within `n` moves of the attacker (1 or more), whatever it plays.
+    fn mated(&mut self, board: &Board, n: u8) -> Option<bool> {
+        self.visit()?;
+        if self.is_drawn(board) {
+            return Some(!board.checkers().is_empty() && !has_move(board));
+        }
+        self.loses(board, n)
+    }
+
+    /// The same for a position that is played on even if it is a draw: the root.
+    pub fn loses(&mut self, board: &Board, n: u8) -> Option<bool> {
+        let key = self.key(board, true);
+        let known = if n > 1 { self.table.get(key).unwrap_or_default() } else { Default::default() };
+        if known.mate != 0 && known.mate <= n {
+            return Some(true);
+        }
+        if known.none >= n {
+            return Some(false);
+        }
+        let first = self.moves.len();
+        let killer = self.killers[usize::from(n)];
+        self.push_defences(board, known.best, killer);
+        if self.moves.len() == first {
+            return Some(!board.checkers().is_empty());
+        }
+        let mut refutation = 0;
+        for place in first..self.moves.len() {
+            let mv = unpack(self.moves[place]);
+            let next = after(board, mv);
+            if self.is_drawn(&next) || !self.mates(&next, n)? {
+                refutation = pack(mv);
+                break;
+            }
+        }
+        self.moves.truncate(first);
+        if refutation != 0 {
+            self.killers[usize::from(n)] = refutation;
+        }
+        if n > 1 {
+            self.table.put(key, n, refutation == 0, refutation);
+        }
+        Some(refutation == 0)
+    }
+
+    /// Moves of the attacker: the best known first, then checks, captures and promotions, quiet moves.
+    fn push_attacks(&mut self, board: &Board, checks: &Checks<'_>, best: u16) {
+        let first = self.moves.len();
+        let theirs = board.colors(!board.side_to_move());
+        let forcing = |mv: Move| theirs.has(mv.to) || mv.promotion == Some(Piece::Queen);
+        let moves = &mut self.moves;
+        match self.attack {
+            Attack::Checks => {
+                checks.any(|mv| {
+                    moves.push(ranked(mv, if forcing(mv) { 1 } else { 2 }, best, 0));
+                    false
+                });
+            }
+            Attack::FullWidth => {
+                board.generate_moves(|set| {
+                    moves.extend(set.into_iter().map(|mv| {
+                        let rank = if checks.gives_check(mv) { 1 } else { 3 };
+                        ranked(mv, if forcing(mv) { rank } else { rank + 1 }, best, 0)
+                    }));
+                    false
+                });
+            }
+        }
+        self.moves[first..].sort_unstable();
+    }
+
+    /// Replies of the defender: what saved it here or in a sister position, captures, moves of the king, the rest.
+    fn push_defences(&mut self, board: &Board, best: u16, killer: u16) {
+        let first = self.moves.len();
+        let theirs = board.colors(!board.side_to_move());
+        let moves = &mut self.moves;
+        board.generate_moves(|set| {
+            let usual = if set.piece == Piece::King { 3 } else { 4 };
+            moves.extend(set.into_iter().map(|mv| ranked(mv, if theirs.has(mv.to) { 2 } else { usual }, best, killer)));
+            false
+        });
+        self.moves[first..].sort_unstable();
+    }
+
+    /// The line of a mate within exactly `n` moves that has been proven for the side to move, or against it (`attacks` false):
+    /// the attacker's shortest way, the defender's longest.
+    pub fn line(&mut self, board: &Board, n: u8, attacks: bool) -> Option<Vec<Move>> {
+        let (mut board, mut left, mut attacks) = (board.clone(), n, attacks);
+        let mut line = Vec::new();
+        while left > 0 {
+            let mv = if attacks { self.attack_of(&board, left)? } else { self.defence_of(&board, left)? }?;
+            line.push(mv);
+            board.play_unchecked(mv);
+            left -= u8::from(attacks);
+            attacks = !attacks;
+        }
+        Some(line)
+    }
+
+    /// The first move of a mate within `n` moves that has been proven.
+    pub fn attack_of(&mut self, board: &Board, n: u8) -> Option<Option<Move>> {
+        let checks = Checks::new(board);
+        if n == 1 {
+            return Some(checks.mate_in_one());
+        }
+        let best = self.table.get(self.key(board, false)).unwrap_or_default().best;
+        let first = self.moves.len();
+        self.push_attacks(board, &checks, best);
+        let moves: Vec<Move> = self.moves.drain(first..).map(unpack).collect();
+        for mv in moves {
+            if self.mated(&after(board, mv), n - 1)? {
+                return Some(Some(mv));
+            }
+        }
+        Some(None)
+    }
+
+    fn defence_of(&mut self, board: &Board, n: u8) -> Option<Option<Move>> {
+        let first = self.moves.len();
+        self.push_defences(board, 0, 0);
+        let moves: Vec<Move> = self.moves.drain(first..).map(unpack).collect();
+        for mv in moves {
+            if n == 1 || !self.mates(&after(board, mv), n - 1)? {
+                return Some(Some(mv));
+            }
+        }
+        Some(None)
+    }
+}
+
+/// A move in 15 bits; never 0, since no move ends where it began.
+#[inline]
+fn pack(mv: Move) -> u16 {
+    (mv.promotion.map_or(0, |piece| piece as u16) << 12) | ((mv.from as u16) << 6) | mv.to as u16
+}
+
+#[inline]
+fn unpack(packed: u32) -> Move {
+    let square = |shift: u32| Square::index_const((packed >> shift) as usize & 63);
+    let promotion = match packed >> 12 & 7 {
+        0 => None,
+        piece => Some(Piece::index_const(piece as usize)),
+    };
+    Move { from: square(6), to: square(0), promotion }
+}
+
+/// A packed move with its place in the order above it.
+#[inline]
+fn ranked(mv: Move, rank: u32, best: u16, killer: u16) -> u32 {
+    let packed = pack(mv);
+    let rank = if packed == best {
+        0
+    } else if packed == killer {
+        1
+    } else {
+        rank
+    };
+    rank << 16 | u32::from(packed)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_tells_positions_apart_where_it_can_matter() {
+        let key = |clock: u32, depth: u32| {
+            let state = Chess::from_fen(&format!("7k/8/5K2/8/8/8/8/R7 w - - {clock} 90")).unwrap();
+            Prover::new(&state, depth, Attack::FullWidth, 0, &|| false).key(state.board(), false)
+        };
+        assert!(key(0, 3) == key(2, 3));
+        assert!(key(94, 3) != key(95, 3));
+        assert!(key(94, 2) == key(95, 2));
+    }
+
+    #[test]
+    fn moves_keep_what_they_are_when_packed() {
+        for promotion in [None, Some(Piece::Knight), Some(Piece::Bishop), Some(Piece::Rook), Some(Piece::Queen)] {
+            for (from, to) in [(Square::A7, Square::A8), (Square::H2, Square::G1), (Square::B1, Square::A1)] {
+                let mv = Move { from, to, promotion };
+                assert_eq!(unpack(ranked(mv, 4, 0, 0)), mv);
+                assert!(pack(mv) != 0 && ranked(mv, 4, pack(mv), 0) < ranked(mv, 1, 0, pack(mv)));
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Knowledge of chess beside its rules: evaluation, exchanges, move categories, mates, endings.
+
+mod analysis;
+mod checks;
+pub mod endings;
+pub mod evaluation;
+pub mod mate;
+mod move_category;
+mod move_features;
+mod move_scores;
+mod move_weights;
+pub mod quiescence;
+mod see;
+
+pub use analysis::value;
+pub use checks::Checks;
+pub use move_category::{categorize, Categorized, Hints, MoveCategory};
+pub use move_features::{Surroundings, FEATURES};
+pub use move_scores::MoveScores;
+pub(crate) use see::after;
+pub use see::{see, see_at_least, SeeValues};

@@ -1,0 +1,123 @@
+//! What kind of move a move is: the ten categories of the hybrid search, in the order in which they are tried.
+
+use cozy_chess::{Board, Move, Piece};
+
+use super::checks::Checks;
+use super::see::{see, SeeValues};
+use crate::games::chess::{action, captures, Chess};
+use crate::games::Action;
+
+/// The kind of a move. A lower number is tried earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum MoveCategory {
+    /// Mates at once, or begins a mate that is known.
+    ForcedMate = 0,
+    /// A pawn becomes a queen, by a capture too.
+    PromotionToQueen = 1,
+    /// A capture whose exchange wins more than the threshold.
+    WinningCapture = 2,
+    /// The first killer, a quiet move.
+    KillerMove1 = 3,
+    /// The second killer, a quiet move.
+    KillerMove2 = 4,
+    /// A capture whose exchange is even, to within the threshold.
+    EqualCapture = 5,
+    /// A quiet move that gives check.
+    Check = 6,
+    /// A quiet move with a high history score.
+    HistoryHeuristic = 7,
+    /// Any other quiet move.
+    OtherQuiet = 8,
+    /// A capture whose exchange loses more than the threshold.
+    LosingCapture = 9,
+}
+
+/// What a position is told about its moves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hints {
+    /// A move that is known to begin a forced mate.
+    pub mate: Option<Action>,
+    /// Quiet moves that were good answers elsewhere. One that is not legal here, or not quiet, does not count.
+    pub killers: [Option<Action>; 2],
+    /// Exchanges that win or lose no more than this are even; at least 0, in centipawns.
+    pub see_threshold: i32,
+    /// What the pieces are worth in an exchange.
+    pub values: SeeValues,
+}
+
+/// A legal move and its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Categorized {
+    /// The move.
+    pub mv: Move,
+    /// Its action.
+    pub action: Action,
+    /// Its kind.
+    pub category: MoveCategory,
+    /// Whether it gives check, which captures do not tell by their kind.
+    pub gives_check: bool,
+}
+
+/// Replaces `categories` by one entry for each legal move, in the order of `legal_actions`.
+///
+/// The first rule that fits gives the category: mates at once, or is the known mating move; queen promotion; captures (en passant
+/// and underpromotions by capture too) by their exchange; first, second killer; check; high history; the rest.
+/// `history` gives the score of an action. It is high if it is above 0 and at least half of the highest score of the quiet moves
+/// here: all that neither capture nor promote to a queen.
+pub fn categorize(game: &Chess, hints: &Hints, history: impl Fn(Action) -> f64, categories: &mut Vec<Categorized>) {
+    categories.clear();
+    if game.is_drawn_automatically() {
+        return;
+    }
+    let board = game.board();
+    let checks = Checks::new(board);
+    let mut highest = 0.0_f64;
+    board.generate_moves(|moves| {
+        for mv in moves {
+            let action = action::encode(board, mv);
+            let gives_check = checks.gives_check(mv);
+            let category = fixed(board, &checks, hints, mv, action, gives_check);
+            if !is_forcing(board, mv) {
+                highest = highest.max(history(action));
+            }
+            categories.push(Categorized { mv, action, category, gives_check });
+        }
+        false
+    });
+    if highest > 0.0 {
+        for one in categories {
+            if one.category == MoveCategory::OtherQuiet && history(one.action) > 0.0 && history(one.action) >= highest / 2.0 {
+                one.category = MoveCategory::HistoryHeuristic;
+            }
+        }
+    }
+}
+
+/// The category of a move but for its history.
+fn fixed(board: &Board, checks: &Checks<'_>, hints: &Hints, mv: Move, action: Action, check: bool) -> MoveCategory {
+    if hints.mate == Some(action) || check && checks.mates(mv) {
+        MoveCategory::ForcedMate
+    } else if mv.promotion == Some(Piece::Queen) {
+        MoveCategory::PromotionToQueen
+    } else if captures(board, mv) {
+        match see(board, mv, &hints.values) {
+            won if won > hints.see_threshold => MoveCategory::WinningCapture,
+            lost if lost < -hints.see_threshold => MoveCategory::LosingCapture,
+            _ => MoveCategory::EqualCapture,
+        }
+    } else if hints.killers[0] == Some(action) {
+        MoveCategory::KillerMove1
+    } else if hints.killers[1] == Some(action) {
+        MoveCategory::KillerMove2
+    } else if check {
+        MoveCategory::Check
+    } else {
+        MoveCategory::OtherQuiet
+    }
+}
+
+/// Whether a move captures or promotes to a queen: history says nothing of such moves.
+fn is_forcing(board: &Board, mv: Move) -> bool {
+    mv.promotion == Some(Piece::Queen) || captures(board, mv)
+}

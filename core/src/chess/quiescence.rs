@@ -1,0 +1,160 @@
+//! Quiescence: the captures and queen promotions of a position are played out before it is scored, so that no piece is
+//! counted that the next move takes. Check is answered with every move there is.
+
+use cozy_chess::{BitBoard, Board, Color, Move, Piece, PieceMoves, Rank, Square};
+
+use super::evaluation::Pesto;
+use crate::chess::{see_at_least, SeeValues};
+use crate::games::chess::is_insufficient;
+
+/// The score of a mate; one in n plies scores n less.
+pub const MATE: i32 = 1_000_000;
+
+/// How far captures are played out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quiescence {
+    /// Plies at most; 0 is the static score.
+    pub max_depth: u32,
+    /// Positions at most; those met later count with their static score. Few positions are so wild.
+    pub max_nodes: u32,
+    /// A capture that even with this many centipawns more would not reach the best score so far is left out; None leaves none out.
+    pub delta_margin: Option<i32>,
+    /// What the pieces are worth in exchanges; captures that lose by them are left out.
+    pub values: SeeValues,
+}
+
+impl Default for Quiescence {
+    fn default() -> Self {
+        Self { max_depth: 8, max_nodes: 1000, delta_margin: Some(200), values: SeeValues::default() }
+    }
+}
+
+/// What a quiescence search has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quiet {
+    /// Centipawns for the side to move; beyond `MATE - 100` for a mate.
+    pub score: i32,
+    /// Positions looked at.
+    pub nodes: u32,
+}
+
+impl Quiescence {
+    /// The score of a position when the captures are over.
+    #[must_use]
+    pub fn search(&self, board: &Board, pesto: &Pesto) -> Quiet {
+        self.search_within(board, pesto, -MATE, MATE)
+    }
+
+    /// The same, exact between `alpha` and `beta`; outside, a bound (fail-soft).
+    #[must_use]
+    pub fn search_within(&self, board: &Board, pesto: &Pesto, alpha: i32, beta: i32) -> Quiet {
+        let mut search = Search { options: self, pesto, nodes: 0, moves: Vec::with_capacity(128) };
+        let score = search.node(board, alpha, beta, 0);
+        Quiet { score, nodes: search.nodes }
+    }
+}
+
+struct Search<'a> {
+    options: &'a Quiescence,
+    pesto: &'a Pesto,
+    nodes: u32,
+    /// The moves of all positions on the way down, with the number that orders them: no two of a position have the same.
+    moves: Vec<(i64, Move)>,
+}
+
+impl Search<'_> {
+    fn node(&mut self, board: &Board, mut alpha: i32, beta: i32, ply: u32) -> i32 {
+        self.nodes += 1;
+        if is_insufficient(board) {
+            return 0;
+        }
+        if ply >= self.options.max_depth || self.nodes > self.options.max_nodes {
+            return self.pesto.eval(board);
+        }
+        let in_check = !board.checkers().is_empty();
+        let mut best = -MATE + ply as i32;
+        if !in_check {
+            best = self.pesto.eval(board);
+            if best >= beta {
+                return best;
+            }
+            alpha = alpha.max(best);
+        }
+        let stand_pat = best;
+        let first = self.moves.len();
+        self.generate(board, in_check);
+        while let Some(mv) = self.next_move(first) {
+            if !in_check {
+                let gain = self.options.values.gain(board, mv);
+                if let Some(margin) = self.options.delta_margin {
+                    let hoped = stand_pat + gain + margin;
+                    if hoped <= alpha {
+                        best = best.max(hoped);
+                        continue;
+                    }
+                }
+                if self.loses(board, mv, gain) {
+                    continue;
+                }
+            }
+            let mut next = board.clone();
+            next.play_unchecked(mv);
+            let score = -self.node(&next, -beta, -alpha, ply + 1);
+            best = best.max(score);
+            alpha = alpha.max(score);
+            if alpha >= beta {
+                break;
+            }
+        }
+        self.moves.truncate(first);
+        best
+    }
+
+    /// Whether the exchange that the move begins loses. Who takes something of more worth need not ask.
+    fn loses(&self, board: &Board, mv: Move, gain: i32) -> bool {
+        let risk = mv.promotion.or_else(|| board.piece_on(mv.from)).map_or(0, |piece| self.options.values.of(piece));
+        gain < risk && !see_at_least(board, mv, &self.options.values, 0)
+    }
+
+    /// Puts the captures and queen promotions on the stack; in check, all moves.
+    fn generate(&mut self, board: &Board, in_check: bool) {
+        let color = board.side_to_move();
+        let enemy = board.colors(!color);
+        let last_rank = Rank::Eighth.relative_to(color).bitboard();
+        let en_passant = board.en_passant().map_or(BitBoard::EMPTY, |file| Square::new(file, Rank::Sixth.relative_to(color)).bitboard());
+        let Self { moves: stack, options, .. } = self;
+        board.generate_moves(|moves: PieceMoves| {
+            let pawn = moves.piece == Piece::Pawn;
+            let mut wanted = enemy;
+            if pawn {
+                // A pawn that goes straight on to the square behind the other is none of this.
+                let beside = !moves.from.file().bitboard();
+                wanted |= last_rank | en_passant & beside;
+            }
+            let targets = if in_check { moves.to } else { moves.to & wanted };
+            for mv in (PieceMoves { to: targets, ..moves }) {
+                if !in_check && mv.promotion.is_some_and(|piece| piece != Piece::Queen) {
+                    continue;
+                }
+                // The most valuable victim first, taken by the least valuable piece; then as the mover sees the board,
+                // so that both colours play alike.
+                let worth = 16 * options.values.gain(board, mv) - options.values.of(moves.piece);
+                let order = (i64::from(worth) << 16) + tie_break(mv, color);
+                stack.push((order, mv));
+            }
+            false
+        });
+    }
+
+    /// Takes the best move off the stack, as long as one of this position is left.
+    fn next_move(&mut self, first: usize) -> Option<Move> {
+        let (place, _) = self.moves.get(first..)?.iter().enumerate().max_by_key(|(_, (order, _))| *order)?;
+        Some(self.moves.swap_remove(first + place).1)
+    }
+}
+
+/// A number of a move from its mover's side, below 2^16.
+fn tie_break(mv: Move, color: Color) -> i64 {
+    let [from, to] = [mv.from, mv.to].map(|square| square.relative_to(color) as i64);
+    from << 9 | to << 3 | mv.promotion.map_or(0, |piece| piece as i64)
+}

@@ -1,0 +1,284 @@
+//! Trees that are searched elsewhere: beside their network or model, where that computes. The engine says what the roots are, and is
+//! told what was found; the trees are then as if it had searched them itself.
+
+use std::ops::Range;
+
+use super::{piece_size, threads_for, Forest};
+use crate::games::World;
+use crate::runtime::thread_pool::parallel_for;
+use crate::search::tree_search::TreeSearch;
+use crate::tree::{Arranged, Link, Tree, ROOT};
+
+/// More simulations do not fit into the numbers of children elsewhere.
+const MOST_SIMULATIONS: u64 = 32_000;
+
+/// What a search elsewhere is told of all roots; a row for each tree, in which edges have `num_actions` places.
+#[derive(Clone, Debug, Default)]
+pub struct Roots {
+    /// Simulations that each tree wants.
+    pub simulations: usize,
+    /// How many moves each root has.
+    pub counts: Vec<i32>,
+    /// Who moves.
+    pub to_play: Vec<i32>,
+    /// The moves, in the order of their places.
+    pub actions: Vec<i16>,
+    /// Their priors.
+    pub priors: Vec<f32>,
+    /// The roots' own values.
+    pub raw: Vec<f64>,
+    /// Keys of random numbers.
+    pub keys: Vec<u64>,
+    /// Simulations that each tree had in its life.
+    pub begun: Vec<u64>,
+    /// The slot of the root, and those for the position of each simulation, where positions have slots.
+    pub slots: Vec<i64>,
+    /// Of Gumbel search: what each action has beside its value.
+    pub draws: Vec<f64>,
+    /// Of Gumbel search: the visits that the move chosen in each simulation must have had.
+    pub considered: Vec<i32>,
+    /// Of rules with PUCT: the weight of exploration by N.
+    pub weights: Vec<f64>,
+}
+
+/// What is read off one tree.
+#[derive(Clone, Copy, Debug, Default)]
+struct Header {
+    count: i32,
+    to_play: i32,
+    raw: f64,
+    key: u64,
+    begun: u64,
+    slot: Option<u32>,
+}
+
+/// What was found: `nodes` nodes of each tree, in the order of their simulations, the root first. Rows as in `Roots`.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// Simulations that were done in each tree.
+    pub done: &'a [i32],
+    /// Nodes that were made in each tree, beside its root.
+    pub made: &'a [i32],
+    /// Nodes of each tree that there is room for: all, or the root alone.
+    pub nodes: usize,
+    /// To play, moves (none at an end), moves tried, nothing: four numbers a node.
+    pub headers: &'a [i32],
+    /// Their own values.
+    pub raw: &'a [f64],
+    /// The reward of the move to each (learned models).
+    pub rewards: &'a [f64],
+    /// The discount of the move to each (learned models).
+    pub discounts: &'a [f64],
+    /// W of each edge.
+    pub sums: &'a [f64],
+    /// N of each edge.
+    pub visits: &'a [i32],
+    /// P of each edge.
+    pub priors: &'a [f32],
+    /// The move of each edge.
+    pub actions: &'a [i16],
+    /// The node below each edge, or -1.
+    pub children: &'a [i16],
+    /// The lowest and the highest Q of each tree.
+    pub bounds: &'a [f64],
+    /// As the roots had them.
+    pub slots: &'a [i64],
+}
+
+impl Found<'_> {
+    /// Whether all columns have as many entries as they should.
+    fn is_whole(&self, trees: usize, actions: usize) -> bool {
+        let nodes = trees * self.nodes;
+        let edges = nodes * actions;
+        let per_node = [self.headers.len() / 4, self.raw.len()];
+        let per_edge = [self.sums.len(), self.visits.len(), self.priors.len(), self.actions.len(), self.children.len()];
+        let per_tree = [self.bounds.len() / 2, self.done.len(), self.made.len()];
+        per_node == [nodes; 2] && per_edge == [edges; 5] && per_tree == [trees; 3]
+    }
+}
+
+impl<W: World> Forest<W> {
+    /// Whether all trees are new, but that their roots may have been evaluated, and want the same number of simulations.
+    #[must_use]
+    pub fn all_new(&self) -> bool {
+        are_new(&self.trees)
+    }
+
+    /// What a search elsewhere has to know of the roots of some trees. None unless those are new, their roots evaluated, and want the
+    /// same number of simulations.
+    pub fn leave(&mut self, range: Range<usize>) -> Option<Roots> {
+        let leaving = self.trees.get_mut(range)?;
+        let wanted = leaving.first().map(|tree| tree.walker.target - tree.walker.simulations)?;
+        if !are_new(leaving) || leaving.iter().any(|search| search.tree().root_visits != 1) {
+            return None;
+        }
+        let threads = threads_for(leaving.len(), 200 + 40 * self.parts.num_actions, self.threads);
+        let size = piece_size(leaving.len(), threads);
+        let parts = &self.parts;
+        parallel_for(threads, leaving.chunks_mut(size), |trees| {
+            for search in trees {
+                let (tree, walker) = search.parts_mut();
+                walker.settle_root(tree, parts);
+            }
+        });
+        let (trees, width, simulations) = (leaving.len(), self.parts.num_actions, wanted as usize);
+        let mut roots = Roots { simulations, actions: vec![0; trees * width], priors: vec![0.0; trees * width], ..Roots::default() };
+        let mut headers = vec![Header::default(); trees];
+        let pieces = leaving.chunks(size).zip(headers.chunks_mut(size));
+        let edges = roots.actions.chunks_mut(size * width).zip(roots.priors.chunks_mut(size * width));
+        parallel_for(threads, pieces.zip(edges), |((trees, headers), (actions, priors))| {
+            let rows = actions.chunks_mut(width).zip(priors.chunks_mut(width));
+            for ((search, header), (actions, priors)) in trees.iter().zip(headers).zip(rows) {
+                let (tree, walker) = (search.tree(), &search.walker);
+                let node = tree.node(ROOT);
+                *header = Header {
+                    count: i32::from(node.num_edges),
+                    to_play: i32::from(node.to_play),
+                    raw: node.raw,
+                    key: walker.key,
+                    begun: walker.simulations,
+                    slot: tree.slot(ROOT),
+                };
+                let edges = tree.edges(node);
+                priors[..edges.priors.len()].copy_from_slice(edges.priors);
+                actions.iter_mut().zip(edges.actions).for_each(|(place, &action)| *place = action as i16);
+            }
+        });
+        for header in headers {
+            roots.counts.push(header.count);
+            roots.to_play.push(header.to_play);
+            roots.raw.push(header.raw);
+            roots.keys.push(header.key);
+            roots.begun.push(header.begun);
+            if let Some(slot) = header.slot {
+                roots.slots.push(i64::from(slot));
+                roots.slots.extend((0..simulations).map(|_| i64::from(self.slots.take())));
+            }
+        }
+        if leaving.iter().all(|search| search.walker.schedule.is_some()) {
+            roots.draws = vec![0.0; trees * width];
+            roots.considered = vec![0; trees * simulations];
+            let rows = roots.draws.chunks_mut(size * width).zip(roots.considered.chunks_mut(size * simulations));
+            parallel_for(threads, leaving.chunks(size).zip(rows), |(trees, (draws, considered))| {
+                let rows = draws.chunks_mut(width).zip(considered.chunks_mut(simulations));
+                for (schedule, (draws, considered)) in trees.iter().filter_map(|search| search.walker.schedule.as_ref()).zip(rows) {
+                    schedule.tell(draws, considered);
+                }
+            });
+        }
+        roots.weights = (0..simulations as u32 + 2).filter_map(|visits| self.parts.score.exploration(visits)).collect();
+        Some(roots)
+    }
+
+    /// Gives slots back that `leave` has taken for `trees`, and nothing was found for.
+    pub fn stay(&mut self, trees: usize, slots: &[i64]) {
+        for own in slots.chunks((slots.len() / trees.max(1)).max(1)) {
+            let unused: Vec<u32> = own.iter().skip(1).map(|&slot| slot as u32).collect();
+            self.slots.give_back(&unused);
+        }
+    }
+
+    /// Takes what was found elsewhere of some trees, the first of which is number `first`: of the roots alone, and then of all nodes,
+    /// if they are asked for; whether it can be.
+    pub fn come_back(&mut self, first: usize, found: &Found<'_>) -> bool {
+        let (trees, width) = (found.done.len(), self.parts.num_actions);
+        let Some(searches) = self.trees.get_mut(first..first.saturating_add(trees)) else { return false };
+        let shape = self.parts.shape();
+        let has_slots = !shape.slots || found.slots.len() / trees.max(1) >= found.nodes;
+        let has_gains = !shape.discounts || [found.rewards.len(), found.discounts.len()] == [trees * found.nodes; 2];
+        let is_planted = found.done.iter().chain(found.made).all(|&count| count >= 0);
+        if !found.is_whole(trees, width) || !is_planted || trees == 0 || !has_slots || !has_gains {
+            return false;
+        }
+        let threads = threads_for(trees, (200 + 10 * width) * found.nodes, self.threads);
+        let size = piece_size(trees, threads);
+        parallel_for(threads, searches.chunks_mut(size).enumerate(), |(piece, searches)| {
+            for (place, search) in searches.iter_mut().enumerate() {
+                let index = piece * size + place;
+                if found.nodes > 1 {
+                    let mut tree = grown(found, index, width, Tree::new(shape));
+                    tree.clean_priors.clone_from(&search.tree().clean_priors);
+                    search.replant(tree);
+                } else {
+                    tell_root(found, index, width, search.parts_mut().0);
+                }
+                search.walker.simulations = search.walker.begun + found.done[index] as u64;
+            }
+        });
+        // Of a search that was stopped, slots are left over. The roots are told first, and once.
+        if found.nodes == 1 && shape.slots {
+            for (own, &made) in found.slots.chunks(found.slots.len() / trees).zip(found.made) {
+                let unused: Vec<u32> = own.iter().skip(1 + made as usize).map(|&slot| slot as u32).collect();
+                self.slots.give_back(&unused);
+            }
+        }
+        true
+    }
+}
+
+/// Whether trees have never been searched, and want the same number of simulations.
+fn are_new<W: World>(trees: &[TreeSearch<W>]) -> bool {
+    let wanted = |search: &TreeSearch<W>| search.walker.target - search.walker.simulations;
+    let first = trees.first().map_or(0, wanted);
+    let is_new = |tree: &Tree| tree.num_nodes() == 1 && tree.node(ROOT).opened == 0 && tree.root_visits <= 1;
+    let is_like_first = |search: &TreeSearch<W>| wanted(search) == first && !search.walker.has_batch() && is_new(search.tree());
+    (1..=MOST_SIMULATIONS).contains(&first) && trees.iter().all(is_like_first)
+}
+
+/// Tells the new `tree` number `index` what was found of its root.
+fn tell_root(found: &Found<'_>, index: usize, width: usize, tree: &mut Tree) {
+    let header = *tree.node(ROOT);
+    let edges = index * width..index * width + header.num_edges as usize;
+    let moves = found.actions[edges.clone()].iter().zip(&found.priors[edges.clone()]);
+    let moves: Vec<Arranged> = moves.map(|(&action, &prior)| Arranged { action: action as u16, prior, category: 0 }).collect();
+    tree.arrange(ROOT, &moves, 0);
+    let opened = (found.headers[4 * index + 2].max(0) as usize).min(moves.len());
+    for place in 0..opened {
+        let here = edges.start + place;
+        tree.set_edge(header.edge(place), found.visits[here] as u32, found.sums[here], Link::NONE);
+    }
+    tree.node_mut(ROOT).opened = opened as u16;
+    finish(found, index, tree);
+}
+
+/// Tree `index` of those found, in an empty `tree`.
+fn grown(found: &Found<'_>, index: usize, width: usize, mut tree: Tree) -> Tree {
+    let slots = found.slots.chunks((found.slots.len() / found.done.len()).max(1)).nth(index).unwrap_or_default();
+    // Of a search that was stopped, or met ends, there are fewer nodes than there is room for.
+    for number in 0..found.nodes.min(found.made[index] as usize + 1) {
+        let at = index * found.nodes + number;
+        let [to_play, count, opened] = [0, 1, 2].map(|field| found.headers[4 * at + field]);
+        let (count, opened) = ((count.max(0) as usize).min(width), opened.max(0) as usize);
+        let edges = at * width..at * width + count;
+        let actions: Vec<u16> = found.actions[edges.clone()].iter().map(|&action| action as u16).collect();
+        let node = tree.add_node(to_play as u8, 0);
+        tree.add_edges(node, &actions);
+        tree.priors_mut(node).copy_from_slice(&found.priors[edges.clone()]);
+        if let Some(&slot) = slots.get(number) {
+            tree.set_slot(node, slot as u32);
+        }
+        if tree.shape().discounts {
+            tree.set_gain(node, found.rewards[at], found.discounts[at], 0.0);
+        }
+        let header = tree.node_mut(node);
+        (header.raw, header.opened, header.end) = (found.raw[at], opened.min(count) as u16, count == 0);
+        let header = *header;
+        for place in 0..opened.min(count) {
+            let (edge, here) = (header.edge(place), edges.start + place);
+            tree.set_edge(edge, found.visits[here] as u32, found.sums[here], Link::NONE);
+            let child = found.children[here];
+            if child > 0 && (child as usize) < found.nodes {
+                tree.set_child(edge, child as u32);
+            }
+        }
+    }
+    finish(found, index, &mut tree);
+    tree
+}
+
+/// Notes what is told of a tree as a whole.
+fn finish(found: &Found<'_>, index: usize, tree: &mut Tree) {
+    tree.root_visits = 1 + found.done[index] as u32;
+    tree.positions = 1 + found.made[index] as u32;
+    tree.bounds = (found.bounds[2 * index], found.bounds[2 * index + 1]);
+}

@@ -1,0 +1,238 @@
+//! Batches of a compiled game for a network that computes while the engine goes on: the trees of a group write their questions
+//! into lines that the network reads, and read its answers where it wrote them. While one group waits, another is searched.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+pub use super::row_layout::Line;
+use super::row_layout::{close_gaps, split_lines, Beyond, Writer};
+use super::{piece_size, Forest};
+use crate::error::Error;
+use crate::games::analysis::Classical;
+use crate::games::{Compiled, Game, World};
+use crate::runtime::thread_pool::parallel_for;
+use crate::search::config::Parts;
+use crate::search::interleaved::each_abreast;
+use crate::search::priors::{priors, PolicyKind};
+use crate::search::tree_search::Walker;
+use crate::tree::Tree;
+
+/// How far a value may lie outside -1 to 1, because networks round; it is clipped.
+const TOLERANCE: f32 = 1e-3;
+
+/// What a network answered: for each row a number for every place of a legal action, then the value for the player to move.
+#[derive(Clone, Copy, Debug)]
+pub struct Answers<'a> {
+    /// Row after row.
+    pub numbers: &'a [f32],
+    /// What the policy's are.
+    pub kind: PolicyKind,
+}
+
+/// Where the time of exchanges went.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent {
+    /// Looking at answers before they are believed.
+    pub checking: Duration,
+    /// Backing values up, going down again, and giving new leaves their moves.
+    pub growing: Duration,
+    /// Writing questions.
+    pub writing: Duration,
+}
+
+/// The batch of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Rows to be answered.
+    pub rows: usize,
+    /// Whether it is under way, if only with ends, which nobody need answer.
+    pub open: bool,
+}
+
+/// Trees that are asked about together.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    pub(super) trees: Range<usize>,
+    /// How many rows each tree has in the batch under way.
+    pub(super) rows: Vec<u32>,
+    /// How many legal actions each row has.
+    legal: Vec<u16>,
+    /// The same of the batch that is being gathered.
+    next_legal: Vec<u16>,
+}
+
+impl<W: World> Forest<W> {
+    /// Parts the trees into groups of about the same size, at most `most` trees each: how many trees each has.
+    pub fn form_groups(&mut self, most: usize) -> Vec<usize> {
+        let trees = self.trees.len();
+        let count = trees.div_ceil(most.max(1)).max(1);
+        let bounds = |group: usize| trees * group / count;
+        self.groups = (0..count).map(|group| Group { trees: bounds(group)..bounds(group + 1), ..Group::default() }).collect();
+        self.groups.iter().map(|group| group.trees.len()).collect()
+    }
+}
+
+impl<G: Game + Classical> Forest<Compiled<G>> {
+    /// Gives group `index` the answers to its batch, if they are given, and gathers the next into `questions`, if those are.
+    /// None if the answers have something wrong or unusual in them: then nothing has changed.
+    ///
+    /// # Errors
+    /// `Error::Usage` if there is no such group, or the answers or questions do not have room for its rows.
+    pub fn exchange(&mut self, index: usize, answers: Option<Answers<'_>>, questions: Option<&mut [u64]>) -> Result<Option<Asked>, Error> {
+        let range = self.group_or_all(Some(index))?;
+        let line = Line::of::<G>();
+        let size = piece_size(range.len(), self.threads);
+        let Self { parts, trees, groups, threads, .. } = self;
+        let (parts, threads, group) = (&*parts, *threads, &mut groups[index]);
+        let trees = &mut trees[range];
+        let room = trees.len() * parts.in_flight as usize;
+        if questions.as_ref().is_some_and(|questions| questions.len() < room * line.words()) {
+            return Err(Error::Usage(format!("questions has no room for {room} rows")));
+        }
+        let columns = line.legal + 1;
+        let begun = Instant::now();
+        if let Some(answers) = answers {
+            if answers.numbers.len() < group.legal.len() * columns {
+                return Err(Error::Usage(format!("answers has no room for {} rows", group.legal.len())));
+            }
+            if !are_usual(answers, &group.legal, columns, threads) {
+                return Ok(None);
+            }
+        }
+        let checked = Instant::now();
+        // Before the first batch every tree has one row: its root.
+        group.rows.resize(trees.len(), 1);
+        let expected: Vec<Range<usize>> = pieces_of(&group.rows, size);
+        let (gathers, open) = (questions.is_some(), AtomicBool::new(false));
+        let mut questions = questions;
+        group.next_legal.resize(room.max(trees.len()), 0);
+        let mut beyond: Vec<Beyond> = expected.iter().map(|_| Beyond::default()).collect();
+        {
+            let lines = split_lines(questions.as_deref_mut().unwrap_or_default(), &mut group.next_legal, &expected, line.words());
+            let pieces = trees.chunks_mut(size).zip(group.rows.chunks_mut(size)).zip(expected.iter().cloned());
+            let pieces: Vec<_> = pieces.zip(lines).zip(&mut beyond).collect();
+            let legal = &group.legal;
+            parallel_for(threads, pieces.into_iter(), |((((trees, counts), rows), (lines, next_legal)), beyond)| {
+                let mut reader = answers.map(|answers| Reader {
+                    numbers: &answers.numbers[rows.start * columns..rows.end * columns],
+                    legal: &legal[rows],
+                    kind: answers.kind,
+                    columns,
+                    values: Vec::new(),
+                    priors: Vec::new(),
+                });
+                let mut writer = Writer::new(line, lines, next_legal, beyond);
+                let told = counts.to_vec();
+                let mut under_way = false;
+                let tell = |place: usize, tree: &mut Tree, walker: &mut Walker<Compiled<G>>| {
+                    let rows = told[place] as usize;
+                    if let Some(reader) = &mut reader {
+                        reader.tell(tree, walker, parts, rows);
+                    }
+                };
+                each_abreast(trees, parts, gathers, tell, |place, tree, walker| {
+                    under_way |= walker.has_batch();
+                    // Written while they are at hand.
+                    counts[place] = if gathers { writer.write(tree, walker) } else { 0 };
+                });
+                if under_way {
+                    open.store(true, Ordering::Relaxed);
+                }
+            });
+        }
+        let gathered = Instant::now();
+        let places = pieces_of(&group.rows, size);
+        let rows = places.last().map_or(0, |last| last.end);
+        if let Some(questions) = questions {
+            close_gaps(questions, &mut group.next_legal, line.words(), &expected, &places, &beyond);
+        }
+        std::mem::swap(&mut group.legal, &mut group.next_legal);
+        group.legal.truncate(if gathers { rows } else { 0 });
+        self.spent.checking += checked - begun;
+        self.spent.growing += gathered - checked;
+        self.spent.writing += gathered.elapsed();
+        Ok(Some(Asked { rows, open: open.into_inner() }))
+    }
+}
+
+/// Whether all numbers are what they should be, which nearly always they are.
+fn are_usual(answers: Answers<'_>, legal: &[u16], columns: usize, threads: usize) -> bool {
+    let wrong = AtomicBool::new(false);
+    // Looking is quick: many rows at a time, or it costs more to hand them over.
+    let size = legal.len().div_ceil(threads).max(512);
+    parallel_for(threads, answers.numbers.chunks(size * columns).zip(legal.chunks(size)), |(numbers, legal)| {
+        let mut broken = false;
+        for (row, &legal) in numbers.chunks_exact(columns).zip(legal) {
+            let policy = &row[..usize::from(legal)];
+            // One pass without a branch for each number.
+            let (mut unusual, mut possible) = (false, false);
+            match answers.kind {
+                PolicyKind::Logits => {
+                    for &logit in policy {
+                        unusual |= logit.is_nan() | (logit == f32::INFINITY);
+                        possible |= logit > f32::NEG_INFINITY;
+                    }
+                }
+                PolicyKind::Probabilities => {
+                    for &p in policy {
+                        unusual |= !(0.0..f32::INFINITY).contains(&p);
+                    }
+                    possible = true;
+                }
+            }
+            let value = row[columns - 1];
+            broken |= unusual | !possible | value.is_nan() | (value.abs() > 1.0 + TOLERANCE);
+        }
+        if broken {
+            wrong.store(true, Ordering::Relaxed);
+        }
+    });
+    !wrong.into_inner()
+}
+
+/// Reads the answers of some trees, one tree after another.
+struct Reader<'a> {
+    numbers: &'a [f32],
+    legal: &'a [u16],
+    kind: PolicyKind,
+    columns: usize,
+    values: Vec<f64>,
+    priors: Vec<f32>,
+}
+
+impl Reader<'_> {
+    /// Tells a tree what was answered to its `rows` rows.
+    fn tell<G: Game + Classical>(&mut self, tree: &mut Tree, walker: &mut Walker<Compiled<G>>, parts: &Parts, rows: usize) {
+        if !walker.has_batch() {
+            return;
+        }
+        let (own, others) = self.numbers.split_at(rows * self.columns);
+        let (legal, other_legal) = self.legal.split_at(rows);
+        (self.numbers, self.legal) = (others, other_legal);
+        self.values.clear();
+        self.priors.clear();
+        let waiting = walker.pending.iter().filter(|leaf| leaf.value.is_none());
+        for ((row, &legal), leaf) in own.chunks_exact(self.columns).zip(legal).zip(waiting) {
+            let value = f64::from(row[self.columns - 1]).clamp(-1.0, 1.0);
+            let value = if leaf.state.to_play() == 0 { value } else { -value };
+            self.values.extend([value, -value]);
+            let (legal, begun) = (usize::from(legal), self.priors.len());
+            self.priors.resize(begun + legal, 0.0);
+            // What could be wrong was looked for before anything was changed.
+            let _ = priors(row[..legal].iter().copied(), self.kind, &mut self.priors[begun..]);
+        }
+        walker.apply(tree, parts, &self.values, &self.priors);
+    }
+}
+
+/// Which rows each piece of `size` trees has.
+pub(super) fn pieces_of(rows: &[u32], size: usize) -> Vec<Range<usize>> {
+    let mut at = 0;
+    let range = |rows: &[u32]| {
+        let from = at;
+        at += rows.iter().sum::<u32>() as usize;
+        from..at
+    };
+    rows.chunks(size).map(range).collect()
+}

@@ -1,0 +1,153 @@
+//! Blocks of memory of a fixed size, as lists: what a tree is stored in.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use bytemuck::allocation::zeroed_slice_box;
+use bytemuck::Zeroable;
+
+use super::slab::{Lot, Pool};
+
+/// What blocks are made of. All zeros are one of them, so that there is always something valid in a block.
+pub(crate) trait Stored: Copy + Zeroable + Send + Sync + 'static {
+    /// Where blocks of this capacity come from; None if each is fetched by itself.
+    fn pool(capacity: usize) -> Option<&'static Pool<Self>>;
+}
+
+/// A list of a fixed number of elements. At first they are anything: zeros, or what another tree has left.
+pub(crate) struct Block<T: Stored> {
+    lot: Lot<T>,
+    capacity: u32,
+}
+
+// SAFETY: a block is the only owner of its elements, as a vector is, and they can be sent and shared.
+#[expect(unsafe_code, reason = "see above")]
+unsafe impl<T: Stored> Send for Block<T> {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "see above")]
+unsafe impl<T: Stored> Sync for Block<T> {}
+
+impl<T: Stored> Block<T> {
+    /// A block of so many elements.
+    pub(crate) fn new(capacity: usize) -> Self {
+        let lot = T::pool(capacity).map_or_else(|| Lot::alone(zeroed_slice_box(capacity)), Pool::take);
+        Self { lot, capacity: capacity as u32 }
+    }
+}
+
+impl<T: Stored> Clone for Block<T> {
+    fn clone(&self) -> Self {
+        let mut copy = Self::new(self.len());
+        copy.copy_from_slice(self);
+        copy
+    }
+}
+
+impl<T: Stored> Drop for Block<T> {
+    fn drop(&mut self) {
+        let capacity = self.capacity as usize;
+        match T::pool(capacity) {
+            Some(pool) => pool.give_back(&self.lot),
+            // SAFETY: a block without a pool was made of a box of so many elements, and nothing looks at it any more.
+            #[expect(unsafe_code, reason = "see above")]
+            None => drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.lot.start.as_ptr(), capacity)) }),
+        }
+    }
+}
+
+impl<T: Stored> Deref for Block<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: so many elements lie there, aligned and valid from the start (zeros, or what a block of the same kind has left),
+        // and they are this block's alone until it is dropped.
+        #[expect(unsafe_code, reason = "see above")]
+        unsafe {
+            std::slice::from_raw_parts(self.lot.start.as_ptr(), self.capacity as usize)
+        }
+    }
+}
+
+impl<T: Stored> DerefMut for Block<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above.
+        #[expect(unsafe_code, reason = "see above")]
+        unsafe {
+            std::slice::from_raw_parts_mut(self.lot.start.as_ptr(), self.capacity as usize)
+        }
+    }
+}
+
+impl<T: Stored> fmt::Debug for Block<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Block of {}", self.capacity)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Blocks of words, each with a number all over it.
+    fn filled(capacity: usize, number: u64) -> Block<u64> {
+        let mut block = Block::new(capacity);
+        block.fill(number);
+        block
+    }
+
+    #[test]
+    fn a_block_takes_no_more_room_than_a_vector() {
+        assert_eq!(size_of::<Block<u64>>(), size_of::<Vec<u64>>());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Taken, copied, moved to other threads and given back in any order, no block ever changes under its owner.
+        #[test]
+        fn blocks_keep_what_is_written(steps in prop::collection::vec((0usize..8, 0usize..5, any::<usize>()), 1..400)) {
+            let mut held: Vec<(u64, Block<u64>)> = Vec::new();
+            for (number, (what, kind, which)) in steps.into_iter().enumerate() {
+                let (number, capacity) = (number as u64, [1024, 2048, 4096, 16384, 4096 + 5][kind]);
+                let place = which % held.len().max(1);
+                match what {
+                    0..4 => held.push((number, filled(capacity, number))),
+                    4 if !held.is_empty() => drop(held.swap_remove(place)),
+                    5 if !held.is_empty() => {
+                        let copy = (held[place].0, held[place].1.clone());
+                        held.push(copy);
+                    }
+                    6 if !held.is_empty() => {
+                        let (_, gone) = held.swap_remove(place);
+                        std::thread::spawn(move || drop(gone)).join().expect("dropping does not panic");
+                    }
+                    7 => held.push((number, std::thread::spawn(move || filled(capacity, number)).join().expect("filled"))),
+                    _ => {}
+                }
+                if what >= 4 {
+                    for (number, block) in &held {
+                        prop_assert!(block.iter().all(|word| word == number));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_blocks_at_once_do_not_overlap() {
+        // Enough for small slabs and huge ones, on several threads.
+        let work = |thread: u64| {
+            let mut held: Vec<Block<u64>> = (0..400).map(|number| filled(1024, thread << 32 | number)).collect();
+            held.retain(|block| block[0] % 3 != 0);
+            held.extend((400..600).map(|number| filled(1024, thread << 32 | number)));
+            held.iter().all(|block| block.iter().all(|&word| word == block[0] && word >> 32 == thread))
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|thread| scope.spawn(move || work(thread))).collect();
+            assert!(threads.into_iter().all(|thread| thread.join().expect("no panic")));
+        });
+    }
+}

@@ -1,0 +1,76 @@
+//! Vectors of large elements, constructed and dropped in place on several threads: moving thousands of trees takes as long as
+//! planting them.
+
+use std::mem::ManuallyDrop;
+
+use crate::runtime::thread_pool::parallel_for;
+
+/// Appends `count` elements to a vector, in chunks of `size` on up to `threads` threads. `make` gets the index of the element among
+/// the new ones, and a value that lives as long as its chunk.
+pub fn parallel_extend<T: Send, S: Default>(
+    list: &mut Vec<T>,
+    count: usize,
+    (size, threads): (usize, usize),
+    make: impl Fn(usize, &mut S) -> T + Sync,
+) {
+    list.reserve(count);
+    let room = &mut list.spare_capacity_mut()[..count];
+    parallel_for(threads, room.chunks_mut(size).enumerate(), |(piece, places)| {
+        let mut own = S::default();
+        for (place, element) in places.iter_mut().enumerate() {
+            element.write(make(piece * size + place, &mut own));
+        }
+    });
+    // SAFETY: there is room for them, and `parallel_for` returns when every chunk is done; if one panics it unwinds, and the
+    // elements made so far are leaked.
+    #[expect(unsafe_code, reason = "see above")]
+    unsafe {
+        list.set_len(list.len() + count);
+    }
+}
+
+/// Drops a vector in chunks of `size` elements on up to `threads` threads.
+pub fn parallel_drop<T: Send>(list: Vec<T>, (size, threads): (usize, usize)) {
+    let mut list: Vec<ManuallyDrop<T>> = list.into_iter().map(ManuallyDrop::new).collect();
+    parallel_for(threads, list.chunks_mut(size), |piece| {
+        for element in piece {
+            // SAFETY: each element is in one chunk, each chunk is done once, and nobody sees the vector afterwards.
+            #[expect(unsafe_code, reason = "see above")]
+            unsafe {
+                ManuallyDrop::drop(element);
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{catch_unwind, AssertUnwindSafe};
+    use std::sync::Arc;
+
+    #[test]
+    fn parallel_extend_and_parallel_drop_touch_every_element_once() {
+        for (count, size, threads) in [(0, 1, 1), (1, 1, 4), (100, 7, 3), (1000, 64, 4)] {
+            let shared = Arc::new(());
+            let mut list = vec![(usize::MAX, Arc::clone(&shared))];
+            parallel_extend(&mut list, count, (size, threads), |index, calls: &mut usize| {
+                *calls += 1;
+                assert!(*calls <= size, "something of its own for each piece");
+                (index, Arc::clone(&shared))
+            });
+            assert!(list.iter().skip(1).map(|(index, _)| *index).eq(0..count));
+            assert_eq!(Arc::strong_count(&shared), count + 2);
+            parallel_drop(list, (size, threads));
+            assert_eq!(Arc::strong_count(&shared), 1);
+        }
+    }
+
+    #[test]
+    fn parallel_extend_leaves_the_vector_unchanged_on_a_panic() {
+        let mut list = vec![String::from("kept")];
+        let make = |index: usize, (): &mut ()| if index == 40 { panic!("on purpose") } else { index.to_string() };
+        assert!(catch_unwind(AssertUnwindSafe(|| parallel_extend(&mut list, 100, (8, 3), make))).is_err());
+        assert_eq!(list, ["kept"]);
+    }
+}

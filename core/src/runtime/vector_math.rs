@@ -1,0 +1,112 @@
+//! Exponentials and logarithms that a compiler makes several of at once: no branches, no tables, no calls. Nothing is contracted, so
+//! that every processor gets the same numbers; they are within some units in the last place of the true ones.
+
+#[cfg(target_arch = "x86_64")]
+use crate::runtime::simd;
+
+/// Added to a number of moderate size it leaves the nearest whole one in the lowest bits.
+const ROUNDING: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
+/// The logarithm of 2, of which the first part has zeros at its end: times a whole number it is exact.
+const LN_2_HIGH: f64 = f64::from_bits(0x3FE6_2E42_FEE0_0000);
+const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+/// Below, exponentials are too small for normal numbers; they are made zero.
+const LEAST: f64 = -708.0;
+/// 1 / k! for even and odd k, up to 13, the last first.
+const EVEN_FACTORIALS: [f64; 7] = [1.0 / 479_001_600.0, 1.0 / 3_628_800.0, 1.0 / 40_320.0, 1.0 / 720.0, 1.0 / 24.0, 0.5, 1.0];
+const ODD_FACTORIALS: [f64; 7] = [1.0 / 6_227_020_800.0, 1.0 / 39_916_800.0, 1.0 / 362_880.0, 1.0 / 5_040.0, 1.0 / 120.0, 1.0 / 6.0, 1.0];
+/// 2 / (2 k + 1) for even and odd k, up to 10, the last first.
+const EVEN_ODDS: [f64; 6] = [2.0 / 21.0, 2.0 / 17.0, 2.0 / 13.0, 2.0 / 9.0, 2.0 / 5.0, 2.0];
+const ODD_ODDS: [f64; 5] = [2.0 / 19.0, 2.0 / 15.0, 2.0 / 11.0, 2.0 / 7.0, 2.0 / 3.0];
+
+/// A polynomial, its even and its odd part by themselves: neither waits for the other.
+#[inline(always)]
+fn polynomial(even: &[f64], odd: &[f64], x: f64) -> f64 {
+    let square = x * x;
+    let value = |factors: &[f64]| factors.iter().fold(0.0, |sum, factor| sum * square + factor);
+    value(even) + x * value(odd)
+}
+
+/// exp(x) for x up to 700: 2^n exp(r) with |r| at most half the logarithm of 2, of which it takes the Taylor series.
+#[inline(always)]
+pub fn exp(x: f64) -> f64 {
+    let shifted = x.max(LEAST) * std::f64::consts::LOG2_E + ROUNDING;
+    let n = shifted - ROUNDING;
+    let r = x.max(LEAST) - n * LN_2_HIGH - n * LN_2_LOW;
+    let series = polynomial(&EVEN_FACTORIALS, &ODD_FACTORIALS, r);
+    // Masked by hand: a compiler may make a store out of a choice that is slow on some processors.
+    let is_normal = u64::from(x >= LEAST).wrapping_neg();
+    series * f64::from_bits((shifted.to_bits().wrapping_add(1023) << 52) & is_normal)
+}
+
+/// ln(x) of a normal number above zero: x = 2^n m, and ln(m) = 2 artanh((m - 1) / (m + 1)), of which it takes the series.
+#[inline(always)]
+pub fn ln(x: f64) -> f64 {
+    /// The exponent of 2^52, below which a whole number may be written.
+    const WHOLE: u64 = 0x4330_0000_0000_0000;
+    let bits = x.to_bits();
+    let one_to_two = f64::from_bits((bits & ((1 << 52) - 1)) | 1.0f64.to_bits());
+    let exponent = f64::from_bits((bits >> 52) | WHOLE) - f64::from_bits(WHOLE | 1023);
+    let is_high = one_to_two > std::f64::consts::SQRT_2;
+    let (m, n) = if is_high { (0.5 * one_to_two, exponent + 1.0) } else { (one_to_two, exponent) };
+    let s = (m - 1.0) / (m + 1.0);
+    let series = polynomial(&EVEN_ODDS, &ODD_ODDS, s * s);
+    n * LN_2_HIGH + (s * series + n * LN_2_LOW)
+}
+
+/// exp(number - `subtracted`) of each number.
+pub fn exp_all(numbers: &[f32], subtracted: f64, out: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    if simd::is_there() {
+        #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
+        // SAFETY: the processor has just been seen to have what this form is compiled for.
+        return unsafe { exp_all_wide(numbers, subtracted, out) };
+    }
+    exp_each(numbers, subtracted, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+fn exp_all_wide(numbers: &[f32], subtracted: f64, out: &mut [f64]) {
+    exp_each(numbers, subtracted, out);
+}
+
+#[inline(always)]
+fn exp_each(numbers: &[f32], subtracted: f64, out: &mut [f64]) {
+    out.iter_mut().zip(numbers).for_each(|(out, &number)| *out = exp(f64::from(number) - subtracted));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn is_near(found: f64, right: f64) -> bool {
+        (found - right).abs() <= 4.0 * f64::EPSILON * right.abs()
+    }
+
+    proptest! {
+        #[test]
+        fn exponentials_are_those_of_the_system(x in -700.0..700.0f64, small in -1.0..1.0f64) {
+            prop_assert!(is_near(exp(x), x.exp()), "{x}: {} {}", exp(x), x.exp());
+            prop_assert!(is_near(exp(small), small.exp()), "{small}: {} {}", exp(small), small.exp());
+        }
+
+        #[test]
+        fn logarithms_are_those_of_the_system(x in 1e-300..1e300f64, small in 1e-17..2.0f64) {
+            prop_assert!(is_near(ln(x), x.ln()), "{x}: {} {}", ln(x), x.ln());
+            prop_assert!(is_near(ln(small), small.ln()), "{small}: {} {}", ln(small), small.ln());
+            let near_one = 1.0 + 1e-6 * small;
+            prop_assert!(is_near(ln(near_one), near_one.ln()), "{near_one}");
+        }
+    }
+
+    #[test]
+    fn ends_and_exact_values() {
+        assert_eq!((exp(0.0), ln(1.0)), (1.0, 0.0));
+        assert_eq!((exp(-709.0), exp(f64::NEG_INFINITY), exp(-1e300)), (0.0, 0.0, 0.0));
+        assert!(is_near(exp(-707.9), (-707.9f64).exp()));
+        for power in -60..60 {
+            assert!(is_near(ln(2f64.powi(power)), f64::from(power) * std::f64::consts::LN_2));
+        }
+    }
+}

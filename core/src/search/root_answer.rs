@@ -1,0 +1,277 @@
+//! The answer at the root: which move, with what policy, worth what.
+
+use std::sync::Arc;
+
+use crate::runtime::random::{fold, Purpose, Random};
+use crate::search::score::{gumbel, Completed};
+use crate::search::sequential_halving::Schedule;
+use crate::solvers::minimax::Verdict;
+use crate::tree::{Edges, Tree, ROOT, UNPROVEN};
+
+/// What Gumbel search answers by, instead of visits.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How Q is completed.
+    pub completed: Completed,
+    /// The draws, and what the visits were when they were made.
+    pub schedule: Arc<Schedule>,
+}
+
+/// The moves an answer may come from, as places among the root's edges.
+///
+/// Decided: the winning, drawing or losing moves. Undecided: all that are not proven to lose.
+fn allowed(tree: &Tree, edges: &Edges<'_>) -> Vec<usize> {
+    let proven = tree.node(ROOT).proven;
+    let fits = |place: &usize| match edges.links[*place].proven() {
+        value if proven != UNPROVEN => value == Some(proven),
+        value => value != Some(-1),
+    };
+    let all = 0..edges.actions.len();
+    // Nearly always all of them, for thousands of trees.
+    let mut places = Vec::with_capacity(all.len());
+    places.extend(all.clone().filter(fits));
+    if places.is_empty() {
+        places.extend(all);
+    }
+    places
+}
+
+/// Distance to the end behind an edge.
+fn distance(tree: &Tree, edges: &Edges<'_>, place: usize) -> u16 {
+    edges.links[place].child().map_or(0, |child| tree.node(child).distance)
+}
+
+/// The probability of each edge of the root at temperature `tau`: visits to the power 1/tau over the allowed moves
+/// (computed in logarithms, so that no temperature overflows), uniform where none of them was visited. With a plan, the improved
+/// policy takes the place of visits.
+#[must_use]
+pub fn policy(tree: &Tree, tau: f64, greedy: usize, plan: Option<&Plan>) -> Vec<f64> {
+    let edges = tree.edges(tree.node(ROOT));
+    let mut policy = vec![0.0; edges.actions.len()];
+    if tau == 0.0 || tree.node(ROOT).proven == 1 {
+        policy[greedy] = 1.0;
+        return policy;
+    }
+    let places = allowed(tree, &edges);
+    let improved = plan.map(|plan| gumbel::policy(&plan.completed, &edges, tree.node(ROOT), &places));
+    if let Some(improved) = improved.as_ref().filter(|_| tau == 1.0) {
+        return improved.clone();
+    }
+    let share = |place: usize| improved.as_ref().map_or(f64::from(edges.visits[place]), |improved| improved[place]);
+    let most = places.iter().map(|&place| share(place)).fold(0.0, f64::max);
+    let weight = |place: usize| match share(place) {
+        _ if most == 0.0 => 1.0,
+        0.0 => 0.0,
+        share => ((share.ln() - most.ln()) / tau).exp(),
+    };
+    let total: f64 = places.iter().map(|&place| weight(place)).sum();
+    for &place in &places {
+        policy[place] = weight(place) / total;
+    }
+    policy
+}
+
+/// The place of the move to play: sampled at temperature `tau`, or the best one at 0. A win is always a shortest one,
+/// a loss always the longest. `verdicts` is what a minimax guard says of actions; `random_key` is `fold(tree key, simulations)`'s first word.
+#[must_use]
+pub fn choose(tree: &Tree, tau: f64, tree_key: u64, simulations: u64, verdicts: &[(u16, Verdict)], plan: Option<&Plan>) -> usize {
+    let mut random = Random::new(fold(tree_key, simulations), Purpose::Answer);
+    let best = match plan.filter(|_| matches!(tree.node(ROOT).proven, 0 | UNPROVEN)) {
+        Some(plan) => {
+            let (node, edges) = (tree.node(ROOT), tree.edges(tree.node(ROOT)));
+            plan.schedule.answer(&plan.completed, &edges, node, &allowed(tree, &edges))
+        }
+        None => guarded(tree, verdicts, &mut random),
+    };
+    let sampled = tau > 0.0 && tree.node(ROOT).proven == UNPROVEN && verdict(tree, verdicts, best) == Verdict::Unknown;
+    let drawn = tau > 0.0 && tree.node(ROOT).proven == 0;
+    if sampled || drawn {
+        return sample(&policy(tree, tau, best, plan), &mut random).unwrap_or(best);
+    }
+    best
+}
+
+fn sample(policy: &[f64], random: &mut Random) -> Option<usize> {
+    let mark = random.uniform() * policy.iter().sum::<f64>();
+    let mut sum = 0.0;
+    for (place, &weight) in policy.iter().enumerate() {
+        sum += weight;
+        if sum > mark {
+            return Some(place);
+        }
+    }
+    policy.iter().rposition(|&weight| weight > 0.0)
+}
+
+/// The best move by proof, then by visits; ties by `random`.
+fn best(tree: &Tree, random: &mut Random) -> usize {
+    let (node, edges) = (tree.node(ROOT), tree.edges(tree.node(ROOT)));
+    if node.proven == UNPROVEN {
+        // Of thousands of moves few were tried, and only those have visits.
+        let tried = &edges.visits[..node.opened as usize];
+        let fits = |place: usize| edges.links[place].proven() != Some(-1);
+        let most = tried.iter().enumerate().filter(|&(place, _)| fits(place)).map(|(_, &visits)| visits).max().unwrap_or(0);
+        if most > 0 {
+            let places = || tried.iter().enumerate().filter(|&(place, &visits)| visits == most && fits(place)).map(|(place, _)| place);
+            let chosen = random.choose(places().count() as u32) as usize;
+            return places().nth(chosen).unwrap_or(0);
+        }
+    }
+    let rank = |place: usize| {
+        let visits = i64::from(edges.visits[place]);
+        match tree.node(ROOT).proven {
+            1 => (-i64::from(distance(tree, &edges, place)), 0),
+            -1 => (i64::from(distance(tree, &edges, place)), visits),
+            _ => (visits, 0),
+        }
+    };
+    pick(&allowed(tree, &edges), rank, random)
+}
+
+/// One of the places with the highest rank.
+fn pick<R: Ord + Copy>(places: &[usize], rank: impl Fn(usize) -> R, random: &mut Random) -> usize {
+    let Some(highest) = places.iter().map(|&place| rank(place)).max() else { return 0 };
+    let mut ties = places.iter().copied().filter(|&place| rank(place) == highest);
+    let chosen = random.choose(ties.clone().count() as u32) as usize;
+    ties.nth(chosen).unwrap_or(0)
+}
+
+fn verdict(tree: &Tree, verdicts: &[(u16, Verdict)], place: usize) -> Verdict {
+    let action = tree.edges(tree.node(ROOT)).actions[place];
+    verdicts.iter().find(|(a, _)| *a == action).map_or(Verdict::Unknown, |(_, verdict)| *verdict)
+}
+
+/// The minimax guard (seed 3): it overrides only with a proven win, or away from a proven loss.
+fn guarded(tree: &Tree, verdicts: &[(u16, Verdict)], random: &mut Random) -> usize {
+    let chosen = best(tree, random);
+    if tree.node(ROOT).proven != UNPROVEN || verdicts.is_empty() {
+        return chosen;
+    }
+    let edges = tree.edges(tree.node(ROOT));
+    let place_of = |action: u16| edges.actions.iter().position(|&a| a == action);
+    if matches!(verdict(tree, verdicts, chosen), Verdict::Win(_)) {
+        return chosen;
+    }
+    let shortest = verdicts
+        .iter()
+        .filter_map(|(action, verdict)| match verdict {
+            Verdict::Win(plies) => place_of(*action).map(|place| (*plies, place)),
+            _ => None,
+        })
+        .reduce(|a, b| if b.0 < a.0 { b } else { a });
+    if let Some((_, place)) = shortest {
+        return place;
+    }
+    if verdict(tree, verdicts, chosen) == Verdict::Loss {
+        let others: Vec<usize> = (0..edges.actions.len())
+            .filter(|&place| verdict(tree, verdicts, place) != Verdict::Loss && !edges.links[place].is_loss())
+            .collect();
+        if !others.is_empty() {
+            return pick(&others, |place| edges.visits[place], random);
+        }
+    }
+    chosen
+}
+
+/// The value of the root for the player to move there: exact where proven, else the mean of all that was backed up.
+#[must_use]
+pub fn value(tree: &Tree) -> f64 {
+    let root = tree.node(ROOT);
+    if root.is_exact() {
+        return root.exact();
+    }
+    if tree.root_visits == 0 {
+        return root.raw;
+    }
+    let sum: f64 = tree.edges(root).sums.iter().sum();
+    (root.raw + sum) / f64::from(tree.root_visits)
+}
+
+/// The value of the root for each player. Two-player zero-sum games and learned models have one number and its negative; elsewhere
+/// each player's own mean of all that was backed up, rewards included, which is added up over the whole tree: O(nodes).
+#[must_use]
+pub fn values(tree: &Tree) -> Vec<f64> {
+    let (shape, to_play, value) = (tree.shape(), usize::from(tree.node(ROOT).to_play), value(tree));
+    let mut values = vec![0.0 - value; shape.players];
+    if shape.returns && tree.root_visits > 0 {
+        let sums = sums_per_player(tree);
+        values = sums.iter().map(|sum| sum / f64::from(tree.root_visits)).collect();
+    } else if shape.returns {
+        values.fill(0.0);
+    }
+    if let Some(own) = values.get_mut(to_play) {
+        *own = value;
+    }
+    values
+}
+
+/// The sum of the values backed up to the root, for each player. Every visit of a node that is not a visit of one of its edges has
+/// brought the values that the node itself has in `Tree::returns`.
+fn sums_per_player(tree: &Tree) -> Vec<f64> {
+    let players = tree.shape().players;
+    let mut visits = vec![0u32; tree.num_nodes()];
+    visits[ROOT as usize] = tree.root_visits;
+    for node in tree.indices() {
+        let edges = tree.edges(tree.node(node));
+        for (link, &count) in edges.links.iter().zip(edges.visits) {
+            if let Some(child) = link.child() {
+                visits[child as usize] = count;
+            }
+        }
+    }
+    // A child has a higher index than its parent.
+    let mut sums = vec![0.0; tree.num_nodes() * players];
+    for node in tree.indices().rev() {
+        let edges = tree.edges(tree.node(node));
+        let own = f64::from(visits[node as usize].saturating_sub(edges.visits.iter().sum()));
+        let mut total: Vec<f64> = tree.returns(node).iter().map(|value| own * value).collect();
+        for child in edges.links.iter().filter_map(|link| link.child()) {
+            let below = &sums[child as usize * players..(child as usize + 1) * players];
+            total.iter_mut().zip(below).for_each(|(sum, below)| *sum += below);
+            let count = f64::from(visits[child as usize]);
+            total.iter_mut().zip(tree.rewards(child)).for_each(|(sum, reward)| *sum += count * reward);
+        }
+        sums[node as usize * players..(node as usize + 1) * players].copy_from_slice(&total);
+    }
+    sums.truncate(players);
+    sums
+}
+
+/// The line both sides think best: at each node the proven best, else the most visited edge (the first of equals).
+#[must_use]
+pub fn principal_variation(tree: &Tree, first: usize) -> Vec<u16> {
+    if tree.mating_line.first() == Some(&tree.edges(tree.node(ROOT)).actions[first]) {
+        return tree.mating_line.clone();
+    }
+    let mut line = Vec::new();
+    let mut node = tree.node(ROOT);
+    let mut place = Some(first);
+    while let Some(at) = place {
+        let edges = tree.edges(node);
+        line.push(edges.actions[at]);
+        let Some(child) = edges.links[at].child() else { break };
+        node = tree.node(child);
+        place = line_place(tree, &tree.edges(node), node.proven);
+    }
+    line
+}
+
+fn line_place(tree: &Tree, edges: &Edges<'_>, proven: i8) -> Option<usize> {
+    let rank = |place: usize| {
+        let exact = edges.links[place].proven() == Some(proven);
+        let plies = i64::from(distance(tree, edges, place));
+        match proven {
+            1 => (i64::from(exact), -plies, 0),
+            -1 => (i64::from(exact), plies, i64::from(edges.visits[place])),
+            0 => (i64::from(exact), i64::from(edges.visits[place]), 0),
+            _ => (0, i64::from(edges.visits[place]), 0),
+        }
+    };
+    let mut best: Option<usize> = None;
+    for place in 0..edges.actions.len() {
+        if (edges.visits[place] > 0 || edges.links[place].child().is_some()) && best.is_none_or(|b| rank(place) > rank(b)) {
+            best = Some(place);
+        }
+    }
+    best
+}

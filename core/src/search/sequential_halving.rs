@@ -1,0 +1,347 @@
+//! The root of Gumbel search (Danihelka et al. 2022, sections 2 to 4): moves are drawn without replacement by Gumbel numbers,
+//! and sequential halving spends the simulations on the best of them.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::runtime::prefetch;
+use crate::runtime::random::{fold, Purpose, Random};
+use crate::search::score::gumbel::counted;
+use crate::search::score::Completed;
+use crate::tree::{Edges, Node, Tree, ROOT};
+
+/// The score of a move that its prior and its Gumbel number all but rule out: still a number, so that it can be compared.
+const LEAST_SCORE: f64 = -1e9;
+
+/// So many moves are asked of memory ahead of a choice: the likeliest draws stand first.
+const FEW: usize = 16;
+/// Longer lists of visits are not kept for other trees.
+const LONGEST_SHARED: u64 = 1 << 12;
+
+/// Moves and simulations, and what `considered_visits` says for them.
+type Visits = ((u32, u64), Arc<[u32]>);
+
+thread_local! {
+    static LAST_VISITS: RefCell<Option<Visits>> = const { RefCell::new(None) };
+}
+
+/// One move of the root in a schedule.
+#[derive(Clone, Copy, Debug)]
+struct Drawn {
+    action: u16,
+    /// Visits it had when the schedule began.
+    base: u32,
+    /// Its Gumbel number and its logit, the highest of which is 0.
+    draw: f64,
+}
+
+/// How the simulations of one call are spent at the root.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    /// Simulations the tree had when it began.
+    begun: u64,
+    /// The visits that the move chosen in each simulation must have had.
+    considered: Arc<[u32]>,
+    /// The moves, the likeliest draw first.
+    moves: Vec<Drawn>,
+    /// Where each action stands among them.
+    ranks: Vec<u16>,
+    /// No move had any visits when it began.
+    all_fresh: bool,
+}
+
+/// The visits that a move must have had to be chosen, simulation by simulation: all `moves` in turn, then the better half of them
+/// more often, and so on down to two.
+fn considered_visits(moves: u32, simulations: u64) -> Vec<u32> {
+    let simulations = usize::try_from(simulations).unwrap_or(usize::MAX);
+    if moves <= 1 {
+        return (0..simulations as u32).collect();
+    }
+    let rounds = (moves - 1).ilog2() + 1;
+    let mut sequence = Vec::with_capacity(simulations);
+    let (mut visits, mut left) = (0, moves);
+    while sequence.len() < simulations {
+        let turns = (simulations / (rounds * left) as usize).max(1);
+        for _ in 0..turns {
+            sequence.extend(std::iter::repeat_n(visits, left as usize));
+            visits += 1;
+        }
+        left = (left / 2).max(2);
+    }
+    sequence.truncate(simulations);
+    sequence
+}
+
+/// The same, one list for all trees of a thread that have as many moves and simulations, which most have.
+fn shared_visits(moves: u32, simulations: u64) -> Arc<[u32]> {
+    if simulations > LONGEST_SHARED {
+        return considered_visits(moves, simulations).into();
+    }
+    LAST_VISITS.with_borrow_mut(|last| match last {
+        Some((known, visits)) if *known == (moves, simulations) => Arc::clone(visits),
+        _ => {
+            let visits: Arc<[u32]> = considered_visits(moves, simulations).into();
+            *last = Some(((moves, simulations), Arc::clone(&visits)));
+            visits
+        }
+    })
+}
+
+impl Schedule {
+    /// Asks memory for what a choice looks at, when the schedule itself is at hand.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch::slice(&self.moves[..self.moves.len().min(FEW)]);
+        prefetch::slice(&self.ranks[..self.ranks.len().min(4 * FEW)]);
+    }
+
+    /// A schedule for the next `simulations` of a tree whose root has its priors. `given` are Gumbel numbers by action;
+    /// without them, fresh ones are drawn. Both are multiplied by `scale`.
+    #[must_use]
+    pub fn new(tree: &Tree, key: u64, begun: u64, simulations: u64, most_moves: u32, scale: f64, given: Option<&[f64]>) -> Self {
+        let edges = tree.edges(tree.node(ROOT));
+        let mut random = Random::new(fold(key, begun), Purpose::Gumbel);
+        let mut places: Vec<usize> = (0..edges.actions.len()).collect();
+        places.sort_by_key(|&place| edges.actions[place]);
+        let most = edges.priors.iter().fold(f64::NEG_INFINITY, |most, &prior| most.max(f64::from(prior).ln()));
+        let draw = |&place: &usize| {
+            let action = edges.actions[place];
+            let number = match given {
+                Some(numbers) => numbers[usize::from(action)],
+                None => gumbel_number(&mut random),
+            };
+            Drawn { action, base: edges.visits[place], draw: scale * number + (f64::from(edges.priors[place]).ln() - most) }
+        };
+        let mut moves: Vec<Drawn> = places.iter().map(draw).collect();
+        let considered = shared_visits(most_moves.min(moves.len() as u32), simulations);
+        // Stable: the lowest action first among equals.
+        moves.sort_by(|a, b| b.draw.total_cmp(&a.draw));
+        Self::of_moves(begun, considered, moves)
+    }
+
+    /// What an answer is made of where no schedule has begun: all visits count, and no Gumbel numbers.
+    #[must_use]
+    pub fn without_numbers(tree: &Tree) -> Self {
+        let mut schedule = Self::new(tree, 0, 0, 0, 1, 0.0, None);
+        schedule.moves.iter_mut().for_each(|drawn| drawn.base = 0);
+        schedule.all_fresh = true;
+        schedule
+    }
+
+    /// What an answer is made of, as columns: the moves, the visits each had when the schedule began, and their draws.
+    #[must_use]
+    pub fn to_columns(&self) -> (Vec<u16>, Vec<u32>, Vec<f64>) {
+        let column = |drawn: &Drawn| (drawn.action, (drawn.base, drawn.draw));
+        let (actions, (bases, draws)) = self.moves.iter().map(column).unzip();
+        (actions, bases, draws)
+    }
+
+    /// The schedule of these columns, which answers as the one they are of and chooses no more moves.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` if no schedule has them.
+    pub fn from_columns(actions: &[u16], bases: &[u32], draws: &[f64]) -> Result<Self, Error> {
+        let too_many = actions.len() > usize::from(u16::MAX);
+        if too_many || [bases.len(), draws.len()] != [actions.len(); 2] || draws.iter().any(|draw| draw.is_nan()) {
+            return Err(Error::InvalidArgument("these are not the columns of a schedule of Gumbel search".into()));
+        }
+        let moves = actions.iter().zip(bases).zip(draws).map(|((&action, &base), &draw)| Drawn { action, base, draw }).collect();
+        Ok(Self::of_moves(0, Arc::new([]), moves))
+    }
+
+    fn of_moves(begun: u64, considered: Arc<[u32]>, moves: Vec<Drawn>) -> Self {
+        let mut ranks = vec![u16::MAX; moves.iter().map(|drawn| usize::from(drawn.action) + 1).max().unwrap_or(0)];
+        for (rank, drawn) in moves.iter().enumerate() {
+            ranks[usize::from(drawn.action)] = rank as u16;
+        }
+        let all_fresh = moves.iter().all(|drawn| drawn.base == 0);
+        Self { begun, considered, moves, ranks, all_fresh }
+    }
+
+    /// What a search elsewhere has to know: draws by action, and the visits wanted in each simulation.
+    pub fn tell(&self, draws: &mut [f64], considered: &mut [i32]) {
+        draws.iter_mut().enumerate().for_each(|(action, draw)| *draw = self.drawn(action as u16).draw);
+        let wanted = self.considered.iter().map(|&visits| visits as i32).chain(std::iter::repeat(i32::MAX));
+        considered.iter_mut().zip(wanted).for_each(|(place, visits)| *place = visits);
+    }
+
+    fn drawn(&self, action: u16) -> Drawn {
+        let known = self.ranks.get(usize::from(action)).and_then(|&rank| self.moves.get(usize::from(rank)));
+        known.copied().unwrap_or(Drawn { action, base: 0, draw: LEAST_SCORE })
+    }
+
+    /// The likeliest draw of a move that is not among those `tried`.
+    fn first_untried(&self, tried: &[u16]) -> Option<&Drawn> {
+        // A bit for each of the first ranks: more are seldom tried.
+        let ranks = tried.iter().filter_map(|&action| self.ranks.get(usize::from(action)));
+        let seen = ranks.fold(0u64, |bits, &rank| if rank < 64 { bits | (1 << rank) } else { bits });
+        match seen.trailing_ones() {
+            64 => self.moves.iter().skip(64).find(|drawn| !tried.contains(&drawn.action)),
+            first => self.moves.get(first as usize),
+        }
+    }
+
+    fn score(drawn: Drawn, bonus: f64) -> f64 {
+        (drawn.draw + bonus).max(LEAST_SCORE)
+    }
+
+    /// The place to follow at the root in the simulation that is started as number `started` of the tree. `scores` receives
+    /// the scores of the opened moves, if they are wanted.
+    #[must_use]
+    pub fn choose(&self, completed: &Completed, tree: &Tree, started: u64, all_scores: bool, scores: &mut Vec<f64>) -> usize {
+        let node = tree.node(ROOT);
+        let edges = tree.edges(node);
+        let opened = node.opened as usize;
+        let at = usize::try_from(started - self.begun).unwrap_or(usize::MAX);
+        let wanted = self.considered.get(at).copied().unwrap_or(u32::MAX);
+        // Whether visits alone say whose turn it is, which is so unless there are proofs, leaves in flight or earlier visits.
+        if self.all_fresh && !all_scores && !node.tagged && edges.in_flight.is_empty() {
+            if let Some(place) = self.choose_by_visits(completed, &edges, node, wanted, scores) {
+                return place;
+            }
+        }
+        if all_scores {
+            scores.clear();
+        }
+        let room = if all_scores { edges.actions.len() } else { opened };
+        if scores.len() < room {
+            scores.resize(room, f64::NEG_INFINITY);
+        }
+        let bonus = completed.at(&edges, node, scores);
+        let all_lost = node.tagged && edges.links.iter().all(|link| link.is_loss());
+        let is_out = |place: usize| node.tagged && edges.links[place].is_loss() && !all_lost;
+        let nearness = |place: usize| {
+            let base = if self.all_fresh { 0 } else { self.drawn(edges.actions[place]).base };
+            nearness(i64::from(counted(&edges, place)) - i64::from(base), i64::from(wanted))
+        };
+        // Moves never tried differ by their draws alone.
+        let untried = self.first_untried(&edges.actions[..opened]);
+        let mut nearest = untried.map_or(i64::MIN, |_| nearness_of_none(wanted));
+        for place in (0..opened).filter(|&place| !is_out(place)) {
+            nearest = nearest.max(nearness(place));
+        }
+        let mut best: Option<(f64, u16, usize)> = None;
+        let mut offer = |score: f64, place: usize| {
+            let action = edges.actions[place];
+            if best.is_none_or(|(highest, lowest, _)| score > highest || (score == highest && action < lowest)) {
+                best = Some((score, action, place));
+            }
+        };
+        for (place, slot) in scores[..opened].iter_mut().enumerate() {
+            if is_out(place) {
+                *slot = f64::NEG_INFINITY;
+                continue;
+            }
+            let is_near = nearness(place) == nearest;
+            if is_near || all_scores {
+                *slot = Self::score(self.drawn(edges.actions[place]), bonus.of(*slot));
+            }
+            if is_near {
+                offer(*slot, place);
+            }
+        }
+        if let Some(drawn) = untried.filter(|_| nearness_of_none(wanted) == nearest || all_scores) {
+            if let Some(place) = edges.actions.iter().position(|&action| action == drawn.action) {
+                let score = Self::score(*drawn, bonus.untried);
+                if all_scores {
+                    scores[place] = score;
+                }
+                if nearness_of_none(wanted) == nearest {
+                    offer(score, place);
+                }
+            }
+        }
+        best.map_or(0, |(_, _, place)| place)
+    }
+
+    /// The place to follow among the moves with as many visits as wanted, where there are some; nothing is scored where there is one.
+    fn choose_by_visits(&self, completed: &Completed, edges: &Edges<'_>, node: &Node, wanted: u32, scores: &mut Vec<f64>) -> Option<usize> {
+        let opened = node.opened as usize;
+        let visits = &edges.visits[..opened];
+        let fitting = visits.iter().filter(|&&visits| visits == wanted).count();
+        if wanted == 0 {
+            let drawn = self.first_untried(&edges.actions[..opened]).filter(|_| fitting == 0)?;
+            return edges.actions[opened..].iter().position(|&action| action == drawn.action).map(|place| opened + place);
+        }
+        if fitting <= 1 {
+            return visits.iter().position(|&visits| visits == wanted);
+        }
+        if scores.len() < opened {
+            scores.resize(opened, f64::NEG_INFINITY);
+        }
+        let bonus = completed.at(edges, node, scores);
+        let mut best: Option<(f64, u16, usize)> = None;
+        for (place, _) in visits.iter().enumerate().filter(|(_, &visits)| visits == wanted) {
+            let action = edges.actions[place];
+            let score = Self::score(self.drawn(action), bonus.of(scores[place]));
+            if best.is_none_or(|(highest, lowest, _)| score > highest || (score == highest && action < lowest)) {
+                best = Some((score, action, place));
+            }
+        }
+        best.map(|(_, _, place)| place)
+    }
+
+    /// The place of the move to play, among `allowed`: of those visited most in this schedule the one with the highest score.
+    #[must_use]
+    pub fn answer(&self, completed: &Completed, edges: &Edges<'_>, node: &Node, allowed: &[usize]) -> usize {
+        let mut values = vec![f64::NAN; edges.actions.len()];
+        let bonus = completed.at(edges, node, &mut values);
+        let mut best: Option<(u32, f64, u16, usize)> = None;
+        for &place in allowed {
+            let drawn = self.drawn(edges.actions[place]);
+            let visits = edges.visits[place].saturating_sub(drawn.base);
+            let (score, action) = (Self::score(drawn, bonus.of(values[place])), edges.actions[place]);
+            let better = |(most, highest, lowest, _): (u32, f64, u16, usize)| {
+                visits > most || (visits == most && (score > highest || (score == highest && action < lowest)))
+            };
+            if best.is_none_or(better) {
+                best = Some((visits, score, action, place));
+            }
+        }
+        best.map_or(0, |(_, _, _, place)| place)
+    }
+}
+
+/// How near a move with so many visits is to what is wanted, greater where it is nearer: those with as many visits as wanted come
+/// first; if proofs have taken them all, the nearest below, then the nearest above.
+fn nearness(visits: i64, wanted: i64) -> i64 {
+    match visits.cmp(&wanted) {
+        std::cmp::Ordering::Equal => i64::MAX,
+        std::cmp::Ordering::Less => visits - wanted + (1 << 40),
+        std::cmp::Ordering::Greater => wanted - visits,
+    }
+}
+
+/// The same of a move that was never tried.
+fn nearness_of_none(wanted: u32) -> i64 {
+    nearness(0, i64::from(wanted))
+}
+
+/// A number of the Gumbel distribution, from a number strictly between 0 and 1.
+fn gumbel_number(random: &mut Random) -> f64 {
+    let uniform = ((random.next_u64() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64);
+    -(-uniform.ln()).ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn visits_are_halved() {
+        assert_eq!(considered_visits(1, 4), [0, 1, 2, 3]);
+        assert_eq!(considered_visits(2, 5), [0, 0, 1, 1, 2]);
+        // Four moves in 16 simulations: two rounds of 8; the first gives each of four 2 visits, the second each of two 4.
+        assert_eq!(considered_visits(4, 16), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+        assert_eq!(considered_visits(16, 2), [0, 0]);
+        assert_eq!(considered_visits(3, 0), [0u32; 0]);
+    }
+
+    #[test]
+    fn gumbel_numbers_have_their_mean() {
+        let mut random = Random::new(9, Purpose::Gumbel);
+        let mean = (0..40_000).map(|_| gumbel_number(&mut random)).sum::<f64>() / 40_000.0;
+        assert!((mean - 0.577_215_664_9).abs() < 0.02, "{mean}");
+    }
+}

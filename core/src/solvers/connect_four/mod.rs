@@ -1,0 +1,132 @@
+//! Connect 4 solved: who wins with best play, and how soon.
+//!
+//! `position.rs` knows which cells win, `table.rs` keeps what is known, `search.rs` asks whether a score can be reached; here
+//! positions are shared out to threads, and scores become values and plies.
+
+mod position;
+mod search;
+mod table;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::games::connect_four::{ConnectFour, COLUMNS};
+use crate::games::{Action, Game};
+use position::{cells_of, Position, CELLS};
+use search::{win_at, Search};
+use table::{Table, MOST};
+
+/// How often the caller of `solve` is asked whether to stop.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What is asked of positions, and what it may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// Who wins alone, not how soon: many times as fast.
+    pub weak: bool,
+    /// Threads that share the positions.
+    pub threads: usize,
+    /// Bytes for what is known of positions, shared by the threads; less than 128 KiB is taken for that.
+    pub memory: usize,
+    /// Positions that may be looked at for each one asked about.
+    pub most_nodes: u64,
+}
+
+/// How a game ends with best play after a move, for the player who makes the move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// 1 won, 0 drawn, -1 lost.
+    pub value: i8,
+    /// Stones until then, the move itself included; None where only the value was asked for.
+    pub plies: Option<u32>,
+}
+
+/// What is known of one position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Every legal move and how it ends, in ascending order of columns.
+    pub moves: Vec<(Action, Ending)>,
+    /// Positions looked at.
+    pub nodes: u64,
+}
+
+/// Solves every position: the answers in the order of `states`, None for those that were given up because of `most_nodes`, or
+/// because `stop`, which is asked some fifty times a second on the thread of the caller, said so.
+///
+/// # Errors
+/// `Error::GameOver` if a game is over; it names the row.
+pub fn solve(states: &[ConnectFour], question: &Question, stop: &mut dyn FnMut() -> bool) -> Result<Vec<Option<Answer>>, Error> {
+    if let Some(row) = states.iter().position(|state| state.outcome().is_some()) {
+        return Err(Error::GameOver(format!("states[{row}]: the game is over, there is nothing to solve in\n{}", states[row])));
+    }
+    let table = Table::new(states.iter().map(useful_memory).sum::<usize>().min(question.memory));
+    let (halt, next) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let mut answers = vec![None; states.len()];
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        for _ in 0..question.threads.clamp(1, states.len().max(1)) {
+            let sender = sender.clone();
+            let (table, halt, next) = (&table, &halt, &next);
+            scope.spawn(move || {
+                while !halt.load(Ordering::Relaxed) {
+                    let row = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(state) = states.get(row) else { break };
+                    let mut search = Search::new(table, halt, question.most_nodes);
+                    // The receiver lives as long as the scope.
+                    let _ = sender.send((row, answer(&mut search, state, question.weak)));
+                }
+            });
+        }
+        drop(sender);
+        loop {
+            match receiver.recv_timeout(PAUSE) {
+                Ok((row, answer)) => answers[row] = answer,
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if !halt.load(Ordering::Relaxed) && stop() {
+                halt.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    Ok(answers)
+}
+
+/// How much memory makes a position quicker to solve: late positions need little, and clearing more would cost more than solving
+/// them. It is doubled with every one and a half stones less, as the number of positions to look at is.
+fn useful_memory(state: &ConnectFour) -> usize {
+    let [own, other] = state.own_and_other();
+    let missing = 24_u32.saturating_sub((own | other).count_ones());
+    1 << (17 + 2 * missing / 3)
+}
+
+/// None when the search was cut short.
+fn answer(search: &mut Search<'_>, state: &ConnectFour, weak: bool) -> Option<Answer> {
+    let position = Position::of(state);
+    let most = if weak { 1 } else { MOST };
+    let mut moves = Vec::with_capacity(COLUMNS as usize);
+    for column in 0..COLUMNS {
+        let cell = position.landing() & cells_of(column);
+        if cell == 0 {
+            continue;
+        }
+        let score = if position.wins_by(cell) { win_at(position.stones + 1) } else { -search.score(&position.after(cell), -most, most)? };
+        moves.push((column as Action, ending(score, position.stones, weak)));
+    }
+    Some(Answer { moves, nodes: search.nodes })
+}
+
+fn ending(score: i8, stones: u32, weak: bool) -> Ending {
+    let last = match score {
+        0 => CELLS,
+        // Of the two numbers of stones with this score, the one at which the winner has just moved.
+        _ => {
+            let last = CELLS + 2 - 2 * u32::from(score.unsigned_abs());
+            let winner_moves_now = score > 0;
+            last - u32::from((last - stones) % 2 != u32::from(winner_moves_now))
+        }
+    };
+    Ending { value: score.signum(), plies: (!weak).then(|| last - stones) }
+}

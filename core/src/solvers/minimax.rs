@@ -1,0 +1,82 @@
+//! Depth-limited minimax over ends of the game alone: the guard of UCT's answer (seed 3's `minimax_depth`).
+//! It says what is proven within the depth and nothing else, so that it can only mend an answer, never spoil it;
+//! and it looks at a limited number of positions, so that an answer never waits long for it.
+
+use crate::games::{Action, World};
+
+/// Positions looked at, at most; a move that is not decided by then is `Unknown`.
+const BUDGET: u32 = 1 << 20;
+/// Positions between two questions whether to stop.
+const POSITIONS_PER_CHECK: u32 = 1 << 10;
+
+/// What is proven of a root action, for the player to move at the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A forced win in so many plies.
+    Win(u32),
+    /// A forced loss.
+    Loss,
+    /// Neither, within the depth.
+    Unknown,
+}
+
+struct Look<'a> {
+    left: u32,
+    stop: &'a dyn Fn() -> bool,
+}
+
+/// A verdict on each legal action of `state`, looking `depth` plies ahead, all moves a ply deeper in turn: the shortest proofs
+/// come first. `stop` is asked now and then; what is known by then is answered.
+#[must_use]
+pub fn minimax<W: World>(state: &W::State, depth: u32, stop: &dyn Fn() -> bool) -> Vec<(Action, Verdict)> {
+    let mut legal = Vec::new();
+    W::legal_actions(state, &mut legal);
+    let mover = W::to_play(state);
+    let mut verdicts: Vec<(Action, Verdict)> = legal.into_iter().map(|action| (action, Verdict::Unknown)).collect();
+    let mut look = Look { left: BUDGET, stop };
+    for plies in 1..=depth {
+        for (action, verdict) in verdicts.iter_mut().filter(|(_, verdict)| *verdict == Verdict::Unknown) {
+            let mut after = state.clone();
+            W::play(&mut after, *action);
+            match solve::<W>(&after, plies - 1, mover, &mut look) {
+                Some(1) => *verdict = Verdict::Win(plies),
+                Some(-1) => *verdict = Verdict::Loss,
+                Some(_) => {}
+                None => return verdicts,
+            }
+        }
+    }
+    verdicts
+}
+
+/// +1: a win for `player` is forced within `depth` plies; -1: a loss; 0: neither; None: the look is over.
+/// Recursion is as deep as `depth`.
+fn solve<W: World>(state: &W::State, depth: u32, player: u8, look: &mut Look<'_>) -> Option<i8> {
+    look.left = look.left.checked_sub(1)?;
+    if look.left % POSITIONS_PER_CHECK == 0 && (look.stop)() {
+        look.left = 0;
+        return None;
+    }
+    if let Some(result) = W::outcome(state) {
+        return Some(result * (1 - 2 * player as i8));
+    }
+    if depth == 0 {
+        return Some(0);
+    }
+    let mut legal = Vec::new();
+    W::legal_actions(state, &mut legal);
+    let ours: i8 = if W::to_play(state) == player { 1 } else { -1 };
+    let mut best = -ours;
+    for action in legal {
+        let mut after = state.clone();
+        W::play(&mut after, action);
+        let value = solve::<W>(&after, depth - 1, player, look)?;
+        if value == ours {
+            return Some(ours);
+        }
+        if value == 0 {
+            best = 0;
+        }
+    }
+    Some(best)
+}
