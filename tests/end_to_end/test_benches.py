@@ -297,3 +297,31 @@ def test_a_rating_is_where_the_points_are_expected() -> None:
     assert rating([1400, 1800], [100 * 10 / 11 - 10, 100 / 11 + 10], [100, 100])[0] == pytest.approx(1600, abs=1)
     # 68 Elo either way after 100 even games.
     assert rating([1500], [50], [100])[1] == pytest.approx(68, abs=1)
+
+
+def fingerprints(*args: str) -> subprocess.CompletedProcess[str]:
+    script = str(RUN.parent / "fingerprints.py")
+    return subprocess.run(
+        [sys.executable, "-B", script, *args], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_fingerprints_equal_the_recorded_baseline() -> None:
+    for words in (["AlphaZero", "tic_tac_toe"], ["MuZero", "noise"], ["kept", "Hybrid"], ["specifications"]):
+        done = fingerprints(*words)
+        assert done.returncode == 0, done.stdout
+        assert "all equal" in done.stdout
+
+
+def test_fingerprints_name_each_case_that_differs(tmp_path: Path) -> None:
+    recorded = json.loads((RUN.parent / "baselines" / "fingerprints.json").read_text(encoding="utf-8"))
+    names = [name for name in recorded if "UCT tic_tac_toe 0" in name]
+    answers, whole = recorded[names[0]].split()
+    altered = {names[0]: f"{answers[::-1]} {whole}", names[1]: f"{recorded[names[1]].split()[0]} {whole}"}
+    (tmp_path / "altered.json").write_text(json.dumps(recorded | altered), encoding="utf-8")
+    done = fingerprints("UCT tic_tac_toe 0", "--compare", str(tmp_path / "altered.json"))
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        f"{names[0]}: visits differ",
+        f"{names[1]}: visits equal, values or tree differ",
+    ]
