@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from pondertree.cli.position import Position, read_position
-from pondertree.cli.thinking import INTERRUPTED, Engine, think
+from pondertree.cli.searcher import INTERRUPTED, Engine, think
 from pondertree.errors import MissingExtraError
 
 try:

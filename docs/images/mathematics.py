@@ -14,8 +14,8 @@ from typing import Any
 import pondertree
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.games import ConnectFour, TicTacToe
+from pondertree.random import SELECT, Random, fold
 from pondertree.reference import alphazero
-from pondertree.reference.random import SELECT, Random, fold
 
 HERE = Path(__file__).parent
 
@@ -182,7 +182,7 @@ def bonus() -> str:
 
 def allocation() -> str:
     """Visit shares at one root, by UCB1 and by PUCT with three priors."""
-    searches: list[tuple[str, pondertree.search.Search]] = [
+    searches: list[tuple[str, pondertree.search.base.Search]] = [
         ("UCB1", pondertree.UCT(seed=1)),
         ("PUCT, uniform priors", pondertree.AlphaZero(Priors(UNIFORM), c_puct=1.5, seed=1)),
         ("PUCT, accurate priors", pondertree.AlphaZero(Priors(ACCURATE), c_puct=1.5, seed=1)),
@@ -284,7 +284,7 @@ def convergence() -> str:
     above.axes("value of the position for O, the player to move", below, [(0.0, "0"), (-0.5, "-0.5"), (-1.0, "-1")])
     share.axes("share of visits of the centre", below, [(0.0, "0%"), (0.5, "50%"), (1.0, "100%")])
     above.curve([(10, 0.0), (100_000, 0.0)], RUST, 1, ' stroke-dasharray="3 3"')
-    kinds: list[tuple[str, str, Callable[[int], pondertree.search.Search]]] = [
+    kinds: list[tuple[str, str, Callable[[int], pondertree.search.base.Search]]] = [
         (BLUE, "UCB1, playouts", lambda seed: pondertree.UCT(seed=seed, solve=False)),
         (GREEN, "PUCT, uniform priors, playouts", lambda seed: pondertree.AlphaZero(Rollout(), seed=seed, solve=False)),
     ]

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import _core, check
-from pondertree.door import chess_move
+from pondertree import _core, validation
 from pondertree.errors import UnsearchedWarning, warn_caller
 from pondertree.game import GameInfo, leaves_rules, move_text, play_on, tried_text
-from pondertree.lazy import lazy
-from pondertree.node import Node, ReadOnly
+from pondertree.games.chess_interop import chess_move
+from pondertree.node import Node, ReadOnly, lazy
 
 if TYPE_CHECKING:
     import chess
@@ -175,7 +174,7 @@ class SearchResult(ReadOnly):
 
     def policy_at(self, tau: float) -> NDArray[np.float64]:
         """`policy` to the power 1/tau, normalised; 0 is the best move alone. For Gumbel that is the improved policy."""
-        tau = check.temperature(tau, "tau")
+        tau = validation.temperature(tau, "tau")
         self._warn_if_unsearched()
         return self._view.policy(tau, self._best[0], self._info.num_actions)
 
