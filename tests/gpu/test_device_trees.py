@@ -24,7 +24,7 @@ from pondertree.models import TorchModel
 torch = pytest.importorskip("torch")
 
 from pondertree.gpu import device_trees  # noqa: E402
-from pondertree.gpu import tree_layout as kinds  # noqa: E402 (after the package they need)
+from pondertree.gpu import tree_shape as kinds  # noqa: E402 (after the package they need)
 from pondertree.gpu.device_trees import DeviceTrees  # noqa: E402
 from pondertree.gpu.kernels import launch  # noqa: E402
 from pondertree.gpu.kernels.launch import SOURCE, options_of  # noqa: E402

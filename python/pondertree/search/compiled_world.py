@@ -21,7 +21,7 @@ from pondertree.games.purity import PlayCheck
 from pondertree.gpu.offload import Beside
 from pondertree.gpu.pipeline import GameTurns, asks_of_leaves
 from pondertree.gpu.protocol import NotForLanes, answers_in_lanes
-from pondertree.gpu.tree_layout import GAMES, suits
+from pondertree.gpu.tree_shape import GAMES, suits
 from pondertree.search.leaf_evaluation import Leaves, OutOfTime
 from pondertree.search.root_actions import RootActions
 from pondertree.search.world import Key, Keys, Over, World

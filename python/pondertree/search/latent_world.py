@@ -18,7 +18,7 @@ from pondertree.game import GameInfo
 from pondertree.gpu.offload import Beside
 from pondertree.gpu.pipeline import ModelTurns
 from pondertree.gpu.protocol import NotForLanes
-from pondertree.gpu.tree_layout import Kind, suits
+from pondertree.gpu.tree_shape import Kind, suits
 from pondertree.models.context import Studio, has_studios
 from pondertree.models.hidden import flatten
 from pondertree.models.inference import Inference
