@@ -213,11 +213,11 @@ def backend_of(layout: Layout) -> Backend:
     """The backend for hidden states like these. The libraries are there already, or nobody could have made them."""
     leaf = layout.leaves[0] if layout.leaves else None
     if leaf is not None and leaf.library == "torch":
-        from pondertree.models.pool_backends import TorchBackend
+        from pondertree.models.pool_torch import TorchBackend
 
         return TorchBackend(leaf.device)
     if leaf is not None and leaf.library == "jax":
-        from pondertree.models.pool_backends import JaxBackend
+        from pondertree.models.pool_jax import JaxBackend
 
         return JaxBackend()
     return NumpyBackend()

@@ -10,12 +10,10 @@ import numpy as np
 
 from pondertree._core import Chess, ending, ending_line, mate_search
 from pondertree.chess.config import MAX_MATE_DEPTH
-from pondertree.result import SearchResult
+from pondertree.result import UNPROVEN, SearchResult
 
 #: No score is told beyond this: a value of 1 that is not proven would be infinite.
 MOST_CENTIPAWNS = 15_000
-#: "Nothing is proven" in the engine's columns.
-UNPROVEN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Look:
     """Whether the move to play is also worth the most, among those that were visited a fair number of times."""
     proven: int | None
     simulations: int
-    """Of the tree, over its life."""
+    """Since the root was set."""
     bytes: int
 
     @property
@@ -53,16 +51,13 @@ class Look:
         return self.lines[0]
 
 
-def look(result: SearchResult, count: int) -> Look:
+def look(state: Chess, result: SearchResult, count: int) -> Look:
     """The search as it is now, with its `count` best moves."""
-    view = result._view
-    actions, visits, sums, _, children, proven, *_ = view.edges(0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means = np.where(visits > 0, sums / visits, -np.inf)
-    values = np.where(proven == UNPROVEN, means, proven.astype(np.float64))
-    alive = np.sort(visits[proven != -1].astype(np.int64))[::-1]
+    actions, visits, _, _, q, proven = result.edges
+    greedy = result.best_row
+    values = np.where(np.isnan(q), -np.inf, q)
+    alive = np.sort(visits[proven != -1])[::-1]
     first, second = (int(alive[place]) if place < len(alive) else 0 for place in (0, 1))
-    greedy = result._best[0]
 
     # The move to play first; then wins, then by visits, and losses last.
     order = sorted(
@@ -72,16 +67,15 @@ def look(result: SearchResult, count: int) -> Look:
     shown = [place for place in order if place == greedy or visits[place] > 0 or proven[place] != UNPROVEN]
     lines = []
     for place in shown[:count]:
-        child = int(children[place])
         known = bool(visits[place] > 0 or proven[place] != UNPROVEN)
         lines.append(
             Line(
-                move=result._state.action_to_string(int(actions[place])),
+                move=state.action_to_string(int(actions[place])),
                 visits=int(visits[place]),
                 value=float(values[place]) if known else result.value,
                 proven=None if proven[place] == UNPROVEN else int(proven[place]),
-                plies=1 + (int(view.node(child)[4]) if child >= 0 else 0),
-                pv=tuple(result._line(place)),
+                plies=result.distance(place),
+                pv=tuple(result.line(place)),
             )
         )
     fair = values[(visits * 10 >= first) & (proven != -1)]
@@ -91,8 +85,8 @@ def look(result: SearchResult, count: int) -> Look:
         second=second,
         agreed=bool(len(fair) == 0 or values[greedy] >= fair.max() - 1e-9),
         proven=result.proven,
-        simulations=int(view.simulations),
-        bytes=int(view.bytes),
+        simulations=result.simulations,
+        bytes=result.memory,
     )
 
 

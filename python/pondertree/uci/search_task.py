@@ -202,7 +202,7 @@ class Thought:
         among = None if self._among is None else frozenset(state.parse_action(move) for move in self._among)
         tree = self._kept.tree(self._options, self._game, among)
         if self._hurry(TIME_FOR_MATES) and ending(state) is None:
-            tree._forest._core.skip_root_mates(0)
+            tree.skip_root_analysis()
         self._tree = tree
         self._grow(tree)
         self._grow_others()
@@ -273,7 +273,7 @@ class Thought:
 
     def _see(self, tree: Tree, above: Look | None) -> Look:
         # The result is let go of at once: a tree that somebody holds is copied before it grows.
-        seen = info.look(tree.result(), self._options["MultiPV"])
+        seen = info.look(tree.state, tree.result(), self._options["MultiPV"])
         if seen.first > 0 or seen.proven is not None:
             self._look = seen if above is None else info.below(above, seen.lines, self._options["MultiPV"])
         return seen
