@@ -3,7 +3,7 @@
 use pondertree_core::error::Error;
 use pondertree_core::forest::Forest;
 use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe, Compiled, External, Game, Latent};
-use pondertree_core::search::config::Parts;
+use pondertree_core::search::config::SearchConfig;
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;
@@ -20,14 +20,14 @@ pub enum Any {
 
 impl Any {
     /// A forest for a game: the name of a compiled one, "external" or "latent".
-    pub fn new(game: &str, parts: Parts, threads: usize) -> PyResult<Self> {
+    pub fn new(game: &str, config: SearchConfig, threads: usize) -> PyResult<Self> {
         Ok(match game {
-            "tic_tac_toe" => Self::TicTacToe(Forest::new(parts, threads).or_python()?),
-            "connect_four" => Self::ConnectFour(Forest::new(parts, threads).or_python()?),
-            "othello" => Self::Othello(Forest::new(parts, threads).or_python()?),
-            "chess" => Self::Chess(Forest::new(parts, threads).or_python()?),
-            "external" => Self::External(Forest::new(parts, threads).or_python()?),
-            "latent" => Self::Latent(Forest::new(parts, threads).or_python()?),
+            "tic_tac_toe" => Self::TicTacToe(Forest::new(config, threads).or_python()?),
+            "connect_four" => Self::ConnectFour(Forest::new(config, threads).or_python()?),
+            "othello" => Self::Othello(Forest::new(config, threads).or_python()?),
+            "chess" => Self::Chess(Forest::new(config, threads).or_python()?),
+            "external" => Self::External(Forest::new(config, threads).or_python()?),
+            "latent" => Self::Latent(Forest::new(config, threads).or_python()?),
             _ => return Err(Error::InvalidArgument(format!("game {game:?} is not compiled"))).or_python(),
         })
     }

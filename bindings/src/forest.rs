@@ -21,8 +21,8 @@ use pyo3::prelude::*;
 use crate::any::{copy_of, each, each_compiled, external, Any};
 use crate::call::{caught, guarded};
 use crate::columns::{compiled_observations, compiled_packed, Packed};
+use crate::config::ConfigArguments;
 use crate::errors::{internal, OrPython};
-use crate::parts::PartsArguments;
 use crate::random::Keys;
 use crate::view::TreeView;
 
@@ -73,11 +73,11 @@ impl Drop for Forest {
 
 #[pymethods]
 impl Forest {
-    /// `game` is the name of a compiled game, "external" or "latent"; `parts` is a dict of the parts of the search.
+    /// `game` is the name of a compiled game, "external" or "latent"; `config` is a dict of the config of the search.
     #[new]
-    fn new(game: &str, parts: PartsArguments) -> PyResult<Self> {
-        let threads = parts.threads;
-        let inner = guarded(|| Any::new(game, parts.parts(game)?, threads))?;
+    fn new(game: &str, config: ConfigArguments) -> PyResult<Self> {
+        let threads = config.threads;
+        let inner = guarded(|| Any::new(game, config.config(game)?, threads))?;
         Ok(Self { inner: ManuallyDrop::new(Mutex::new(inner)), stop: AtomicBool::new(false), failure: OnceLock::new() })
     }
 
@@ -192,8 +192,8 @@ impl Forest {
     ) -> PyResult<()> {
         self.call(|any| {
             let forest = external(any)?;
-            let (rows, players) = (to_play.len(), forest.parts.players);
-            let paid = forest.parts.has_rewards;
+            let (rows, players) = (to_play.len(), forest.config.players);
+            let paid = forest.config.has_rewards;
             let fits = terminal.len() == rows
                 && returns.len() == rows * players
                 && rewards.len() == if paid { rows * players } else { 0 }
@@ -227,7 +227,7 @@ impl Forest {
     /// Size of the action space.
     #[getter]
     fn num_actions(&self) -> PyResult<usize> {
-        self.call(|any| Ok(each!(any, forest => forest.parts.num_actions)))
+        self.call(|any| Ok(each!(any, forest => forest.config.num_actions)))
     }
 
     /// Gives tree `index` its Gumbel numbers, one for each action; None draws them.
@@ -331,12 +331,12 @@ impl Forest {
 
     /// A snapshot of tree `index`.
     fn view(&self, index: usize) -> PyResult<TreeView> {
-        self.call(|any| each!(any, forest => Ok(TreeView::of(forest.tree(index).or_python()?, &forest.parts))))
+        self.call(|any| each!(any, forest => Ok(TreeView::of(forest.tree(index).or_python()?, &forest.config))))
     }
 
     /// Snapshots of all trees.
     fn views(&self) -> PyResult<Vec<TreeView>> {
-        self.call(|any| each!(any, forest => Ok(forest.trees().map(|tree| TreeView::of(tree, &forest.parts)).collect())))
+        self.call(|any| each!(any, forest => Ok(forest.trees().map(|tree| TreeView::of(tree, &forest.config)).collect())))
     }
 
     /// Allows each tree as many more simulations as `counts` says.

@@ -14,7 +14,7 @@ use crate::states::Wraps;
 
 #[pymethods]
 impl Forest {
-    /// Parts the trees into groups of at most `most`: how many trees each has.
+    /// SearchConfig the trees into groups of at most `most`: how many trees each has.
     fn form_groups(&self, most: usize) -> PyResult<Vec<usize>> {
         self.call(|any| Ok(each!(any, forest => forest.form_groups(most))))
     }

@@ -29,7 +29,7 @@ impl Forest {
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         self.call(|any| {
             let forest = latent(any)?;
-            let (actions, logits, values) = (forest.parts.num_actions, logits.as_slice()?, values.as_slice()?);
+            let (actions, logits, values) = (forest.config.num_actions, logits.as_slice()?, values.as_slice()?);
             let rows = values.len();
             let keys = keys.of(rows).or_python()?;
             let per_row = [to_play.as_ref().map_or(rows, Vec::len), legal.as_ref().map_or(rows, Vec::len)];

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pondertree_core::games::World;
-use pondertree_core::search::config::Parts;
+use pondertree_core::search::config::SearchConfig;
 use pondertree_core::search::root_answer::{self, Plan};
 use pondertree_core::search::tree_search::TreeSearch;
 use pondertree_core::solvers::minimax::Verdict;
@@ -42,13 +42,13 @@ type EdgeColumns<'py> = (
 
 impl TreeView {
     /// What `search` has now.
-    pub fn of<W: World>(search: &TreeSearch<W>, parts: &Parts) -> Self {
+    pub fn of<W: World>(search: &TreeSearch<W>, config: &SearchConfig) -> Self {
         Self {
             tree: search.snapshot(),
             key: search.walker.key,
             simulations: search.walker.simulations,
-            plan: search.plan(parts),
-            has_categories: parts.knowledge.as_ref().is_some_and(|knowledge| knowledge.priority.is_some()),
+            plan: search.plan(config),
+            has_categories: config.knowledge.as_ref().is_some_and(|knowledge| knowledge.priority.is_some()),
         }
     }
 

@@ -8,15 +8,15 @@ use pondertree_core::games::tic_tac_toe::TicTacToe;
 use pondertree_core::games::{Compiled, External, Game};
 use pondertree_core::runtime::random::tree_key;
 use pondertree_core::search::batch::Answer;
-use pondertree_core::search::config::Parts;
+use pondertree_core::search::config::SearchConfig;
 use pondertree_core::search::evaluate::{Leaf, PlayoutPolicy};
 use pondertree_core::search::priors::Policy;
 use pondertree_core::search::score::Score;
 use pondertree_core::tree::{Tree, ROOT, UNPROVEN};
 use proptest::prelude::*;
 
-fn parts<G: Game + Classical>() -> Parts {
-    Parts {
+fn config<G: Game + Classical>() -> SearchConfig {
+    SearchConfig {
         knowledge: None,
         score: Score::Ucb1 { c_param: 1.0 },
         leaf: Leaf::Playout { policy: PlayoutPolicy::Random, max_depth: None },
@@ -74,8 +74,8 @@ fn root_visits<G: Game + Classical>(forest: &Forest<Compiled<G>>, index: usize) 
     visits
 }
 
-fn searched<G: Game + Classical>(parts: Parts, threads: usize, states: &[G], simulations: u64, seed: u64) -> Forest<Compiled<G>> {
-    let mut forest = Forest::<Compiled<G>>::new(parts, threads).expect("sound parts");
+fn searched<G: Game + Classical>(config: SearchConfig, threads: usize, states: &[G], simulations: u64, seed: u64) -> Forest<Compiled<G>> {
+    let mut forest = Forest::<Compiled<G>>::new(config, threads).expect("sound config");
     for (row, state) in states.iter().enumerate() {
         forest.plant(state.clone(), tree_key(seed, 0, row as u64)).expect("a game that goes on");
         forest.allow(row, simulations).expect("a tree");
@@ -100,8 +100,8 @@ fn opening<G: Game + Classical>(numbers: &[u16]) -> G {
 }
 
 fn search_and_check<G: Game + Classical>(numbers: &[u16], seed: u64, simulations: u64, solve: bool, in_flight: u32) {
-    let parts = Parts { solve, in_flight, ..parts::<G>() };
-    let forest = searched(parts, 1, &[opening::<G>(numbers)], simulations, seed);
+    let config = SearchConfig { solve, in_flight, ..config::<G>() };
+    let forest = searched(config, 1, &[opening::<G>(numbers)], simulations, seed);
     let tree = forest.tree(0).expect("a tree");
     check_invariants(tree.tree());
     let decided = tree.tree().node(ROOT).proven != UNPROVEN;
@@ -131,22 +131,22 @@ proptest! {
     #[test]
     fn threads_and_neighbours_change_nothing(seed in any::<u64>(), in_flight in prop::sample::select(vec![1u32, 4])) {
         let states: Vec<ConnectFour> = (0..6).map(|n| opening(&[n, n / 2, 3])).collect();
-        let parts = Parts { in_flight, ..parts::<ConnectFour>() };
-        let one = searched(parts.clone(), 1, &states, 200, seed);
-        let many = searched(parts.clone(), 4, &states, 200, seed);
+        let config = SearchConfig { in_flight, ..config::<ConnectFour>() };
+        let one = searched(config.clone(), 1, &states, 200, seed);
+        let many = searched(config.clone(), 4, &states, 200, seed);
         for row in 0..states.len() {
             prop_assert_eq!(root_visits(&one, row), root_visits(&many, row));
         }
-        let alone = searched(parts, 3, &states[..1], 200, seed);
+        let alone = searched(config, 3, &states[..1], 200, seed);
         prop_assert_eq!(root_visits(&one, 0), root_visits(&alone, 0));
     }
 
     #[test]
     fn a_dropped_batch_leaves_no_mark(seed in any::<u64>(), batches in 1usize..30, in_flight in 1u32..9, solve in any::<bool>()) {
         let leaf = Leaf::Outside { policy: PlayoutPolicy::Random, max_depth: 0 };
-        let parts = Parts { leaf, in_flight, solve, ..parts::<TicTacToe>() };
+        let config = SearchConfig { leaf, in_flight, solve, ..config::<TicTacToe>() };
         let plant = || {
-            let mut forest = Forest::<Compiled<TicTacToe>>::new(parts.clone(), 1).expect("sound parts");
+            let mut forest = Forest::<Compiled<TicTacToe>>::new(config.clone(), 1).expect("sound config");
             forest.plant(opening(&[4, 0, 3]), seed).expect("a game that goes on");
             forest.allow(0, 10_000).expect("a tree");
             forest
@@ -173,7 +173,7 @@ proptest! {
 
     #[test]
     fn advancing_keeps_what_is_known(seed in any::<u64>(), plies in 1usize..6) {
-        let mut forest = searched(parts::<ConnectFour>(), 1, &[ConnectFour::start()], 600, seed);
+        let mut forest = searched(config::<ConnectFour>(), 1, &[ConnectFour::start()], 600, seed);
         for _ in 0..plies {
             let (kept, action) = {
                 let tree = forest.tree(0).expect("a tree").tree();
@@ -196,8 +196,8 @@ proptest! {
 
 #[test]
 fn a_search_in_pieces_is_the_search_in_one_go() {
-    let whole = searched(parts::<Othello>(), 1, &[Othello::start()], 300, 5);
-    let mut pieces = searched(parts::<Othello>(), 1, &[Othello::start()], 100, 5);
+    let whole = searched(config::<Othello>(), 1, &[Othello::start()], 300, 5);
+    let mut pieces = searched(config::<Othello>(), 1, &[Othello::start()], 100, 5);
     for _ in 0..4 {
         pieces.allow(0, 50).expect("a tree");
         pieces.run(false, &|| false);
@@ -207,11 +207,11 @@ fn a_search_in_pieces_is_the_search_in_one_go() {
 
 #[test]
 fn a_full_tree_stops_growing_and_still_answers() {
-    let limited = Parts { max_nodes: 500, ..parts::<ConnectFour>() };
+    let limited = SearchConfig { max_nodes: 500, ..config::<ConnectFour>() };
     let forest = searched(limited, 1, &[ConnectFour::start()], 100_000, 1);
     let tree = forest.tree(0).expect("a tree");
     assert!(tree.tree().positions <= 500 && tree.tree().positions > 450);
-    let small = Parts { max_bytes: 200_000, ..parts::<ConnectFour>() };
+    let small = SearchConfig { max_bytes: 200_000, ..config::<ConnectFour>() };
     let forest = searched(small, 1, &[ConnectFour::start()], 100_000, 1);
     let tree = forest.tree(0).expect("a tree").tree();
     assert!(tree.bytes() <= 200_000 && tree.bytes() > 100_000, "{}", tree.bytes());
@@ -220,23 +220,23 @@ fn a_full_tree_stops_growing_and_still_answers() {
 
 #[test]
 fn memory_per_edge_is_within_the_bar() {
-    let forest = searched(parts::<ConnectFour>(), 1, &[ConnectFour::start()], 20_000, 1);
+    let forest = searched(config::<ConnectFour>(), 1, &[ConnectFour::start()], 20_000, 1);
     let tree = forest.tree(0).expect("a tree").tree();
     assert!((tree.bytes() as f64) / (tree.num_edges() as f64) <= 28.0);
 }
 
 #[test]
 fn parts_that_make_no_search_are_refused() {
-    let nan = Parts { score: Score::Ucb1 { c_param: f64::NAN }, ..parts::<ConnectFour>() };
+    let nan = SearchConfig { score: Score::Ucb1 { c_param: f64::NAN }, ..config::<ConnectFour>() };
     assert!(Forest::<Compiled<ConnectFour>>::new(nan, 1).is_err());
-    assert!(Forest::<Compiled<ConnectFour>>::new(Parts { in_flight: 0, ..parts::<ConnectFour>() }, 1).is_err());
-    assert!(Forest::<Compiled<ConnectFour>>::new(parts::<ConnectFour>(), 0).is_err());
+    assert!(Forest::<Compiled<ConnectFour>>::new(SearchConfig { in_flight: 0, ..config::<ConnectFour>() }, 1).is_err());
+    assert!(Forest::<Compiled<ConnectFour>>::new(config::<ConnectFour>(), 0).is_err());
 }
 
 fn external() -> Forest<External> {
     let leaf = Leaf::Outside { policy: PlayoutPolicy::Random, max_depth: 0 };
-    let parts = Parts { leaf, external: true, num_actions: 3, max_legal: 3, ..parts::<TicTacToe>() };
-    Forest::new(parts, 1).expect("sound parts")
+    let config = SearchConfig { leaf, external: true, num_actions: 3, max_legal: 3, ..config::<TicTacToe>() };
+    Forest::new(config, 1).expect("sound config")
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::games::analysis::Classical;
 use crate::games::{Action, Compiled, Game};
 use crate::runtime::parallel_vec::parallel_extend;
 use crate::runtime::thread_pool::parallel_for;
-use crate::search::config::Parts;
+use crate::search::config::SearchConfig;
 use crate::search::expand;
 use crate::search::tree_search::TreeSearch;
 use crate::tree::{Tree, ROOT};
@@ -16,9 +16,9 @@ use crate::tree::{Tree, ROOT};
 const OVER: &str = "the game is over in this state: there is nothing to search";
 
 /// A tree of `state` alone, where the game goes on; of the moves that are `among` some, if any are given.
-fn fresh<G: Game + Classical>(parts: &Parts, state: &G, legal: &mut Vec<Action>, among: Option<&[Action]>) -> Tree {
-    let mut tree = Tree::new(parts.shape());
-    expand::root::<Compiled<G>>(&mut tree, parts, state, legal, among);
+fn fresh<G: Game + Classical>(config: &SearchConfig, state: &G, legal: &mut Vec<Action>, among: Option<&[Action]>) -> Tree {
+    let mut tree = Tree::new(config.shape());
+    expand::root::<Compiled<G>>(&mut tree, config, state, legal, among);
     tree
 }
 
@@ -46,7 +46,7 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
         }
         let among = |index: usize| among.get(index).and_then(Option::as_deref);
         // Games with many moves have large positions.
-        let threads = threads_for(states.len(), 400 + 4 * self.parts.num_actions, self.threads);
+        let threads = threads_for(states.len(), 400 + 4 * self.config.num_actions, self.threads);
         let size = piece_size(states.len(), threads);
         let first_refused = AtomicUsize::new(states.len());
         parallel_for(threads, states.chunks(size).enumerate(), |(piece, states)| {
@@ -55,10 +55,10 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
             }
         });
         let count = first_refused.into_inner();
-        let Self { trees, parts, .. } = self;
+        let Self { trees, config, .. } = self;
         parallel_extend(trees, count, (size, threads), |index, legal| {
             let (state, key) = &states[index];
-            let mut search = TreeSearch::new(fresh(parts, state, legal, among(index)), state.clone(), *key);
+            let mut search = TreeSearch::new(fresh(config, state, legal, among(index)), state.clone(), *key);
             search.walker.root_searched = among(index).is_some();
             search
         });
@@ -72,7 +72,7 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
         if state.outcome().is_some() {
             return Err(Error::GameOver(OVER.into()));
         }
-        Ok(fresh(&self.parts, state, &mut Vec::new(), None))
+        Ok(fresh(&self.config, state, &mut Vec::new(), None))
     }
 
     /// Puts `state` in the place of tree `index`, with a new key.

@@ -6,7 +6,7 @@ use super::{piece_size, threads_for, Forest, Row};
 use crate::error::Error;
 use crate::games::Latent;
 use crate::runtime::parallel_vec::parallel_extend;
-use crate::search::config::Parts;
+use crate::search::config::SearchConfig;
 use crate::search::expand_latent::ModelAnswer;
 use crate::search::priors::{priors, PolicyKind};
 use crate::search::tree_search::{TreeSearch, Walker};
@@ -29,9 +29,9 @@ pub struct Root<'a> {
 }
 
 /// A tree of a root alone, after everything about it has been checked.
-fn planted(parts: &Parts, root: Root<'_>, row: usize, slot: u32) -> Result<Tree, Error> {
-    check_root(parts, root, row)?;
-    let mut tree = Tree::new(parts.shape());
+fn planted(config: &SearchConfig, root: Root<'_>, row: usize, slot: u32) -> Result<Tree, Error> {
+    check_root(config, root, row)?;
+    let mut tree = Tree::new(config.shape());
     let node = tree.add_node(root.to_play, 0);
     tree.add_edges(node, root.legal);
     let logits = root.legal.iter().map(|&action| root.logits[usize::from(action)]);
@@ -43,8 +43,8 @@ fn planted(parts: &Parts, root: Root<'_>, row: usize, slot: u32) -> Result<Tree,
 }
 
 /// Refuses what no root can be.
-fn check_root(parts: &Parts, root: Root<'_>, row: usize) -> Result<(), Error> {
-    let (players, actions) = (parts.players, parts.num_actions);
+fn check_root(config: &SearchConfig, root: Root<'_>, row: usize) -> Result<(), Error> {
+    let (players, actions) = (config.players, config.num_actions);
     let refuse = |text: String| Err(Error::InvalidArgument(format!("row {row}: {text}")));
     if usize::from(root.to_play) >= players {
         return refuse(format!("to_play is {}: it must be from 0 to {}", root.to_play, players - 1));
@@ -76,19 +76,19 @@ impl Forest<Latent> {
     /// `Error::InvalidArgument` or `Error::Evaluation` name what is wrong with a root.
     pub fn plant_all(&mut self, roots: &[(Root<'_>, u64)]) -> Result<Vec<u32>, Error> {
         let begun = self.trees.len();
-        let threads = threads_for(roots.len(), 400 + 12 * self.parts.num_actions, self.threads);
+        let threads = threads_for(roots.len(), 400 + 12 * self.config.num_actions, self.threads);
         let size = piece_size(roots.len(), threads);
         let slots: Vec<u32> = roots.iter().map(|_| self.slots.take()).collect();
-        let parts = &self.parts;
+        let config = &self.config;
         let wrong: Mutex<Option<(usize, Error)>> = Mutex::new(None);
         parallel_extend(&mut self.trees, roots.len(), (size, threads), |index, (): &mut ()| {
             let (root, key) = roots[index];
-            let tree = planted(parts, root, begun + index, slots[index]).unwrap_or_else(|error| {
+            let tree = planted(config, root, begun + index, slots[index]).unwrap_or_else(|error| {
                 let mut first = wrong.lock().unwrap_or_else(PoisonError::into_inner);
                 if first.as_ref().is_none_or(|&(row, _)| index < row) {
                     *first = Some((index, error));
                 }
-                Tree::new(parts.shape())
+                Tree::new(config.shape())
             });
             TreeSearch::new(tree, (), key)
         });
@@ -106,7 +106,7 @@ impl Forest<Latent> {
     /// As `plant`; `Error::InvalidArgument` if there is no such tree.
     pub fn reset(&mut self, index: usize, root: Root<'_>, key: u64) -> Result<(u32, Vec<u32>), Error> {
         let old = self.tree(index)?.snapshot();
-        let mut fresh = planted(&self.parts, root, index, u32::MAX)?;
+        let mut fresh = planted(&self.config, root, index, u32::MAX)?;
         let slot = self.slots.take();
         fresh.set_slot(ROOT, slot);
         *self.tree_mut(index)? = TreeSearch::new(fresh, (), key);
@@ -125,7 +125,7 @@ impl Forest<Latent> {
         if !tree.edges(tree.node(ROOT)).actions.contains(&action) {
             return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
         }
-        let mut fresh = planted(&self.parts, root, index, u32::MAX)?;
+        let mut fresh = planted(&self.config, root, index, u32::MAX)?;
         let own = fresh.priors_mut(ROOT).to_vec();
         if self.turn_after(index, action)?.is_some_and(|turn| turn != root.to_play) {
             // The model was wrong about whose turn it is: all it imagined is seen from the wrong side.
@@ -145,7 +145,7 @@ impl Forest<Latent> {
             fresh.set_slot(ROOT, slot);
             (fresh, slot)
         })?;
-        let (tree, _) = self.tree_mut(index)?.parts_mut();
+        let (tree, _) = self.tree_mut(index)?.split_mut();
         tree.replace_root_edges(root.legal, &own);
         let node = tree.node_mut(ROOT);
         (node.raw, node.to_play) = (root.value, root.to_play);
@@ -196,35 +196,39 @@ impl Forest<Latent> {
     /// # Errors
     /// As `apply_model`.
     pub fn step_model(&mut self, answer: ModelAnswer<'_>) -> Result<Vec<Row>, Error> {
-        self.apply_and(answer, |walker, tree, parts| {
-            if walker.wants_more(tree, parts) {
-                walker.gather(tree, parts);
+        self.apply_and(answer, |walker, tree, config| {
+            if walker.wants_more(tree, config) {
+                walker.gather(tree, config);
             }
         })?;
         Ok(self.waiting_with_slots())
     }
 
-    fn apply_and(&mut self, answer: ModelAnswer<'_>, then: impl Fn(&mut Walker<Latent>, &mut Tree, &Parts) + Sync) -> Result<(), Error> {
+    fn apply_and(
+        &mut self,
+        answer: ModelAnswer<'_>,
+        then: impl Fn(&mut Walker<Latent>, &mut Tree, &SearchConfig) + Sync,
+    ) -> Result<(), Error> {
         self.check_model(answer)?;
         let mut at = 0;
         let mut shares = Vec::with_capacity(self.trees.len());
         for tree in &self.trees {
             let end = at + tree.walker.pending.len();
-            shares.push(answer.rows(at, end, self.parts.num_actions));
+            shares.push(answer.rows(at, end, self.config.num_actions));
             at = end;
         }
-        self.each_briefly(self.all(), &shares, |tree, parts, answer| {
+        self.each_briefly(self.all(), &shares, |tree, config, answer| {
             if tree.walker.has_batch() {
-                let (grown, walker) = tree.parts_mut();
-                walker.apply_model(grown, parts, |row| answer.row(row, parts.num_actions));
-                then(walker, grown, parts);
+                let (grown, walker) = tree.split_mut();
+                walker.apply_model(grown, config, |row| answer.row(row, config.num_actions));
+                then(walker, grown, config);
             }
         });
         Ok(())
     }
 
     fn check_model(&self, answer: ModelAnswer<'_>) -> Result<(), Error> {
-        let (rows, actions) = (self.num_waiting(self.all()), self.parts.num_actions);
+        let (rows, actions) = (self.num_waiting(self.all()), self.config.num_actions);
         let lengths = [
             ("reward", answer.rewards.len(), rows),
             ("discount", answer.discounts.map_or(rows, <[f64]>::len), rows),
@@ -265,7 +269,7 @@ impl Forest<Latent> {
         if !(-1.0..=1.0).contains(&discount) {
             return Err(named("discount", row, &format!("{}: it must be from -1 to 1", written(discount))));
         }
-        if discount < 0.0 && self.parts.players == 1 {
+        if discount < 0.0 && self.config.players == 1 {
             return Err(Error::Evaluation(format!(
                 "row {row}: discount is {discount}: a negative one changes the player, and num_players is 1"
             )));

@@ -17,7 +17,7 @@ use crate::forest::rows::Slots;
 use crate::games::World;
 use crate::runtime::parallel_vec::parallel_drop;
 use crate::runtime::thread_pool::parallel_for;
-use crate::search::config::Parts;
+use crate::search::config::SearchConfig;
 use crate::search::leaf_analysis;
 use crate::search::noise::{self, Noise};
 use crate::search::tree_search::{Stop, TreeSearch};
@@ -62,7 +62,7 @@ pub struct Row {
 #[derive(Debug)]
 pub struct Forest<W: World> {
     /// What the search is made of.
-    pub parts: Parts,
+    pub config: SearchConfig,
     threads: usize,
     trees: Vec<TreeSearch<W>>,
     slots: Slots,
@@ -88,14 +88,14 @@ impl<W: World> Forest<W> {
     /// An empty forest.
     ///
     /// # Errors
-    /// `Error::InvalidArgument` for parts that no search can be made of.
-    pub fn new(parts: Parts, threads: usize) -> Result<Self, Error> {
-        parts.check()?;
+    /// `Error::InvalidArgument` for config that no search can be made of.
+    pub fn new(config: SearchConfig, threads: usize) -> Result<Self, Error> {
+        config.check()?;
         if threads == 0 {
             return Err(Error::InvalidArgument("threads must be at least 1, not 0".into()));
         }
         Ok(Self {
-            parts,
+            config,
             threads,
             trees: Vec::new(),
             slots: Slots::default(),
@@ -133,7 +133,7 @@ impl<W: World> Forest<W> {
 
     /// Reads something off every tree into its place of `answers`, on as many threads as there are.
     pub fn each_answer<T: Send>(&self, answers: &mut [T], read: impl Fn(usize, &TreeSearch<W>, &mut T) + Sync) {
-        let threads = threads_for(self.trees.len(), 150 + 4 * self.parts.num_actions, self.threads);
+        let threads = threads_for(self.trees.len(), 150 + 4 * self.config.num_actions, self.threads);
         let size = piece_size(self.trees.len(), threads);
         let pieces = self.trees.chunks(size).zip(answers.chunks_mut(size)).enumerate();
         parallel_for(threads, pieces, |(piece, (trees, answers))| {
@@ -169,7 +169,7 @@ impl<W: World> Forest<W> {
     /// Whether some tree wants more simulations.
     #[must_use]
     pub fn wants_more(&self) -> bool {
-        self.trees.iter().any(|tree| tree.wants_more(&self.parts))
+        self.trees.iter().any(|tree| tree.wants_more(&self.config))
     }
 
     /// Simulations done by all trees, and wanted by all.
@@ -179,17 +179,22 @@ impl<W: World> Forest<W> {
     }
 
     /// Works on every tree, on as many threads as there are.
-    fn each_in_parallel(&mut self, work: impl Fn(&mut TreeSearch<W>, &Parts) + Sync) {
-        let parts = &self.parts;
-        parallel_for(self.threads, self.trees.iter_mut(), |tree| work(tree, parts));
+    fn each_in_parallel(&mut self, work: impl Fn(&mut TreeSearch<W>, &SearchConfig) + Sync) {
+        let config = &self.config;
+        parallel_for(self.threads, self.trees.iter_mut(), |tree| work(tree, config));
     }
 
     /// The same for work of some microseconds a tree, each with its own share of `shares`.
-    fn each_briefly<T: Copy + Sync>(&mut self, trees: Range<usize>, shares: &[T], work: impl Fn(&mut TreeSearch<W>, &Parts, T) + Sync) {
-        let parts = &self.parts;
+    fn each_briefly<T: Copy + Sync>(
+        &mut self,
+        trees: Range<usize>,
+        shares: &[T],
+        work: impl Fn(&mut TreeSearch<W>, &SearchConfig, T) + Sync,
+    ) {
+        let config = &self.config;
         let size = piece_size(trees.len(), self.threads);
         parallel_for(self.threads, self.trees[trees].chunks_mut(size).zip(shares.chunks(size)), |(trees, shares)| {
-            trees.iter_mut().zip(shares).for_each(|(tree, &share)| work(tree, parts, share));
+            trees.iter_mut().zip(shares).for_each(|(tree, &share)| work(tree, config, share));
         });
     }
 
@@ -200,12 +205,12 @@ impl<W: World> Forest<W> {
         let done = |tree: &TreeSearch<W>| tree.walker.simulations - tree.walker.begun;
         while !stop() {
             // Trees that are behind catch up first, also those that a stop has cut out of the last turn.
-            let Some(least) = self.trees.iter().filter(|tree| tree.wants_more(&self.parts)).map(done).min() else { return };
+            let Some(least) = self.trees.iter().filter(|tree| tree.wants_more(&self.config)).map(done).min() else { return };
             // Turns begin with one simulation, so that a short time is not spent on the first trees alone.
             let level = if share { least + least.clamp(1, SIMULATIONS_PER_TURN) } else { u64::MAX };
-            self.each_in_parallel(|tree, parts| {
+            self.each_in_parallel(|tree, config| {
                 if !stop() {
-                    tree.run(parts, threads_per_tree, level.saturating_sub(done(tree)), stop);
+                    tree.run(config, threads_per_tree, level.saturating_sub(done(tree)), stop);
                 }
             });
         }
@@ -214,9 +219,9 @@ impl<W: World> Forest<W> {
     /// Gives every tree that wants simulations its first since its limit was set: a limit of time, however short, leaves none
     /// without.
     pub fn begin(&mut self, stop: Stop<'_>) {
-        self.each_in_parallel(|tree, parts| {
+        self.each_in_parallel(|tree, config| {
             if tree.walker.simulations == tree.walker.begun {
-                tree.run(parts, 1, 1, stop);
+                tree.run(config, 1, 1, stop);
             }
         });
     }
@@ -224,7 +229,7 @@ impl<W: World> Forest<W> {
     /// Whether every tree that wants simulations has had one since its limit was set.
     #[must_use]
     pub fn all_begun(&self) -> bool {
-        self.trees.iter().all(|tree| tree.walker.simulations > tree.walker.begun || !tree.wants_more(&self.parts))
+        self.trees.iter().all(|tree| tree.walker.simulations > tree.walker.begun || !tree.wants_more(&self.config))
     }
 
     /// Gathers leaves from every tree that wants work. Compiled worlds: afterwards `waiting` has the leaves to evaluate.
@@ -237,18 +242,18 @@ impl<W: World> Forest<W> {
             return Err(Error::Usage(format!("{} rows wait for step: answer them, or roll back, before gather", self.stepping.len())));
         }
         let nothing = vec![(); self.trees.len()];
-        self.each_briefly(0..nothing.len(), &nothing, |tree, parts, ()| {
-            if !tree.walker.full_batch && (tree.wants_more(parts) || !tree.walker.pending.is_empty()) {
-                let (grown, walker) = tree.parts_mut();
-                walker.gather(grown, parts);
+        self.each_briefly(0..nothing.len(), &nothing, |tree, config, ()| {
+            if !tree.walker.full_batch && (tree.wants_more(config) || !tree.walker.pending.is_empty()) {
+                let (grown, walker) = tree.split_mut();
+                walker.gather(grown, config);
                 if !W::EXTERNAL {
-                    leaf_analysis::at_leaves::<W>(parts, &walker.learned, &mut walker.pending);
+                    leaf_analysis::at_leaves::<W>(config, &walker.learned, &mut walker.pending);
                 }
             }
         });
         if W::STEPPED {
             for (index, tree) in self.trees.iter_mut().enumerate() {
-                let (grown, walker) = tree.parts_mut();
+                let (grown, walker) = tree.split_mut();
                 let Some(leaf) = walker.pending.last_mut().filter(|leaf| leaf.node.is_none()) else { continue };
                 let Some(last) = leaf.path.last() else { continue };
                 leaf.slot = self.slots.take();
@@ -339,7 +344,7 @@ impl<W: World> Forest<W> {
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
     pub fn set_noise(&mut self, index: usize, wanted: Option<Noise>) -> Result<(), Error> {
-        let (tree, walker) = self.tree_mut(index)?.parts_mut();
+        let (tree, walker) = self.tree_mut(index)?.split_mut();
         walker.noise = wanted;
         if wanted.is_none() {
             noise::remove(tree);
@@ -352,7 +357,7 @@ impl<W: World> Forest<W> {
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree, or the numbers are not one for each action, all finite.
     pub fn set_gumbel(&mut self, index: usize, numbers: Option<Vec<f64>>) -> Result<(), Error> {
-        let actions = self.parts.num_actions;
+        let actions = self.config.num_actions;
         if let Some(numbers) = &numbers {
             if numbers.len() != actions {
                 return Err(Error::InvalidArgument(format!(
@@ -377,7 +382,7 @@ impl<W: World> Forest<W> {
     /// Whether some tree can gather more into the batch under way (external worlds, between `step` and `apply`).
     #[must_use]
     pub fn batch_can_grow(&self) -> bool {
-        self.trees.iter().any(|tree| !tree.walker.full_batch && tree.wants_more(&self.parts))
+        self.trees.iter().any(|tree| !tree.walker.full_batch && tree.wants_more(&self.config))
     }
 
     /// Takes back the batch under way, if any; the slots it had are free again and returned.
@@ -385,7 +390,7 @@ impl<W: World> Forest<W> {
         self.stepping.clear();
         let mut released = Vec::new();
         for tree in &mut self.trees {
-            let (grown, walker) = tree.parts_mut();
+            let (grown, walker) = tree.split_mut();
             released.extend(walker.roll_back(grown));
         }
         self.slots.give_back(&released);
@@ -400,18 +405,18 @@ impl<W: World> Forest<W> {
         index: usize,
         action: u16,
         legal: Option<&[u16]>,
-        plant: impl FnOnce(&Parts, &mut Slots) -> (Tree, u32),
+        plant: impl FnOnce(&SearchConfig, &mut Slots) -> (Tree, u32),
     ) -> Result<Vec<u32>, Error> {
-        let Self { trees, parts, slots, .. } = self;
+        let Self { trees, config, slots, .. } = self;
         let count = trees.len();
         let search =
             trees.get_mut(index).ok_or_else(|| Error::InvalidArgument(format!("tree {index} does not exist: this forest has {count}")))?;
         let old = search.snapshot();
-        let dropped = search.keep_child(action, parts.evaluates_root(), legal);
+        let dropped = search.keep_child(action, config.evaluates_root(), legal);
         let released: Vec<u32> = if let Some(dropped) = dropped {
             dropped.into_iter().filter_map(|node| old.slot(node)).collect()
         } else {
-            search.replant(plant(parts, slots).0);
+            search.replant(plant(config, slots).0);
             old.indices().filter_map(|node| old.slot(node)).collect()
         };
         search.walker.target = search.walker.simulations;

@@ -112,16 +112,16 @@ impl<W: World> Forest<W> {
         if !are_new(leaving) || leaving.iter().any(|search| search.tree().root_visits != 1) {
             return None;
         }
-        let threads = threads_for(leaving.len(), 200 + 40 * self.parts.num_actions, self.threads);
+        let threads = threads_for(leaving.len(), 200 + 40 * self.config.num_actions, self.threads);
         let size = piece_size(leaving.len(), threads);
-        let parts = &self.parts;
+        let config = &self.config;
         parallel_for(threads, leaving.chunks_mut(size), |trees| {
             for search in trees {
-                let (tree, walker) = search.parts_mut();
-                walker.settle_root(tree, parts);
+                let (tree, walker) = search.split_mut();
+                walker.settle_root(tree, config);
             }
         });
-        let (trees, width, simulations) = (leaving.len(), self.parts.num_actions, wanted as usize);
+        let (trees, width, simulations) = (leaving.len(), self.config.num_actions, wanted as usize);
         let mut roots = Roots { simulations, actions: vec![0; trees * width], priors: vec![0.0; trees * width], ..Roots::default() };
         let mut headers = vec![Header::default(); trees];
         let pieces = leaving.chunks(size).zip(headers.chunks_mut(size));
@@ -166,7 +166,7 @@ impl<W: World> Forest<W> {
                 }
             });
         }
-        roots.weights = (0..simulations as u32 + 2).filter_map(|visits| self.parts.score.exploration(visits)).collect();
+        roots.weights = (0..simulations as u32 + 2).filter_map(|visits| self.config.score.exploration(visits)).collect();
         Some(roots)
     }
 
@@ -181,9 +181,9 @@ impl<W: World> Forest<W> {
     /// Takes what was found elsewhere of some trees, the first of which is number `first`: of the roots alone, and then of all nodes,
     /// if they are asked for; whether it can be.
     pub fn come_back(&mut self, first: usize, found: &Found<'_>) -> bool {
-        let (trees, width) = (found.done.len(), self.parts.num_actions);
+        let (trees, width) = (found.done.len(), self.config.num_actions);
         let Some(searches) = self.trees.get_mut(first..first.saturating_add(trees)) else { return false };
-        let shape = self.parts.shape();
+        let shape = self.config.shape();
         let has_slots = !shape.slots || found.slots.len() / trees.max(1) >= found.nodes;
         let has_gains = !shape.discounts || [found.rewards.len(), found.discounts.len()] == [trees * found.nodes; 2];
         let is_planted = found.done.iter().chain(found.made).all(|&count| count >= 0);
@@ -200,7 +200,7 @@ impl<W: World> Forest<W> {
                     tree.clean_priors.clone_from(&search.tree().clean_priors);
                     search.replant(tree);
                 } else {
-                    tell_root(found, index, width, search.parts_mut().0);
+                    tell_root(found, index, width, search.split_mut().0);
                 }
                 search.walker.simulations = search.walker.begun + found.done[index] as u64;
             }

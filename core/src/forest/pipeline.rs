@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::games::analysis::Classical;
 use crate::games::{Compiled, Game, World};
 use crate::runtime::thread_pool::parallel_for;
-use crate::search::config::Parts;
+use crate::search::config::SearchConfig;
 use crate::search::interleaved::each_abreast;
 use crate::search::priors::{priors, PolicyKind};
 use crate::search::tree_search::Walker;
@@ -63,7 +63,7 @@ pub struct Group {
 }
 
 impl<W: World> Forest<W> {
-    /// Parts the trees into groups of about the same size, at most `most` trees each: how many trees each has.
+    /// SearchConfig the trees into groups of about the same size, at most `most` trees each: how many trees each has.
     pub fn form_groups(&mut self, most: usize) -> Vec<usize> {
         let trees = self.trees.len();
         let count = trees.div_ceil(most.max(1)).max(1);
@@ -83,10 +83,10 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
         let range = self.group_or_all(Some(index))?;
         let line = Line::of::<G>();
         let size = piece_size(range.len(), self.threads);
-        let Self { parts, trees, groups, threads, .. } = self;
-        let (parts, threads, group) = (&*parts, *threads, &mut groups[index]);
+        let Self { config, trees, groups, threads, .. } = self;
+        let (config, threads, group) = (&*config, *threads, &mut groups[index]);
         let trees = &mut trees[range];
-        let room = trees.len() * parts.in_flight as usize;
+        let room = trees.len() * config.in_flight as usize;
         if questions.as_ref().is_some_and(|questions| questions.len() < room * line.words()) {
             return Err(Error::Usage(format!("questions has no room for {room} rows")));
         }
@@ -128,10 +128,10 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
                 let tell = |place: usize, tree: &mut Tree, walker: &mut Walker<Compiled<G>>| {
                     let rows = told[place] as usize;
                     if let Some(reader) = &mut reader {
-                        reader.tell(tree, walker, parts, rows);
+                        reader.tell(tree, walker, config, rows);
                     }
                 };
-                each_abreast(trees, parts, gathers, tell, |place, tree, walker| {
+                each_abreast(trees, config, gathers, tell, |place, tree, walker| {
                     under_way |= walker.has_batch();
                     // Written while they are at hand.
                     counts[place] = if gathers { writer.write(tree, walker) } else { 0 };
@@ -203,7 +203,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Tells a tree what was answered to its `rows` rows.
-    fn tell<G: Game + Classical>(&mut self, tree: &mut Tree, walker: &mut Walker<Compiled<G>>, parts: &Parts, rows: usize) {
+    fn tell<G: Game + Classical>(&mut self, tree: &mut Tree, walker: &mut Walker<Compiled<G>>, config: &SearchConfig, rows: usize) {
         if !walker.has_batch() {
             return;
         }
@@ -222,7 +222,7 @@ impl Reader<'_> {
             // What could be wrong was looked for before anything was changed.
             let _ = priors(row[..legal].iter().copied(), self.kind, &mut self.priors[begun..]);
         }
-        walker.apply(tree, parts, &self.values, &self.priors);
+        walker.apply(tree, config, &self.values, &self.priors);
     }
 }
 

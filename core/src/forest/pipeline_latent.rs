@@ -10,7 +10,7 @@ use super::{piece_size, Forest};
 use crate::error::Error;
 use crate::games::Latent;
 use crate::runtime::thread_pool::parallel_for;
-use crate::search::config::Parts;
+use crate::search::config::SearchConfig;
 use crate::search::expand_latent::{LeafAnswer, Logits};
 use crate::search::interleaved::each_abreast;
 use crate::search::tree_search::Walker;
@@ -72,10 +72,10 @@ impl Forest<Latent> {
     ) -> Result<Option<Asked>, Error> {
         let range = self.group_or_all(Some(index))?;
         let size = piece_size(range.len(), self.threads);
-        let Self { parts, trees, groups, threads, slots, .. } = self;
-        let (parts, threads, group) = (&*parts, *threads, &mut groups[index]);
+        let Self { config, trees, groups, threads, slots, .. } = self;
+        let (config, threads, group) = (&*config, *threads, &mut groups[index]);
         let trees = &mut trees[range];
-        let room = trees.len() * parts.in_flight as usize;
+        let room = trees.len() * config.in_flight as usize;
         if questions.as_ref().is_some_and(|questions| questions.len() < room * QUESTION) {
             return Err(Error::Usage(format!("questions has no room for {room} rows")));
         }
@@ -84,11 +84,11 @@ impl Forest<Latent> {
         let expected = pieces_of(&group.rows, size);
         let rows = expected.last().map_or(0, |last| last.end);
         if let Some((numbers, columns)) = answers {
-            let width = columns.count(parts.num_actions);
+            let width = columns.count(config.num_actions);
             if numbers.len() < rows * width {
                 return Err(Error::Usage(format!("answers has no room for {rows} rows")));
             }
-            if !are_sound(&numbers[..rows * width], columns, parts, threads) {
+            if !are_sound(&numbers[..rows * width], columns, config, threads) {
                 return Ok(None);
             }
         }
@@ -109,7 +109,7 @@ impl Forest<Latent> {
                 .collect();
             parallel_for(threads, pieces.into_iter(), |(((trees, counts), rows), lines)| {
                 let mut own = answers.map(|(numbers, columns)| {
-                    let width = columns.count(parts.num_actions);
+                    let width = columns.count(config.num_actions);
                     (&numbers[rows.start * width..rows.end * width], columns, width)
                 });
                 let mut writer = Writer { lines, slots: if gathers { &taken[rows] } else { &[] } };
@@ -121,11 +121,11 @@ impl Forest<Latent> {
                         let (these, others) = numbers.split_at(rows * *width);
                         *numbers = others;
                         if walker.has_batch() {
-                            walker.apply_model(tree, parts, |row| columns.read(&these[row * *width..(row + 1) * *width]));
+                            walker.apply_model(tree, config, |row| columns.read(&these[row * *width..(row + 1) * *width]));
                         }
                     }
                 };
-                each_abreast(trees, parts, gathers, tell, |place, tree, walker| {
+                each_abreast(trees, config, gathers, tell, |place, tree, walker| {
                     under_way |= walker.has_batch();
                     let rows = walker.pending.len() as u32;
                     // Nearly always as many as the last time.
@@ -152,7 +152,7 @@ impl Forest<Latent> {
                 let taken: Vec<u32> = (0..rows).map(|_| slots.take()).collect();
                 let mut writer = Writer { lines: &mut lines[..rows * QUESTION], slots: &taken };
                 for search in trees {
-                    let (tree, walker) = search.parts_mut();
+                    let (tree, walker) = search.split_mut();
                     writer.write(tree, walker);
                 }
             }
@@ -191,8 +191,8 @@ impl Writer<'_> {
 }
 
 /// Whether all numbers are what they should be.
-fn are_sound(numbers: &[f32], columns: Columns, parts: &Parts, threads: usize) -> bool {
-    let width = columns.count(parts.num_actions);
+fn are_sound(numbers: &[f32], columns: Columns, config: &SearchConfig, threads: usize) -> bool {
+    let width = columns.count(config.num_actions);
     let wrong = AtomicBool::new(false);
     let rows = numbers.len() / width;
     let size = rows.div_ceil(threads).max(64);
@@ -202,12 +202,12 @@ fn are_sound(numbers: &[f32], columns: Columns, parts: &Parts, threads: usize) -
             let policy = match answer.logits {
                 Logits::All(logits) => has_a_policy(logits),
                 Logits::Likeliest { actions, logits, log_sum } => {
-                    let is_action = |&action: &f32| (0.0..parts.num_actions as f32).contains(&action);
+                    let is_action = |&action: &f32| (0.0..config.num_actions as f32).contains(&action);
                     log_sum.is_finite() && has_a_policy(logits) && actions.iter().all(is_action)
                 }
             };
             let discounted =
-                answer.discount.is_none_or(|discount| (-1.0..=1.0).contains(&discount) && (discount >= 0.0 || parts.players == 2));
+                answer.discount.is_none_or(|discount| (-1.0..=1.0).contains(&discount) && (discount >= 0.0 || config.players == 2));
             policy && discounted && check_number(answer.reward).is_ok() && check_number(answer.value).is_ok()
         });
         if !sound {

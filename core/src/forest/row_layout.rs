@@ -7,7 +7,7 @@ use crate::games::{Compiled, Game};
 use crate::search::tree_search::Walker;
 use crate::tree::Tree;
 
-/// Where the parts of a question lie in its line of 64-bit words: bit planes, then scalars (two to a word, float32), then legal
+/// Where the config of a question lie in its line of 64-bit words: bit planes, then scalars (two to a word, float32), then legal
 /// actions (four to a word, 16 bits), the low bits first; what is beyond the last of them is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {

@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::games::World;
 use crate::runtime::random::fold;
-use crate::search::config::{Parts, MAX_ENDS_PER_GATHER};
+use crate::search::config::{SearchConfig, MAX_ENDS_PER_GATHER};
 use crate::search::path::TraceRow;
 use crate::search::pending::Pending;
 use crate::search::select::{descend, Descent, Reached, Start};
@@ -28,18 +28,18 @@ pub struct Answer<'a> {
 impl<W: World> Walker<W> {
     /// Gathers until the batch is full: `in_flight` leaves, no more simulations wanted, or a leaf met that is under way already.
     /// External worlds gather one leaf at a time, because only `step` can say whether the game is over there.
-    pub fn gather(&mut self, tree: &mut Tree, parts: &Parts) {
+    pub fn gather(&mut self, tree: &mut Tree, config: &SearchConfig) {
         let mut descents = scratch::descents::<W>(&self.root);
-        self.open_batch(tree, parts, &mut descents[0]);
-        self.gather_on(tree, parts, &mut descents[0]);
+        self.open_batch(tree, config, &mut descents[0]);
+        self.gather_on(tree, config, &mut descents[0]);
         scratch::keep::<W>(descents);
     }
 
     /// Begins a batch, if none has begun.
-    pub(crate) fn open_batch(&mut self, tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>) {
-        self.settle_root_with(tree, parts, descent);
+    pub(crate) fn open_batch(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) {
+        self.settle_root_with(tree, config, descent);
         self.journal.begin(tree, self.simulations);
-        if parts.evaluates_root() && tree.root_visits == 0 && !backup::root_is_proven(tree) {
+        if config.evaluates_root() && tree.root_visits == 0 && !backup::root_is_proven(tree) {
             if self.pending.is_empty() {
                 self.wait_for_root(tree, descent);
             }
@@ -48,35 +48,35 @@ impl<W: World> Walker<W> {
     }
 
     /// Gathers the rest of a batch that has begun.
-    pub(crate) fn gather_on(&mut self, tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>) {
-        while self.sets_out(tree, parts, descent) {
-            let reached = descend::<W>(tree, parts, descent, &mut self.journal);
-            if !self.arrive(tree, parts, reached, descent) {
+    pub(crate) fn gather_on(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) {
+        while self.sets_out(tree, config, descent) {
+            let reached = descend::<W>(tree, config, descent, &mut self.journal);
+            if !self.arrive(tree, config, reached, descent) {
                 return;
             }
         }
     }
 
     /// Begins the next descent of the batch; false if it has all the leaves it will get.
-    pub(crate) fn sets_out(&mut self, tree: &Tree, parts: &Parts, descent: &mut Descent<W::State>) -> bool {
+    pub(crate) fn sets_out(&mut self, tree: &Tree, config: &SearchConfig, descent: &mut Descent<W::State>) -> bool {
         let flying = self.pending.len();
-        self.full_batch |= flying >= parts.in_flight as usize || self.ends >= MAX_ENDS_PER_GATHER || !self.wants_more(tree, parts);
+        self.full_batch |= flying >= config.in_flight as usize || self.ends >= MAX_ENDS_PER_GATHER || !self.wants_more(tree, config);
         if self.full_batch {
             return false;
         }
         let key = fold(self.key, self.simulations + flying as u64);
-        let start = Start { first: self.first_place(tree, parts, descent), flying: flying as u32, key };
+        let start = Start { first: self.first_place(tree, config, descent), flying: flying as u32, key };
         descent.begin(tree, &self.root, start);
         true
     }
 
     /// Deals with where the descent has ended; false if the batch has to wait for the outside before it can go on.
-    pub(crate) fn arrive(&mut self, tree: &mut Tree, parts: &Parts, reached: Reached, descent: &mut Descent<W::State>) -> bool {
+    pub(crate) fn arrive(&mut self, tree: &mut Tree, config: &SearchConfig, reached: Reached, descent: &mut Descent<W::State>) -> bool {
         match reached {
             Reached::InFlight => self.full_batch = true,
             Reached::Exact(node) => {
                 self.ends += 1;
-                self.back_up_exact(tree, parts, node, descent);
+                self.back_up_exact(tree, config, node, descent);
             }
             Reached::New => {
                 let key = fold(self.key, self.simulations + self.pending.len() as u64);
@@ -84,11 +84,11 @@ impl<W: World> Walker<W> {
                     self.wait(tree, key, None, descent);
                     return !W::STEPPED;
                 }
-                if let Some(node) = self.land(tree, parts, descent) {
+                if let Some(node) = self.land(tree, config, descent) {
                     self.ends += 1;
-                    self.back_up_exact(tree, parts, node, descent);
+                    self.back_up_exact(tree, config, node, descent);
                 } else {
-                    let node = self.expand_leaf(tree, parts, descent);
+                    let node = self.expand_leaf(tree, config, descent);
                     self.wait(tree, key, node, descent);
                 }
             }
@@ -138,12 +138,12 @@ impl<W: World> Walker<W> {
     }
 
     /// Takes the outside's word on the leaf gathered last. An end is backed up at once and leaves the batch.
-    pub fn step(&mut self, tree: &mut Tree, parts: &Parts, answer: Answer<'_>) {
+    pub fn step(&mut self, tree: &mut Tree, config: &SearchConfig, answer: Answer<'_>) {
         let Some(leaf) = self.pending.last_mut() else { return };
         let Some(last) = leaf.path.last().copied() else { return };
         self.journal.edge(tree, last.edge);
         let node = if let Some(returns) = answer.returns {
-            expand::end(tree, parts, last.edge, answer.to_play, returns)
+            expand::end(tree, config, last.edge, answer.to_play, returns)
         } else {
             let forced_depth_left = tree.node(last.node).forced_depth_left.saturating_sub(1);
             let node = tree.add_node(answer.to_play, forced_depth_left);
@@ -152,7 +152,7 @@ impl<W: World> Walker<W> {
             node
         };
         tree.set_slot(node, leaf.slot);
-        if parts.has_rewards {
+        if config.has_rewards {
             tree.set_rewards(node, answer.rewards);
         }
         if answer.returns.is_some() {
@@ -164,7 +164,7 @@ impl<W: World> Walker<W> {
             std::mem::swap(&mut descents[0].trace, &mut leaf.trace);
             self.pending.drop_last();
             self.ends += 1;
-            self.back_up_exact(tree, parts, node, &mut descents[0]);
+            self.back_up_exact(tree, config, node, &mut descents[0]);
             scratch::keep::<W>(descents);
         } else {
             leaf.node = Some(node);
@@ -174,8 +174,8 @@ impl<W: World> Walker<W> {
     /// Backs up one value per player for each waiting leaf, in order, and closes the batch. `values` holds `players` numbers for
     /// each leaf that no playout has valued, `priors` one for each legal move of each leaf (none: they are even).
     /// Nothing here can fail: what comes from outside is checked before.
-    pub fn apply(&mut self, tree: &mut Tree, parts: &Parts, values: &[f64], mut priors: &[f32]) {
-        let mut rows = values.chunks_exact(parts.players);
+    pub fn apply(&mut self, tree: &mut Tree, config: &SearchConfig, values: &[f64], mut priors: &[f32]) {
+        let mut rows = values.chunks_exact(config.players);
         let mut leaves = std::mem::take(&mut self.pending);
         for leaf in &mut leaves {
             for step in &leaf.path {
@@ -190,7 +190,7 @@ impl<W: World> Walker<W> {
                 None => rows.next().unwrap_or(&[0.0, 0.0]),
             };
             let is_root = leaf.path.is_empty();
-            if parts.trace && !is_root {
+            if config.trace && !is_root {
                 let steps = std::mem::take(&mut leaf.trace);
                 self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: row.to_vec() });
             }
@@ -205,7 +205,7 @@ impl<W: World> Walker<W> {
                 if tree.shape().returns {
                     tree.set_returns(node, row);
                 }
-                if parts.score.uses_priors() {
+                if config.score.uses_priors() {
                     let own = tree.priors_mut(node);
                     if priors.is_empty() {
                         expand::even_priors(tree, node);
@@ -215,23 +215,23 @@ impl<W: World> Walker<W> {
                         priors = rest;
                     }
                 }
-                if let Some(knowledge) = &parts.knowledge {
+                if let Some(knowledge) = &config.knowledge {
                     if is_root {
                         leaf_analysis::at_restricted_root::<W>(tree, &self.root, &mut leaf.kinds);
                     }
                     leaf_analysis::arrange(tree, knowledge, node, &leaf.kinds);
                 }
             }
-            if parts.is_plain() {
+            if config.is_plain() {
                 backup::zero_sum(tree, &leaf.path, row[0]);
             } else {
                 backup::per_player(tree, &leaf.path, &mut row.to_vec());
             }
-            if leaf.mate.is_some() && parts.solves() {
+            if leaf.mate.is_some() && config.solves() {
                 backup::hand_up(tree, &leaf.path, |_, _| {});
             }
-            if let Some(knowledge) = parts.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
-                self.learned.learn(tree, knowledge, parts.num_actions, &leaf.path, row[0]);
+            if let Some(knowledge) = config.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
+                self.learned.learn(tree, knowledge, config.num_actions, &leaf.path, row[0]);
             }
             self.simulations += u64::from(!is_root);
         }
@@ -275,11 +275,11 @@ impl<W: World> Walker<W> {
     }
 
     /// Leaves in flight with an evaluator inside the engine: gathered one after another, evaluated on `threads`, applied in order.
-    pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, parts: &Parts, threads: usize, pause: u64, stop: Stop<'_>) {
-        while self.simulations < pause && self.wants_more(tree, parts) && !stop() {
-            self.gather(tree, parts);
-            leaf_analysis::at_leaves_parallel::<W>(threads, parts, &self.learned, &mut self.pending);
-            self.apply(tree, parts, &[], &[]);
+    pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, config: &SearchConfig, threads: usize, pause: u64, stop: Stop<'_>) {
+        while self.simulations < pause && self.wants_more(tree, config) && !stop() {
+            self.gather(tree, config);
+            leaf_analysis::at_leaves_parallel::<W>(threads, config, &self.learned, &mut self.pending);
+            self.apply(tree, config, &[], &[]);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The parts a search is made of: a preset is one value of `Parts`.
+//! The config a search is made of: a preset is one value of `SearchConfig`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::tree::Shape;
 
 /// Everything that makes one search differ from another.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct SearchConfig {
     /// How an edge is scored.
     pub score: Score,
     /// Who values a leaf.
@@ -52,7 +52,7 @@ pub struct Parts {
 /// At most so many ends are met in one gathering of one tree, so that time limits hold.
 pub const MAX_ENDS_PER_GATHER: u32 = 1024;
 
-impl Parts {
+impl SearchConfig {
     /// Refuses what no search can be made of.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use crate::games::Latent;
 use crate::runtime::vector_math::exp_all;
 use crate::search::backup;
-use crate::search::config::Parts;
+use crate::search::config::SearchConfig;
 use crate::search::path::TraceRow;
 use crate::search::priors::softmax;
 use crate::search::score::{Normalize, Score};
@@ -164,8 +164,8 @@ impl Moves {
 impl Walker<Latent> {
     /// Gives each waiting leaf its node, backs its value up, and closes the batch. Nothing here can fail: what comes from
     /// outside is checked before.
-    pub fn apply_model<'a>(&mut self, tree: &mut Tree, parts: &Parts, answer: impl Fn(usize) -> LeafAnswer<'a>) {
-        let keep_bounds = matches!(&parts.score, Score::MuZero(rule) if rule.normalize == Normalize::Tree);
+    pub fn apply_model<'a>(&mut self, tree: &mut Tree, config: &SearchConfig, answer: impl Fn(usize) -> LeafAnswer<'a>) {
+        let keep_bounds = matches!(&config.score, Score::MuZero(rule) if rule.normalize == Normalize::Tree);
         let mut moves = MOVES.take();
         let mut leaves = std::mem::take(&mut self.pending);
         for (row, leaf) in leaves.iter_mut().enumerate() {
@@ -173,12 +173,12 @@ impl Walker<Latent> {
             for step in &leaf.path {
                 tree.fly(step.edge, -1);
             }
-            let other = if parts.players == 2 { 1 - last.chooser } else { last.chooser };
+            let other = if config.players == 2 { 1 - last.chooser } else { last.chooser };
             let answer = answer(row);
             let (to_play, discount) = match answer.discount {
                 Some(discount) if discount < 0.0 => (other, -discount),
                 Some(discount) => (last.chooser, discount),
-                None => (other, parts.discount),
+                None => (other, config.discount),
             };
             let left = self.target.saturating_sub(leaf.simulation + 1).max(LEAST_KEPT);
             let node = tree.add_node(to_play, 0);
@@ -191,7 +191,7 @@ impl Walker<Latent> {
             tree.set_slot(node, leaf.slot);
             tree.set_gain(node, answer.reward, discount, tail);
             backup::discounted(tree, &leaf.path, node, answer.value, keep_bounds);
-            if parts.trace {
+            if config.trace {
                 let steps = std::mem::take(&mut leaf.trace);
                 self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: vec![answer.value] });
             }

@@ -2,7 +2,7 @@
 //! of a simulation would be waiting for memory; so what a tree needs is asked for while others are worked on.
 
 use crate::games::World;
-use crate::search::config::Parts;
+use crate::search::config::SearchConfig;
 use crate::search::leaf_analysis;
 use crate::search::scratch::{self, Descents, ABREAST};
 use crate::search::select::{descend_abreast, Walking};
@@ -12,20 +12,20 @@ use crate::tree::Tree;
 /// Works on trees in their order: `tell` hears of each, then its next batch is gathered if it `gathers`, then `take` hears of it.
 pub fn each_abreast<W: World>(
     trees: &mut [TreeSearch<W>],
-    parts: &Parts,
+    config: &SearchConfig,
     gathers: bool,
     tell: impl FnMut(usize, &mut Tree, &mut Walker<W>),
     take: impl FnMut(usize, &mut Tree, &mut Walker<W>),
 ) {
     let Some(first) = trees.first() else { return };
     let mut descents = scratch::descents::<W>(&first.walker.root);
-    each_with(trees, parts, gathers, tell, take, &mut descents);
+    each_with(trees, config, gathers, tell, take, &mut descents);
     scratch::keep::<W>(descents);
 }
 
 fn each_with<W: World>(
     trees: &mut [TreeSearch<W>],
-    parts: &Parts,
+    config: &SearchConfig,
     gathers: bool,
     mut tell: impl FnMut(usize, &mut Tree, &mut Walker<W>),
     mut take: impl FnMut(usize, &mut Tree, &mut Walker<W>),
@@ -42,17 +42,17 @@ fn each_with<W: World>(
         let (these, later) = std::mem::take(&mut rest).split_at_mut(count);
         let mut open: [Option<(&mut Tree, &mut Walker<W>)>; ABREAST] = [const { None }; ABREAST];
         for (slot, search) in open.iter_mut().zip(these) {
-            *slot = Some(search.parts_mut());
+            *slot = Some(search.split_mut());
         }
         soon(later.get(ABREAST..).unwrap_or_default(), TreeSearch::prefetch_itself);
         soon(later, TreeSearch::prefetch_first);
         let (mut gathering, mut set_out) = ([false; ABREAST], [false; ABREAST]);
         for (place, ((tree, walker), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
             tell(first + place, tree, walker);
-            gathering[place] = gathers && !walker.full_batch && (walker.wants_more(tree, parts) || !walker.pending.is_empty());
+            gathering[place] = gathers && !walker.full_batch && (walker.wants_more(tree, config) || !walker.pending.is_empty());
             if gathering[place] {
-                walker.open_batch(tree, parts, descent);
-                set_out[place] = walker.sets_out(tree, parts, descent);
+                walker.open_batch(tree, config, descent);
+                set_out[place] = walker.sets_out(tree, config, descent);
             }
         }
         soon(later, TreeSearch::prefetch_second);
@@ -62,16 +62,16 @@ fn each_with<W: World>(
                 walks[place] = Some(Walking { tree, descent, journal: &mut walker.journal, reached: None });
             }
         }
-        descend_abreast::<W>(&mut walks, parts);
+        descend_abreast::<W>(&mut walks, config);
         let reached = walks.map(|walk| walk.and_then(|walk| walk.reached));
         soon(later, TreeSearch::prefetch_third);
         for (place, ((tree, walker), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
             // Where an end was met, the batch goes on.
-            if reached[place].is_some_and(|reached| walker.arrive(tree, parts, reached, descent)) {
-                walker.gather_on(tree, parts, descent);
+            if reached[place].is_some_and(|reached| walker.arrive(tree, config, reached, descent)) {
+                walker.gather_on(tree, config, descent);
             }
             if gathering[place] && !W::EXTERNAL {
-                leaf_analysis::at_leaves::<W>(parts, &walker.learned, &mut walker.pending);
+                leaf_analysis::at_leaves::<W>(config, &walker.learned, &mut walker.pending);
             }
             take(first + place, tree, walker);
         }

@@ -4,7 +4,7 @@
 use crate::games::analysis::{Exact, Kind, Knowledge, Priority, RootMate, FORCED_MATE, LAST_TACTICAL};
 use crate::games::World;
 use crate::runtime::thread_pool::parallel_for;
-use crate::search::config::Parts;
+use crate::search::config::SearchConfig;
 use crate::search::expand;
 use crate::search::move_ordering::Learned;
 use crate::search::pending::Pending;
@@ -15,9 +15,15 @@ const FEWEST: usize = 2;
 
 /// Looks for a mate at a position `depth` plies below the root, for or against the player to move. Without one, `kinds` receives what is
 /// told of each legal move, if the search asks for that.
-pub fn at_position<W: World>(parts: &Parts, learned: &Learned, state: &W::State, depth: usize, kinds: &mut Vec<Kind>) -> Option<Exact> {
+pub fn at_position<W: World>(
+    config: &SearchConfig,
+    learned: &Learned,
+    state: &W::State,
+    depth: usize,
+    kinds: &mut Vec<Kind>,
+) -> Option<Exact> {
     kinds.clear();
-    let (knowledge, classical) = parts.knowledge.as_deref().zip(W::classical(state))?;
+    let (knowledge, classical) = config.knowledge.as_deref().zip(W::classical(state))?;
     // The root was searched for mates at length.
     if depth > 0 && (knowledge.mate_depth > 0 || knowledge.endings) {
         if let Some(mate) = classical.mate(knowledge) {
@@ -31,20 +37,20 @@ pub fn at_position<W: World>(parts: &Parts, learned: &Learned, state: &W::State,
 }
 
 /// Looks at every leaf that waits, and values those that are valued inside the engine.
-pub fn at_leaves<W: World>(parts: &Parts, learned: &Learned, leaves: &mut [Pending<W::State>]) {
+pub fn at_leaves<W: World>(config: &SearchConfig, learned: &Learned, leaves: &mut [Pending<W::State>]) {
     for leaf in leaves {
-        leaf.mate = at_position::<W>(parts, learned, &leaf.state, leaf.path.len(), &mut leaf.kinds);
+        leaf.mate = at_position::<W>(config, learned, &leaf.state, leaf.path.len(), &mut leaf.kinds);
         leaf.value = match leaf.mate {
             Some(mate) => Some(f64::from(if W::to_play(&leaf.state) == 0 { mate.value } else { -mate.value })),
-            None => parts.leaf.value::<W>(&mut leaf.state, leaf.key, parts.knowledge.as_deref()),
+            None => config.leaf.value::<W>(&mut leaf.state, leaf.key, config.knowledge.as_deref()),
         };
     }
 }
 
 /// The same on up to `threads` threads, each with a share of the leaves.
-pub fn at_leaves_parallel<W: World>(threads: usize, parts: &Parts, learned: &Learned, leaves: &mut [Pending<W::State>]) {
+pub fn at_leaves_parallel<W: World>(threads: usize, config: &SearchConfig, learned: &Learned, leaves: &mut [Pending<W::State>]) {
     let share = leaves.len().div_ceil(threads).max(FEWEST);
-    parallel_for(threads, leaves.chunks_mut(share), |leaves| at_leaves::<W>(parts, learned, leaves));
+    parallel_for(threads, leaves.chunks_mut(share), |leaves| at_leaves::<W>(config, learned, leaves));
 }
 
 /// Drops the kinds of legal moves that a root restricted to some of its moves does not have. `kinds` is in the order of the game.
@@ -87,17 +93,17 @@ pub fn arrange(tree: &mut Tree, knowledge: &Knowledge, node: NodeIndex, kinds: &
 }
 
 /// Searches the root for a mate, and decides it if there is one for or against the player to move there.
-pub fn at_root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State) {
-    let Some((knowledge, classical)) = parts.knowledge.as_deref().zip(W::classical(state)) else { return };
+pub fn at_root<W: World>(tree: &mut Tree, config: &SearchConfig, state: &W::State) {
+    let Some((knowledge, classical)) = config.knowledge.as_deref().zip(W::classical(state)) else { return };
     let moves = tree.node(ROOT).num_edges as usize;
-    let has_room = |nodes| tree.has_room(nodes, parts.max_bytes, parts.max_nodes);
+    let has_room = |nodes| tree.has_room(nodes, config.max_bytes, config.max_nodes);
     if (knowledge.root_depth == 0 && !knowledge.endings) || tree.node(ROOT).proven != UNPROVEN || !has_room(1) {
         return;
     }
     match classical.root_mate(knowledge) {
         Some(RootMate::Wins { line, plies }) => {
             let Some(&action) = line.first() else { return };
-            decide::<W>(tree, parts, state, action, plies - 1, 1);
+            decide::<W>(tree, config, state, action, plies - 1, 1);
             tree.mating_line = line;
             let root = tree.node_mut(ROOT);
             (root.proven, root.distance) = (1, plies);
@@ -107,7 +113,7 @@ pub fn at_root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State) {
             // As they stand, so that none changes its place.
             for action in tree.edges(tree.node(ROOT)).actions.to_vec() {
                 let plies = replies.iter().find(|(reply, _)| *reply == action).map_or(longest, |&(_, plies)| plies);
-                decide::<W>(tree, parts, state, action, plies, -1);
+                decide::<W>(tree, config, state, action, plies, -1);
             }
             tree.mating_line = line;
             let root = tree.node_mut(ROOT);
@@ -118,7 +124,7 @@ pub fn at_root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State) {
 }
 
 /// Proves a move of the root: `value` for the player who chooses it, reached `distance` plies after it.
-fn decide<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State, action: u16, distance: u16, value: i8) {
+fn decide<W: World>(tree: &mut Tree, config: &SearchConfig, state: &W::State, action: u16, distance: u16, value: i8) {
     let root = *tree.node(ROOT);
     let Some(place) = tree.edges(&root).actions.iter().position(|&other| other == action) else { return };
     let mut edge = root.edge(place);
@@ -129,7 +135,7 @@ fn decide<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State, action: u1
         let mut next = state.clone();
         W::play(&mut next, action);
         match W::outcome(&next) {
-            Some(result) => expand::end(tree, parts, edge, W::to_play(&next), &[f64::from(result), -f64::from(result)]),
+            Some(result) => expand::end(tree, config, edge, W::to_play(&next), &[f64::from(result), -f64::from(result)]),
             None => expand::mate(tree, edge, W::to_play(&next), Exact { value: -value, plies: distance }),
         }
     });

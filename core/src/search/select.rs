@@ -6,7 +6,7 @@ use crate::runtime::random::{Purpose, Random};
 #[cfg(target_arch = "x86_64")]
 use crate::runtime::simd;
 use crate::search::backup::Step;
-use crate::search::config::Parts;
+use crate::search::config::SearchConfig;
 use crate::search::expand;
 use crate::search::path::TraceStep;
 use crate::search::score::{Context, ANY, MUZERO, PUCT};
@@ -87,26 +87,26 @@ impl<S: Clone> Descent<S> {
 }
 
 /// Walks down from where `begin` has put the descent.
-pub fn descend<W: World>(tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
+pub fn descend<W: World>(tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
     #[cfg(target_arch = "x86_64")]
     if simd::is_there() {
         #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
         // SAFETY: the processor has just been seen to have what this form is compiled for.
-        return unsafe { descend_wide::<W>(tree, parts, descent, journal) };
+        return unsafe { descend_wide::<W>(tree, config, descent, journal) };
     }
-    descend_any::<W>(tree, parts, descent, journal)
+    descend_any::<W>(tree, config, descent, journal)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-fn descend_wide<W: World>(tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
-    descend_any::<W>(tree, parts, descent, journal)
+fn descend_wide<W: World>(tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
+    descend_any::<W>(tree, config, descent, journal)
 }
 
 #[inline(always)]
-fn descend_any<W: World>(tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
+fn descend_any<W: World>(tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
     loop {
-        if let Some(reached) = step::<W, ANY>(tree, parts, descent, journal) {
+        if let Some(reached) = step::<W, ANY>(tree, config, descent, journal) {
             return reached;
         }
     }
@@ -126,34 +126,34 @@ pub struct Walking<'a, S> {
 }
 
 /// Walks down several trees, a step of each in turn: while memory fetches what one of them needs next, the others go on.
-pub fn descend_abreast<W: World>(walks: &mut [Option<Walking<'_, W::State>>], parts: &Parts) {
+pub fn descend_abreast<W: World>(walks: &mut [Option<Walking<'_, W::State>>], config: &SearchConfig) {
     #[cfg(target_arch = "x86_64")]
     if simd::is_there() {
         #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
         // SAFETY: the processor has just been seen to have what this form is compiled for.
-        return unsafe { abreast_wide::<W>(walks, parts) };
+        return unsafe { abreast_wide::<W>(walks, config) };
     }
-    abreast_any::<W>(walks, parts);
+    abreast_any::<W>(walks, config);
 }
 
 /// The way down for each rule by itself.
 #[inline(always)]
-fn abreast_any<W: World>(walks: &mut [Option<Walking<'_, W::State>>], parts: &Parts) {
-    match parts.score.kind() {
-        PUCT => abreast_by::<W, PUCT>(walks, parts),
-        MUZERO => abreast_by::<W, MUZERO>(walks, parts),
-        _ => abreast_by::<W, ANY>(walks, parts),
+fn abreast_any<W: World>(walks: &mut [Option<Walking<'_, W::State>>], config: &SearchConfig) {
+    match config.score.kind() {
+        PUCT => abreast_by::<W, PUCT>(walks, config),
+        MUZERO => abreast_by::<W, MUZERO>(walks, config),
+        _ => abreast_by::<W, ANY>(walks, config),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-fn abreast_wide<W: World>(walks: &mut [Option<Walking<'_, W::State>>], parts: &Parts) {
-    abreast_any::<W>(walks, parts);
+fn abreast_wide<W: World>(walks: &mut [Option<Walking<'_, W::State>>], config: &SearchConfig) {
+    abreast_any::<W>(walks, config);
 }
 
 #[inline(always)]
-fn abreast_by<W: World, const KIND: u8>(walks: &mut [Option<Walking<'_, W::State>>], parts: &Parts) {
+fn abreast_by<W: World, const KIND: u8>(walks: &mut [Option<Walking<'_, W::State>>], config: &SearchConfig) {
     let mut under_way = true;
     while under_way {
         under_way = false;
@@ -162,7 +162,7 @@ fn abreast_by<W: World, const KIND: u8>(walks: &mut [Option<Walking<'_, W::State
             walk.tree.prefetch_tried(walk.descent.here.node);
         }
         for walk in walks.iter_mut().flatten().filter(|walk| walk.reached.is_none()) {
-            walk.reached = step::<W, KIND>(walk.tree, parts, walk.descent, walk.journal);
+            walk.reached = step::<W, KIND>(walk.tree, config, walk.descent, walk.journal);
             if walk.reached.is_none() {
                 walk.tree.prefetch_node(walk.descent.here.node);
                 under_way = true;
@@ -176,7 +176,7 @@ fn abreast_by<W: World, const KIND: u8>(walks: &mut [Option<Walking<'_, W::State
 #[inline(always)]
 fn step<W: World, const KIND: u8>(
     tree: &mut Tree,
-    parts: &Parts,
+    config: &SearchConfig,
     descent: &mut Descent<W::State>,
     journal: &mut Journal,
 ) -> Option<Reached> {
@@ -191,21 +191,21 @@ fn step<W: World, const KIND: u8>(
         }
     }
     let visits = descent.here.visits;
-    let context = Context { visits, virtual_loss: !parts.has_rewards, all_scores: parts.trace };
+    let context = Context { visits, virtual_loss: !config.has_rewards, all_scores: config.trace };
     let eager = node.opened < u16::from(node.eager);
     let place = match descent.here.first.take() {
         Some(place) => place,
         None if eager => node.opened as usize,
         None => {
-            let best = parts.score.choose::<KIND>(tree, index, &node, context, &mut descent.scores, &mut descent.here.random);
-            let forced = if index == ROOT { parts.score.forced(tree, &node, visits) } else { None };
+            let best = config.score.choose::<KIND>(tree, index, &node, context, &mut descent.scores, &mut descent.here.random);
+            let forced = if index == ROOT { config.score.forced(tree, &node, visits) } else { None };
             forced.unwrap_or(best)
         }
     };
     let fresh = place >= node.opened as usize;
     let mut edge = node.edge(place);
-    if parts.trace {
-        let unscored = fresh && (eager || parts.score.opens_unscored());
+    if config.trace {
+        let unscored = fresh && (eager || config.score.opens_unscored());
         // Proven losses that were passed over have no score.
         let scored = || tree.edges(&node).actions.iter().copied().zip(descent.scores.iter().copied()).filter(|(_, s)| s.is_finite());
         descent.trace.push(TraceStep { action: tree.action(edge), scores: (!unscored).then(|| scored().collect()) });

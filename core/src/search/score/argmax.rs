@@ -100,7 +100,7 @@ fn means_from(edges: Statistics<'_>, at: usize) -> [f64; LANES] {
 }
 
 /// The highest score of the first `scored` edges, a bit for each that has it, and the rule with its scale; at most `GROUPS` groups
-/// are scored. Numbers stay in registers where they fit: writing them and reading other parts of them back costs more than the
+/// are scored. Numbers stay in registers where they fit: writing them and reading other config of them back costs more than the
 /// arithmetic. A group that would reach beyond the last edge overlaps the one before it, so that every group is whole.
 #[inline(always)]
 pub(super) fn best_bits<R: Rule, const GROUPS: usize>(rule: R, edges: Statistics<'_>, opened: usize, scored: usize) -> (f64, u64, R) {

@@ -1,11 +1,11 @@
-//! The parts of a search as Python names them: a dict with a value for every part.
+//! The config of a search as Python names them: a dict with a value for every part.
 
 use std::sync::Arc;
 
 use pondertree_core::error::Error;
 use pondertree_core::games::analysis::{Knowledge, Priority};
 use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe, Game};
-use pondertree_core::search::config::Parts;
+use pondertree_core::search::config::SearchConfig;
 use pondertree_core::search::evaluate::Leaf;
 use pondertree_core::search::score::{Completed, Fpu, Growing, Normalize, ParentVisits, Score};
 use pyo3::prelude::*;
@@ -104,7 +104,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Known {
 /// Every part by its name.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct PartsArguments {
+pub struct ConfigArguments {
     score: Rule,
     leaf: String,
     playout_policy: String,
@@ -125,9 +125,9 @@ pub struct PartsArguments {
     pub threads: usize,
 }
 
-impl PartsArguments {
-    /// The parts for a game: the name of a compiled one, "external" or "latent".
-    pub fn parts(&self, game: &str) -> PyResult<Parts> {
+impl ConfigArguments {
+    /// The config for a game: the name of a compiled one, "external" or "latent".
+    pub fn config(&self, game: &str) -> PyResult<SearchConfig> {
         let policy = playout_policy(&self.playout_policy)?;
         let leaf = match self.leaf.as_str() {
             "playout" => Leaf::Playout { policy, max_depth: self.max_depth },
@@ -136,7 +136,7 @@ impl PartsArguments {
             "outside" => Leaf::Outside { policy, max_depth: self.max_depth.unwrap_or(0) },
             other => return unknown("leaf", other, "\"playout\", \"zero\", \"outside\", or \"classical\" on chess"),
         };
-        Ok(Parts {
+        Ok(SearchConfig {
             score: self.score.0.clone(),
             leaf,
             knowledge: self.knowledge.as_ref().map(|known| Arc::clone(&known.0)),
