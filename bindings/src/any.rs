@@ -87,11 +87,11 @@ pub fn external(any: &mut Any) -> PyResult<&mut Forest<External>> {
     }
 }
 
-/// The forest of a learned model.
+/// The forest of a history_table model.
 pub fn latent(any: &mut Any) -> PyResult<&mut Forest<Latent>> {
     match any {
         Any::Latent(forest) => Ok(forest),
-        _ => Err(Error::Usage("this is for learned models".into())).or_python(),
+        _ => Err(Error::Usage("this is for history_table models".into())).or_python(),
     }
 }
 

@@ -48,7 +48,7 @@ pub struct MoveWeights(pub Arc<chess::MoveScores>);
 
 #[pymethods]
 impl MoveWeights {
-    /// Weights in thousandths, one for each feature; None for those that were learned.
+    /// Weights in thousandths, one for each feature; None for those that were history_table.
     #[new]
     fn new(weights: Option<Vec<i32>>) -> PyResult<Self> {
         guarded(|| {

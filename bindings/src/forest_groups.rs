@@ -67,7 +67,7 @@ impl Forest {
         })
     }
 
-    /// The same for a learned model: an answer is a reward, a value, a discount if `discount`, and logits of all actions; or, of the
+    /// The same for a history_table model: an answer is a reward, a value, a discount if `discount`, and logits of all actions; or, of the
     /// `likeliest` actions alone, the logarithm of the sum of all exponentials, their logits, and the actions.
     #[pyo3(signature = (group, answers, questions, discount = false, likeliest = None))]
     fn exchange_latent(
@@ -95,7 +95,7 @@ impl Forest {
         })
     }
 
-    /// How many slots of a learned model's positions there have been at the same time: all are below.
+    /// How many slots of a history_table model's positions there have been at the same time: all are below.
     fn most_slots(&self) -> PyResult<usize> {
         self.call(|any| Ok(latent(any)?.most_slots()))
     }

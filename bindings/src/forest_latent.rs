@@ -1,4 +1,4 @@
-//! The forest of a learned model, as Python drives it.
+//! The forest of a history_table model, as Python drives it.
 
 use std::sync::atomic::Ordering;
 
@@ -16,7 +16,7 @@ use crate::random::Keys;
 
 #[pymethods]
 impl Forest {
-    /// Plants trees of a learned model, one for each row: the slots of their roots. Without `to_play` player 0 moves; `legal` is None
+    /// Plants trees of a history_table model, one for each row: the slots of their roots. Without `to_play` player 0 moves; `legal` is None
     /// where all actions are, in one row or in all.
     fn plant_latent<'py>(
         &self,
@@ -80,12 +80,12 @@ impl Forest {
         self.call(|any| latent(any)?.advance(index, action, root).or_python())
     }
 
-    /// Who moves after `action` at the root of tree `index` of a learned model, as far as the tree knows.
+    /// Who moves after `action` at the root of tree `index` of a history_table model, as far as the tree knows.
     fn turn_after(&self, index: usize, action: u16) -> PyResult<Option<u8>> {
         self.call(|any| latent(any)?.turn_after(index, action).or_python())
     }
 
-    /// Gathers the leaves a learned model is to be asked about: slots of the positions before, actions, the first slot of the
+    /// Gathers the leaves a history_table model is to be asked about: slots of the positions before, actions, the first slot of the
     /// new ones, and all of those where they do not simply follow it.
     fn gather_latent<'py>(&self, py: Python<'py>) -> PyResult<LatentRows<'py>> {
         self.call(|any| {

@@ -1,4 +1,4 @@
-//! What crosses between a learned model and its forest: rows to ask about, columns of what it said.
+//! What crosses between a history_table model and its forest: rows to ask about, columns of what it said.
 
 use std::borrow::Cow;
 

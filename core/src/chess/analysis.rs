@@ -5,7 +5,7 @@ use crate::chess::evaluation::{bare_king, Pesto};
 use crate::chess::mate::{checks_first, mate_search, Verdict};
 use crate::chess::quiescence::Quiescence;
 use crate::chess::{categorize, Hints};
-use crate::games::analysis::{Classical, Exact, Experience, Kind, Knowledge, Priority, RootMate};
+use crate::games::analysis::{Classical, Exact, Kind, Knowledge, OrderingContext, Priority, RootMate};
 use crate::games::chess::Chess;
 use crate::games::{Action, Game};
 
@@ -53,9 +53,9 @@ impl Classical for Chess {
         }
     }
 
-    fn kinds(&self, knowledge: &Knowledge, experience: Experience<'_>, kinds: &mut Vec<Kind>) {
-        let hints = Hints { killers: experience.killers, see_threshold: knowledge.see_threshold, ..Hints::default() };
-        let history = |action: Action| experience.history.get(usize::from(action)).copied().unwrap_or(0.0);
+    fn kinds(&self, knowledge: &Knowledge, context: OrderingContext<'_>, kinds: &mut Vec<Kind>) {
+        let hints = Hints { killers: context.killers, see_threshold: knowledge.see_threshold, ..Hints::default() };
+        let history = |action: Action| context.history.get(usize::from(action)).copied().unwrap_or(0.0);
         let mut found = Vec::with_capacity(Self::MAX_LEGAL);
         categorize(self, &hints, history, &mut found);
         kinds.clear();

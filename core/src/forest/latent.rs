@@ -1,4 +1,4 @@
-//! Forests of a learned model: positions are hidden states outside, and the model's word on them is checked before it is believed.
+//! Forests of a history_table model: positions are hidden states outside, and the model's word on them is checked before it is believed.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -68,7 +68,7 @@ pub struct Forest<W: World> {
     slots: Slots,
     /// The rows `gather` has handed out for `step` and not yet had an answer to (external worlds).
     stepping: Vec<Row>,
-    /// Trees that are asked about together (compiled worlds and learned models).
+    /// Trees that are asked about together (compiled worlds and history_table models).
     groups: Vec<pipeline::Group>,
     /// Where the time of exchanges with a network went.
     pub spent: pipeline::Spent,
@@ -247,7 +247,7 @@ impl<W: World> Forest<W> {
                 let (grown, walker) = tree.split_mut();
                 walker.gather(grown, config);
                 if !W::EXTERNAL {
-                    leaf_analysis::at_leaves::<W>(config, &walker.learned, &mut walker.pending);
+                    leaf_analysis::at_leaves::<W>(config, &walker.history_table, &mut walker.pending);
                 }
             }
         });
@@ -420,7 +420,7 @@ impl<W: World> Forest<W> {
             old.indices().filter_map(|node| old.slot(node)).collect()
         };
         search.walker.target = search.walker.simulations;
-        search.walker.learned.advance();
+        search.walker.history_table.advance();
         search.walker.root_searched = false;
         search.walker.forget_schedules();
         slots.give_back(&released);

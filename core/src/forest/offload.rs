@@ -65,9 +65,9 @@ pub struct Found<'a> {
     pub headers: &'a [i32],
     /// Their own values.
     pub raw: &'a [f64],
-    /// The reward of the move to each (learned models).
+    /// The reward of the move to each (history_table models).
     pub rewards: &'a [f64],
-    /// The discount of the move to each (learned models).
+    /// The discount of the move to each (history_table models).
     pub discounts: &'a [f64],
     /// W of each edge.
     pub sums: &'a [f64],

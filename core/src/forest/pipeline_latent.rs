@@ -1,4 +1,4 @@
-//! Batches for a learned model that computes while the engine goes on; see `exchange.rs`. A question is three numbers: the slot of
+//! Batches for a history_table model that computes while the engine goes on; see `exchange.rs`. A question is three numbers: the slot of
 //! the position before, the action, the slot of the new one.
 
 use std::sync::atomic::{AtomicBool, Ordering};

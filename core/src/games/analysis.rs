@@ -108,9 +108,9 @@ pub enum RootMate {
     },
 }
 
-/// What was learned of quiet moves elsewhere, as one position hears of it.
+/// What was history_table of quiet moves elsewhere, as one position hears of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Experience<'a> {
+pub struct OrderingContext<'a> {
     /// Moves that were good at other positions of the same ply.
     pub killers: [Option<Action>; 2],
     /// How often each action was good for this player; empty where nothing is known.
@@ -144,7 +144,7 @@ pub trait Classical {
     }
 
     /// Replaces `kinds` by the kind of each legal action, in their order.
-    fn kinds(&self, _knowledge: &Knowledge, _experience: Experience<'_>, kinds: &mut Vec<Kind>) {
+    fn kinds(&self, _knowledge: &Knowledge, _experience: OrderingContext<'_>, kinds: &mut Vec<Kind>) {
         kinds.clear();
     }
 }

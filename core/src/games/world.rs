@@ -1,5 +1,5 @@
 //! Where positions come from: a compiled game, whose states the engine holds and steps itself, or an external world
-//! (a game in Python, a learned model), whose states live outside in slots and are stepped once per batch.
+//! (a game in Python, a history_table model), whose states live outside in slots and are stepped once per batch.
 
 use crate::games::analysis::Classical;
 use crate::games::{Action, Game};
@@ -11,7 +11,7 @@ pub trait World: Send + Sync + 'static {
     type State: Clone + std::fmt::Debug + Send + Sync + 'static;
     /// Whether positions live outside, under slots.
     const EXTERNAL: bool;
-    /// Whether the outside must be asked what a position is before it can be evaluated; a learned model says both at once.
+    /// Whether the outside must be asked what a position is before it can be evaluated; a history_table model says both at once.
     const STEPPED: bool = false;
 
     // Worlds outside are never asked any of these.
@@ -90,7 +90,7 @@ impl World for External {
     const STEPPED: bool = true;
 }
 
-/// The world of a learned model: positions are hidden states outside, under slots, and nothing is known of any rules.
+/// The world of a history_table model: positions are hidden states outside, under slots, and nothing is known of any rules.
 #[derive(Debug)]
 pub struct Latent;
 

@@ -37,7 +37,7 @@ pub fn per_player(tree: &mut Tree, path: &[Step], values: &mut [f64]) {
     }
 }
 
-/// Backs up the value of a learned model's leaf, given for the player to move there: `g = r + discount * g`, turned where the
+/// Backs up the value of a history_table model's leaf, given for the player to move there: `g = r + discount * g`, turned where the
 /// player changes (Schrittwieser et al. 2020, appendix B). The path itself says what lies below each of its edges.
 pub fn discounted(tree: &mut Tree, path: &[Step], leaf: NodeIndex, value: f64, keep_bounds: bool) {
     tree.root_visits += 1;

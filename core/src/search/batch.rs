@@ -231,7 +231,7 @@ impl<W: World> Walker<W> {
                 backup::hand_up(tree, &leaf.path, |_, _| {});
             }
             if let Some(knowledge) = config.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
-                self.learned.learn(tree, knowledge, config.num_actions, &leaf.path, row[0]);
+                self.history_table.update(tree, knowledge, config.num_actions, &leaf.path, row[0]);
             }
             self.simulations += u64::from(!is_root);
         }
@@ -278,7 +278,7 @@ impl<W: World> Walker<W> {
     pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, config: &SearchConfig, threads: usize, pause: u64, stop: Stop<'_>) {
         while self.simulations < pause && self.wants_more(tree, config) && !stop() {
             self.gather(tree, config);
-            leaf_analysis::at_leaves_parallel::<W>(threads, config, &self.learned, &mut self.pending);
+            leaf_analysis::at_leaves_parallel::<W>(threads, config, &self.history_table, &mut self.pending);
             self.apply(tree, config, &[], &[]);
         }
     }

@@ -33,7 +33,7 @@ pub struct SearchConfig {
     pub zero_sum: bool,
     /// The game pays rewards along the way, and nothing at its end.
     pub has_rewards: bool,
-    /// What a learned model's values are multiplied by, a move later, where the model does not say.
+    /// What a history_table model's values are multiplied by, a move later, where the model does not say.
     pub discount: f64,
     /// Size of the action space.
     pub num_actions: usize,
@@ -41,7 +41,7 @@ pub struct SearchConfig {
     pub max_legal: usize,
     /// Positions live outside.
     pub external: bool,
-    /// They are hidden states of a learned model.
+    /// They are hidden states of a history_table model.
     pub latent: bool,
     /// Most positions one tree may hold.
     pub max_nodes: usize,
@@ -106,7 +106,7 @@ impl SearchConfig {
             return refuse(format!("discount must be from 0 to 1, not {}", self.discount));
         }
         if self.latent && !(1..=2).contains(&self.players) {
-            return refuse(format!("num_players must be 1 or 2 with a learned model, not {}", self.players));
+            return refuse(format!("num_players must be 1 or 2 with a history_table model, not {}", self.players));
         }
         if self.in_flight == 0 || self.in_flight > u32::from(u16::MAX) {
             return refuse(format!("in_flight must be from 1 to 65535, not {}", self.in_flight));

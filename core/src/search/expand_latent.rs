@@ -1,4 +1,4 @@
-//! The leaves of a learned model: the model says at once what a position is and what it is worth, so a leaf gets its node when
+//! The leaves of a history_table model: the model says at once what a position is and what it is worth, so a leaf gets its node when
 //! the answer comes.
 
 use std::cell::RefCell;

@@ -6,7 +6,7 @@ use crate::games::World;
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::SearchConfig;
 use crate::search::expand;
-use crate::search::move_ordering::Learned;
+use crate::search::move_ordering::HistoryTable;
 use crate::search::pending::Pending;
 use crate::tree::{Arranged, NodeIndex, Tree, ROOT, UNPROVEN};
 
@@ -17,7 +17,7 @@ const FEWEST: usize = 2;
 /// told of each legal move, if the search asks for that.
 pub fn at_position<W: World>(
     config: &SearchConfig,
-    learned: &Learned,
+    history_table: &HistoryTable,
     state: &W::State,
     depth: usize,
     kinds: &mut Vec<Kind>,
@@ -31,15 +31,15 @@ pub fn at_position<W: World>(
         }
     }
     if knowledge.priority.is_some() {
-        classical.kinds(knowledge, learned.at(depth, W::to_play(state)), kinds);
+        classical.kinds(knowledge, history_table.at(depth, W::to_play(state)), kinds);
     }
     None
 }
 
 /// Looks at every leaf that waits, and values those that are valued inside the engine.
-pub fn at_leaves<W: World>(config: &SearchConfig, learned: &Learned, leaves: &mut [Pending<W::State>]) {
+pub fn at_leaves<W: World>(config: &SearchConfig, history_table: &HistoryTable, leaves: &mut [Pending<W::State>]) {
     for leaf in leaves {
-        leaf.mate = at_position::<W>(config, learned, &leaf.state, leaf.path.len(), &mut leaf.kinds);
+        leaf.mate = at_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.kinds);
         leaf.value = match leaf.mate {
             Some(mate) => Some(f64::from(if W::to_play(&leaf.state) == 0 { mate.value } else { -mate.value })),
             None => config.leaf.value::<W>(&mut leaf.state, leaf.key, config.knowledge.as_deref()),
@@ -48,9 +48,9 @@ pub fn at_leaves<W: World>(config: &SearchConfig, learned: &Learned, leaves: &mu
 }
 
 /// The same on up to `threads` threads, each with a share of the leaves.
-pub fn at_leaves_parallel<W: World>(threads: usize, config: &SearchConfig, learned: &Learned, leaves: &mut [Pending<W::State>]) {
+pub fn at_leaves_parallel<W: World>(threads: usize, config: &SearchConfig, history_table: &HistoryTable, leaves: &mut [Pending<W::State>]) {
     let share = leaves.len().div_ceil(threads).max(FEWEST);
-    parallel_for(threads, leaves.chunks_mut(share), |leaves| at_leaves::<W>(config, learned, leaves));
+    parallel_for(threads, leaves.chunks_mut(share), |leaves| at_leaves::<W>(config, history_table, leaves));
 }
 
 /// Drops the kinds of legal moves that a root restricted to some of its moves does not have. `kinds` is in the order of the game.

@@ -187,7 +187,7 @@ pub fn value(tree: &Tree) -> f64 {
     (root.raw + sum) / f64::from(tree.root_visits)
 }
 
-/// The value of the root for each player. Two-player zero-sum games and learned models have one number and its negative; elsewhere
+/// The value of the root for each player. Two-player zero-sum games and history_table models have one number and its negative; elsewhere
 /// each player's own mean of all that was backed up, rewards included, which is added up over the whole tree: O(nodes).
 #[must_use]
 pub fn values(tree: &Tree) -> Vec<f64> {

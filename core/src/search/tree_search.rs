@@ -8,7 +8,7 @@ use crate::runtime::prefetch;
 use crate::runtime::random::fold;
 use crate::search::config::SearchConfig;
 use crate::search::evaluate::Leaf;
-use crate::search::move_ordering::Learned;
+use crate::search::move_ordering::HistoryTable;
 use crate::search::noise::Noise;
 use crate::search::path::TraceRow;
 use crate::search::pending::Leaves;
@@ -70,8 +70,8 @@ pub struct Walker<W: World> {
     pub answered: Option<Arc<Schedule>>,
     /// Gumbel numbers by action, where they are given and not drawn.
     pub gumbel: Option<Vec<f64>>,
-    /// What was learned of quiet moves.
-    pub learned: Learned,
+    /// What was history_table of quiet moves.
+    pub history_table: HistoryTable,
     /// The root was searched for mates.
     pub(crate) root_searched: bool,
     pub(crate) journal: Journal,
@@ -95,7 +95,7 @@ impl<W: World> TreeSearch<W> {
             schedule: None,
             answered: None,
             gumbel: None,
-            learned: Learned::default(),
+            history_table: HistoryTable::default(),
             root_searched: false,
             journal: Journal::default(),
         };
@@ -327,7 +327,7 @@ impl<W: World> Walker<W> {
             }
             self.simulations += 1;
             if let Some(knowledge) = config.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
-                self.learned.learn(tree, knowledge, config.num_actions, &descent.path, value);
+                self.history_table.update(tree, knowledge, config.num_actions, &descent.path, value);
             }
         }
     }
@@ -336,7 +336,7 @@ impl<W: World> Walker<W> {
     #[inline]
     fn look(&mut self, config: &SearchConfig, descent: &mut Descent<W::State>) -> Option<Exact> {
         config.knowledge.as_ref()?;
-        leaf_analysis::at_position::<W>(config, &self.learned, &descent.state, descent.path.len(), &mut descent.kinds)
+        leaf_analysis::at_position::<W>(config, &self.history_table, &descent.state, descent.path.len(), &mut descent.kinds)
     }
 
     /// Finishes the simulation whose path has just reached a position where the player to move mates or is mated.
@@ -347,7 +347,7 @@ impl<W: World> Walker<W> {
         self.back_up_exact(tree, config, node, descent);
         if let Some(knowledge) = config.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
             let value = f64::from(if to_play == 0 { mate.value } else { -mate.value });
-            self.learned.learn(tree, knowledge, config.num_actions, &descent.path, value);
+            self.history_table.update(tree, knowledge, config.num_actions, &descent.path, value);
         }
     }
 

@@ -1,5 +1,5 @@
 //! What only some worlds keep beside each node: a slot, the rewards of the move that led there, its values per player; of
-//! learned models the discount too, and the prior of moves that a node with very many does not keep.
+//! history_table models the discount too, and the prior of moves that a node with very many does not keep.
 
 use super::{NodeIndex, Shape, Tree};
 
@@ -13,7 +13,7 @@ pub(super) struct Columns {
     tails: Vec<f32>,
 }
 
-/// What the move to a node brings in a learned model; side by side, because a backup wants both of every node on its path.
+/// What the move to a node brings in a history_table model; side by side, because a backup wants both of every node on its path.
 #[derive(Clone, Copy, Debug)]
 struct Gain {
     reward: f64,
@@ -81,7 +81,7 @@ impl Tree {
         self.columns.rewards[at..at + rewards.len()].copy_from_slice(rewards);
     }
 
-    /// The reward of the move that led to `node`, and what the node's value is multiplied by on its way up (learned models).
+    /// The reward of the move that led to `node`, and what the node's value is multiplied by on its way up (history_table models).
     #[inline]
     #[must_use]
     pub fn gain(&self, node: NodeIndex) -> (f64, f64) {
@@ -102,7 +102,7 @@ impl Tree {
     }
 
     /// What a node was valued at, per player: the returns of an end, or what its evaluation said. Empty in two-player zero-sum games
-    /// and learned models, whose `raw` says it all.
+    /// and history_table models, whose `raw` says it all.
     #[must_use]
     pub fn returns(&self, node: NodeIndex) -> &[f64] {
         Columns::row(&self.columns.returns, node, self.shape.players)

@@ -46,7 +46,7 @@ pub struct TreeColumns {
     pub node_rewards: Vec<f64>,
     /// The values of each node per player; empty unless `shape.returns`.
     pub node_values: Vec<f64>,
-    /// Reward, discount and prior of moves that are not kept (learned models); empty unless `shape.discounts`.
+    /// Reward, discount and prior of moves that are not kept (history_table models); empty unless `shape.discounts`.
     pub node_gain: Vec<(f64, f64, f32)>,
     /// The move of each edge.
     pub edge_action: Vec<u16>,

@@ -62,9 +62,9 @@ pub struct Shape {
     pub slots: bool,
     /// Rewards kept per node: one for each player, or none.
     pub rewards: usize,
-    /// Keep reward and discount of each node, and the prior of moves it does not keep (learned models).
+    /// Keep reward and discount of each node, and the prior of moves it does not keep (history_table models).
     pub discounts: bool,
-    /// Keep the values of nodes per player (all but two-player zero-sum games and learned models).
+    /// Keep the values of nodes per player (all but two-player zero-sum games and history_table models).
     pub returns: bool,
 }
 
