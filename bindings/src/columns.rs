@@ -2,7 +2,7 @@
 
 use numpy::{PyArray1, PyArray2, PyArray4, PyArrayMethods};
 use pondertree_core::forest::Forest;
-use pondertree_core::games::analysis::Classical;
+use pondertree_core::games::analysis::LeafAnalysis;
 use pondertree_core::games::{unpack_observation, Compiled, Game};
 use pyo3::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::errors::OrPython;
 use crate::states::{legal_action, Number};
 
 /// float32 [rows, planes, height, width].
-pub fn compiled_observations<'py, G: Game + Classical>(
+pub fn compiled_observations<'py, G: Game + LeafAnalysis>(
     py: Python<'py>,
     forest: &Forest<Compiled<G>>,
 ) -> PyResult<Bound<'py, PyArray4<f32>>> {
@@ -29,7 +29,7 @@ pub fn compiled_observations<'py, G: Game + Classical>(
 pub type Packed<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>);
 
 /// The observations, packed.
-pub fn compiled_packed<'py, G: Game + Classical>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Packed<'py>> {
+pub fn compiled_packed<'py, G: Game + LeafAnalysis>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Packed<'py>> {
     let states = forest.waiting_states();
     let planes = PyArray2::zeros(py, [states.len(), G::PLANES], false);
     let scalars = PyArray2::zeros(py, [states.len(), G::SCALARS], false);

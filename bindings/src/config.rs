@@ -132,7 +132,7 @@ impl ConfigArguments {
         let leaf = match self.leaf.as_str() {
             "playout" => Leaf::Playout { policy, max_depth: self.max_depth },
             "zero" => Leaf::Zero,
-            "classical" if game == "chess" && self.knowledge.is_some() => Leaf::Classical,
+            "classical" if game == "chess" && self.knowledge.is_some() => LeafEvaluator::Static,
             "outside" => Leaf::Outside { policy, max_depth: self.max_depth.unwrap_or(0) },
             other => return unknown("leaf", other, "\"playout\", \"zero\", \"outside\", or \"classical\" on chess"),
         };

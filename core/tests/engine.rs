@@ -1,7 +1,7 @@
 //! The engine through its public face: invariants that hold after every search, on every compiled game.
 
 use pondertree_core::forest::Forest;
-use pondertree_core::games::analysis::Classical;
+use pondertree_core::games::analysis::LeafAnalysis;
 use pondertree_core::games::connect_four::ConnectFour;
 use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
@@ -9,17 +9,17 @@ use pondertree_core::games::{Compiled, External, Game};
 use pondertree_core::runtime::random::tree_key;
 use pondertree_core::search::batch::Answer;
 use pondertree_core::search::config::SearchConfig;
-use pondertree_core::search::evaluate::{Leaf, PlayoutPolicy};
+use pondertree_core::search::evaluate::{LeafEvaluator, PlayoutPolicy};
 use pondertree_core::search::priors::Policy;
 use pondertree_core::search::score::Score;
 use pondertree_core::tree::{Tree, ROOT, UNPROVEN};
 use proptest::prelude::*;
 
-fn config<G: Game + Classical>() -> SearchConfig {
+fn config<G: Game + LeafAnalysis>() -> SearchConfig {
     SearchConfig {
         knowledge: None,
         score: Score::Ucb1 { c_param: 1.0 },
-        leaf: Leaf::Playout { policy: PlayoutPolicy::Random, max_depth: None },
+        leaf: LeafEvaluator::Playout { policy: PlayoutPolicy::Random, max_depth: None },
         solve: false,
         in_flight: 1,
         forced_depth: 0,
@@ -66,7 +66,7 @@ fn check_invariants(tree: &Tree) {
     assert_eq!(edges_seen, tree.num_edges());
 }
 
-fn root_visits<G: Game + Classical>(forest: &Forest<Compiled<G>>, index: usize) -> Vec<(u16, u32)> {
+fn root_visits<G: Game + LeafAnalysis>(forest: &Forest<Compiled<G>>, index: usize) -> Vec<(u16, u32)> {
     let tree = forest.tree(index).expect("a tree").tree();
     let edges = tree.edges(tree.node(ROOT));
     let mut visits: Vec<(u16, u32)> = edges.actions.iter().copied().zip(edges.visits.iter().copied()).collect();
@@ -74,7 +74,13 @@ fn root_visits<G: Game + Classical>(forest: &Forest<Compiled<G>>, index: usize) 
     visits
 }
 
-fn searched<G: Game + Classical>(config: SearchConfig, threads: usize, states: &[G], simulations: u64, seed: u64) -> Forest<Compiled<G>> {
+fn searched<G: Game + LeafAnalysis>(
+    config: SearchConfig,
+    threads: usize,
+    states: &[G],
+    simulations: u64,
+    seed: u64,
+) -> Forest<Compiled<G>> {
     let mut forest = Forest::<Compiled<G>>::new(config, threads).expect("sound config");
     for (row, state) in states.iter().enumerate() {
         forest.plant(state.clone(), tree_key(seed, 0, row as u64)).expect("a game that goes on");
@@ -84,7 +90,7 @@ fn searched<G: Game + Classical>(config: SearchConfig, threads: usize, states: &
     forest
 }
 
-fn opening<G: Game + Classical>(numbers: &[u16]) -> G {
+fn opening<G: Game + LeafAnalysis>(numbers: &[u16]) -> G {
     let mut state = G::start();
     let mut legal = Vec::new();
     for &number in numbers {
@@ -99,7 +105,7 @@ fn opening<G: Game + Classical>(numbers: &[u16]) -> G {
     state
 }
 
-fn search_and_check<G: Game + Classical>(numbers: &[u16], seed: u64, simulations: u64, solve: bool, in_flight: u32) {
+fn search_and_check<G: Game + LeafAnalysis>(numbers: &[u16], seed: u64, simulations: u64, solve: bool, in_flight: u32) {
     let config = SearchConfig { solve, in_flight, ..config::<G>() };
     let forest = searched(config, 1, &[opening::<G>(numbers)], simulations, seed);
     let tree = forest.tree(0).expect("a tree");
@@ -143,7 +149,7 @@ proptest! {
 
     #[test]
     fn a_dropped_batch_leaves_no_mark(seed in any::<u64>(), batches in 1usize..30, in_flight in 1u32..9, solve in any::<bool>()) {
-        let leaf = Leaf::Outside { policy: PlayoutPolicy::Random, max_depth: 0 };
+        let leaf = LeafEvaluator::External { policy: PlayoutPolicy::Random, max_depth: 0 };
         let config = SearchConfig { leaf, in_flight, solve, ..config::<TicTacToe>() };
         let plant = || {
             let mut forest = Forest::<Compiled<TicTacToe>>::new(config.clone(), 1).expect("sound config");
@@ -234,7 +240,7 @@ fn parts_that_make_no_search_are_refused() {
 }
 
 fn external() -> Forest<External> {
-    let leaf = Leaf::Outside { policy: PlayoutPolicy::Random, max_depth: 0 };
+    let leaf = LeafEvaluator::External { policy: PlayoutPolicy::Random, max_depth: 0 };
     let config = SearchConfig { leaf, external: true, num_actions: 3, max_legal: 3, ..config::<TicTacToe>() };
     Forest::new(config, 1).expect("sound config")
 }

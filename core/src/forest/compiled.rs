@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{piece_size, threads_for, Forest};
 use crate::error::Error;
-use crate::games::analysis::Classical;
+use crate::games::analysis::LeafAnalysis;
 use crate::games::{Action, Compiled, Game};
 use crate::runtime::parallel_vec::parallel_extend;
 use crate::runtime::thread_pool::parallel_for;
@@ -16,13 +16,13 @@ use crate::tree::{Tree, ROOT};
 const OVER: &str = "the game is over in this state: there is nothing to search";
 
 /// A tree of `state` alone, where the game goes on; of the moves that are `among` some, if any are given.
-fn fresh<G: Game + Classical>(config: &SearchConfig, state: &G, legal: &mut Vec<Action>, among: Option<&[Action]>) -> Tree {
+fn fresh<G: Game + LeafAnalysis>(config: &SearchConfig, state: &G, legal: &mut Vec<Action>, among: Option<&[Action]>) -> Tree {
     let mut tree = Tree::new(config.shape());
     expand::root::<Compiled<G>>(&mut tree, config, state, legal, among);
     tree
 }
 
-impl<G: Game + Classical> Forest<Compiled<G>> {
+impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
     /// Plants a tree for `state`.
     ///
     /// # Errors

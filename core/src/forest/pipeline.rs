@@ -9,7 +9,7 @@ pub use super::row_layout::Line;
 use super::row_layout::{close_gaps, split_lines, Beyond, Writer};
 use super::{piece_size, Forest};
 use crate::error::Error;
-use crate::games::analysis::Classical;
+use crate::games::analysis::LeafAnalysis;
 use crate::games::{Compiled, Game, World};
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::SearchConfig;
@@ -73,7 +73,7 @@ impl<W: World> Forest<W> {
     }
 }
 
-impl<G: Game + Classical> Forest<Compiled<G>> {
+impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
     /// Gives group `index` the answers to its batch, if they are given, and gathers the next into `questions`, if those are.
     /// None if the answers have something wrong or unusual in them: then nothing has changed.
     ///
@@ -203,7 +203,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Tells a tree what was answered to its `rows` rows.
-    fn tell<G: Game + Classical>(&mut self, tree: &mut Tree, walker: &mut Walker<Compiled<G>>, config: &SearchConfig, rows: usize) {
+    fn tell<G: Game + LeafAnalysis>(&mut self, tree: &mut Tree, walker: &mut Walker<Compiled<G>>, config: &SearchConfig, rows: usize) {
         if !walker.has_batch() {
             return;
         }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::games::analysis::Classical;
+use crate::games::analysis::LeafAnalysis;
 use crate::games::{Compiled, Game};
 use crate::search::tree_search::Walker;
 use crate::tree::Tree;
@@ -74,7 +74,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a line for every waiting leaf of a tree, and how many legal actions it has: how many lines.
-    pub(super) fn write<G: Game + Classical>(&mut self, tree: &Tree, walker: &Walker<Compiled<G>>) -> u32 {
+    pub(super) fn write<G: Game + LeafAnalysis>(&mut self, tree: &Tree, walker: &Walker<Compiled<G>>) -> u32 {
         let mut written = 0;
         for leaf in walker.pending.iter().filter(|leaf| leaf.value.is_none()) {
             let actions: &[u16] = leaf.node.map_or(&[], |node| tree.edges(tree.node(node)).actions);

@@ -1,7 +1,7 @@
 //! Where positions come from: a compiled game, whose states the engine holds and steps itself, or an external world
 //! (a game in Python, a history_table model), whose states live outside in slots and are stepped once per batch.
 
-use crate::games::analysis::Classical;
+use crate::games::analysis::LeafAnalysis;
 use crate::games::{Action, Game};
 use crate::runtime::random::Random;
 
@@ -36,7 +36,7 @@ pub trait World: Send + Sync + 'static {
     }
     /// What is known of the game beside its rules.
     #[inline]
-    fn classical(_state: &Self::State) -> Option<&dyn Classical> {
+    fn analysis(_state: &Self::State) -> Option<&dyn LeafAnalysis> {
         None
     }
     /// Random play to the end, or None if `max_depth` moves did not reach it.
@@ -50,7 +50,7 @@ pub trait World: Send + Sync + 'static {
 #[derive(Debug)]
 pub struct Compiled<G>(std::marker::PhantomData<fn() -> G>);
 
-impl<G: Game + Classical> World for Compiled<G> {
+impl<G: Game + LeafAnalysis> World for Compiled<G> {
     type State = G;
     const EXTERNAL: bool = false;
 
@@ -71,7 +71,7 @@ impl<G: Game + Classical> World for Compiled<G> {
         state.legal_actions(actions);
     }
     #[inline]
-    fn classical(state: &G) -> Option<&dyn Classical> {
+    fn analysis(state: &G) -> Option<&dyn LeafAnalysis> {
         Some(state)
     }
     #[inline]

@@ -121,7 +121,7 @@ impl<W: World> Walker<W> {
             slot: u32::MAX,
             value: None,
             mate: None,
-            kinds: Vec::new(),
+            hints: Vec::new(),
             trace: Vec::new(),
         });
         // Copied, so that what the thread works with stays in its cache.
@@ -217,9 +217,9 @@ impl<W: World> Walker<W> {
                 }
                 if let Some(knowledge) = &config.knowledge {
                     if is_root {
-                        leaf_analysis::at_restricted_root::<W>(tree, &self.root, &mut leaf.kinds);
+                        leaf_analysis::at_restricted_root::<W>(tree, &self.root, &mut leaf.hints);
                     }
-                    leaf_analysis::arrange(tree, knowledge, node, &leaf.kinds);
+                    leaf_analysis::arrange(tree, knowledge, node, &leaf.hints);
                 }
             }
             if config.is_plain() {

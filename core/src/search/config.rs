@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::games::analysis::Knowledge;
-use crate::search::evaluate::Leaf;
+use crate::search::evaluate::LeafEvaluator;
 use crate::search::score::{Fpu, Score};
 use crate::tree::Shape;
 
@@ -14,7 +14,7 @@ pub struct SearchConfig {
     /// How an edge is scored.
     pub score: Score,
     /// Who values a leaf.
-    pub leaf: Leaf,
+    pub leaf: LeafEvaluator,
     /// What is known of the game beside its rules (chess).
     pub knowledge: Option<Arc<Knowledge>>,
     /// Keep proven results (two-player zero-sum games).

@@ -1,7 +1,7 @@
-//! What is found out about a new position before its value (seed 4): a mate, and the kinds of its moves; and what the tree does
+//! What is found out about a new position before its value (seed 4): a mate, and the hints of its moves; and what the tree does
 //! with that. Looking needs no tree, so that leaves in flight are looked at on several threads.
 
-use crate::games::analysis::{Exact, Kind, Knowledge, Priority, RootMate, FORCED_MATE, LAST_TACTICAL};
+use crate::games::analysis::{Exact, Knowledge, MoveHint, Priority, RootMate, FORCED_MATE, LAST_TACTICAL};
 use crate::games::World;
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::SearchConfig;
@@ -13,25 +13,25 @@ use crate::tree::{Arranged, NodeIndex, Tree, ROOT, UNPROVEN};
 /// Fewer leaves are not worth handing over.
 const FEWEST: usize = 2;
 
-/// Looks for a mate at a position `depth` plies below the root, for or against the player to move. Without one, `kinds` receives what is
+/// Looks for a mate at a position `depth` plies below the root, for or against the player to move. Without one, `hints` receives what is
 /// told of each legal move, if the search asks for that.
 pub fn at_position<W: World>(
     config: &SearchConfig,
     history_table: &HistoryTable,
     state: &W::State,
     depth: usize,
-    kinds: &mut Vec<Kind>,
+    hints: &mut Vec<MoveHint>,
 ) -> Option<Exact> {
-    kinds.clear();
-    let (knowledge, classical) = config.knowledge.as_deref().zip(W::classical(state))?;
+    hints.clear();
+    let (knowledge, analysis) = config.knowledge.as_deref().zip(W::analysis(state))?;
     // The root was searched for mates at length.
     if depth > 0 && (knowledge.mate_depth > 0 || knowledge.endings) {
-        if let Some(mate) = classical.mate(knowledge) {
+        if let Some(mate) = analysis.mate(knowledge) {
             return Some(mate);
         }
     }
     if knowledge.priority.is_some() {
-        classical.kinds(knowledge, history_table.at(depth, W::to_play(state)), kinds);
+        analysis.hints(knowledge, history_table.at(depth, W::to_play(state)), hints);
     }
     None
 }
@@ -39,7 +39,7 @@ pub fn at_position<W: World>(
 /// Looks at every leaf that waits, and values those that are valued inside the engine.
 pub fn at_leaves<W: World>(config: &SearchConfig, history_table: &HistoryTable, leaves: &mut [Pending<W::State>]) {
     for leaf in leaves {
-        leaf.mate = at_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.kinds);
+        leaf.mate = at_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.hints);
         leaf.value = match leaf.mate {
             Some(mate) => Some(f64::from(if W::to_play(&leaf.state) == 0 { mate.value } else { -mate.value })),
             None => config.leaf.value::<W>(&mut leaf.state, leaf.key, config.knowledge.as_deref()),
@@ -53,25 +53,25 @@ pub fn at_leaves_parallel<W: World>(threads: usize, config: &SearchConfig, histo
     parallel_for(threads, leaves.chunks_mut(share), |leaves| at_leaves::<W>(config, history_table, leaves));
 }
 
-/// Drops the kinds of legal moves that a root restricted to some of its moves does not have. `kinds` is in the order of the game.
-pub fn at_restricted_root<W: World>(tree: &Tree, state: &W::State, kinds: &mut Vec<Kind>) {
+/// Drops the hints of legal moves that a root restricted to some of its moves does not have. `hints` is in the order of the game.
+pub fn at_restricted_root<W: World>(tree: &Tree, state: &W::State, hints: &mut Vec<MoveHint>) {
     let actions = tree.edges(tree.node(ROOT)).actions;
-    if kinds.is_empty() || kinds.len() == actions.len() {
+    if hints.is_empty() || hints.len() == actions.len() {
         return;
     }
     let mut legal = Vec::new();
     W::legal_actions(state, &mut legal);
     let mut left = legal.iter();
-    kinds.retain(|_| left.next().is_some_and(|action| actions.contains(action)));
+    hints.retain(|_| left.next().is_some_and(|action| actions.contains(action)));
 }
 
 /// Gives the moves of a new node, which have their priors, the order in which they are tried.
-pub fn arrange(tree: &mut Tree, knowledge: &Knowledge, node: NodeIndex, kinds: &[Kind]) {
+pub fn arrange(tree: &mut Tree, knowledge: &Knowledge, node: NodeIndex, hints: &[MoveHint]) {
     let Some(priority) = knowledge.priority else { return };
     let edges = tree.edges(tree.node(node));
-    let unknown = Kind { category: LAST_TACTICAL + 1, weight: knowledge.weights[usize::from(LAST_TACTICAL) + 1] };
+    let unknown = MoveHint { category: LAST_TACTICAL + 1, weight: knowledge.weights[usize::from(LAST_TACTICAL) + 1] };
     let of_place = |(place, &action): (usize, &u16)| {
-        let kind = kinds.get(place).copied().unwrap_or(unknown);
+        let kind = hints.get(place).copied().unwrap_or(unknown);
         (Arranged { action, prior: edges.priors[place], category: kind.category }, kind.weight)
     };
     let mut weighted: Vec<(Arranged, f64)> = edges.actions.iter().enumerate().map(of_place).collect();
@@ -94,13 +94,13 @@ pub fn arrange(tree: &mut Tree, knowledge: &Knowledge, node: NodeIndex, kinds: &
 
 /// Searches the root for a mate, and decides it if there is one for or against the player to move there.
 pub fn at_root<W: World>(tree: &mut Tree, config: &SearchConfig, state: &W::State) {
-    let Some((knowledge, classical)) = config.knowledge.as_deref().zip(W::classical(state)) else { return };
+    let Some((knowledge, analysis)) = config.knowledge.as_deref().zip(W::analysis(state)) else { return };
     let moves = tree.node(ROOT).num_edges as usize;
     let has_room = |nodes| tree.has_room(nodes, config.max_bytes, config.max_nodes);
     if (knowledge.root_depth == 0 && !knowledge.endings) || tree.node(ROOT).proven != UNPROVEN || !has_room(1) {
         return;
     }
-    match classical.root_mate(knowledge) {
+    match analysis.root_mate(knowledge) {
         Some(RootMate::Wins { line, plies }) => {
             let Some(&action) = line.first() else { return };
             decide::<W>(tree, config, state, action, plies - 1, 1);

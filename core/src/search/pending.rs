@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::games::analysis::{Exact, Kind};
+use crate::games::analysis::{Exact, MoveHint};
 use crate::search::backup::Step;
 use crate::search::path::TraceStep;
 use crate::tree::NodeIndex;
@@ -27,7 +27,7 @@ pub struct Pending<S> {
     /// The mate for or against the player to move, where one was found: its value is then known.
     pub mate: Option<Exact>,
     /// What is told of its legal moves, in searches that ask for them.
-    pub kinds: Vec<Kind>,
+    pub hints: Vec<MoveHint>,
     /// What was seen on the way, if recorded.
     pub trace: Vec<TraceStep>,
 }

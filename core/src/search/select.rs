@@ -1,6 +1,6 @@
 //! The way down: from the root to a leaf, by the score of the edges, with untried edges opened as the rule says.
 
-use crate::games::analysis::Kind;
+use crate::games::analysis::MoveHint;
 use crate::games::World;
 use crate::runtime::random::{Purpose, Random};
 #[cfg(target_arch = "x86_64")]
@@ -38,7 +38,7 @@ pub struct Descent<S> {
     /// The scores of the last choice.
     pub scores: Vec<f64>,
     /// What is told of the legal moves at the end of the path, in searches that ask for it.
-    pub kinds: Vec<Kind>,
+    pub hints: Vec<MoveHint>,
     here: Here,
 }
 
@@ -59,7 +59,7 @@ impl<S> Descent<S> {
     /// Empty buffers, with a state to be overwritten.
     pub fn new(state: S) -> Self {
         let here = Here { node: ROOT, edge_visits: 0, visits: 0, first: None, random: Random::new(0, Purpose::Select) };
-        Self { path: Vec::new(), state, legal: Vec::new(), trace: Vec::new(), scores: Vec::new(), kinds: Vec::new(), here }
+        Self { path: Vec::new(), state, legal: Vec::new(), trace: Vec::new(), scores: Vec::new(), hints: Vec::new(), here }
     }
 }
 

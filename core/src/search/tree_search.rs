@@ -7,7 +7,7 @@ use crate::games::World;
 use crate::runtime::prefetch;
 use crate::runtime::random::fold;
 use crate::search::config::SearchConfig;
-use crate::search::evaluate::Leaf;
+use crate::search::evaluate::LeafEvaluator;
 use crate::search::move_ordering::HistoryTable;
 use crate::search::noise::Noise;
 use crate::search::path::TraceRow;
@@ -317,7 +317,7 @@ impl<W: World> Walker<W> {
                 expand::even_priors(tree, node);
                 set_raw(tree, node, value);
                 if let Some(knowledge) = &config.knowledge {
-                    leaf_analysis::arrange(tree, knowledge, node, &descent.kinds);
+                    leaf_analysis::arrange(tree, knowledge, node, &descent.hints);
                 }
             }
             backup::zero_sum(tree, &descent.path, value);
@@ -336,7 +336,7 @@ impl<W: World> Walker<W> {
     #[inline]
     fn look(&mut self, config: &SearchConfig, descent: &mut Descent<W::State>) -> Option<Exact> {
         config.knowledge.as_ref()?;
-        leaf_analysis::at_position::<W>(config, &self.history_table, &descent.state, descent.path.len(), &mut descent.kinds)
+        leaf_analysis::at_position::<W>(config, &self.history_table, &descent.state, descent.path.len(), &mut descent.hints)
     }
 
     /// Finishes the simulation whose path has just reached a position where the player to move mates or is mated.
@@ -367,17 +367,17 @@ impl<W: World> Walker<W> {
         if backup::root_is_proven(tree) {
             return;
         }
-        if config.evaluates_root() && tree.root_visits == 0 && !matches!(config.leaf, Leaf::Outside { .. }) {
+        if config.evaluates_root() && tree.root_visits == 0 && !matches!(config.leaf, LeafEvaluator::External { .. }) {
             descent.state.clone_from(&self.root);
             descent.path.clear();
             let _ = self.look(config, descent);
-            leaf_analysis::at_restricted_root::<W>(tree, &self.root, &mut descent.kinds);
+            leaf_analysis::at_restricted_root::<W>(tree, &self.root, &mut descent.hints);
             let key = fold(self.key, ROOT_EVALUATION);
             let value = config.leaf.value::<W>(&mut descent.state, key, config.knowledge.as_deref()).unwrap_or(0.0);
             expand::even_priors(tree, ROOT);
             set_raw(tree, ROOT, value);
             if let Some(knowledge) = &config.knowledge {
-                leaf_analysis::arrange(tree, knowledge, ROOT, &descent.kinds);
+                leaf_analysis::arrange(tree, knowledge, ROOT, &descent.hints);
             }
             tree.root_visits = 1;
         }
