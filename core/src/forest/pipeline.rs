@@ -13,7 +13,7 @@ use crate::games::analysis::LeafAnalysis;
 use crate::games::{Compiled, Game, World};
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::SearchConfig;
-use crate::search::interleaved::each_abreast;
+use crate::search::interleaved::for_each_interleaved;
 use crate::search::priors::{priors, PolicyKind};
 use crate::search::tree_search::Walker;
 use crate::tree::Tree;
@@ -131,7 +131,7 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
                         reader.tell(tree, walker, config, rows);
                     }
                 };
-                each_abreast(trees, config, gathers, tell, |place, tree, walker| {
+                for_each_interleaved(trees, config, gathers, tell, |place, tree, walker| {
                     under_way |= walker.has_batch();
                     // Written while they are at hand.
                     counts[place] = if gathers { writer.write(tree, walker) } else { 0 };

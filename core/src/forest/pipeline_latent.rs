@@ -12,7 +12,7 @@ use crate::games::Latent;
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::SearchConfig;
 use crate::search::expand_latent::{LeafAnswer, Logits};
-use crate::search::interleaved::each_abreast;
+use crate::search::interleaved::for_each_interleaved;
 use crate::search::tree_search::Walker;
 use crate::tree::Tree;
 
@@ -125,7 +125,7 @@ impl Forest<Latent> {
                         }
                     }
                 };
-                each_abreast(trees, config, gathers, tell, |place, tree, walker| {
+                for_each_interleaved(trees, config, gathers, tell, |place, tree, walker| {
                     under_way |= walker.has_batch();
                     let rows = walker.pending.len() as u32;
                     // Nearly always as many as the last time.

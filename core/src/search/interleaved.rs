@@ -4,13 +4,13 @@
 use crate::games::World;
 use crate::search::config::SearchConfig;
 use crate::search::leaf_analysis;
-use crate::search::scratch::{self, Descents, ABREAST};
-use crate::search::select::{descend_abreast, Walking};
+use crate::search::scratch::{self, Descents, INTERLEAVED};
+use crate::search::select::{descend_interleaved, InterleavedDescent};
 use crate::search::tree_search::{TreeSearch, Walker};
 use crate::tree::Tree;
 
 /// Works on trees in their order: `tell` hears of each, then its next batch is gathered if it `gathers`, then `take` hears of it.
-pub fn each_abreast<W: World>(
+pub fn for_each_interleaved<W: World>(
     trees: &mut [TreeSearch<W>],
     config: &SearchConfig,
     gathers: bool,
@@ -31,22 +31,22 @@ fn each_with<W: World>(
     mut take: impl FnMut(usize, &mut Tree, &mut Walker<W>),
     descents: &mut Descents<W>,
 ) {
-    let soon = |trees: &[TreeSearch<W>], prefetch: fn(&TreeSearch<W>)| trees.iter().take(ABREAST).for_each(prefetch);
+    let soon = |trees: &[TreeSearch<W>], prefetch: fn(&TreeSearch<W>)| trees.iter().take(INTERLEAVED).for_each(prefetch);
     soon(trees, TreeSearch::prefetch_first);
     soon(trees, TreeSearch::prefetch_second);
     soon(trees, TreeSearch::prefetch_third);
     let mut rest = trees;
     let mut first = 0;
     while !rest.is_empty() {
-        let count = ABREAST.min(rest.len());
+        let count = INTERLEAVED.min(rest.len());
         let (these, later) = std::mem::take(&mut rest).split_at_mut(count);
-        let mut open: [Option<(&mut Tree, &mut Walker<W>)>; ABREAST] = [const { None }; ABREAST];
+        let mut open: [Option<(&mut Tree, &mut Walker<W>)>; INTERLEAVED] = [const { None }; INTERLEAVED];
         for (slot, search) in open.iter_mut().zip(these) {
             *slot = Some(search.split_mut());
         }
-        soon(later.get(ABREAST..).unwrap_or_default(), TreeSearch::prefetch_itself);
+        soon(later.get(INTERLEAVED..).unwrap_or_default(), TreeSearch::prefetch_itself);
         soon(later, TreeSearch::prefetch_first);
-        let (mut gathering, mut set_out) = ([false; ABREAST], [false; ABREAST]);
+        let (mut gathering, mut set_out) = ([false; INTERLEAVED], [false; INTERLEAVED]);
         for (place, ((tree, walker), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
             tell(first + place, tree, walker);
             gathering[place] = gathers && !walker.full_batch && (walker.wants_more(tree, config) || !walker.pending.is_empty());
@@ -56,13 +56,13 @@ fn each_with<W: World>(
             }
         }
         soon(later, TreeSearch::prefetch_second);
-        let mut walks: [Option<Walking<'_, W::State>>; ABREAST] = [const { None }; ABREAST];
+        let mut walks: [Option<InterleavedDescent<'_, W::State>>; INTERLEAVED] = [const { None }; INTERLEAVED];
         for (place, ((tree, walker), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
             if set_out[place] {
-                walks[place] = Some(Walking { tree, descent, journal: &mut walker.journal, reached: None });
+                walks[place] = Some(InterleavedDescent { tree, descent, journal: &mut walker.journal, reached: None });
             }
         }
-        descend_abreast::<W>(&mut walks, config);
+        descend_interleaved::<W>(&mut walks, config);
         let reached = walks.map(|walk| walk.and_then(|walk| walk.reached));
         soon(later, TreeSearch::prefetch_third);
         for (place, ((tree, walker), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
@@ -75,7 +75,7 @@ fn each_with<W: World>(
             }
             take(first + place, tree, walker);
         }
-        first += ABREAST;
+        first += INTERLEAVED;
         rest = later;
     }
 }

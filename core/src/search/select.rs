@@ -89,22 +89,22 @@ impl<S: Clone> Descent<S> {
 /// Walks down from where `begin` has put the descent.
 pub fn descend<W: World>(tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
     #[cfg(target_arch = "x86_64")]
-    if simd::is_there() {
+    if simd::is_available() {
         #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
         // SAFETY: the processor has just been seen to have what this form is compiled for.
-        return unsafe { descend_wide::<W>(tree, config, descent, journal) };
+        return unsafe { descend_avx2::<W>(tree, config, descent, journal) };
     }
-    descend_any::<W>(tree, config, descent, journal)
+    descend_portable::<W>(tree, config, descent, journal)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-fn descend_wide<W: World>(tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
-    descend_any::<W>(tree, config, descent, journal)
+fn descend_avx2<W: World>(tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
+    descend_portable::<W>(tree, config, descent, journal)
 }
 
 #[inline(always)]
-fn descend_any<W: World>(tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
+fn descend_portable<W: World>(tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
     loop {
         if let Some(reached) = step::<W, ANY>(tree, config, descent, journal) {
             return reached;
@@ -114,7 +114,7 @@ fn descend_any<W: World>(tree: &mut Tree, config: &SearchConfig, descent: &mut D
 
 /// One walk of several that take turns.
 #[derive(Debug)]
-pub struct Walking<'a, S> {
+pub struct InterleavedDescent<'a, S> {
     /// Its tree.
     pub tree: &'a mut Tree,
     /// Where it is.
@@ -126,34 +126,34 @@ pub struct Walking<'a, S> {
 }
 
 /// Walks down several trees, a step of each in turn: while memory fetches what one of them needs next, the others go on.
-pub fn descend_abreast<W: World>(walks: &mut [Option<Walking<'_, W::State>>], config: &SearchConfig) {
+pub fn descend_interleaved<W: World>(walks: &mut [Option<InterleavedDescent<'_, W::State>>], config: &SearchConfig) {
     #[cfg(target_arch = "x86_64")]
-    if simd::is_there() {
+    if simd::is_available() {
         #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
         // SAFETY: the processor has just been seen to have what this form is compiled for.
-        return unsafe { abreast_wide::<W>(walks, config) };
+        return unsafe { interleaved_avx2::<W>(walks, config) };
     }
-    abreast_any::<W>(walks, config);
+    interleaved_portable::<W>(walks, config);
 }
 
 /// The way down for each rule by itself.
 #[inline(always)]
-fn abreast_any<W: World>(walks: &mut [Option<Walking<'_, W::State>>], config: &SearchConfig) {
+fn interleaved_portable<W: World>(walks: &mut [Option<InterleavedDescent<'_, W::State>>], config: &SearchConfig) {
     match config.score.kind() {
-        PUCT => abreast_by::<W, PUCT>(walks, config),
-        MUZERO => abreast_by::<W, MUZERO>(walks, config),
-        _ => abreast_by::<W, ANY>(walks, config),
+        PUCT => interleaved_by_rule::<W, PUCT>(walks, config),
+        MUZERO => interleaved_by_rule::<W, MUZERO>(walks, config),
+        _ => interleaved_by_rule::<W, ANY>(walks, config),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-fn abreast_wide<W: World>(walks: &mut [Option<Walking<'_, W::State>>], config: &SearchConfig) {
-    abreast_any::<W>(walks, config);
+fn interleaved_avx2<W: World>(walks: &mut [Option<InterleavedDescent<'_, W::State>>], config: &SearchConfig) {
+    interleaved_portable::<W>(walks, config);
 }
 
 #[inline(always)]
-fn abreast_by<W: World, const KIND: u8>(walks: &mut [Option<Walking<'_, W::State>>], config: &SearchConfig) {
+fn interleaved_by_rule<W: World, const KIND: u8>(walks: &mut [Option<InterleavedDescent<'_, W::State>>], config: &SearchConfig) {
     let mut under_way = true;
     while under_way {
         under_way = false;
