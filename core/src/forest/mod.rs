@@ -247,7 +247,7 @@ impl<W: World> Forest<W> {
                 let (grown, walker) = tree.split_mut();
                 walker.gather(grown, config);
                 if !W::EXTERNAL {
-                    leaf_analysis::at_leaves::<W>(config, &walker.history_table, &mut walker.pending);
+                    leaf_analysis::analyze_leaves::<W>(config, &walker.history_table, &mut walker.pending);
                 }
             }
         });
@@ -277,7 +277,7 @@ impl<W: World> Forest<W> {
     }
 
     /// The leaves that wait for values, by tree and then in the order they were gathered.
-    /// Leaves whose playout reached an end by itself are not among them.
+    /// PendingLeaves whose playout reached an end by itself are not among them.
     #[must_use]
     pub fn waiting(&self) -> Vec<Row> {
         let mut rows = Vec::new();

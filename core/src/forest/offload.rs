@@ -7,7 +7,7 @@ use super::{piece_size, threads_for, Forest};
 use crate::games::World;
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::tree_search::TreeSearch;
-use crate::tree::{Arranged, Link, Tree, ROOT};
+use crate::tree::{Link, OrderedEdge, Tree, ROOT};
 
 /// More simulations do not fit into the numbers of children elsewhere.
 const MOST_SIMULATIONS: u64 = 32_000;
@@ -230,8 +230,8 @@ fn tell_root(found: &Found<'_>, index: usize, width: usize, tree: &mut Tree) {
     let header = *tree.node(ROOT);
     let edges = index * width..index * width + header.num_edges as usize;
     let moves = found.actions[edges.clone()].iter().zip(&found.priors[edges.clone()]);
-    let moves: Vec<Arranged> = moves.map(|(&action, &prior)| Arranged { action: action as u16, prior, category: 0 }).collect();
-    tree.arrange(ROOT, &moves, 0);
+    let moves: Vec<OrderedEdge> = moves.map(|(&action, &prior)| OrderedEdge { action: action as u16, prior, category: 0 }).collect();
+    tree.order_edges(ROOT, &moves, 0);
     let opened = (found.headers[4 * index + 2].max(0) as usize).min(moves.len());
     for place in 0..opened {
         let here = edges.start + place;

@@ -6,7 +6,7 @@ use crate::games::World;
 use crate::runtime::random::fold;
 use crate::search::config::{SearchConfig, MAX_ENDS_PER_GATHER};
 use crate::search::path::TraceRow;
-use crate::search::pending::Pending;
+use crate::search::pending::PendingLeaf;
 use crate::search::select::{descend, Descent, Reached, Start};
 use crate::search::tree_search::{Stop, Walker, ROOT_EVALUATION};
 use crate::search::{backup, expand, leaf_analysis, scratch};
@@ -112,7 +112,7 @@ impl<W: World> Walker<W> {
         }
         let simulation = self.simulations + self.pending.len() as u64;
         let root = &self.root;
-        let leaf = self.pending.add(|| Pending {
+        let leaf = self.pending.add(|| PendingLeaf {
             path: Vec::new(),
             state: root.clone(),
             simulation,
@@ -217,9 +217,9 @@ impl<W: World> Walker<W> {
                 }
                 if let Some(knowledge) = &config.knowledge {
                     if is_root {
-                        leaf_analysis::at_restricted_root::<W>(tree, &self.root, &mut leaf.hints);
+                        leaf_analysis::restrict_hints::<W>(tree, &self.root, &mut leaf.hints);
                     }
-                    leaf_analysis::arrange(tree, knowledge, node, &leaf.hints);
+                    leaf_analysis::order_edges(tree, knowledge, node, &leaf.hints);
                 }
             }
             if config.is_plain() {
@@ -274,11 +274,11 @@ impl<W: World> Walker<W> {
         released
     }
 
-    /// Leaves in flight with an evaluator inside the engine: gathered one after another, evaluated on `threads`, applied in order.
+    /// PendingLeaves in flight with an evaluator inside the engine: gathered one after another, evaluated on `threads`, applied in order.
     pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, config: &SearchConfig, threads: usize, pause: u64, stop: Stop<'_>) {
         while self.simulations < pause && self.wants_more(tree, config) && !stop() {
             self.gather(tree, config);
-            leaf_analysis::at_leaves_parallel::<W>(threads, config, &self.history_table, &mut self.pending);
+            leaf_analysis::analyze_leaves_parallel::<W>(threads, config, &self.history_table, &mut self.pending);
             self.apply(tree, config, &[], &[]);
         }
     }

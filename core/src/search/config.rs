@@ -19,7 +19,7 @@ pub struct SearchConfig {
     pub knowledge: Option<Arc<Knowledge>>,
     /// Keep proven results (two-player zero-sum games).
     pub solve: bool,
-    /// Leaves under way in one tree at a time.
+    /// PendingLeaves under way in one tree at a time.
     pub in_flight: u32,
     /// Plies below the root in which forced moves are looked for.
     pub forced_depth: u8,

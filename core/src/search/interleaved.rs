@@ -71,7 +71,7 @@ fn each_with<W: World>(
                 walker.gather_on(tree, config, descent);
             }
             if gathering[place] && !W::EXTERNAL {
-                leaf_analysis::at_leaves::<W>(config, &walker.history_table, &mut walker.pending);
+                leaf_analysis::analyze_leaves::<W>(config, &walker.history_table, &mut walker.pending);
             }
             take(first + place, tree, walker);
         }

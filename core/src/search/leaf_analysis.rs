@@ -7,15 +7,15 @@ use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::SearchConfig;
 use crate::search::expand;
 use crate::search::move_ordering::HistoryTable;
-use crate::search::pending::Pending;
-use crate::tree::{Arranged, NodeIndex, Tree, ROOT, UNPROVEN};
+use crate::search::pending::PendingLeaf;
+use crate::tree::{NodeIndex, OrderedEdge, Tree, ROOT, UNPROVEN};
 
 /// Fewer leaves are not worth handing over.
 const FEWEST: usize = 2;
 
 /// Looks for a mate at a position `depth` plies below the root, for or against the player to move. Without one, `hints` receives what is
 /// told of each legal move, if the search asks for that.
-pub fn at_position<W: World>(
+pub fn analyze_position<W: World>(
     config: &SearchConfig,
     history_table: &HistoryTable,
     state: &W::State,
@@ -37,9 +37,9 @@ pub fn at_position<W: World>(
 }
 
 /// Looks at every leaf that waits, and values those that are valued inside the engine.
-pub fn at_leaves<W: World>(config: &SearchConfig, history_table: &HistoryTable, leaves: &mut [Pending<W::State>]) {
+pub fn analyze_leaves<W: World>(config: &SearchConfig, history_table: &HistoryTable, leaves: &mut [PendingLeaf<W::State>]) {
     for leaf in leaves {
-        leaf.mate = at_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.hints);
+        leaf.mate = analyze_position::<W>(config, history_table, &leaf.state, leaf.path.len(), &mut leaf.hints);
         leaf.value = match leaf.mate {
             Some(mate) => Some(f64::from(if W::to_play(&leaf.state) == 0 { mate.value } else { -mate.value })),
             None => config.leaf.value::<W>(&mut leaf.state, leaf.key, config.knowledge.as_deref()),
@@ -48,13 +48,18 @@ pub fn at_leaves<W: World>(config: &SearchConfig, history_table: &HistoryTable, 
 }
 
 /// The same on up to `threads` threads, each with a share of the leaves.
-pub fn at_leaves_parallel<W: World>(threads: usize, config: &SearchConfig, history_table: &HistoryTable, leaves: &mut [Pending<W::State>]) {
+pub fn analyze_leaves_parallel<W: World>(
+    threads: usize,
+    config: &SearchConfig,
+    history_table: &HistoryTable,
+    leaves: &mut [PendingLeaf<W::State>],
+) {
     let share = leaves.len().div_ceil(threads).max(FEWEST);
-    parallel_for(threads, leaves.chunks_mut(share), |leaves| at_leaves::<W>(config, history_table, leaves));
+    parallel_for(threads, leaves.chunks_mut(share), |leaves| analyze_leaves::<W>(config, history_table, leaves));
 }
 
 /// Drops the hints of legal moves that a root restricted to some of its moves does not have. `hints` is in the order of the game.
-pub fn at_restricted_root<W: World>(tree: &Tree, state: &W::State, hints: &mut Vec<MoveHint>) {
+pub fn restrict_hints<W: World>(tree: &Tree, state: &W::State, hints: &mut Vec<MoveHint>) {
     let actions = tree.edges(tree.node(ROOT)).actions;
     if hints.is_empty() || hints.len() == actions.len() {
         return;
@@ -66,15 +71,15 @@ pub fn at_restricted_root<W: World>(tree: &Tree, state: &W::State, hints: &mut V
 }
 
 /// Gives the moves of a new node, which have their priors, the order in which they are tried.
-pub fn arrange(tree: &mut Tree, knowledge: &Knowledge, node: NodeIndex, hints: &[MoveHint]) {
+pub fn order_edges(tree: &mut Tree, knowledge: &Knowledge, node: NodeIndex, hints: &[MoveHint]) {
     let Some(priority) = knowledge.priority else { return };
     let edges = tree.edges(tree.node(node));
     let unknown = MoveHint { category: LAST_TACTICAL + 1, weight: knowledge.weights[usize::from(LAST_TACTICAL) + 1] };
     let of_place = |(place, &action): (usize, &u16)| {
         let kind = hints.get(place).copied().unwrap_or(unknown);
-        (Arranged { action, prior: edges.priors[place], category: kind.category }, kind.weight)
+        (OrderedEdge { action, prior: edges.priors[place], category: kind.category }, kind.weight)
     };
-    let mut weighted: Vec<(Arranged, f64)> = edges.actions.iter().enumerate().map(of_place).collect();
+    let mut weighted: Vec<(OrderedEdge, f64)> = edges.actions.iter().enumerate().map(of_place).collect();
     // Stable: moves that are alike stay in the order of the game.
     weighted.sort_by(|(a, _), (b, _)| a.category.cmp(&b.category).then(b.prior.total_cmp(&a.prior)));
     if priority == Priority::Prior {
@@ -83,17 +88,17 @@ pub fn arrange(tree: &mut Tree, knowledge: &Knowledge, node: NodeIndex, hints: &
             weighted.iter_mut().for_each(|(one, weight)| one.prior = (f64::from(one.prior) * *weight / total) as f32);
         }
     }
-    let moves: Vec<Arranged> = weighted.into_iter().map(|(one, _)| one).collect();
+    let moves: Vec<OrderedEdge> = weighted.into_iter().map(|(one, _)| one).collect();
     let eager = match priority {
         Priority::Strict => moves.len(),
         Priority::Tactical => moves.iter().take_while(|one| one.category <= LAST_TACTICAL).count(),
         Priority::Prior => 0,
     };
-    tree.arrange(node, &moves, eager.min(usize::from(u8::MAX)) as u8);
+    tree.order_edges(node, &moves, eager.min(usize::from(u8::MAX)) as u8);
 }
 
 /// Searches the root for a mate, and decides it if there is one for or against the player to move there.
-pub fn at_root<W: World>(tree: &mut Tree, config: &SearchConfig, state: &W::State) {
+pub fn analyze_root<W: World>(tree: &mut Tree, config: &SearchConfig, state: &W::State) {
     let Some((knowledge, analysis)) = config.knowledge.as_deref().zip(W::analysis(state)) else { return };
     let moves = tree.node(ROOT).num_edges as usize;
     let has_room = |nodes| tree.has_room(nodes, config.max_bytes, config.max_nodes);

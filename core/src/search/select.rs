@@ -68,7 +68,7 @@ impl<S> Descent<S> {
 pub struct Start {
     /// The place to follow at the root, where that has a rule of its own.
     pub first: Option<usize>,
-    /// Leaves of this tree that are under way.
+    /// PendingLeaves of this tree that are under way.
     pub flying: u32,
     /// The key of the simulation's random numbers.
     pub key: u64,

@@ -11,7 +11,7 @@ use crate::search::evaluate::LeafEvaluator;
 use crate::search::move_ordering::HistoryTable;
 use crate::search::noise::Noise;
 use crate::search::path::TraceRow;
-use crate::search::pending::Leaves;
+use crate::search::pending::PendingLeaves;
 use crate::search::root_answer::Plan;
 use crate::search::score::Score;
 use crate::search::select::{descend, Descent, Reached, Start};
@@ -54,8 +54,8 @@ pub struct Walker<W: World> {
     pub target: u64,
     /// Simulations at which the present limit was set.
     pub begun: u64,
-    /// Leaves under way.
-    pub pending: Leaves<W::State>,
+    /// PendingLeaves under way.
+    pub pending: PendingLeaves<W::State>,
     /// Every simulation, if recorded.
     pub trace: Vec<TraceRow>,
     /// This batch has all the leaves it will get.
@@ -87,7 +87,7 @@ impl<W: World> TreeSearch<W> {
             simulations: 0,
             target: 0,
             begun: 0,
-            pending: Leaves::default(),
+            pending: PendingLeaves::default(),
             trace: Vec::new(),
             full_batch: false,
             ends: 0,
@@ -308,7 +308,7 @@ impl<W: World> Walker<W> {
         };
         if let Some(node) = exact {
             self.back_up_exact(tree, config, node, descent);
-        } else if let Some(mate) = self.look(config, descent) {
+        } else if let Some(mate) = self.analyze(config, descent) {
             self.back_up_mate(tree, config, mate, descent);
         } else {
             let node = self.expand_leaf(tree, config, descent);
@@ -317,7 +317,7 @@ impl<W: World> Walker<W> {
                 expand::even_priors(tree, node);
                 set_raw(tree, node, value);
                 if let Some(knowledge) = &config.knowledge {
-                    leaf_analysis::arrange(tree, knowledge, node, &descent.hints);
+                    leaf_analysis::order_edges(tree, knowledge, node, &descent.hints);
                 }
             }
             backup::zero_sum(tree, &descent.path, value);
@@ -334,9 +334,9 @@ impl<W: World> Walker<W> {
 
     /// Looks at the new position at the end of the path: the mate there, if one is found.
     #[inline]
-    fn look(&mut self, config: &SearchConfig, descent: &mut Descent<W::State>) -> Option<Exact> {
+    fn analyze(&mut self, config: &SearchConfig, descent: &mut Descent<W::State>) -> Option<Exact> {
         config.knowledge.as_ref()?;
-        leaf_analysis::at_position::<W>(config, &self.history_table, &descent.state, descent.path.len(), &mut descent.hints)
+        leaf_analysis::analyze_position::<W>(config, &self.history_table, &descent.state, descent.path.len(), &mut descent.hints)
     }
 
     /// Finishes the simulation whose path has just reached a position where the player to move mates or is mated.
@@ -362,7 +362,7 @@ impl<W: World> Walker<W> {
     pub(crate) fn settle_root_with(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) {
         if config.knowledge.is_some() && !self.root_searched {
             self.root_searched = true;
-            leaf_analysis::at_root::<W>(tree, config, &self.root);
+            leaf_analysis::analyze_root::<W>(tree, config, &self.root);
         }
         if backup::root_is_proven(tree) {
             return;
@@ -370,14 +370,14 @@ impl<W: World> Walker<W> {
         if config.evaluates_root() && tree.root_visits == 0 && !matches!(config.leaf, LeafEvaluator::External { .. }) {
             descent.state.clone_from(&self.root);
             descent.path.clear();
-            let _ = self.look(config, descent);
-            leaf_analysis::at_restricted_root::<W>(tree, &self.root, &mut descent.hints);
+            let _ = self.analyze(config, descent);
+            leaf_analysis::restrict_hints::<W>(tree, &self.root, &mut descent.hints);
             let key = fold(self.key, ROOT_EVALUATION);
             let value = config.leaf.value::<W>(&mut descent.state, key, config.knowledge.as_deref()).unwrap_or(0.0);
             expand::even_priors(tree, ROOT);
             set_raw(tree, ROOT, value);
             if let Some(knowledge) = &config.knowledge {
-                leaf_analysis::arrange(tree, knowledge, ROOT, &descent.hints);
+                leaf_analysis::order_edges(tree, knowledge, ROOT, &descent.hints);
             }
             tree.root_visits = 1;
         }

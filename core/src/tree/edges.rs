@@ -89,7 +89,7 @@ pub struct Statistics<'a> {
 
 /// A move that was never tried, as it is written into the place it is to have.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Arranged {
+pub struct OrderedEdge {
     /// The move.
     pub action: u16,
     /// P.
@@ -354,7 +354,7 @@ impl EdgeArena {
     }
 
     /// Writes the moves of a node anew, all untried.
-    pub(super) fn arrange(&mut self, node: &Node, moves: &[Arranged]) {
+    pub(super) fn order_edges(&mut self, node: &Node, moves: &[OrderedEdge]) {
         let count = node.num_edges as usize;
         let (block, at) = self.block_mut(node.first_edge);
         for (place, one) in moves.iter().enumerate().take(count) {

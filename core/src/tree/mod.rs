@@ -24,7 +24,7 @@ use crate::memory::block::{Block, Stored};
 use crate::memory::slab::Pool;
 use columns::Columns;
 use edges::EdgeArena;
-pub use edges::{Arranged, Edge, Edges, Statistics};
+pub use edges::{Edge, Edges, OrderedEdge, Statistics};
 pub use exported::TreeColumns;
 pub use traversal::depths;
 
@@ -275,10 +275,10 @@ impl Tree {
     }
 
     /// Puts the moves of a node of which none was tried into this order; the first `eager` are opened before any is scored.
-    pub fn arrange(&mut self, node: NodeIndex, moves: &[Arranged], eager: u8) {
+    pub fn order_edges(&mut self, node: NodeIndex, moves: &[OrderedEdge], eager: u8) {
         let header = *self.node(node);
         debug_assert_eq!((header.num_edges as usize, header.opened), (moves.len(), 0));
-        self.edges.arrange(&header, moves);
+        self.edges.order_edges(&header, moves);
         let header = self.node_mut(node);
         (header.eager, header.highest_untried) = (eager, UNKNOWN);
     }

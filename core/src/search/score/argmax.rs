@@ -14,7 +14,7 @@ pub(super) const FEW: usize = 64;
 pub struct Candidate {
     /// N.
     pub visits: f64,
-    /// Leaves in flight.
+    /// PendingLeaves in flight.
     pub flying: f64,
     /// W.
     pub sum: f64,

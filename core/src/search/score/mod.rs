@@ -64,7 +64,7 @@ pub const MUZERO: u8 = 2;
 pub struct Context {
     /// N of the node, leaves in flight counted.
     pub visits: u32,
-    /// Leaves in flight lower Q as if they were lost (seed 2); otherwise they only count as visits.
+    /// PendingLeaves in flight lower Q as if they were lost (seed 2); otherwise they only count as visits.
     pub virtual_loss: bool,
     /// The score of every edge is wanted, for a trace.
     pub all_scores: bool,
