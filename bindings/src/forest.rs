@@ -11,7 +11,7 @@ use pondertree_core::error::Error;
 use pondertree_core::forest::Row;
 use pondertree_core::games::Compiled;
 use pondertree_core::runtime::random::tree_key;
-use pondertree_core::search::batch::Answer;
+use pondertree_core::search::batch::StepResult;
 use pondertree_core::search::noise::Noise;
 use pondertree_core::search::priors::{Policy, PolicyKind};
 use pondertree_core::solvers::minimax::{minimax, Verdict};
@@ -203,13 +203,13 @@ impl Forest {
             if !fits {
                 return Err(Error::Usage("the columns of step do not have one entry a row".into())).or_python();
             }
-            let answer = |row: usize| Answer {
+            let answer = |row: usize| StepResult {
                 to_play: to_play[row],
                 returns: terminal[row].then(|| &returns[row * players..(row + 1) * players]),
                 rewards: if paid { &rewards[row * players..(row + 1) * players] } else { &[] },
                 legal: &legal_actions[legal_offsets[row]..legal_offsets[row + 1]],
             };
-            let answers: Vec<Answer<'_>> = (0..rows).map(answer).collect();
+            let answers: Vec<StepResult<'_>> = (0..rows).map(answer).collect();
             forest.step(&answers).or_python()
         })
     }
@@ -350,7 +350,7 @@ impl Forest {
     fn minimax(&self, index: usize, depth: u32) -> PyResult<Vec<(u16, i64)>> {
         self.call(|any| {
             each_compiled!(any, forest, Class => {
-                let root = &forest.tree(index).or_python()?.walker.root;
+                let root = &forest.tree(index).or_python()?.search_state.root;
                 let raised = std::cell::RefCell::new(None);
                 let stop = || {
                     let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
@@ -375,7 +375,7 @@ impl Forest {
     fn trace(&self, index: usize) -> PyResult<Vec<(u64, Vec<(u16, Option<Vec<(u16, f64)>>)>, Vec<f64>)>> {
         self.call(|any| {
             each!(any, forest => {
-                let rows = &forest.tree(index).or_python()?.walker.trace;
+                let rows = &forest.tree(index).or_python()?.search_state.trace;
                 Ok(rows.iter().map(|row| {
                     let steps = row.steps.iter().map(|step| (step.action, step.scores.clone())).collect();
                     (row.simulation, steps, row.values.clone())

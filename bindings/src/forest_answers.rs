@@ -71,7 +71,7 @@ fn chosen<W: World>(forest: &Trees<W>, temperatures: &[f64]) -> Vec<i64> {
     forest.each_answer(&mut actions, |index, tree, action| {
         let plan = tree.plan(&forest.config);
         let tau = temperatures.get(index).copied().unwrap_or(0.0);
-        let place = root_answer::choose(tree.tree(), tau, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
+        let place = root_answer::choose(tree.tree(), tau, tree.search_state.key, tree.search_state.simulations, &[], plan.as_ref());
         *action = i64::from(tree.tree().edges(tree.tree().node(ROOT)).actions[place]);
     });
     actions
@@ -80,7 +80,7 @@ fn chosen<W: World>(forest: &Trees<W>, temperatures: &[f64]) -> Vec<i64> {
 /// The policy over the root's edges.
 fn policy<W: World>(forest: &Trees<W>, tree: &TreeSearch<W>) -> Vec<f64> {
     let plan = tree.plan(&forest.config);
-    let best = root_answer::choose(tree.tree(), 0.0, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
+    let best = root_answer::choose(tree.tree(), 0.0, tree.search_state.key, tree.search_state.simulations, &[], plan.as_ref());
     root_answer::policy(tree.tree(), 1.0, best, plan.as_ref())
 }
 

@@ -43,7 +43,7 @@ impl Forest {
             told.set_item("begun", roots.begun.into_pyarray(py))?;
             if let Any::ConnectFour(forest) = any {
                 let boards: Vec<u64> =
-                    forest.trees().skip(first).take(last - first).flat_map(|search| search.walker.root.own_and_other()).collect();
+                    forest.trees().skip(first).take(last - first).flat_map(|search| search.search_state.root.own_and_other()).collect();
                 told.set_item("boards", boards.into_pyarray(py))?;
             }
             told.set_item("slots", roots.slots.into_pyarray(py))?;

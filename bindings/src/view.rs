@@ -45,8 +45,8 @@ impl TreeView {
     pub fn of<W: World>(search: &TreeSearch<W>, config: &SearchConfig) -> Self {
         Self {
             tree: search.snapshot(),
-            key: search.walker.key,
-            simulations: search.walker.simulations,
+            key: search.search_state.key,
+            simulations: search.search_state.simulations,
             plan: search.plan(config),
             has_categories: config.knowledge.as_ref().is_some_and(|knowledge| knowledge.priority.is_some()),
         }

@@ -7,7 +7,7 @@ use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
 use pondertree_core::games::{Compiled, External, Game};
 use pondertree_core::runtime::random::tree_key;
-use pondertree_core::search::batch::Answer;
+use pondertree_core::search::batch::StepResult;
 use pondertree_core::search::config::SearchConfig;
 use pondertree_core::search::evaluate::{LeafEvaluator, PlayoutPolicy};
 use pondertree_core::search::priors::Policy;
@@ -111,8 +111,8 @@ fn search_and_check<G: Game + LeafAnalysis>(numbers: &[u16], seed: u64, simulati
     let tree = forest.tree(0).expect("a tree");
     check_invariants(tree.tree());
     let decided = tree.tree().node(ROOT).proven != UNPROVEN;
-    assert!(decided || tree.walker.simulations == simulations);
-    assert_eq!(u64::from(tree.tree().root_visits), tree.walker.simulations);
+    assert!(decided || tree.search_state.simulations == simulations);
+    assert_eq!(u64::from(tree.tree().root_visits), tree.search_state.simulations);
 }
 
 proptest! {
@@ -172,7 +172,7 @@ proptest! {
         }
         prop_assert_eq!(root_visits(&smooth, 0), root_visits(&bumpy, 0));
         let (a, b) = (smooth.tree(0).expect("a tree"), bumpy.tree(0).expect("a tree"));
-        prop_assert_eq!(a.walker.simulations, b.walker.simulations);
+        prop_assert_eq!(a.search_state.simulations, b.search_state.simulations);
         prop_assert_eq!(a.tree().num_nodes(), b.tree().num_nodes());
         check_invariants(b.tree());
     }
@@ -254,7 +254,7 @@ fn slots_come_back_when_a_batch_is_dropped() {
     assert_ne!(slot, root);
     assert_eq!(forest.roll_back(), vec![slot]);
     assert_eq!(forest.gather().expect("rows")[0].slot, slot, "a slot given back is given out again");
-    let open = Answer { to_play: 1, returns: None, rewards: &[], legal: &[0, 1] };
+    let open = StepResult { to_play: 1, returns: None, rewards: &[], legal: &[0, 1] };
     forest.step(&[open]).expect("sound");
     assert_eq!(forest.roll_back(), vec![slot], "after step the node has the slot, and the roll back finds it");
     assert_eq!(forest.tree(0).expect("a tree").tree().num_nodes(), 1);
@@ -266,15 +266,15 @@ fn wrong_answers_of_the_world_change_nothing() {
     forest.plant(0, &[0, 1, 2], 7).expect("sound");
     forest.allow(0, 10).expect("a tree");
     assert_eq!(forest.gather().expect("rows").len(), 1);
-    let open = Answer { to_play: 1, returns: None, rewards: &[], legal: &[0, 1] };
+    let open = StepResult { to_play: 1, returns: None, rewards: &[], legal: &[0, 1] };
     for wrong in [
-        Answer { to_play: 2, ..open },
-        Answer { legal: &[], ..open },
-        Answer { legal: &[1, 1], ..open },
-        Answer { legal: &[3], ..open },
-        Answer { returns: Some(&[1.0]), ..open },
-        Answer { returns: Some(&[1.0, 1.0]), ..open },
-        Answer { returns: Some(&[f64::NAN, 0.0]), ..open },
+        StepResult { to_play: 2, ..open },
+        StepResult { legal: &[], ..open },
+        StepResult { legal: &[1, 1], ..open },
+        StepResult { legal: &[3], ..open },
+        StepResult { returns: Some(&[1.0]), ..open },
+        StepResult { returns: Some(&[1.0, 1.0]), ..open },
+        StepResult { returns: Some(&[f64::NAN, 0.0]), ..open },
     ] {
         assert!(forest.step(&[wrong]).is_err(), "{wrong:?}");
     }

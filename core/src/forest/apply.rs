@@ -26,19 +26,19 @@ impl<W: World> Forest<W> {
         let (mut rows, mut moves) = (spread.as_slice(), priors.as_slice());
         let mut shares = Vec::with_capacity(trees.len());
         for tree in &self.trees[trees.clone()] {
-            let waiting = tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()).count();
-            let edges: usize = tree.walker.waiting_nodes().map(|node| usize::from(tree.tree().node(node).num_edges)).sum();
+            let waiting = tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()).count();
+            let edges: usize = tree.search_state.waiting_nodes().map(|node| usize::from(tree.tree().node(node).num_edges)).sum();
             let (own_rows, other_rows) = rows.split_at(waiting * players);
             let (own_moves, other_moves) = moves.split_at(if moves.is_empty() { 0 } else { edges });
             (rows, moves) = (other_rows, other_moves);
             shares.push((own_rows, own_moves));
         }
         self.each_briefly(trees, &shares, |tree, config, (values, priors)| {
-            if !tree.walker.has_batch() {
+            if !tree.search_state.has_batch() {
                 return;
             }
-            let (grown, walker) = tree.split_mut();
-            walker.apply(grown, config, values, priors);
+            let (grown, search_state) = tree.split_mut();
+            search_state.apply(grown, config, values, priors);
         });
         Ok(())
     }
@@ -47,7 +47,7 @@ impl<W: World> Forest<W> {
     fn waiting_movers(&self, trees: Range<usize>) -> Vec<u8> {
         let mut movers = Vec::new();
         for tree in &self.trees[trees] {
-            for leaf in tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()) {
+            for leaf in tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
                 movers.push(leaf.node.map_or_else(|| W::to_play(&leaf.state), |node| tree.tree().node(node).to_play));
             }
         }
@@ -59,7 +59,7 @@ impl<W: World> Forest<W> {
         let nodes = || {
             self.trees[trees.clone()]
                 .iter()
-                .flat_map(|tree| tree.walker.waiting_nodes().map(move |node| tree.tree().edges(tree.tree().node(node))))
+                .flat_map(|tree| tree.search_state.waiting_nodes().map(move |node| tree.tree().edges(tree.tree().node(node))))
         };
         let total: usize = nodes().map(|edges| edges.actions.len()).sum();
         let mut out = vec![0.0; total];

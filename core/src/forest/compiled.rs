@@ -59,7 +59,7 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
         parallel_extend(trees, count, (size, threads), |index, legal| {
             let (state, key) = &states[index];
             let mut search = TreeSearch::new(fresh(config, state, legal, among(index)), state.clone(), *key);
-            search.walker.root_searched = among(index).is_some();
+            search.search_state.root_searched = among(index).is_some();
             search
         });
         if count < states.len() {
@@ -90,14 +90,14 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
     /// # Errors
     /// `Error::InvalidAction` if it is not legal there, `Error::GameOver` if it ends the game.
     pub fn advance(&mut self, index: usize, action: u16) -> Result<(), Error> {
-        let mut next = self.tree(index)?.walker.root.clone();
+        let mut next = self.tree(index)?.search_state.root.clone();
         if !next.is_legal(action) {
             return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
         }
         next.play(action);
         let fresh = self.fresh(&next)?;
         self.advance_with(index, action, None, |_, _| (fresh, 0))?;
-        self.tree_mut(index)?.walker.root = next;
+        self.tree_mut(index)?.search_state.root = next;
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
     /// `Error::InvalidAction` if none of them is among the root's moves, `Error::Usage` before it has priors, or in a batch.
     pub fn restrict(&mut self, index: usize, actions: &[u16]) -> Result<(), Error> {
         let search = self.tree_mut(index)?;
-        if search.walker.has_batch() || search.tree().root_visits == 0 {
+        if search.search_state.has_batch() || search.tree().root_visits == 0 {
             return Err(Error::Usage("the moves of a root are restricted when it has its priors, between two batches".into()));
         }
         let tree = search.tree();
@@ -123,13 +123,13 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
     pub fn skip_root_mates(&mut self, index: usize) -> Result<(), Error> {
-        self.tree_mut(index)?.walker.root_searched = true;
+        self.tree_mut(index)?.search_state.root_searched = true;
         Ok(())
     }
 
     /// The position of each waiting leaf, in the order of `waiting`.
     pub fn waiting_states(&self) -> Vec<&G> {
-        let leaves = self.trees.iter().flat_map(|tree| tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()));
+        let leaves = self.trees.iter().flat_map(|tree| tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()));
         leaves.map(|leaf| &leaf.state).collect()
     }
 }

@@ -4,7 +4,7 @@ use super::latent::LARGEST_REWARD;
 use super::Forest;
 use crate::error::Error;
 use crate::games::External;
-use crate::search::batch::Answer;
+use crate::search::batch::StepResult;
 use crate::search::tree_search::TreeSearch;
 use crate::tree::{Tree, ROOT};
 
@@ -94,21 +94,21 @@ impl Forest<External> {
     ///
     /// # Errors
     /// `Error::GameContract` names the row and what is wrong; `Error::Usage` if the number of answers is.
-    pub fn step(&mut self, answers: &[Answer<'_>]) -> Result<(), Error> {
+    pub fn step(&mut self, answers: &[StepResult<'_>]) -> Result<(), Error> {
         if answers.len() != self.stepping.len() {
             return Err(Error::Usage(format!("step has {} answers for {} rows", answers.len(), self.stepping.len())));
         }
         for (row, answer) in answers.iter().enumerate() {
-            self.check_answer(answer).map_err(|text| Error::GameContract(format!("row {row}: {text}")))?;
+            self.check_step(answer).map_err(|text| Error::GameContract(format!("row {row}: {text}")))?;
         }
         for (row, answer) in std::mem::take(&mut self.stepping).into_iter().zip(answers) {
-            let (grown, walker) = self.trees[row.tree as usize].split_mut();
-            walker.step(grown, &self.config, *answer);
+            let (grown, search_state) = self.trees[row.tree as usize].split_mut();
+            search_state.step(grown, &self.config, *answer);
         }
         Ok(())
     }
 
-    fn check_answer(&self, answer: &Answer<'_>) -> Result<(), String> {
+    fn check_step(&self, answer: &StepResult<'_>) -> Result<(), String> {
         let players = self.config.players;
         let finite = |name: &str, numbers: &[f64]| {
             if numbers.len() != players {

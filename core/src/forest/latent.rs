@@ -9,7 +9,7 @@ use crate::runtime::parallel_vec::parallel_extend;
 use crate::search::config::SearchConfig;
 use crate::search::expand_latent::ModelAnswer;
 use crate::search::priors::{priors, PolicyKind};
-use crate::search::tree_search::{TreeSearch, Walker};
+use crate::search::tree_search::{SearchState, TreeSearch};
 use crate::tree::{Tree, ROOT};
 
 /// Rewards and values above this size are refused, so that no sum of them overflows.
@@ -134,8 +134,8 @@ impl Forest<Latent> {
             let search = self.tree_mut(index)?;
             let old = search.snapshot();
             search.replant(fresh);
-            search.walker.target = search.walker.simulations;
-            search.walker.forget_schedules();
+            search.search_state.target = search.search_state.simulations;
+            search.search_state.reset_schedules();
             let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
             self.slots.give_back(&released);
             return Ok((slot, released));
@@ -175,7 +175,7 @@ impl Forest<Latent> {
     fn waiting_with_slots(&mut self) -> Vec<Row> {
         let mut rows = Vec::with_capacity(self.trees.len());
         for tree in &mut self.trees {
-            for leaf in tree.walker.pending.iter_mut().filter(|leaf| leaf.slot == u32::MAX) {
+            for leaf in tree.search_state.pending.iter_mut().filter(|leaf| leaf.slot == u32::MAX) {
                 leaf.slot = self.slots.take();
             }
         }
@@ -196,9 +196,9 @@ impl Forest<Latent> {
     /// # Errors
     /// As `apply_model`.
     pub fn step_model(&mut self, answer: ModelAnswer<'_>) -> Result<Vec<Row>, Error> {
-        self.apply_and(answer, |walker, tree, config| {
-            if walker.wants_more(tree, config) {
-                walker.gather(tree, config);
+        self.apply_and(answer, |search_state, tree, config| {
+            if search_state.wants_more(tree, config) {
+                search_state.gather(tree, config);
             }
         })?;
         Ok(self.waiting_with_slots())
@@ -207,21 +207,21 @@ impl Forest<Latent> {
     fn apply_and(
         &mut self,
         answer: ModelAnswer<'_>,
-        then: impl Fn(&mut Walker<Latent>, &mut Tree, &SearchConfig) + Sync,
+        then: impl Fn(&mut SearchState<Latent>, &mut Tree, &SearchConfig) + Sync,
     ) -> Result<(), Error> {
         self.check_model(answer)?;
         let mut at = 0;
         let mut shares = Vec::with_capacity(self.trees.len());
         for tree in &self.trees {
-            let end = at + tree.walker.pending.len();
+            let end = at + tree.search_state.pending.len();
             shares.push(answer.rows(at, end, self.config.num_actions));
             at = end;
         }
         self.each_briefly(self.all(), &shares, |tree, config, answer| {
-            if tree.walker.has_batch() {
-                let (grown, walker) = tree.split_mut();
-                walker.apply_model(grown, config, |row| answer.row(row, config.num_actions));
-                then(walker, grown, config);
+            if tree.search_state.has_batch() {
+                let (grown, search_state) = tree.split_mut();
+                search_state.apply_model(grown, config, |row| answer.row(row, config.num_actions));
+                then(search_state, grown, config);
             }
         });
         Ok(())

@@ -153,16 +153,16 @@ impl<W: World> Forest<W> {
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
     pub fn allow(&mut self, index: usize, simulations: u64) -> Result<(), Error> {
-        let walker = &mut self.tree_mut(index)?.walker;
+        let search_state = &mut self.tree_mut(index)?.search_state;
         if simulations > 0 {
             // Until the new schedule has run a simulation, the answer is that of the old one.
-            if walker.simulations > walker.begun {
-                walker.answered = walker.schedule.take();
+            if search_state.simulations > search_state.begun {
+                search_state.answered = search_state.schedule.take();
             }
-            walker.schedule = None;
-            walker.begun = walker.simulations;
+            search_state.schedule = None;
+            search_state.begun = search_state.simulations;
         }
-        walker.target = walker.simulations.saturating_add(simulations);
+        search_state.target = search_state.simulations.saturating_add(simulations);
         Ok(())
     }
 
@@ -175,7 +175,7 @@ impl<W: World> Forest<W> {
     /// Simulations done by all trees, and wanted by all.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
-        self.trees.iter().fold((0, 0), |(done, wanted), tree| (done + tree.walker.simulations, wanted + tree.walker.target))
+        self.trees.iter().fold((0, 0), |(done, wanted), tree| (done + tree.search_state.simulations, wanted + tree.search_state.target))
     }
 
     /// Works on every tree, on as many threads as there are.
@@ -202,7 +202,7 @@ impl<W: World> Forest<W> {
     /// simulations, so that a limit of time is spent on all of them alike.
     pub fn run(&mut self, share: bool, stop: Stop<'_>) {
         let threads_per_tree = if self.trees.len() == 1 { self.threads } else { 1 };
-        let done = |tree: &TreeSearch<W>| tree.walker.simulations - tree.walker.begun;
+        let done = |tree: &TreeSearch<W>| tree.search_state.simulations - tree.search_state.begun;
         while !stop() {
             // Trees that are behind catch up first, also those that a stop has cut out of the last turn.
             let Some(least) = self.trees.iter().filter(|tree| tree.wants_more(&self.config)).map(done).min() else { return };
@@ -220,7 +220,7 @@ impl<W: World> Forest<W> {
     /// without.
     pub fn begin(&mut self, stop: Stop<'_>) {
         self.each_in_parallel(|tree, config| {
-            if tree.walker.simulations == tree.walker.begun {
+            if tree.search_state.simulations == tree.search_state.begun {
                 tree.run(config, 1, 1, stop);
             }
         });
@@ -229,7 +229,7 @@ impl<W: World> Forest<W> {
     /// Whether every tree that wants simulations has had one since its limit was set.
     #[must_use]
     pub fn all_begun(&self) -> bool {
-        self.trees.iter().all(|tree| tree.walker.simulations > tree.walker.begun || !tree.wants_more(&self.config))
+        self.trees.iter().all(|tree| tree.search_state.simulations > tree.search_state.begun || !tree.wants_more(&self.config))
     }
 
     /// Gathers leaves from every tree that wants work. Compiled worlds: afterwards `waiting` has the leaves to evaluate.
@@ -243,18 +243,18 @@ impl<W: World> Forest<W> {
         }
         let nothing = vec![(); self.trees.len()];
         self.each_briefly(0..nothing.len(), &nothing, |tree, config, ()| {
-            if !tree.walker.full_batch && (tree.wants_more(config) || !tree.walker.pending.is_empty()) {
-                let (grown, walker) = tree.split_mut();
-                walker.gather(grown, config);
+            if !tree.search_state.full_batch && (tree.wants_more(config) || !tree.search_state.pending.is_empty()) {
+                let (grown, search_state) = tree.split_mut();
+                search_state.gather(grown, config);
                 if !W::EXTERNAL {
-                    leaf_analysis::analyze_leaves::<W>(config, &walker.history_table, &mut walker.pending);
+                    leaf_analysis::analyze_leaves::<W>(config, &search_state.history_table, &mut search_state.pending);
                 }
             }
         });
         if W::STEPPED {
             for (index, tree) in self.trees.iter_mut().enumerate() {
-                let (grown, walker) = tree.split_mut();
-                let Some(leaf) = walker.pending.last_mut().filter(|leaf| leaf.node.is_none()) else { continue };
+                let (grown, search_state) = tree.split_mut();
+                let Some(leaf) = search_state.pending.last_mut().filter(|leaf| leaf.node.is_none()) else { continue };
                 let Some(last) = leaf.path.last() else { continue };
                 leaf.slot = self.slots.take();
                 self.stepping.push(Row {
@@ -288,7 +288,7 @@ impl<W: World> Forest<W> {
     fn each_waiting(&self, mut take: impl FnMut(Row)) {
         for (index, search) in self.trees.iter().enumerate() {
             let tree = search.tree();
-            for leaf in search.walker.pending.iter().filter(|leaf| leaf.value.is_none()) {
+            for leaf in search.search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
                 let last = leaf.path.last();
                 take(Row {
                     tree: index as u32,
@@ -322,7 +322,7 @@ impl<W: World> Forest<W> {
     /// How many leaves of these trees wait for values.
     #[must_use]
     pub fn num_waiting(&self, trees: Range<usize>) -> usize {
-        self.trees[trees].iter().map(|tree| tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()).count()).sum()
+        self.trees[trees].iter().map(|tree| tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()).count()).sum()
     }
 
     /// The legal actions of each waiting leaf of these trees whose moves want priors: where each row begins (and the last ends),
@@ -331,7 +331,7 @@ impl<W: World> Forest<W> {
     pub fn waiting_legal(&self, trees: Range<usize>) -> (Vec<i64>, Vec<u16>) {
         let (mut offsets, mut actions) = (vec![0], Vec::new());
         for tree in &self.trees[trees] {
-            for node in tree.walker.waiting_nodes() {
+            for node in tree.search_state.waiting_nodes() {
                 actions.extend_from_slice(tree.tree().edges(tree.tree().node(node)).actions);
                 offsets.push(actions.len() as i64);
             }
@@ -344,8 +344,8 @@ impl<W: World> Forest<W> {
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
     pub fn set_noise(&mut self, index: usize, wanted: Option<Noise>) -> Result<(), Error> {
-        let (tree, walker) = self.tree_mut(index)?.split_mut();
-        walker.noise = wanted;
+        let (tree, search_state) = self.tree_mut(index)?.split_mut();
+        search_state.noise = wanted;
         if wanted.is_none() {
             noise::remove(tree);
         }
@@ -369,20 +369,20 @@ impl<W: World> Forest<W> {
                 return Err(Error::InvalidArgument(format!("gumbel has {number}: every number must be finite")));
             }
         }
-        self.tree_mut(index)?.walker.gumbel = numbers;
+        self.tree_mut(index)?.search_state.gumbel = numbers;
         Ok(())
     }
 
     /// Whether a batch is under way.
     #[must_use]
     pub fn has_batch(&self) -> bool {
-        self.trees.iter().any(|tree| tree.walker.has_batch())
+        self.trees.iter().any(|tree| tree.search_state.has_batch())
     }
 
     /// Whether some tree can gather more into the batch under way (external worlds, between `step` and `apply`).
     #[must_use]
     pub fn batch_can_grow(&self) -> bool {
-        self.trees.iter().any(|tree| !tree.walker.full_batch && tree.wants_more(&self.config))
+        self.trees.iter().any(|tree| !tree.search_state.full_batch && tree.wants_more(&self.config))
     }
 
     /// Takes back the batch under way, if any; the slots it had are free again and returned.
@@ -390,8 +390,8 @@ impl<W: World> Forest<W> {
         self.stepping.clear();
         let mut released = Vec::new();
         for tree in &mut self.trees {
-            let (grown, walker) = tree.split_mut();
-            released.extend(walker.roll_back(grown));
+            let (grown, search_state) = tree.split_mut();
+            released.extend(search_state.roll_back(grown));
         }
         self.slots.give_back(&released);
         released
@@ -419,10 +419,10 @@ impl<W: World> Forest<W> {
             search.replant(plant(config, slots).0);
             old.indices().filter_map(|node| old.slot(node)).collect()
         };
-        search.walker.target = search.walker.simulations;
-        search.walker.history_table.advance();
-        search.walker.root_searched = false;
-        search.walker.forget_schedules();
+        search.search_state.target = search.search_state.simulations;
+        search.search_state.history_table.advance();
+        search.search_state.root_searched = false;
+        search.search_state.reset_schedules();
         slots.give_back(&released);
         Ok(released)
     }

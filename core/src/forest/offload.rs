@@ -108,7 +108,7 @@ impl<W: World> Forest<W> {
     /// same number of simulations.
     pub fn leave(&mut self, range: Range<usize>) -> Option<Roots> {
         let leaving = self.trees.get_mut(range)?;
-        let wanted = leaving.first().map(|tree| tree.walker.target - tree.walker.simulations)?;
+        let wanted = leaving.first().map(|tree| tree.search_state.target - tree.search_state.simulations)?;
         if !are_new(leaving) || leaving.iter().any(|search| search.tree().root_visits != 1) {
             return None;
         }
@@ -117,8 +117,8 @@ impl<W: World> Forest<W> {
         let config = &self.config;
         parallel_for(threads, leaving.chunks_mut(size), |trees| {
             for search in trees {
-                let (tree, walker) = search.split_mut();
-                walker.settle_root(tree, config);
+                let (tree, search_state) = search.split_mut();
+                search_state.prepare_root(tree, config);
             }
         });
         let (trees, width, simulations) = (leaving.len(), self.config.num_actions, wanted as usize);
@@ -129,14 +129,14 @@ impl<W: World> Forest<W> {
         parallel_for(threads, pieces.zip(edges), |((trees, headers), (actions, priors))| {
             let rows = actions.chunks_mut(width).zip(priors.chunks_mut(width));
             for ((search, header), (actions, priors)) in trees.iter().zip(headers).zip(rows) {
-                let (tree, walker) = (search.tree(), &search.walker);
+                let (tree, search_state) = (search.tree(), &search.search_state);
                 let node = tree.node(ROOT);
                 *header = Header {
                     count: i32::from(node.num_edges),
                     to_play: i32::from(node.to_play),
                     raw: node.raw,
-                    key: walker.key,
-                    begun: walker.simulations,
+                    key: search_state.key,
+                    begun: search_state.simulations,
                     slot: tree.slot(ROOT),
                 };
                 let edges = tree.edges(node);
@@ -155,13 +155,13 @@ impl<W: World> Forest<W> {
                 roots.slots.extend((0..simulations).map(|_| i64::from(self.slots.take())));
             }
         }
-        if leaving.iter().all(|search| search.walker.schedule.is_some()) {
+        if leaving.iter().all(|search| search.search_state.schedule.is_some()) {
             roots.draws = vec![0.0; trees * width];
             roots.considered = vec![0; trees * simulations];
             let rows = roots.draws.chunks_mut(size * width).zip(roots.considered.chunks_mut(size * simulations));
             parallel_for(threads, leaving.chunks(size).zip(rows), |(trees, (draws, considered))| {
                 let rows = draws.chunks_mut(width).zip(considered.chunks_mut(simulations));
-                for (schedule, (draws, considered)) in trees.iter().filter_map(|search| search.walker.schedule.as_ref()).zip(rows) {
+                for (schedule, (draws, considered)) in trees.iter().filter_map(|search| search.search_state.schedule.as_ref()).zip(rows) {
                     schedule.tell(draws, considered);
                 }
             });
@@ -202,7 +202,7 @@ impl<W: World> Forest<W> {
                 } else {
                     tell_root(found, index, width, search.split_mut().0);
                 }
-                search.walker.simulations = search.walker.begun + found.done[index] as u64;
+                search.search_state.simulations = search.search_state.begun + found.done[index] as u64;
             }
         });
         // Of a search that was stopped, slots are left over. The roots are told first, and once.
@@ -218,10 +218,10 @@ impl<W: World> Forest<W> {
 
 /// Whether trees have never been searched, and want the same number of simulations.
 fn are_new<W: World>(trees: &[TreeSearch<W>]) -> bool {
-    let wanted = |search: &TreeSearch<W>| search.walker.target - search.walker.simulations;
+    let wanted = |search: &TreeSearch<W>| search.search_state.target - search.search_state.simulations;
     let first = trees.first().map_or(0, wanted);
     let is_new = |tree: &Tree| tree.num_nodes() == 1 && tree.node(ROOT).opened == 0 && tree.root_visits <= 1;
-    let is_like_first = |search: &TreeSearch<W>| wanted(search) == first && !search.walker.has_batch() && is_new(search.tree());
+    let is_like_first = |search: &TreeSearch<W>| wanted(search) == first && !search.search_state.has_batch() && is_new(search.tree());
     (1..=MOST_SIMULATIONS).contains(&first) && trees.iter().all(is_like_first)
 }
 

@@ -15,7 +15,7 @@ use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::SearchConfig;
 use crate::search::interleaved::for_each_interleaved;
 use crate::search::priors::{priors, PolicyKind};
-use crate::search::tree_search::Walker;
+use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
 
 /// How far a value may lie outside -1 to 1, because networks round; it is clipped.
@@ -125,16 +125,16 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
                 let mut writer = Writer::new(line, lines, next_legal, beyond);
                 let told = counts.to_vec();
                 let mut under_way = false;
-                let tell = |place: usize, tree: &mut Tree, walker: &mut Walker<Compiled<G>>| {
+                let tell = |place: usize, tree: &mut Tree, search_state: &mut SearchState<Compiled<G>>| {
                     let rows = told[place] as usize;
                     if let Some(reader) = &mut reader {
-                        reader.tell(tree, walker, config, rows);
+                        reader.tell(tree, search_state, config, rows);
                     }
                 };
-                for_each_interleaved(trees, config, gathers, tell, |place, tree, walker| {
-                    under_way |= walker.has_batch();
+                for_each_interleaved(trees, config, gathers, tell, |place, tree, search_state| {
+                    under_way |= search_state.has_batch();
                     // Written while they are at hand.
-                    counts[place] = if gathers { writer.write(tree, walker) } else { 0 };
+                    counts[place] = if gathers { writer.write(tree, search_state) } else { 0 };
                 });
                 if under_way {
                     open.store(true, Ordering::Relaxed);
@@ -203,8 +203,14 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Tells a tree what was answered to its `rows` rows.
-    fn tell<G: Game + LeafAnalysis>(&mut self, tree: &mut Tree, walker: &mut Walker<Compiled<G>>, config: &SearchConfig, rows: usize) {
-        if !walker.has_batch() {
+    fn tell<G: Game + LeafAnalysis>(
+        &mut self,
+        tree: &mut Tree,
+        search_state: &mut SearchState<Compiled<G>>,
+        config: &SearchConfig,
+        rows: usize,
+    ) {
+        if !search_state.has_batch() {
             return;
         }
         let (own, others) = self.numbers.split_at(rows * self.columns);
@@ -212,7 +218,7 @@ impl Reader<'_> {
         (self.numbers, self.legal) = (others, other_legal);
         self.values.clear();
         self.priors.clear();
-        let waiting = walker.pending.iter().filter(|leaf| leaf.value.is_none());
+        let waiting = search_state.pending.iter().filter(|leaf| leaf.value.is_none());
         for ((row, &legal), leaf) in own.chunks_exact(self.columns).zip(legal).zip(waiting) {
             let value = f64::from(row[self.columns - 1]).clamp(-1.0, 1.0);
             let value = if leaf.state.to_play() == 0 { value } else { -value };
@@ -222,7 +228,7 @@ impl Reader<'_> {
             // What could be wrong was looked for before anything was changed.
             let _ = priors(row[..legal].iter().copied(), self.kind, &mut self.priors[begun..]);
         }
-        walker.apply(tree, config, &self.values, &self.priors);
+        search_state.apply(tree, config, &self.values, &self.priors);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::SearchConfig;
 use crate::search::expand_latent::{LeafAnswer, Logits};
 use crate::search::interleaved::for_each_interleaved;
-use crate::search::tree_search::Walker;
+use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
 
 /// Numbers of a question.
@@ -115,25 +115,25 @@ impl Forest<Latent> {
                 let mut writer = Writer { lines, slots: if gathers { &taken[rows] } else { &[] } };
                 let told = counts.to_vec();
                 let (mut usual, mut under_way) = (true, false);
-                let tell = |place: usize, tree: &mut Tree, walker: &mut Walker<Latent>| {
+                let tell = |place: usize, tree: &mut Tree, search_state: &mut SearchState<Latent>| {
                     let rows = told[place] as usize;
                     if let Some((numbers, columns, width)) = &mut own {
                         let (these, others) = numbers.split_at(rows * *width);
                         *numbers = others;
-                        if walker.has_batch() {
-                            walker.apply_model(tree, config, |row| columns.read(&these[row * *width..(row + 1) * *width]));
+                        if search_state.has_batch() {
+                            search_state.apply_model(tree, config, |row| columns.read(&these[row * *width..(row + 1) * *width]));
                         }
                     }
                 };
-                for_each_interleaved(trees, config, gathers, tell, |place, tree, walker| {
-                    under_way |= walker.has_batch();
-                    let rows = walker.pending.len() as u32;
+                for_each_interleaved(trees, config, gathers, tell, |place, tree, search_state| {
+                    under_way |= search_state.has_batch();
+                    let rows = search_state.pending.len() as u32;
                     // Nearly always as many as the last time.
                     let count = &mut counts[place];
                     usual &= rows == *count;
                     *count = rows;
                     if gathers && usual {
-                        writer.write(tree, walker);
+                        writer.write(tree, search_state);
                     }
                 });
                 if under_way {
@@ -152,8 +152,8 @@ impl Forest<Latent> {
                 let taken: Vec<u32> = (0..rows).map(|_| slots.take()).collect();
                 let mut writer = Writer { lines: &mut lines[..rows * QUESTION], slots: &taken };
                 for search in trees {
-                    let (tree, walker) = search.split_mut();
-                    writer.write(tree, walker);
+                    let (tree, search_state) = search.split_mut();
+                    writer.write(tree, search_state);
                 }
             }
         }
@@ -177,8 +177,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn write(&mut self, tree: &Tree, walker: &mut Walker<Latent>) {
-        for leaf in &mut walker.pending {
+    fn write(&mut self, tree: &Tree, search_state: &mut SearchState<Latent>) {
+        for leaf in &mut search_state.pending {
             let (Some((&slot, slots)), Some(last)) = (self.slots.split_first(), leaf.path.last()) else { continue };
             self.slots = slots;
             leaf.slot = slot;

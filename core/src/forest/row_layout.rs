@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::games::analysis::LeafAnalysis;
 use crate::games::{Compiled, Game};
-use crate::search::tree_search::Walker;
+use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
 
 /// Where the config of a question lie in its line of 64-bit words: bit planes, then scalars (two to a word, float32), then legal
@@ -74,9 +74,9 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a line for every waiting leaf of a tree, and how many legal actions it has: how many lines.
-    pub(super) fn write<G: Game + LeafAnalysis>(&mut self, tree: &Tree, walker: &Walker<Compiled<G>>) -> u32 {
+    pub(super) fn write<G: Game + LeafAnalysis>(&mut self, tree: &Tree, search_state: &SearchState<Compiled<G>>) -> u32 {
         let mut written = 0;
-        for leaf in walker.pending.iter().filter(|leaf| leaf.value.is_none()) {
+        for leaf in search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
             let actions: &[u16] = leaf.node.map_or(&[], |node| tree.edges(tree.node(node)).actions);
             written += 1;
             let words = match (self.lines.next(), self.legal.next()) {

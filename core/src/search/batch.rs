@@ -8,13 +8,13 @@ use crate::search::config::{SearchConfig, MAX_ENDS_PER_GATHER};
 use crate::search::path::TraceRow;
 use crate::search::pending::PendingLeaf;
 use crate::search::select::{descend, Descent, Reached, Start};
-use crate::search::tree_search::{Stop, Walker, ROOT_EVALUATION};
+use crate::search::tree_search::{SearchState, Stop, ROOT_EVALUATION};
 use crate::search::{backup, expand, leaf_analysis, scratch};
 use crate::tree::{NodeIndex, Tree, ROOT};
 
 /// What the outside says of one position (external worlds).
 #[derive(Clone, Copy, Debug)]
-pub struct Answer<'a> {
+pub struct StepResult<'a> {
     /// Who moves.
     pub to_play: u8,
     /// The returns, one per player, if the game is over.
@@ -25,53 +25,59 @@ pub struct Answer<'a> {
     pub legal: &'a [u16],
 }
 
-impl<W: World> Walker<W> {
+impl<W: World> SearchState<W> {
     /// Gathers until the batch is full: `in_flight` leaves, no more simulations wanted, or a leaf met that is under way already.
     /// External worlds gather one leaf at a time, because only `step` can say whether the game is over there.
     pub fn gather(&mut self, tree: &mut Tree, config: &SearchConfig) {
         let mut descents = scratch::descents::<W>(&self.root);
         self.open_batch(tree, config, &mut descents[0]);
-        self.gather_on(tree, config, &mut descents[0]);
+        self.continue_batch(tree, config, &mut descents[0]);
         scratch::keep::<W>(descents);
     }
 
     /// Begins a batch, if none has begun.
     pub(crate) fn open_batch(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) {
-        self.settle_root_with(tree, config, descent);
+        self.prepare_root_with(tree, config, descent);
         self.journal.begin(tree, self.simulations);
         if config.evaluates_root() && tree.root_visits == 0 && !backup::root_is_proven(tree) {
             if self.pending.is_empty() {
-                self.wait_for_root(tree, descent);
+                self.add_root(tree, descent);
             }
             self.full_batch = true;
         }
     }
 
     /// Gathers the rest of a batch that has begun.
-    pub(crate) fn gather_on(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) {
-        while self.sets_out(tree, config, descent) {
+    pub(crate) fn continue_batch(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) {
+        while self.begin_descent(tree, config, descent) {
             let reached = descend::<W>(tree, config, descent, &mut self.journal);
-            if !self.arrive(tree, config, reached, descent) {
+            if !self.finish_descent(tree, config, reached, descent) {
                 return;
             }
         }
     }
 
     /// Begins the next descent of the batch; false if it has all the leaves it will get.
-    pub(crate) fn sets_out(&mut self, tree: &Tree, config: &SearchConfig, descent: &mut Descent<W::State>) -> bool {
-        let flying = self.pending.len();
-        self.full_batch |= flying >= config.in_flight as usize || self.ends >= MAX_ENDS_PER_GATHER || !self.wants_more(tree, config);
+    pub(crate) fn begin_descent(&mut self, tree: &Tree, config: &SearchConfig, descent: &mut Descent<W::State>) -> bool {
+        let in_flight = self.pending.len();
+        self.full_batch |= in_flight >= config.in_flight as usize || self.ends >= MAX_ENDS_PER_GATHER || !self.wants_more(tree, config);
         if self.full_batch {
             return false;
         }
-        let key = fold(self.key, self.simulations + flying as u64);
-        let start = Start { first: self.first_place(tree, config, descent), flying: flying as u32, key };
+        let key = fold(self.key, self.simulations + in_flight as u64);
+        let start = Start { first: self.scheduled_place(tree, config, descent), in_flight: in_flight as u32, key };
         descent.begin(tree, &self.root, start);
         true
     }
 
     /// Deals with where the descent has ended; false if the batch has to wait for the outside before it can go on.
-    pub(crate) fn arrive(&mut self, tree: &mut Tree, config: &SearchConfig, reached: Reached, descent: &mut Descent<W::State>) -> bool {
+    pub(crate) fn finish_descent(
+        &mut self,
+        tree: &mut Tree,
+        config: &SearchConfig,
+        reached: Reached,
+        descent: &mut Descent<W::State>,
+    ) -> bool {
         match reached {
             Reached::InFlight => self.full_batch = true,
             Reached::Exact(node) => {
@@ -81,15 +87,15 @@ impl<W: World> Walker<W> {
             Reached::New => {
                 let key = fold(self.key, self.simulations + self.pending.len() as u64);
                 if W::EXTERNAL {
-                    self.wait(tree, key, None, descent);
+                    self.add_pending(tree, key, None, descent);
                     return !W::STEPPED;
                 }
-                if let Some(node) = self.land(tree, config, descent) {
+                if let Some(node) = self.expand_terminal(tree, config, descent) {
                     self.ends += 1;
                     self.back_up_exact(tree, config, node, descent);
                 } else {
                     let node = self.expand_leaf(tree, config, descent);
-                    self.wait(tree, key, node, descent);
+                    self.add_pending(tree, key, node, descent);
                 }
             }
         }
@@ -97,16 +103,16 @@ impl<W: World> Walker<W> {
     }
 
     /// The root waits to be evaluated: a leaf at the end of an empty path.
-    fn wait_for_root(&mut self, tree: &mut Tree, descent: &mut Descent<W::State>) {
+    fn add_root(&mut self, tree: &mut Tree, descent: &mut Descent<W::State>) {
         descent.path.clear();
         descent.state.clone_from(&self.root);
-        self.wait(tree, fold(self.key, ROOT_EVALUATION), Some(ROOT), descent);
+        self.add_pending(tree, fold(self.key, ROOT_EVALUATION), Some(ROOT), descent);
         if let Some(leaf) = self.pending.last_mut() {
             leaf.slot = tree.slot(ROOT).unwrap_or(u32::MAX);
         }
     }
 
-    fn wait(&mut self, tree: &mut Tree, key: u64, node: Option<NodeIndex>, descent: &mut Descent<W::State>) {
+    fn add_pending(&mut self, tree: &mut Tree, key: u64, node: Option<NodeIndex>, descent: &mut Descent<W::State>) {
         for step in &descent.path {
             tree.fly(step.edge, 1);
         }
@@ -138,7 +144,7 @@ impl<W: World> Walker<W> {
     }
 
     /// Takes the outside's word on the leaf gathered last. An end is backed up at once and leaves the batch.
-    pub fn step(&mut self, tree: &mut Tree, config: &SearchConfig, answer: Answer<'_>) {
+    pub fn step(&mut self, tree: &mut Tree, config: &SearchConfig, answer: StepResult<'_>) {
         let Some(leaf) = self.pending.last_mut() else { return };
         let Some(last) = leaf.path.last().copied() else { return };
         self.journal.edge(tree, last.edge);

@@ -10,7 +10,7 @@ use crate::search::config::SearchConfig;
 use crate::search::path::TraceRow;
 use crate::search::priors::softmax;
 use crate::search::score::{Normalize, Score};
-use crate::search::tree_search::Walker;
+use crate::search::tree_search::SearchState;
 use crate::tree::{NodeIndex, Tree};
 
 /// In action spaces above this size, a node keeps only the moves it can come to need.
@@ -161,7 +161,7 @@ impl Moves {
     }
 }
 
-impl Walker<Latent> {
+impl SearchState<Latent> {
     /// Gives each waiting leaf its node, backs its value up, and closes the batch. Nothing here can fail: what comes from
     /// outside is checked before.
     pub fn apply_model<'a>(&mut self, tree: &mut Tree, config: &SearchConfig, answer: impl Fn(usize) -> LeafAnswer<'a>) {

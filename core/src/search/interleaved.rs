@@ -6,7 +6,7 @@ use crate::search::config::SearchConfig;
 use crate::search::leaf_analysis;
 use crate::search::scratch::{self, Descents, INTERLEAVED};
 use crate::search::select::{descend_interleaved, InterleavedDescent};
-use crate::search::tree_search::{TreeSearch, Walker};
+use crate::search::tree_search::{SearchState, TreeSearch};
 use crate::tree::Tree;
 
 /// Works on trees in their order: `tell` hears of each, then its next batch is gathered if it `gathers`, then `take` hears of it.
@@ -14,11 +14,11 @@ pub fn for_each_interleaved<W: World>(
     trees: &mut [TreeSearch<W>],
     config: &SearchConfig,
     gathers: bool,
-    tell: impl FnMut(usize, &mut Tree, &mut Walker<W>),
-    take: impl FnMut(usize, &mut Tree, &mut Walker<W>),
+    tell: impl FnMut(usize, &mut Tree, &mut SearchState<W>),
+    take: impl FnMut(usize, &mut Tree, &mut SearchState<W>),
 ) {
     let Some(first) = trees.first() else { return };
-    let mut descents = scratch::descents::<W>(&first.walker.root);
+    let mut descents = scratch::descents::<W>(&first.search_state.root);
     each_with(trees, config, gathers, tell, take, &mut descents);
     scratch::keep::<W>(descents);
 }
@@ -27,8 +27,8 @@ fn each_with<W: World>(
     trees: &mut [TreeSearch<W>],
     config: &SearchConfig,
     gathers: bool,
-    mut tell: impl FnMut(usize, &mut Tree, &mut Walker<W>),
-    mut take: impl FnMut(usize, &mut Tree, &mut Walker<W>),
+    mut tell: impl FnMut(usize, &mut Tree, &mut SearchState<W>),
+    mut take: impl FnMut(usize, &mut Tree, &mut SearchState<W>),
     descents: &mut Descents<W>,
 ) {
     let soon = |trees: &[TreeSearch<W>], prefetch: fn(&TreeSearch<W>)| trees.iter().take(INTERLEAVED).for_each(prefetch);
@@ -40,40 +40,41 @@ fn each_with<W: World>(
     while !rest.is_empty() {
         let count = INTERLEAVED.min(rest.len());
         let (these, later) = std::mem::take(&mut rest).split_at_mut(count);
-        let mut open: [Option<(&mut Tree, &mut Walker<W>)>; INTERLEAVED] = [const { None }; INTERLEAVED];
+        let mut open: [Option<(&mut Tree, &mut SearchState<W>)>; INTERLEAVED] = [const { None }; INTERLEAVED];
         for (slot, search) in open.iter_mut().zip(these) {
             *slot = Some(search.split_mut());
         }
         soon(later.get(INTERLEAVED..).unwrap_or_default(), TreeSearch::prefetch_itself);
         soon(later, TreeSearch::prefetch_first);
         let (mut gathering, mut set_out) = ([false; INTERLEAVED], [false; INTERLEAVED]);
-        for (place, ((tree, walker), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
-            tell(first + place, tree, walker);
-            gathering[place] = gathers && !walker.full_batch && (walker.wants_more(tree, config) || !walker.pending.is_empty());
+        for (place, ((tree, search_state), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
+            tell(first + place, tree, search_state);
+            gathering[place] =
+                gathers && !search_state.full_batch && (search_state.wants_more(tree, config) || !search_state.pending.is_empty());
             if gathering[place] {
-                walker.open_batch(tree, config, descent);
-                set_out[place] = walker.sets_out(tree, config, descent);
+                search_state.open_batch(tree, config, descent);
+                set_out[place] = search_state.begin_descent(tree, config, descent);
             }
         }
         soon(later, TreeSearch::prefetch_second);
         let mut walks: [Option<InterleavedDescent<'_, W::State>>; INTERLEAVED] = [const { None }; INTERLEAVED];
-        for (place, ((tree, walker), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
+        for (place, ((tree, search_state), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
             if set_out[place] {
-                walks[place] = Some(InterleavedDescent { tree, descent, journal: &mut walker.journal, reached: None });
+                walks[place] = Some(InterleavedDescent { tree, descent, journal: &mut search_state.journal, reached: None });
             }
         }
         descend_interleaved::<W>(&mut walks, config);
         let reached = walks.map(|walk| walk.and_then(|walk| walk.reached));
         soon(later, TreeSearch::prefetch_third);
-        for (place, ((tree, walker), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
+        for (place, ((tree, search_state), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
             // Where an end was met, the batch goes on.
-            if reached[place].is_some_and(|reached| walker.arrive(tree, config, reached, descent)) {
-                walker.gather_on(tree, config, descent);
+            if reached[place].is_some_and(|reached| search_state.finish_descent(tree, config, reached, descent)) {
+                search_state.continue_batch(tree, config, descent);
             }
             if gathering[place] && !W::EXTERNAL {
-                leaf_analysis::analyze_leaves::<W>(config, &walker.history_table, &mut walker.pending);
+                leaf_analysis::analyze_leaves::<W>(config, &search_state.history_table, &mut search_state.pending);
             }
-            take(first + place, tree, walker);
+            take(first + place, tree, search_state);
         }
         first += INTERLEAVED;
         rest = later;

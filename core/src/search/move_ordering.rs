@@ -1,6 +1,6 @@
 //! What a search learns of quiet moves while it runs (seed 4): killers by ply, and a history by player and action.
 //!
-//! An alpha-beta search learns from cutoffs; a tree search has none. Here a quiet move was good if a simulation through it
+//! An alpha-beta search learns from cutoffs; a tree search has none. Cursor a quiet move was good if a simulation through it
 //! brought more than its position is worth on average (history), and is a killer once its own mean is higher than that after
 //! a few visits. Everything changes when leaves are applied, in their order, and never while they are gathered.
 

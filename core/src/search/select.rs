@@ -39,12 +39,12 @@ pub struct Descent<S> {
     pub scores: Vec<f64>,
     /// What is told of the legal moves at the end of the path, in searches that ask for it.
     pub hints: Vec<MoveHint>,
-    here: Here,
+    cursor: Cursor,
 }
 
 /// Where a descent under way is.
 #[derive(Clone, Debug)]
-struct Here {
+struct Cursor {
     node: NodeIndex,
     /// N of the edge that led here.
     edge_visits: u32,
@@ -58,8 +58,8 @@ struct Here {
 impl<S> Descent<S> {
     /// Empty buffers, with a state to be overwritten.
     pub fn new(state: S) -> Self {
-        let here = Here { node: ROOT, edge_visits: 0, visits: 0, first: None, random: Random::new(0, Purpose::Select) };
-        Self { path: Vec::new(), state, legal: Vec::new(), trace: Vec::new(), scores: Vec::new(), hints: Vec::new(), here }
+        let cursor = Cursor { node: ROOT, edge_visits: 0, visits: 0, first: None, random: Random::new(0, Purpose::Select) };
+        Self { path: Vec::new(), state, legal: Vec::new(), trace: Vec::new(), scores: Vec::new(), hints: Vec::new(), cursor }
     }
 }
 
@@ -69,7 +69,7 @@ pub struct Start {
     /// The place to follow at the root, where that has a rule of its own.
     pub first: Option<usize>,
     /// PendingLeaves of this tree that are under way.
-    pub flying: u32,
+    pub in_flight: u32,
     /// The key of the simulation's random numbers.
     pub key: u64,
 }
@@ -81,8 +81,9 @@ impl<S: Clone> Descent<S> {
         self.path.clear();
         self.trace.clear();
         self.state.clone_from(root);
-        let visits = tree.root_visits + start.flying;
-        self.here = Here { node: ROOT, edge_visits: visits, visits, first: start.first, random: Random::new(start.key, Purpose::Select) };
+        let visits = tree.root_visits + start.in_flight;
+        self.cursor =
+            Cursor { node: ROOT, edge_visits: visits, visits, first: start.first, random: Random::new(start.key, Purpose::Select) };
     }
 }
 
@@ -159,12 +160,12 @@ fn interleaved_by_rule<W: World, const KIND: u8>(walks: &mut [Option<Interleaved
         under_way = false;
         // First all nodes, which have been asked for, then their edges.
         for walk in walks.iter().flatten().filter(|walk| walk.reached.is_none()) {
-            walk.tree.prefetch_tried(walk.descent.here.node);
+            walk.tree.prefetch_tried(walk.descent.cursor.node);
         }
         for walk in walks.iter_mut().flatten().filter(|walk| walk.reached.is_none()) {
             walk.reached = step::<W, KIND>(walk.tree, config, walk.descent, walk.journal);
             if walk.reached.is_none() {
-                walk.tree.prefetch_node(walk.descent.here.node);
+                walk.tree.prefetch_node(walk.descent.cursor.node);
                 under_way = true;
             }
         }
@@ -180,24 +181,24 @@ fn step<W: World, const KIND: u8>(
     descent: &mut Descent<W::State>,
     journal: &mut Journal,
 ) -> Option<Reached> {
-    let index = descent.here.node;
+    let index = descent.cursor.node;
     let node = *tree.node(index);
     if !descent.path.is_empty() {
         if node.is_exact() {
             return Some(Reached::Exact(index));
         }
-        if descent.here.edge_visits == 0 {
+        if descent.cursor.edge_visits == 0 {
             return Some(Reached::InFlight);
         }
     }
-    let visits = descent.here.visits;
+    let visits = descent.cursor.visits;
     let context = Context { visits, virtual_loss: !config.has_rewards, all_scores: config.trace };
     let eager = node.opened < u16::from(node.eager);
-    let place = match descent.here.first.take() {
+    let place = match descent.cursor.first.take() {
         Some(place) => place,
         None if eager => node.opened as usize,
         None => {
-            let best = config.score.choose::<KIND>(tree, index, &node, context, &mut descent.scores, &mut descent.here.random);
+            let best = config.score.choose::<KIND>(tree, index, &node, context, &mut descent.scores, &mut descent.cursor.random);
             let forced = if index == ROOT { config.score.forced(tree, &node, visits) } else { None };
             forced.unwrap_or(best)
         }
@@ -223,7 +224,7 @@ fn step<W: World, const KIND: u8>(
         return Some(Reached::New);
     }
     let (edge_visits, link) = tree.visits_and_link(edge);
-    descent.here.node = match link.child() {
+    descent.cursor.node = match link.child() {
         Some(child) => child,
         None if edge_visits == 0 => return Some(Reached::InFlight),
         None => {
@@ -231,7 +232,7 @@ fn step<W: World, const KIND: u8>(
             expand::second_visit::<W>(tree, &descent.state, edge, &node, &mut descent.legal)
         }
     };
-    descent.here.edge_visits = edge_visits;
-    descent.here.visits = edge_visits + u32::from(tree.in_flight(edge));
+    descent.cursor.edge_visits = edge_visits;
+    descent.cursor.visits = edge_visits + u32::from(tree.in_flight(edge));
     None
 }

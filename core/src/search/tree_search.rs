@@ -38,12 +38,12 @@ pub struct TreeSearch<W: World> {
     /// Shared with whoever looks at it: a search that goes on then works on a copy.
     tree: Arc<Tree>,
     /// The rest, apart so that both can be borrowed at once.
-    pub walker: Walker<W>,
+    pub search_state: SearchState<W>,
 }
 
 /// What a search keeps beside its tree.
 #[derive(Clone, Debug)]
-pub struct Walker<W: World> {
+pub struct SearchState<W: World> {
     /// The position at the root (compiled worlds).
     pub root: W::State,
     /// The key of the tree's random numbers.
@@ -81,7 +81,7 @@ impl<W: World> TreeSearch<W> {
     /// A search of `tree`, which has its root already.
     #[must_use]
     pub fn new(tree: Tree, root: W::State, key: u64) -> Self {
-        let walker = Walker {
+        let search_state = SearchState {
             root,
             key,
             simulations: 0,
@@ -99,7 +99,7 @@ impl<W: World> TreeSearch<W> {
             root_searched: false,
             journal: Journal::default(),
         };
-        Self { tree: Arc::new(tree), walker }
+        Self { tree: Arc::new(tree), search_state }
     }
 
     /// The tree, to look at for as long as one likes.
@@ -118,21 +118,21 @@ impl<W: World> TreeSearch<W> {
     #[must_use]
     pub fn plan(&self, config: &SearchConfig) -> Option<Plan> {
         let Score::Gumbel { completed, .. } = config.score else { return None };
-        let walker = &self.walker;
-        let known = if walker.simulations > walker.begun { &walker.schedule } else { &walker.answered };
+        let search_state = &self.search_state;
+        let known = if search_state.simulations > search_state.begun { &search_state.schedule } else { &search_state.answered };
         let schedule = known.clone().unwrap_or_else(|| Arc::new(Schedule::without_numbers(&self.tree)));
         Some(Plan { completed, schedule })
     }
 
-    /// The tree, to change it, and the walker.
-    pub fn split_mut(&mut self) -> (&mut Tree, &mut Walker<W>) {
-        (Arc::make_mut(&mut self.tree), &mut self.walker)
+    /// The tree, to change it, and the search_state.
+    pub fn split_mut(&mut self) -> (&mut Tree, &mut SearchState<W>) {
+        (Arc::make_mut(&mut self.tree), &mut self.search_state)
     }
 
     /// Whether another simulation is wanted and possible.
     #[must_use]
     pub fn wants_more(&self, config: &SearchConfig) -> bool {
-        self.walker.wants_more(&self.tree, config)
+        self.search_state.wants_more(&self.tree, config)
     }
 
     /// Runs simulations inside the engine until no more are wanted, `at_most` so many, or `stop` says so.
@@ -140,12 +140,12 @@ impl<W: World> TreeSearch<W> {
         if !self.wants_more(config) {
             return;
         }
-        let (tree, walker) = (Arc::make_mut(&mut self.tree), &mut self.walker);
-        let target = walker.simulations.saturating_add(at_most);
+        let (tree, search_state) = (Arc::make_mut(&mut self.tree), &mut self.search_state);
+        let target = search_state.simulations.saturating_add(at_most);
         if config.in_flight > 1 {
-            walker.run_in_flight(tree, config, threads, target, stop);
+            search_state.run_in_flight(tree, config, threads, target, stop);
         } else {
-            walker.run_one_by_one(tree, config, target, stop);
+            search_state.run_sequential(tree, config, target, stop);
         }
     }
 
@@ -191,8 +191,8 @@ impl<W: World> TreeSearch<W> {
         }
         self.tree = Arc::new(new);
         // A mate found at full width may begin with a move that is gone.
-        self.walker.root_searched = true;
-        self.walker.forget_schedules();
+        self.search_state.root_searched = true;
+        self.search_state.reset_schedules();
     }
 
     /// Replaces the tree, keeping key and count of simulations.
@@ -213,9 +213,9 @@ impl<W: World> TreeSearch<W> {
     /// Then for the leaves that wait, and for the tree's header.
     #[inline]
     pub fn prefetch_first(&self) {
-        prefetch::slice(&self.walker.pending);
+        prefetch::slice(&self.search_state.pending);
         self.tree.prefetch_header(W::EXTERNAL);
-        if let Some(schedule) = &self.walker.schedule {
+        if let Some(schedule) = &self.search_state.schedule {
             prefetch::slice::<Schedule>(std::slice::from_ref(schedule));
         }
     }
@@ -223,11 +223,11 @@ impl<W: World> TreeSearch<W> {
     /// Then for their paths, and for where the tree's blocks are.
     #[inline]
     pub fn prefetch_second(&self) {
-        for leaf in self.walker.pending.iter() {
+        for leaf in self.search_state.pending.iter() {
             prefetch::slice(&leaf.path);
         }
         self.tree.prefetch_blocks();
-        if let Some(schedule) = &self.walker.schedule {
+        if let Some(schedule) = &self.search_state.schedule {
             schedule.prefetch();
         }
     }
@@ -235,7 +235,7 @@ impl<W: World> TreeSearch<W> {
     /// Then for the nodes and edges of the paths, and for where the next will be made.
     #[inline]
     pub fn prefetch_third(&self) {
-        for leaf in self.walker.pending.iter() {
+        for leaf in self.search_state.pending.iter() {
             for step in &leaf.path {
                 self.tree.prefetch_choice(step.node, step.edge);
             }
@@ -246,7 +246,7 @@ impl<W: World> TreeSearch<W> {
     }
 }
 
-impl<W: World> Walker<W> {
+impl<W: World> SearchState<W> {
     /// Whether another simulation is wanted and possible.
     #[inline]
     #[must_use]
@@ -274,14 +274,14 @@ impl<W: World> Walker<W> {
         edges.visits.len() > 1 && u64::from(first - second) > self.target - self.simulations
     }
 
-    fn run_one_by_one(&mut self, tree: &mut Tree, config: &SearchConfig, pause: u64, stop: Stop<'_>) {
+    fn run_sequential(&mut self, tree: &mut Tree, config: &SearchConfig, pause: u64, stop: Stop<'_>) {
         let mut descents = scratch::descents::<W>(&self.root);
-        self.run_with(tree, config, pause, stop, &mut descents[0]);
+        self.run_sequential_with(tree, config, pause, stop, &mut descents[0]);
         scratch::keep::<W>(descents);
     }
 
-    fn run_with(&mut self, tree: &mut Tree, config: &SearchConfig, pause: u64, stop: Stop<'_>, descent: &mut Descent<W::State>) {
-        self.settle_root_with(tree, config, descent);
+    fn run_sequential_with(&mut self, tree: &mut Tree, config: &SearchConfig, pause: u64, stop: Stop<'_>, descent: &mut Descent<W::State>) {
+        self.prepare_root_with(tree, config, descent);
         let mut left = SIMULATIONS_PER_CHECK;
         while self.simulations < pause && self.wants_more(tree, config) {
             self.simulate(tree, config, descent);
@@ -298,11 +298,11 @@ impl<W: World> Walker<W> {
     #[inline]
     fn simulate(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) {
         let key = fold(self.key, self.simulations);
-        let start = Start { first: self.first_place(tree, config, descent), flying: 0, key };
+        let start = Start { first: self.scheduled_place(tree, config, descent), in_flight: 0, key };
         descent.begin(tree, &self.root, start);
         let reached = descend::<W>(tree, config, descent, &mut self.journal);
         let exact = match reached {
-            Reached::New => self.land(tree, config, descent),
+            Reached::New => self.expand_terminal(tree, config, descent),
             Reached::Exact(node) => Some(node),
             Reached::InFlight => None,
         };
@@ -352,14 +352,14 @@ impl<W: World> Walker<W> {
     }
 
     /// Evaluates the root inside the engine, where the search wants it evaluated and it is not; then mixes in the noise asked for.
-    pub(crate) fn settle_root(&mut self, tree: &mut Tree, config: &SearchConfig) {
+    pub(crate) fn prepare_root(&mut self, tree: &mut Tree, config: &SearchConfig) {
         let mut descents = scratch::descents::<W>(&self.root);
-        self.settle_root_with(tree, config, &mut descents[0]);
+        self.prepare_root_with(tree, config, &mut descents[0]);
         scratch::keep::<W>(descents);
     }
 
     /// The same for who has a descent at hand.
-    pub(crate) fn settle_root_with(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) {
+    pub(crate) fn prepare_root_with(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) {
         if config.knowledge.is_some() && !self.root_searched {
             self.root_searched = true;
             leaf_analysis::analyze_root::<W>(tree, config, &self.root);
@@ -395,13 +395,13 @@ impl<W: World> Walker<W> {
     }
 
     /// A new root: no schedule knows its moves.
-    pub(crate) fn forget_schedules(&mut self) {
+    pub(crate) fn reset_schedules(&mut self) {
         (self.schedule, self.answered, self.begun) = (None, None, self.simulations);
     }
 
     /// The place to follow at the root, if the search has a rule of its own there.
     #[inline]
-    pub(crate) fn first_place(&mut self, tree: &Tree, config: &SearchConfig, descent: &mut Descent<W::State>) -> Option<usize> {
+    pub(crate) fn scheduled_place(&mut self, tree: &Tree, config: &SearchConfig, descent: &mut Descent<W::State>) -> Option<usize> {
         let (Some(schedule), Score::Gumbel { completed, .. }) = (&self.schedule, &config.score) else { return None };
         let started = self.simulations + self.pending.len() as u64;
         Some(schedule.choose(completed, tree, started, config.trace, &mut descent.scores))
@@ -418,7 +418,7 @@ impl<W: World> Walker<W> {
     }
 
     /// At a new position of a compiled world: makes its node if the game is over there.
-    pub(crate) fn land(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) -> Option<NodeIndex> {
+    pub(crate) fn expand_terminal(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) -> Option<NodeIndex> {
         let result = f64::from(W::outcome(&descent.state)?);
         let edge = descent.path.last()?.edge;
         self.journal.edge(tree, edge);

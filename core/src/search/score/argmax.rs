@@ -15,7 +15,7 @@ pub struct Candidate {
     /// N.
     pub visits: f64,
     /// PendingLeaves in flight.
-    pub flying: f64,
+    pub in_flight: f64,
     /// W.
     pub sum: f64,
     /// P.

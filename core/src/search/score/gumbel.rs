@@ -48,7 +48,7 @@ impl Bonus {
 /// Visits of an edge, leaves in flight counted.
 #[inline]
 pub fn counted(edges: &Edges<'_>, place: usize) -> u32 {
-    edges.visits[place] + edges.in_flight.get(place).map_or(0, |&flying| u32::from(flying))
+    edges.visits[place] + edges.in_flight.get(place).map_or(0, |&in_flight| u32::from(in_flight))
 }
 
 /// A prior as the mixed value counts it.

@@ -90,7 +90,7 @@ impl Rule for MuZero {
 
     fn score_any(self, edge: Candidate, _virtual_loss: bool) -> f64 {
         let exploit = if edge.visits > 0.0 { (edge.sum / edge.visits - self.low) * self.scale } else { 0.0 };
-        exploit + self.exploration * edge.prior / (1.0 + (edge.visits + edge.flying))
+        exploit + self.exploration * edge.prior / (1.0 + (edge.visits + edge.in_flight))
     }
 
     #[inline(always)]

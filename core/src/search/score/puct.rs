@@ -81,11 +81,11 @@ impl Rule for Puct {
     }
 
     fn score_any(self, edge: Candidate, virtual_loss: bool) -> f64 {
-        let visits = edge.visits + edge.flying;
+        let visits = edge.visits + edge.in_flight;
         let exploit = match edge.proven {
             Some(value) => f64::from(value),
             None if visits == 0.0 => self.untried,
-            None if virtual_loss => (edge.sum - edge.flying) / visits,
+            None if virtual_loss => (edge.sum - edge.in_flight) / visits,
             None => edge.sum / visits,
         };
         exploit + self.exploration * edge.prior / (1.0 + visits)

@@ -118,7 +118,7 @@ pub fn choose_among_any<R: Rule>(
     for (place, score) in scores.iter_mut().enumerate() {
         let edge = Candidate {
             visits: f64::from(edges.visits[place]),
-            flying: edges.in_flight.get(place).map_or(0.0, |&count| f64::from(count)),
+            in_flight: edges.in_flight.get(place).map_or(0.0, |&count| f64::from(count)),
             sum: edges.sums[place],
             prior: f64::from(edges.priors[place]),
             proven: edges.links[place].proven(),

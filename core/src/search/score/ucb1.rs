@@ -36,10 +36,10 @@ impl Rule for Ucb1 {
     }
 
     fn score_any(self, edge: Candidate, virtual_loss: bool) -> f64 {
-        let visits = edge.visits + edge.flying;
+        let visits = edge.visits + edge.in_flight;
         let exploit = match edge.proven {
             Some(value) => f64::from(value),
-            None if virtual_loss => (edge.sum - edge.flying) / visits,
+            None if virtual_loss => (edge.sum - edge.in_flight) / visits,
             None => edge.sum / visits,
         };
         exploit + self.c_param * (self.twice_log / visits).sqrt()
