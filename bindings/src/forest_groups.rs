@@ -68,8 +68,8 @@ impl Forest {
     }
 
     /// The same for a history_table model: an answer is a reward, a value, a discount if `discount`, and logits of all actions; or, of the
-    /// `likeliest` actions alone, the logarithm of the sum of all exponentials, their logits, and the actions.
-    #[pyo3(signature = (group, answers, questions, discount = false, likeliest = None))]
+    /// `top_k` actions alone, the logarithm of the sum of all exponentials, their logits, and the actions.
+    #[pyo3(signature = (group, answers, questions, discount = false, top_k = None))]
     fn exchange_latent(
         &self,
         py: Python<'_>,
@@ -77,11 +77,11 @@ impl Forest {
         answers: Option<PyReadonlyArray2<'_, f32>>,
         questions: Option<PyReadwriteArray2<'_, i64>>,
         discount: bool,
-        likeliest: Option<usize>,
+        top_k: Option<usize>,
     ) -> PyResult<Option<(usize, bool)>> {
         let mut questions = questions;
         let answers = match &answers {
-            Some(array) => Some((array.as_slice()?, Columns { discount, likeliest })),
+            Some(array) => Some((array.as_slice()?, Columns { discount, top_k })),
             None => None,
         };
         let lines = match &mut questions {

@@ -11,12 +11,12 @@ use pyo3::prelude::*;
 use crate::any::latent;
 use crate::errors::OrPython;
 use crate::forest::Forest;
-use crate::latent::{latent_rows, Column, LatentRows, Said};
+use crate::latent::{latent_rows, Column, LatentRows, ModelColumns};
 use crate::random::Keys;
 
 #[pymethods]
 impl Forest {
-    /// Plants trees of a history_table model, one for each row: the slots of their roots. Without `to_play` player 0 moves; `legal` is None
+    /// Plants trees of a history_table model, one for each row: the slots of their roots. Without `to_play` player 0 buffers; `legal` is None
     /// where all actions are, in one row or in all.
     fn plant_latent<'py>(
         &self,
@@ -80,7 +80,7 @@ impl Forest {
         self.call(|any| latent(any)?.advance(index, action, root).or_python())
     }
 
-    /// Who moves after `action` at the root of tree `index` of a history_table model, as far as the tree knows.
+    /// Who buffers after `action` at the root of tree `index` of a history_table model, as far as the tree knows.
     fn turn_after(&self, index: usize, action: u16) -> PyResult<Option<u8>> {
         self.call(|any| latent(any)?.turn_after(index, action).or_python())
     }
@@ -106,7 +106,7 @@ impl Forest {
     ) -> PyResult<()> {
         self.call(|any| {
             let forest = latent(any)?;
-            Said { rewards, logits, values, discounts }.read(|answer| py.detach(|| forest.apply_model(answer))).or_python()
+            ModelColumns { rewards, logits, values, discounts }.read(|answer| py.detach(|| forest.apply_model(answer))).or_python()
         })
     }
 
@@ -121,11 +121,11 @@ impl Forest {
     ) -> PyResult<Option<LatentRows<'py>>> {
         self.call(|any| {
             let forest = latent(any)?;
-            let said = Said { rewards, logits, values, discounts };
+            let response = ModelColumns { rewards, logits, values, discounts };
             if self.stop.load(Ordering::Relaxed) {
-                return said.read(|answer| forest.apply_model(answer)).map(|()| None).or_python();
+                return response.read(|answer| forest.apply_model(answer)).map(|()| None).or_python();
             }
-            let rows = said.read(|answer| py.detach(|| forest.step_model(answer))).or_python()?;
+            let rows = response.read(|answer| py.detach(|| forest.step_model(answer))).or_python()?;
             Ok((!rows.is_empty() || forest.has_batch()).then(|| latent_rows(py, &rows)))
         })
     }

@@ -1,10 +1,10 @@
-//! What crosses between a history_table model and its forest: rows to ask about, columns of what it said.
+//! What crosses between a history_table model and its forest: rows to ask about, columns of what it response.
 
 use std::borrow::Cow;
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pondertree_core::forest::Row;
-use pondertree_core::search::expand_latent::ModelAnswer;
+use pondertree_core::search::expand_latent::ModelResponse;
 use pyo3::prelude::*;
 
 /// The rows of a batch: slots of the positions before, actions, the first slot of the new ones, and all of their slots where
@@ -42,22 +42,22 @@ impl Column<'_> {
 }
 
 /// A model's answer to a batch, as it came.
-pub struct Said<'py> {
+pub struct ModelColumns<'py> {
     pub rewards: Column<'py>,
     pub logits: PyReadonlyArray2<'py, f32>,
     pub values: Column<'py>,
     pub discounts: Option<Column<'py>>,
 }
 
-impl Said<'_> {
+impl ModelColumns<'_> {
     /// Hands the numbers on as the engine reads them.
-    pub fn read<T>(&self, take: impl FnOnce(ModelAnswer<'_>) -> T) -> T {
+    pub fn read<T>(&self, take: impl FnOnce(ModelResponse<'_>) -> T) -> T {
         let (rewards, values) = (self.rewards.numbers(), self.values.numbers());
         let discounts = self.discounts.as_ref().map(Column::numbers);
         let logits = match self.logits.as_slice() {
             Ok(logits) => Cow::Borrowed(logits),
             Err(_) => Cow::Owned(self.logits.as_array().iter().copied().collect()),
         };
-        take(ModelAnswer { rewards: &rewards, discounts: discounts.as_deref(), logits: &logits, values: &values })
+        take(ModelResponse { rewards: &rewards, discounts: discounts.as_deref(), logits: &logits, values: &values })
     }
 }

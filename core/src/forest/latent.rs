@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::games::Latent;
 use crate::runtime::parallel_vec::parallel_extend;
 use crate::search::config::SearchConfig;
-use crate::search::expand_latent::ModelAnswer;
+use crate::search::expand_latent::ModelResponse;
 use crate::search::priors::{priors, PolicyKind};
 use crate::search::tree_search::{SearchState, TreeSearch};
 use crate::tree::{Tree, ROOT};
@@ -18,7 +18,7 @@ pub const LARGEST_REWARD: f64 = 1e12;
 /// The root of a tree, as the model and the caller describe it.
 #[derive(Clone, Copy, Debug)]
 pub struct Root<'a> {
-    /// Who moves.
+    /// Who buffers.
     pub to_play: u8,
     /// The legal actions.
     pub legal: &'a [u16],
@@ -29,7 +29,7 @@ pub struct Root<'a> {
 }
 
 /// A tree of a root alone, after everything about it has been checked.
-fn planted(config: &SearchConfig, root: Root<'_>, row: usize, slot: u32) -> Result<Tree, Error> {
+fn root_tree(config: &SearchConfig, root: Root<'_>, row: usize, slot: u32) -> Result<Tree, Error> {
     check_root(config, root, row)?;
     let mut tree = Tree::new(config.shape());
     let node = tree.add_node(root.to_play, 0);
@@ -70,7 +70,7 @@ fn check_root(config: &SearchConfig, root: Root<'_>, row: usize) -> Result<(), E
 }
 
 impl Forest<Latent> {
-    /// Plants a tree for each root, with its key: the slots of the roots. Where one is wrong, none is planted.
+    /// Plants a tree for each root, with its key: the slots of the roots. Where one is wrong, none is root_tree.
     ///
     /// # Errors
     /// `Error::InvalidArgument` or `Error::Evaluation` name what is wrong with a root.
@@ -83,7 +83,7 @@ impl Forest<Latent> {
         let wrong: Mutex<Option<(usize, Error)>> = Mutex::new(None);
         parallel_extend(&mut self.trees, roots.len(), (size, threads), |index, (): &mut ()| {
             let (root, key) = roots[index];
-            let tree = planted(config, root, begun + index, slots[index]).unwrap_or_else(|error| {
+            let tree = root_tree(config, root, begun + index, slots[index]).unwrap_or_else(|error| {
                 let mut first = wrong.lock().unwrap_or_else(PoisonError::into_inner);
                 if first.as_ref().is_none_or(|&(row, _)| index < row) {
                     *first = Some((index, error));
@@ -106,7 +106,7 @@ impl Forest<Latent> {
     /// As `plant`; `Error::InvalidArgument` if there is no such tree.
     pub fn reset(&mut self, index: usize, root: Root<'_>, key: u64) -> Result<(u32, Vec<u32>), Error> {
         let old = self.tree(index)?.snapshot();
-        let mut fresh = planted(&self.config, root, index, u32::MAX)?;
+        let mut fresh = root_tree(&self.config, root, index, u32::MAX)?;
         let slot = self.slots.take();
         fresh.set_slot(ROOT, slot);
         *self.tree_mut(index)? = TreeSearch::new(fresh, (), key);
@@ -115,7 +115,7 @@ impl Forest<Latent> {
         Ok((slot, released))
     }
 
-    /// Plays `action` at the root of tree `index`. What is known below the legal moves of the new root stays; its priors and value
+    /// Plays `action` at the root of tree `index`. What is known below the legal buffers of the new root stays; its priors and value
     /// are new: the slot of the new root, and the slots released.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ impl Forest<Latent> {
         if !tree.edges(tree.node(ROOT)).actions.contains(&action) {
             return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
         }
-        let mut fresh = planted(&self.config, root, index, u32::MAX)?;
+        let mut fresh = root_tree(&self.config, root, index, u32::MAX)?;
         let own = fresh.priors_mut(ROOT).to_vec();
         if self.turn_after(index, action)?.is_some_and(|turn| turn != root.to_play) {
             // The model was wrong about whose turn it is: all it imagined is seen from the wrong side.
@@ -152,7 +152,7 @@ impl Forest<Latent> {
         Ok((tree.slot(ROOT).unwrap_or(u32::MAX), released))
     }
 
-    /// Who moves after `action` at the root of tree `index`, as far as the tree knows.
+    /// Who buffers after `action` at the root of tree `index`, as far as the tree knows.
     ///
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
@@ -187,7 +187,7 @@ impl Forest<Latent> {
     ///
     /// # Errors
     /// `Error::Evaluation` names the row and what is wrong.
-    pub fn apply_model(&mut self, answer: ModelAnswer<'_>) -> Result<(), Error> {
+    pub fn apply_model(&mut self, answer: ModelResponse<'_>) -> Result<(), Error> {
         self.apply_and(answer, |_, _, _| ())
     }
 
@@ -195,7 +195,7 @@ impl Forest<Latent> {
     ///
     /// # Errors
     /// As `apply_model`.
-    pub fn step_model(&mut self, answer: ModelAnswer<'_>) -> Result<Vec<Row>, Error> {
+    pub fn step_model(&mut self, answer: ModelResponse<'_>) -> Result<Vec<Row>, Error> {
         self.apply_and(answer, |search_state, tree, config| {
             if search_state.wants_more(tree, config) {
                 search_state.gather(tree, config);
@@ -206,7 +206,7 @@ impl Forest<Latent> {
 
     fn apply_and(
         &mut self,
-        answer: ModelAnswer<'_>,
+        answer: ModelResponse<'_>,
         then: impl Fn(&mut SearchState<Latent>, &mut Tree, &SearchConfig) + Sync,
     ) -> Result<(), Error> {
         self.check_model(answer)?;
@@ -227,7 +227,7 @@ impl Forest<Latent> {
         Ok(())
     }
 
-    fn check_model(&self, answer: ModelAnswer<'_>) -> Result<(), Error> {
+    fn check_model(&self, answer: ModelResponse<'_>) -> Result<(), Error> {
         let (rows, actions) = (self.num_waiting(self.all()), self.config.num_actions);
         let lengths = [
             ("reward", answer.rewards.len(), rows),
@@ -239,8 +239,8 @@ impl Forest<Latent> {
             return Err(Error::Evaluation(format!("{name} has {given} numbers: {rows} rows need {right}")));
         }
         for row in 0..rows {
-            check_number(answer.rewards[row]).map_err(|wrong| named("reward", row, &wrong))?;
-            check_number(answer.values[row]).map_err(|wrong| named("value", row, &wrong))?;
+            check_number(answer.rewards[row]).map_err(|wrong| row_error("reward", row, &wrong))?;
+            check_number(answer.values[row]).map_err(|wrong| row_error("value", row, &wrong))?;
             if let Some(discounts) = answer.discounts {
                 self.check_discount(discounts[row], row)?;
             }
@@ -253,7 +253,7 @@ impl Forest<Latent> {
             }
             if broken {
                 let action = logits.iter().position(|logit| logit.is_nan() || *logit == f32::INFINITY).unwrap_or(0);
-                let number = written(f64::from(logits[action]));
+                let number = python_repr(f64::from(logits[action]));
                 return Err(Error::Evaluation(format!(
                     "policy_logits of row {row}, action {action} is {number}: as float32 a logit must be a finite number or -inf"
                 )));
@@ -267,7 +267,7 @@ impl Forest<Latent> {
 
     fn check_discount(&self, discount: f64, row: usize) -> Result<(), Error> {
         if !(-1.0..=1.0).contains(&discount) {
-            return Err(named("discount", row, &format!("{}: it must be from -1 to 1", written(discount))));
+            return Err(row_error("discount", row, &format!("{}: it must be from -1 to 1", python_repr(discount))));
         }
         if discount < 0.0 && self.config.players == 1 {
             return Err(Error::Evaluation(format!(
@@ -279,12 +279,12 @@ impl Forest<Latent> {
 }
 
 /// What is wrong with the number of a row, in the words of the checks in Python.
-fn named(name: &str, row: usize, wrong: &str) -> Error {
+fn row_error(name: &str, row: usize, wrong: &str) -> Error {
     Error::Evaluation(format!("{name} of row {row} is {wrong}"))
 }
 
 /// A number as Python writes it.
-fn written(number: f64) -> String {
+fn python_repr(number: f64) -> String {
     if number.is_nan() {
         "nan".into()
     } else {
@@ -295,10 +295,10 @@ fn written(number: f64) -> String {
 /// Refuses what no reward and no value can be; the number and what it must be, in words.
 pub(super) fn check_number(number: f64) -> Result<(), String> {
     if !number.is_finite() {
-        return Err(format!("{}: it must be a finite number", written(number)));
+        return Err(format!("{}: it must be a finite number", python_repr(number)));
     }
     if number.abs() > LARGEST_REWARD {
-        return Err(format!("{}: it may be at most {LARGEST_REWARD:e} in size", written(number)));
+        return Err(format!("{}: it may be at most {LARGEST_REWARD:e} in size", python_repr(number)));
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::games::Latent;
 use crate::runtime::thread_pool::parallel_for;
 use crate::search::config::SearchConfig;
-use crate::search::expand_latent::{LeafAnswer, Logits};
+use crate::search::expand_latent::{LeafResponse, Logits};
 use crate::search::interleaved::for_each_interleaved;
 use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
@@ -20,36 +20,36 @@ use crate::tree::Tree;
 pub const QUESTION: usize = 3;
 
 /// What a row of a model's answers holds, in this order: reward, value, discount if it says one; then a logit for each action, or of
-/// the likeliest actions alone the logarithm of the sum of all exponentials, as the sum of two numbers, the logits, and the actions.
+/// the top_k actions alone the logarithm of the sum of all exponentials, as the sum of two numbers, the logits, and the actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
     /// Whether there is a discount.
     pub discount: bool,
-    /// How many of the likeliest actions it has; None: all actions.
-    pub likeliest: Option<usize>,
+    /// How many of the top_k actions it has; None: all actions.
+    pub top_k: Option<usize>,
 }
 
 impl Columns {
     /// How many numbers a row has.
     #[must_use]
     pub fn count(self, num_actions: usize) -> usize {
-        self.before_policy() + self.likeliest.map_or(num_actions, |likeliest| 2 + 2 * likeliest)
+        self.before_policy() + self.top_k.map_or(num_actions, |top_k| 2 + 2 * top_k)
     }
 
     fn before_policy(self) -> usize {
         2 + usize::from(self.discount)
     }
 
-    fn read(self, row: &[f32]) -> LeafAnswer<'_> {
+    fn read(self, row: &[f32]) -> LeafResponse<'_> {
         let (numbers, policy) = row.split_at(self.before_policy());
-        let logits = match self.likeliest {
+        let logits = match self.top_k {
             None => Logits::All(policy),
-            Some(likeliest) => {
-                let (logits, actions) = policy[2..].split_at(likeliest);
-                Logits::Likeliest { actions, logits, log_sum: f64::from(policy[0]) + f64::from(policy[1]) }
+            Some(top_k) => {
+                let (logits, actions) = policy[2..].split_at(top_k);
+                Logits::TopK { actions, logits, log_sum: f64::from(policy[0]) + f64::from(policy[1]) }
             }
         };
-        LeafAnswer {
+        LeafResponse {
             reward: f64::from(numbers[0]),
             value: f64::from(numbers[1]),
             discount: self.discount.then(|| f64::from(numbers[2])),
@@ -201,7 +201,7 @@ fn are_sound(numbers: &[f32], columns: Columns, config: &SearchConfig, threads: 
             let answer = columns.read(row);
             let policy = match answer.logits {
                 Logits::All(logits) => has_a_policy(logits),
-                Logits::Likeliest { actions, logits, log_sum } => {
+                Logits::TopK { actions, logits, log_sum } => {
                     let is_action = |&action: &f32| (0.0..config.num_actions as f32).contains(&action);
                     log_sum.is_finite() && has_a_policy(logits) && actions.iter().all(is_action)
                 }
