@@ -283,7 +283,7 @@ def test_an_interrupt_between_the_groups_on_their_way_home(monkeypatch: pytest.M
     def interrupted(home: Beside, trees: Any, nodes: int, groups: Any) -> None:
         calls.append(nodes)
         if len(calls) == 1:
-            home._core.come_back(0, nodes, groups[0])
+            home._core.import_results(0, nodes, groups[0])
             raise KeyboardInterrupt
         tell(home, trees, nodes, groups)
 

@@ -100,7 +100,7 @@ class GameTurns(Turns):
         """Submits one batch of each group alone: of new trees, the roots, where they are not known yet."""
         first = 0
         for group, (lane, size) in enumerate(zip(self._lanes, self.sizes, strict=True)):
-            known = self._core.roots_known(first, first + size)
+            known = self._core.roots_evaluated(first, first + size)
             first += size
             asked = None if known else self._exchange(group, None, lane.questions)
             if asked is not None and asked[0]:

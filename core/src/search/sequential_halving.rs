@@ -160,7 +160,7 @@ impl Schedule {
     }
 
     /// What a search elsewhere has to know: draws by action, and the visits wanted in each simulation.
-    pub fn tell(&self, draws: &mut [f64], considered: &mut [i32]) {
+    pub fn export(&self, draws: &mut [f64], considered: &mut [i32]) {
         draws.iter_mut().enumerate().for_each(|(action, draw)| *draw = self.drawn(action as u16).draw);
         let wanted = self.considered.iter().map(|&visits| visits as i32).chain(std::iter::repeat(i32::MAX));
         considered.iter_mut().zip(wanted).for_each(|(place, visits)| *place = visits);
