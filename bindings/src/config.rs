@@ -7,7 +7,7 @@ use pondertree_core::games::analysis::{Knowledge, Priority};
 use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe, Game};
 use pondertree_core::search::config::SearchConfig;
 use pondertree_core::search::evaluate::Leaf;
-use pondertree_core::search::score::{Completed, Fpu, Growing, Normalize, ParentVisits, Score};
+use pondertree_core::search::score::{Completed, Fpu, LogPuctParameters, Normalize, ParentVisits, Rule};
 use pyo3::prelude::*;
 
 use crate::chess_tools::{MoveWeights, PestoWeights};
@@ -26,8 +26,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Rule {
         let text = |name: &str| object.get_item(name)?.extract::<String>();
         let rule = text("rule")?;
         Ok(Self(match rule.as_str() {
-            "ucb1" => Score::Ucb1 { c_param: number("c_param")? },
-            "puct" => Score::Puct {
+            "ucb1" => Rule::Ucb1 { c_param: number("c_param")? },
+            "puct" => Rule::Puct {
                 c_puct: number("c_puct")?,
                 fpu: if flag("fpu_parent")? { Fpu::Parent(number("fpu")?) } else { Fpu::Constant(number("fpu")?) },
                 parent_visits: match text("parent_visits")?.as_str() {
@@ -44,9 +44,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Rule {
                     None => Normalize::Not,
                     Some(other) => return unknown("normalize", other, "\"node\", \"tree\" or None"),
                 };
-                Score::MuZero(Arc::new(Growing::new(number("pb_c_base")?, number("pb_c_init")?, normalize)))
+                Rule::LogPuct(Arc::new(LogPuctParameters::new(number("pb_c_base")?, number("pb_c_init")?, normalize)))
             }
-            "gumbel" => Score::Gumbel {
+            "gumbel" => Rule::Gumbel {
                 completed: Completed {
                     value_scale: number("value_scale")?,
                     maxvisit_init: number("maxvisit_init")?,
@@ -137,7 +137,7 @@ impl ConfigArguments {
             other => return unknown("leaf", other, "\"playout\", \"zero\", \"outside\", or \"classical\" on chess"),
         };
         Ok(SearchConfig {
-            score: self.score.0.clone(),
+            score: self.rule.0.clone(),
             leaf,
             knowledge: self.knowledge.as_ref().map(|known| Arc::clone(&known.0)),
             solve: self.solve,

@@ -11,14 +11,14 @@ use pondertree_core::search::batch::StepResult;
 use pondertree_core::search::config::SearchConfig;
 use pondertree_core::search::evaluate::{LeafEvaluator, PlayoutPolicy};
 use pondertree_core::search::priors::Policy;
-use pondertree_core::search::score::Score;
+use pondertree_core::search::score::Rule;
 use pondertree_core::tree::{Tree, ROOT, UNPROVEN};
 use proptest::prelude::*;
 
 fn config<G: Game + LeafAnalysis>() -> SearchConfig {
     SearchConfig {
         knowledge: None,
-        score: Score::Ucb1 { c_param: 1.0 },
+        rule: Rule::Ucb1 { c_param: 1.0 },
         leaf: LeafEvaluator::Playout { policy: PlayoutPolicy::Random, max_depth: None },
         solve: false,
         in_flight: 1,
@@ -233,7 +233,7 @@ fn memory_per_edge_is_within_the_bar() {
 
 #[test]
 fn parts_that_make_no_search_are_refused() {
-    let nan = SearchConfig { score: Score::Ucb1 { c_param: f64::NAN }, ..config::<ConnectFour>() };
+    let nan = SearchConfig { rule: Rule::Ucb1 { c_param: f64::NAN }, ..config::<ConnectFour>() };
     assert!(Forest::<Compiled<ConnectFour>>::new(nan, 1).is_err());
     assert!(Forest::<Compiled<ConnectFour>>::new(SearchConfig { in_flight: 0, ..config::<ConnectFour>() }, 1).is_err());
     assert!(Forest::<Compiled<ConnectFour>>::new(config::<ConnectFour>(), 0).is_err());

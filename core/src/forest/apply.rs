@@ -20,7 +20,7 @@ impl<W: World> Forest<W> {
             return Err(Error::Usage(format!("{} rows wait for step: answer them before apply", self.stepping.len())));
         }
         let spread = spread_values(values, &self.waiting_movers(trees.clone()), &self.config)?;
-        let priors = if self.config.score.uses_priors() { self.priors(trees.clone(), policy)? } else { Vec::new() };
+        let priors = if self.config.rule.uses_priors() { self.priors(trees.clone(), policy)? } else { Vec::new() };
         // Each tree takes its share of both, in order.
         let players = self.config.players;
         let (mut rows, mut moves) = (spread.as_slice(), priors.as_slice());

@@ -167,7 +167,7 @@ impl<W: World> Forest<W> {
                 }
             });
         }
-        roots.weights = (0..simulations as u32 + 2).filter_map(|visits| self.config.score.exploration(visits)).collect();
+        roots.weights = (0..simulations as u32 + 2).filter_map(|visits| self.config.rule.exploration(visits)).collect();
         Some(roots)
     }
 

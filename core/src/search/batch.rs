@@ -211,7 +211,7 @@ impl<W: World> SearchState<W> {
                 if tree.shape().returns {
                     tree.set_returns(node, row);
                 }
-                if config.score.uses_priors() {
+                if config.rule.uses_priors() {
                     let own = tree.priors_mut(node);
                     if priors.is_empty() {
                         expand::even_priors(tree, node);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::games::analysis::Knowledge;
 use crate::search::evaluate::LeafEvaluator;
-use crate::search::score::{Fpu, Score};
+use crate::search::score::{Fpu, Rule};
 use crate::tree::Shape;
 
 /// Everything that makes one search differ from another.
 #[derive(Clone, Debug)]
 pub struct SearchConfig {
     /// How an edge is scored.
-    pub score: Score,
+    pub rule: Rule,
     /// Who values a leaf.
     pub leaf: LeafEvaluator,
     /// What is known of the game beside its rules (chess).
@@ -59,12 +59,12 @@ impl SearchConfig {
     /// `Error::InvalidArgument` names the setting and its range.
     pub fn check(&self) -> Result<(), Error> {
         let refuse = |text: String| Err(Error::InvalidArgument(text));
-        match self.score {
-            Score::Ucb1 { c_param } if !(c_param.is_finite() && c_param >= 0.0) => {
+        match self.rule {
+            Rule::Ucb1 { c_param } if !(c_param.is_finite() && c_param >= 0.0) => {
                 return refuse(format!("c_param must be a finite number of at least 0, not {c_param}"));
             }
-            Score::Ucb1 { .. } => {}
-            Score::Puct { c_puct, fpu, forced_playouts, .. } => {
+            Rule::Ucb1 { .. } => {}
+            Rule::Puct { c_puct, fpu, forced_playouts, .. } => {
                 if !(c_puct.is_finite() && c_puct >= 0.0) {
                     return refuse(format!("c_puct must be a finite number of at least 0, not {c_puct}"));
                 }
@@ -76,7 +76,7 @@ impl SearchConfig {
                     return refuse(format!("fpu must be a finite number, not {number}"));
                 }
             }
-            Score::MuZero(ref rule) => {
+            Rule::LogPuct(ref rule) => {
                 let (pb_c_base, pb_c_init) = (rule.pb_c_base, rule.pb_c_init);
                 if !(pb_c_base.is_finite() && pb_c_base > 0.0) {
                     return refuse(format!("pb_c_base must be a finite number above 0, not {pb_c_base}"));
@@ -85,9 +85,12 @@ impl SearchConfig {
                     return refuse(format!("pb_c_init must be a finite number of at least 0, not {pb_c_init}"));
                 }
             }
-            Score::Gumbel { completed, max_num_considered_actions, gumbel_scale } => {
-                let numbers =
-                    [("value_scale", completed.value_scale), ("maxvisit_init", completed.maxvisit_init), ("gumbel_scale", gumbel_scale)];
+            Rule::Gumbel { completed_q, max_num_considered_actions, gumbel_scale } => {
+                let numbers = [
+                    ("value_scale", completed_q.value_scale),
+                    ("maxvisit_init", completed_q.maxvisit_init),
+                    ("gumbel_scale", gumbel_scale),
+                ];
                 if let Some((name, number)) = numbers.into_iter().find(|(_, number)| !(number.is_finite() && *number >= 0.0)) {
                     return refuse(format!("{name} must be a finite number of at least 0, not {number}"));
                 }
@@ -127,7 +130,7 @@ impl SearchConfig {
     #[inline]
     #[must_use]
     pub fn evaluates_root(&self) -> bool {
-        self.score.uses_priors()
+        self.rule.uses_priors()
     }
 
     /// A two-player zero-sum game without rewards: one number says what a position is worth to everybody.

@@ -9,7 +9,7 @@ use crate::search::backup;
 use crate::search::config::SearchConfig;
 use crate::search::path::TraceRow;
 use crate::search::priors::softmax;
-use crate::search::score::{Normalize, Score};
+use crate::search::score::{Normalize, Rule};
 use crate::search::tree_search::SearchState;
 use crate::tree::{NodeIndex, Tree};
 
@@ -165,7 +165,7 @@ impl SearchState<Latent> {
     /// Gives each waiting leaf its node, backs its value up, and closes the batch. Nothing here can fail: what comes from
     /// outside is checked before.
     pub fn apply_model<'a>(&mut self, tree: &mut Tree, config: &SearchConfig, answer: impl Fn(usize) -> LeafResponse<'a>) {
-        let keep_bounds = matches!(&config.score, Score::MuZero(rule) if rule.normalize == Normalize::Tree);
+        let keep_bounds = matches!(&config.rule, Rule::LogPuct(rule) if rule.normalize == Normalize::Tree);
         let mut buffers = BUFFERS.take();
         let mut leaves = std::mem::take(&mut self.pending);
         for (row, leaf) in leaves.iter_mut().enumerate() {

@@ -9,7 +9,7 @@ use crate::search::backup::Step;
 use crate::search::config::SearchConfig;
 use crate::search::expand;
 use crate::search::path::TraceStep;
-use crate::search::score::{Context, ANY, MUZERO, PUCT};
+use crate::search::score::{Context, ANY, LOG_PUCT, PUCT};
 use crate::tree::journal::Journal;
 use crate::tree::{NodeIndex, Tree, ROOT};
 
@@ -140,9 +140,9 @@ pub fn descend_interleaved<W: World>(walks: &mut [Option<InterleavedDescent<'_, 
 /// The way down for each rule by itself.
 #[inline(always)]
 fn interleaved_portable<W: World>(walks: &mut [Option<InterleavedDescent<'_, W::State>>], config: &SearchConfig) {
-    match config.score.kind() {
+    match config.rule.kind() {
         PUCT => interleaved_by_rule::<W, PUCT>(walks, config),
-        MUZERO => interleaved_by_rule::<W, MUZERO>(walks, config),
+        LOG_PUCT => interleaved_by_rule::<W, LOG_PUCT>(walks, config),
         _ => interleaved_by_rule::<W, ANY>(walks, config),
     }
 }
@@ -198,15 +198,15 @@ fn step<W: World, const KIND: u8>(
         Some(place) => place,
         None if eager => node.opened as usize,
         None => {
-            let best = config.score.choose::<KIND>(tree, index, &node, context, &mut descent.scores, &mut descent.cursor.random);
-            let forced = if index == ROOT { config.score.forced(tree, &node, visits) } else { None };
+            let best = config.rule.choose::<KIND>(tree, index, &node, context, &mut descent.scores, &mut descent.cursor.random);
+            let forced = if index == ROOT { config.rule.forced(tree, &node, visits) } else { None };
             forced.unwrap_or(best)
         }
     };
     let fresh = place >= node.opened as usize;
     let mut edge = node.edge(place);
     if config.trace {
-        let unscored = fresh && (eager || config.score.opens_unscored());
+        let unscored = fresh && (eager || config.rule.opens_unscored());
         // Proven losses that were passed over have no score.
         let scored = || tree.edges(&node).actions.iter().copied().zip(descent.scores.iter().copied()).filter(|(_, s)| s.is_finite());
         descent.trace.push(TraceStep { action: tree.action(edge), scores: (!unscored).then(|| scored().collect()) });

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::runtime::prefetch;
 use crate::runtime::random::{fold, Purpose, Random};
 use crate::search::score::gumbel::counted;
-use crate::search::score::Completed;
+use crate::search::score::CompletedQ;
 use crate::tree::{Edges, Node, Tree, ROOT};
 
 /// The score of a move that its prior and its Gumbel number all but rule out: still a number, so that it can be compared.
@@ -189,7 +189,7 @@ impl Schedule {
     /// The place to follow at the root in the simulation that is started as number `started` of the tree. `scores` receives
     /// the scores of the opened moves, if they are wanted.
     #[must_use]
-    pub fn choose(&self, completed: &Completed, tree: &Tree, started: u64, all_scores: bool, scores: &mut Vec<f64>) -> usize {
+    pub fn choose(&self, completed_q: &CompletedQ, tree: &Tree, started: u64, all_scores: bool, scores: &mut Vec<f64>) -> usize {
         let node = tree.node(ROOT);
         let edges = tree.edges(node);
         let opened = node.opened as usize;
@@ -197,7 +197,7 @@ impl Schedule {
         let wanted = self.considered.get(at).copied().unwrap_or(u32::MAX);
         // Whether visits alone say whose turn it is, which is so unless there are proofs, leaves in flight or earlier visits.
         if self.all_fresh && !all_scores && !node.tagged && edges.in_flight.is_empty() {
-            if let Some(place) = self.choose_by_visits(completed, &edges, node, wanted, scores) {
+            if let Some(place) = self.choose_by_visits(completed_q, &edges, node, wanted, scores) {
                 return place;
             }
         }
@@ -208,7 +208,7 @@ impl Schedule {
         if scores.len() < room {
             scores.resize(room, f64::NEG_INFINITY);
         }
-        let bonus = completed.at(&edges, node, scores);
+        let bonus = completed_q.at(&edges, node, scores);
         let all_lost = node.tagged && edges.links.iter().all(|link| link.is_loss());
         let is_out = |place: usize| node.tagged && edges.links[place].is_loss() && !all_lost;
         let nearness = |place: usize| {
@@ -256,7 +256,14 @@ impl Schedule {
     }
 
     /// The place to follow among the moves with as many visits as wanted, where there are some; nothing is scored where there is one.
-    fn choose_by_visits(&self, completed: &Completed, edges: &Edges<'_>, node: &Node, wanted: u32, scores: &mut Vec<f64>) -> Option<usize> {
+    fn choose_by_visits(
+        &self,
+        completed_q: &CompletedQ,
+        edges: &Edges<'_>,
+        node: &Node,
+        wanted: u32,
+        scores: &mut Vec<f64>,
+    ) -> Option<usize> {
         let opened = node.opened as usize;
         let visits = &edges.visits[..opened];
         let fitting = visits.iter().filter(|&&visits| visits == wanted).count();
@@ -270,7 +277,7 @@ impl Schedule {
         if scores.len() < opened {
             scores.resize(opened, f64::NEG_INFINITY);
         }
-        let bonus = completed.at(edges, node, scores);
+        let bonus = completed_q.at(edges, node, scores);
         let mut best: Option<(f64, u16, usize)> = None;
         for (place, _) in visits.iter().enumerate().filter(|(_, &visits)| visits == wanted) {
             let action = edges.actions[place];
@@ -284,9 +291,9 @@ impl Schedule {
 
     /// The place of the move to play, among `allowed`: of those visited most in this schedule the one with the highest score.
     #[must_use]
-    pub fn answer(&self, completed: &Completed, edges: &Edges<'_>, node: &Node, allowed: &[usize]) -> usize {
+    pub fn answer(&self, completed_q: &CompletedQ, edges: &Edges<'_>, node: &Node, allowed: &[usize]) -> usize {
         let mut values = vec![f64::NAN; edges.actions.len()];
-        let bonus = completed.at(edges, node, &mut values);
+        let bonus = completed_q.at(edges, node, &mut values);
         let mut best: Option<(u32, f64, u16, usize)> = None;
         for &place in allowed {
             let drawn = self.drawn(edges.actions[place]);

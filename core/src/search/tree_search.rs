@@ -13,7 +13,7 @@ use crate::search::noise::Noise;
 use crate::search::path::TraceRow;
 use crate::search::pending::PendingLeaves;
 use crate::search::root_answer::Plan;
-use crate::search::score::Score;
+use crate::search::score::Rule;
 use crate::search::select::{descend, Descent, Reached, Start};
 use crate::search::sequential_halving::Schedule;
 use crate::search::{backup, expand, leaf_analysis, scratch};
@@ -117,11 +117,11 @@ impl<W: World> TreeSearch<W> {
     /// What Gumbel search answers by; None for searches that answer by visits.
     #[must_use]
     pub fn plan(&self, config: &SearchConfig) -> Option<Plan> {
-        let Score::Gumbel { completed, .. } = config.score else { return None };
+        let Rule::Gumbel { completed_q, .. } = config.rule else { return None };
         let search_state = &self.search_state;
         let known = if search_state.simulations > search_state.begun { &search_state.schedule } else { &search_state.answered };
         let schedule = known.clone().unwrap_or_else(|| Arc::new(Schedule::without_numbers(&self.tree)));
-        Some(Plan { completed, schedule })
+        Some(Plan { completed_q, schedule })
     }
 
     /// The tree, to change it, and the search_state.
@@ -385,7 +385,7 @@ impl<W: World> SearchState<W> {
             if let Some(noise) = self.noise.take() {
                 noise.add(tree, self.key, self.simulations);
             }
-            if let (Score::Gumbel { max_num_considered_actions, gumbel_scale, .. }, None) = (&config.score, &self.schedule) {
+            if let (Rule::Gumbel { max_num_considered_actions, gumbel_scale, .. }, None) = (&config.rule, &self.schedule) {
                 let simulations = self.target.saturating_sub(self.simulations).min(LONGEST_SCHEDULE);
                 let (most, given) = (*max_num_considered_actions, self.gumbel.as_deref());
                 let schedule = Schedule::new(tree, self.key, self.simulations, simulations, most, *gumbel_scale, given);
@@ -402,14 +402,14 @@ impl<W: World> SearchState<W> {
     /// The place to follow at the root, if the search has a rule of its own there.
     #[inline]
     pub(crate) fn scheduled_place(&mut self, tree: &Tree, config: &SearchConfig, descent: &mut Descent<W::State>) -> Option<usize> {
-        let (Some(schedule), Score::Gumbel { completed, .. }) = (&self.schedule, &config.score) else { return None };
+        let (Some(schedule), Rule::Gumbel { completed_q, .. }) = (&self.schedule, &config.rule) else { return None };
         let started = self.simulations + self.pending.len() as u64;
-        Some(schedule.choose(completed, tree, started, config.trace, &mut descent.scores))
+        Some(schedule.choose(completed_q, tree, started, config.trace, &mut descent.scores))
     }
 
     /// At a new position of a compiled world whose moves have priors: makes its node and edges.
     pub(crate) fn expand_leaf(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) -> Option<NodeIndex> {
-        if !config.score.uses_priors() {
+        if !config.rule.uses_priors() {
             return None;
         }
         let last = *descent.path.last()?;
