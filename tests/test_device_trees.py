@@ -337,7 +337,7 @@ def test_slots_of_what_was_not_searched_are_free_again(monkeypatch: pytest.Monke
         forest.simulate()
         for tree in range(TREES):
             forest.reset(tree, observation=np.array([tree], dtype=np.float32))
-        most.append(forest._world.core.most_slots())
+        most.append(forest._world.core.num_slots())
     assert most[-1] <= most[0] + 10 * TREES
 
 

@@ -42,10 +42,10 @@ pub fn compiled_packed<'py, G: Game + LeafAnalysis>(py: Python<'py>, forest: &Fo
 }
 
 /// The observations before each move of a line, packed, and who is to play there.
-pub type Line<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<u8>>);
+pub type PackedLine<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<u8>>);
 
 /// Plays `actions`, one after another; the position after the last of them is not among those observed.
-pub fn compiled_line<'py, G: Game>(py: Python<'py>, start: &G, actions: &[u16]) -> PyResult<Line<'py>> {
+pub fn compiled_line<'py, G: Game>(py: Python<'py>, start: &G, actions: &[u16]) -> PyResult<PackedLine<'py>> {
     let planes = PyArray2::zeros(py, [actions.len(), G::PLANES], false);
     let scalars = PyArray2::zeros(py, [actions.len(), G::SCALARS], false);
     let players = PyArray1::zeros(py, actions.len(), false);

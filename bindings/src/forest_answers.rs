@@ -68,7 +68,7 @@ fn shape(any: &Any) -> [usize; 2] {
 /// The action to play in each tree.
 fn chosen<W: World>(forest: &Trees<W>, temperatures: &[f64]) -> Vec<i64> {
     let mut actions = vec![0; forest.len()];
-    forest.each_answer(&mut actions, |index, tree, action| {
+    forest.read_each(&mut actions, |index, tree, action| {
         let plan = tree.plan(&forest.config);
         let tau = temperatures.get(index).copied().unwrap_or(0.0);
         let place = root_answer::choose(tree.tree(), tau, tree.search_state.key, tree.search_state.simulations, &[], plan.as_ref());
@@ -87,7 +87,7 @@ fn policy<W: World>(forest: &Trees<W>, tree: &TreeSearch<W>) -> Vec<f64> {
 /// The actions at each root and the policy over them, one root after another.
 fn sparse<W: World>(forest: &Trees<W>) -> (Vec<i64>, Vec<u16>, Vec<f64>) {
     let mut policies = vec![Vec::new(); forest.len()];
-    forest.each_answer(&mut policies, |_, tree, shares| *shares = policy(forest, tree));
+    forest.read_each(&mut policies, |_, tree, shares| *shares = policy(forest, tree));
     let actions = forest.trees().flat_map(|tree| tree.tree().edges(tree.tree().node(ROOT)).actions.iter().copied()).collect();
     let counts = policies.iter().map(|shares| shares.len() as i64).collect();
     (counts, actions, policies.concat())
@@ -98,7 +98,7 @@ fn dense<W: World, T: Clone + Default + Send>(forest: &Trees<W>, numbers: impl F
     let actions = forest.config.num_actions;
     let mut rows = vec![T::default(); forest.len() * actions];
     let mut places: Vec<&mut [T]> = rows.chunks_exact_mut(actions).collect();
-    forest.each_answer(&mut places, |_, tree, row| {
+    forest.read_each(&mut places, |_, tree, row| {
         for (&action, number) in tree.tree().edges(tree.tree().node(ROOT)).actions.iter().zip(numbers(tree)) {
             row[usize::from(action)] = number;
         }

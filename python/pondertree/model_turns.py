@@ -38,7 +38,7 @@ class ModelTurns(Turns):
         if actions not in (None, self._core.num_actions):
             raise NotForLanes("asked again batch by batch, it is told in words that logits are missing")
         asked = self._core.exchange_latent(group, answers, questions, lane.has_discount, lane.likeliest)
-        slots = self._core.most_slots()
+        slots = self._core.num_slots()
         if slots > self._pool.capacity:
             # The table moves: nobody may be reading it.
             for other in self._under_way:

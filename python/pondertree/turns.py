@@ -88,7 +88,7 @@ class GameTurns(Turns):
         rows = evaluator.rows_per_call(len(core) * in_flight)
         self.sizes = sizes = core.form_groups(max(rows // in_flight, 1))
         """How many trees each group has."""
-        self._line = Line(*core.question_line(), *info.plane_shape, info.num_actions)
+        self._line = Line(*core.row_layout(), *info.plane_shape, info.num_actions)
         super().__init__(core, evaluator.open_lanes(self._line, [size * in_flight for size in sizes]), over)
 
     @property

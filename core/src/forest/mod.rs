@@ -68,10 +68,10 @@ pub struct Forest<W: World> {
     slots: Slots,
     /// The rows `gather` has handed out for `step` and not yet had an answer to (external worlds).
     stepping: Vec<Row>,
-    /// Trees that are asked about together (compiled worlds and history_table models).
+    /// Trees that are status about together (compiled worlds and history_table models).
     groups: Vec<pipeline::Group>,
     /// Where the time of exchanges with a network went.
-    pub spent: pipeline::Spent,
+    pub pipeline_times: pipeline::PipelineTimes,
 }
 
 impl<W: World> Drop for Forest<W> {
@@ -101,7 +101,7 @@ impl<W: World> Forest<W> {
             slots: Slots::default(),
             stepping: Vec::new(),
             groups: Vec::new(),
-            spent: pipeline::Spent::default(),
+            pipeline_times: pipeline::PipelineTimes::default(),
         })
     }
 
@@ -131,13 +131,13 @@ impl<W: World> Forest<W> {
         self.trees.iter()
     }
 
-    /// Reads something off every tree into its place of `answers`, on as many threads as there are.
-    pub fn each_answer<T: Send>(&self, answers: &mut [T], read: impl Fn(usize, &TreeSearch<W>, &mut T) + Sync) {
+    /// Reads something off every tree into its place of `results`, on as many threads as there are.
+    pub fn read_each<T: Send>(&self, results: &mut [T], read: impl Fn(usize, &TreeSearch<W>, &mut T) + Sync) {
         let threads = threads_for(self.trees.len(), 150 + 4 * self.config.num_actions, self.threads);
         let size = piece_size(self.trees.len(), threads);
-        let pieces = self.trees.chunks(size).zip(answers.chunks_mut(size)).enumerate();
-        parallel_for(threads, pieces, |(piece, (trees, answers))| {
-            for (place, (tree, answer)) in trees.iter().zip(answers).enumerate() {
+        let pieces = self.trees.chunks(size).zip(results.chunks_mut(size)).enumerate();
+        parallel_for(threads, pieces, |(piece, (trees, results))| {
+            for (place, (tree, answer)) in trees.iter().zip(results).enumerate() {
                 read(piece * size + place, tree, answer);
             }
         });
@@ -199,14 +199,14 @@ impl<W: World> Forest<W> {
     }
 
     /// Runs every tree inside the engine until none wants more or `stop` says so. With `share`, trees take turns of a few
-    /// simulations, so that a limit of time is spent on all of them alike.
+    /// simulations, so that a limit of time is pipeline_times on all of them alike.
     pub fn run(&mut self, share: bool, stop: Stop<'_>) {
         let threads_per_tree = if self.trees.len() == 1 { self.threads } else { 1 };
         let done = |tree: &TreeSearch<W>| tree.search_state.simulations - tree.search_state.begun;
         while !stop() {
             // Trees that are behind catch up first, also those that a stop has cut out of the last turn.
             let Some(least) = self.trees.iter().filter(|tree| tree.wants_more(&self.config)).map(done).min() else { return };
-            // Turns begin with one simulation, so that a short time is not spent on the first trees alone.
+            // Turns begin with one simulation, so that a short time is not pipeline_times on the first trees alone.
             let level = if share { least + least.clamp(1, SIMULATIONS_PER_TURN) } else { u64::MAX };
             self.each_in_parallel(|tree, config| {
                 if !stop() {

@@ -9,17 +9,17 @@ use crate::search::select::{descend_interleaved, InterleavedDescent};
 use crate::search::tree_search::{SearchState, TreeSearch};
 use crate::tree::Tree;
 
-/// Works on trees in their order: `tell` hears of each, then its next batch is gathered if it `gathers`, then `take` hears of it.
+/// Works on trees in their order: `apply` hears of each, then its next batch is gathered if it `gathers`, then `take` hears of it.
 pub fn for_each_interleaved<W: World>(
     trees: &mut [TreeSearch<W>],
     config: &SearchConfig,
     gathers: bool,
-    tell: impl FnMut(usize, &mut Tree, &mut SearchState<W>),
-    take: impl FnMut(usize, &mut Tree, &mut SearchState<W>),
+    apply: impl FnMut(usize, &mut Tree, &mut SearchState<W>),
+    finish: impl FnMut(usize, &mut Tree, &mut SearchState<W>),
 ) {
     let Some(first) = trees.first() else { return };
     let mut descents = scratch::descents::<W>(&first.search_state.root);
-    each_with(trees, config, gathers, tell, take, &mut descents);
+    each_with(trees, config, gathers, apply, finish, &mut descents);
     scratch::keep::<W>(descents);
 }
 
@@ -27,8 +27,8 @@ fn each_with<W: World>(
     trees: &mut [TreeSearch<W>],
     config: &SearchConfig,
     gathers: bool,
-    mut tell: impl FnMut(usize, &mut Tree, &mut SearchState<W>),
-    mut take: impl FnMut(usize, &mut Tree, &mut SearchState<W>),
+    mut apply: impl FnMut(usize, &mut Tree, &mut SearchState<W>),
+    mut finish: impl FnMut(usize, &mut Tree, &mut SearchState<W>),
     descents: &mut Descents<W>,
 ) {
     let soon = |trees: &[TreeSearch<W>], prefetch: fn(&TreeSearch<W>)| trees.iter().take(INTERLEAVED).for_each(prefetch);
@@ -48,7 +48,7 @@ fn each_with<W: World>(
         soon(later, TreeSearch::prefetch_first);
         let (mut gathering, mut set_out) = ([false; INTERLEAVED], [false; INTERLEAVED]);
         for (place, ((tree, search_state), descent)) in open.iter_mut().flatten().zip(descents.iter_mut()).enumerate() {
-            tell(first + place, tree, search_state);
+            apply(first + place, tree, search_state);
             gathering[place] =
                 gathers && !search_state.full_batch && (search_state.wants_more(tree, config) || !search_state.pending.is_empty());
             if gathering[place] {
@@ -74,7 +74,7 @@ fn each_with<W: World>(
             if gathering[place] && !W::EXTERNAL {
                 leaf_analysis::analyze_leaves::<W>(config, &search_state.history_table, &mut search_state.pending);
             }
-            take(first + place, tree, search_state);
+            finish(first + place, tree, search_state);
         }
         first += INTERLEAVED;
         rest = later;
