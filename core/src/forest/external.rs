@@ -21,7 +21,7 @@ impl Forest<External> {
 
     fn fresh(&mut self, to_play: u8, legal: &[u16]) -> Result<(Tree, u32), Error> {
         self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("at the root {text}")))?;
-        let slot = self.slots.take();
+        let slot = self.slots.allocate();
         let mut tree = Tree::new(self.config.shape());
         let root = tree.add_node(to_play, self.config.forced_depth);
         tree.add_edges(root, legal);
@@ -56,7 +56,7 @@ impl Forest<External> {
         let (tree, slot) = self.fresh(to_play, legal)?;
         *self.tree_mut(index)? = TreeSearch::new(tree, (), key);
         let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
-        self.slots.give_back(&released);
+        self.slots.release(&released);
         Ok((slot, released))
     }
 
@@ -80,7 +80,7 @@ impl Forest<External> {
         }
         self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("after action {action} {text}")))?;
         let released = self.advance_with(index, action, None, |config, slots| {
-            let slot = slots.take();
+            let slot = slots.allocate();
             let mut tree = Tree::new(config.shape());
             let root = tree.add_node(to_play, config.forced_depth);
             tree.add_edges(root, legal);

@@ -78,7 +78,7 @@ impl Forest<Latent> {
         let begun = self.trees.len();
         let threads = threads_for(roots.len(), 400 + 12 * self.config.num_actions, self.threads);
         let size = piece_size(roots.len(), threads);
-        let slots: Vec<u32> = roots.iter().map(|_| self.slots.take()).collect();
+        let slots: Vec<u32> = roots.iter().map(|_| self.slots.allocate()).collect();
         let config = &self.config;
         let wrong: Mutex<Option<(usize, Error)>> = Mutex::new(None);
         parallel_extend(&mut self.trees, roots.len(), (size, threads), |index, (): &mut ()| {
@@ -94,7 +94,7 @@ impl Forest<Latent> {
         });
         if let Some((_, error)) = wrong.into_inner().unwrap_or_else(PoisonError::into_inner) {
             self.trees.truncate(begun);
-            self.slots.give_back(&slots);
+            self.slots.release(&slots);
             return Err(error);
         }
         Ok(slots)
@@ -107,11 +107,11 @@ impl Forest<Latent> {
     pub fn reset(&mut self, index: usize, root: Root<'_>, key: u64) -> Result<(u32, Vec<u32>), Error> {
         let old = self.tree(index)?.snapshot();
         let mut fresh = root_tree(&self.config, root, index, u32::MAX)?;
-        let slot = self.slots.take();
+        let slot = self.slots.allocate();
         fresh.set_slot(ROOT, slot);
         *self.tree_mut(index)? = TreeSearch::new(fresh, (), key);
         let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
-        self.slots.give_back(&released);
+        self.slots.release(&released);
         Ok((slot, released))
     }
 
@@ -129,7 +129,7 @@ impl Forest<Latent> {
         let own = fresh.priors_mut(ROOT).to_vec();
         if self.turn_after(index, action)?.is_some_and(|turn| turn != root.to_play) {
             // The model was wrong about whose turn it is: all it imagined is seen from the wrong side.
-            let slot = self.slots.take();
+            let slot = self.slots.allocate();
             fresh.set_slot(ROOT, slot);
             let search = self.tree_mut(index)?;
             let old = search.snapshot();
@@ -137,11 +137,11 @@ impl Forest<Latent> {
             search.search_state.target = search.search_state.simulations;
             search.search_state.reset_schedules();
             let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
-            self.slots.give_back(&released);
+            self.slots.release(&released);
             return Ok((slot, released));
         }
         let released = self.advance_with(index, action, Some(root.legal), |_, slots| {
-            let slot = slots.take();
+            let slot = slots.allocate();
             fresh.set_slot(ROOT, slot);
             (fresh, slot)
         })?;
@@ -176,7 +176,7 @@ impl Forest<Latent> {
         let mut rows = Vec::with_capacity(self.trees.len());
         for tree in &mut self.trees {
             for leaf in tree.search_state.pending.iter_mut().filter(|leaf| leaf.slot == u32::MAX) {
-                leaf.slot = self.slots.take();
+                leaf.slot = self.slots.allocate();
             }
         }
         self.each_waiting(|row| rows.push(row));

@@ -13,7 +13,7 @@ mod row_layout;
 pub mod rows;
 
 use crate::error::Error;
-use crate::forest::rows::Slots;
+use crate::forest::rows::SlotAllocator;
 use crate::games::World;
 use crate::runtime::parallel_vec::parallel_drop;
 use crate::runtime::thread_pool::parallel_for;
@@ -65,7 +65,7 @@ pub struct Forest<W: World> {
     pub config: SearchConfig,
     threads: usize,
     trees: Vec<TreeSearch<W>>,
-    slots: Slots,
+    slots: SlotAllocator,
     /// The rows `gather` has handed out for `step` and not yet had an answer to (external worlds).
     stepping: Vec<Row>,
     /// Trees that are status about together (compiled worlds and history_table models).
@@ -98,7 +98,7 @@ impl<W: World> Forest<W> {
             config,
             threads,
             trees: Vec::new(),
-            slots: Slots::default(),
+            slots: SlotAllocator::default(),
             stepping: Vec::new(),
             groups: Vec::new(),
             pipeline_times: pipeline::PipelineTimes::default(),
@@ -256,7 +256,7 @@ impl<W: World> Forest<W> {
                 let (grown, search_state) = tree.split_mut();
                 let Some(leaf) = search_state.pending.last_mut().filter(|leaf| leaf.node.is_none()) else { continue };
                 let Some(last) = leaf.path.last() else { continue };
-                leaf.slot = self.slots.take();
+                leaf.slot = self.slots.allocate();
                 self.stepping.push(Row {
                     tree: index as u32,
                     slot: leaf.slot,
@@ -393,7 +393,7 @@ impl<W: World> Forest<W> {
             let (grown, search_state) = tree.split_mut();
             released.extend(search_state.roll_back(grown));
         }
-        self.slots.give_back(&released);
+        self.slots.release(&released);
         released
     }
 
@@ -405,7 +405,7 @@ impl<W: World> Forest<W> {
         index: usize,
         action: u16,
         legal: Option<&[u16]>,
-        plant: impl FnOnce(&SearchConfig, &mut Slots) -> (Tree, u32),
+        plant: impl FnOnce(&SearchConfig, &mut SlotAllocator) -> (Tree, u32),
     ) -> Result<Vec<u32>, Error> {
         let Self { trees, config, slots, .. } = self;
         let count = trees.len();
@@ -423,7 +423,7 @@ impl<W: World> Forest<W> {
         search.search_state.history_table.advance();
         search.search_state.root_searched = false;
         search.search_state.reset_schedules();
-        slots.give_back(&released);
+        slots.release(&released);
         Ok(released)
     }
 }

@@ -153,7 +153,7 @@ impl<W: World> Forest<W> {
             roots.begun.push(header.begun);
             if let Some(slot) = header.slot {
                 roots.slots.push(i64::from(slot));
-                roots.slots.extend((0..simulations).map(|_| i64::from(self.slots.take())));
+                roots.slots.extend((0..simulations).map(|_| i64::from(self.slots.allocate())));
             }
         }
         if searches.iter().all(|search| search.search_state.schedule.is_some()) {
@@ -175,7 +175,7 @@ impl<W: World> Forest<W> {
     pub fn cancel_export(&mut self, trees: usize, slots: &[i64]) {
         for own in slots.chunks((slots.len() / trees.max(1)).max(1)) {
             let unused: Vec<u32> = own.iter().skip(1).map(|&slot| slot as u32).collect();
-            self.slots.give_back(&unused);
+            self.slots.release(&unused);
         }
     }
 
@@ -210,7 +210,7 @@ impl<W: World> Forest<W> {
         if results.nodes == 1 && shape.slots {
             for (own, &made) in results.slots.chunks(results.slots.len() / trees).zip(results.made) {
                 let unused: Vec<u32> = own.iter().skip(1 + made as usize).map(|&slot| slot as u32).collect();
-                self.slots.give_back(&unused);
+                self.slots.release(&unused);
             }
         }
         true

@@ -95,7 +95,7 @@ impl Forest<Latent> {
         let checked = Instant::now();
         let (gathers, open, as_expected) = (requests.is_some(), AtomicBool::new(false), AtomicBool::new(true));
         let mut requests = requests;
-        let taken: Vec<u32> = (0..if gathers { rows } else { 0 }).map(|_| slots.take()).collect();
+        let taken: Vec<u32> = (0..if gathers { rows } else { 0 }).map(|_| slots.allocate()).collect();
         {
             let mut lines = requests.as_deref_mut().unwrap_or_default();
             let pieces = trees.chunks_mut(size).zip(group.rows.chunks_mut(size)).zip(expected);
@@ -147,9 +147,9 @@ impl Forest<Latent> {
         let gathered = Instant::now();
         let rows = group.rows.iter().sum::<u32>() as usize;
         if !as_expected.into_inner() {
-            slots.give_back(&taken);
+            slots.release(&taken);
             if let Some(lines) = requests {
-                let taken: Vec<u32> = (0..rows).map(|_| slots.take()).collect();
+                let taken: Vec<u32> = (0..rows).map(|_| slots.allocate()).collect();
                 let mut writer = RequestWriter { lines: &mut lines[..rows * REQUEST_NUMBERS], slots: &taken };
                 for search in trees {
                     let (tree, search_state) = search.split_mut();
@@ -165,8 +165,8 @@ impl Forest<Latent> {
 
     /// How many slots there have been at the same time: all are below.
     #[must_use]
-    pub fn most_slots(&self) -> usize {
-        self.slots.most()
+    pub fn num_slots(&self) -> usize {
+        self.slots.capacity()
     }
 }
 
