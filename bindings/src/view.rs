@@ -103,7 +103,7 @@ impl TreeView {
             let edges = self.tree.edges(self.tree.node(node));
             let children: Vec<i64> = edges.links.iter().map(|link| link.child().map_or(-1, i64::from)).collect();
             let proven: Vec<i8> = edges.links.iter().map(|link| link.proven().unwrap_or(UNPROVEN)).collect();
-            let categories: Vec<u8> = edges.links.iter().map(|link| link.category()).collect();
+            let categories: Vec<u8> = edges.links.iter().map(|link| link.tag()).collect();
             let in_flight = if edges.in_flight.is_empty() { vec![0; edges.actions.len()] } else { edges.in_flight.to_vec() };
             Ok((
                 edges.actions.to_vec().into_pyarray(py),

@@ -186,9 +186,9 @@ impl<W: World> Forest<W> {
         let Some(searches) = self.trees.get_mut(first..first.saturating_add(trees)) else { return false };
         let shape = self.config.shape();
         let has_slots = !shape.slots || results.slots.len() / trees.max(1) >= results.nodes;
-        let has_gains = !shape.discounts || [results.rewards.len(), results.discounts.len()] == [trees * results.nodes; 2];
+        let has_discounts = !shape.discounts || [results.rewards.len(), results.discounts.len()] == [trees * results.nodes; 2];
         let is_planted = results.done.iter().chain(results.made).all(|&count| count >= 0);
-        if !results.has_consistent_lengths(trees, width) || !is_planted || trees == 0 || !has_slots || !has_gains {
+        if !results.has_consistent_lengths(trees, width) || !is_planted || trees == 0 || !has_slots || !has_discounts {
             return false;
         }
         let threads = threads_for(trees, (200 + 10 * width) * results.nodes, self.threads);
@@ -231,7 +231,7 @@ fn import_root(results: &OffloadResults<'_>, index: usize, width: usize, tree: &
     let header = *tree.node(ROOT);
     let edges = index * width..index * width + header.num_edges as usize;
     let moves = results.actions[edges.clone()].iter().zip(&results.priors[edges.clone()]);
-    let moves: Vec<OrderedEdge> = moves.map(|(&action, &prior)| OrderedEdge { action: action as u16, prior, category: 0 }).collect();
+    let moves: Vec<OrderedEdge> = moves.map(|(&action, &prior)| OrderedEdge { action: action as u16, prior, tag: 0 }).collect();
     tree.order_edges(ROOT, &moves, 0);
     let opened = (results.headers[4 * index + 2].max(0) as usize).min(moves.len());
     for place in 0..opened {
@@ -259,7 +259,7 @@ fn import_tree(results: &OffloadResults<'_>, index: usize, width: usize, mut tre
             tree.set_slot(node, slot as u32);
         }
         if tree.shape().discounts {
-            tree.set_gain(node, results.rewards[at], results.discounts[at], 0.0);
+            tree.set_reward_discount(node, results.rewards[at], results.discounts[at], 0.0);
         }
         let header = tree.node_mut(node);
         (header.raw, header.opened, header.end) = (results.raw[at], opened.min(count) as u16, count == 0);

@@ -114,7 +114,7 @@ impl<W: World> SearchState<W> {
 
     fn add_pending(&mut self, tree: &mut Tree, key: u64, node: Option<NodeIndex>, descent: &mut Descent<W::State>) {
         for step in &descent.path {
-            tree.fly(step.edge, 1);
+            tree.add_in_flight(step.edge, 1);
         }
         let simulation = self.simulations + self.pending.len() as u64;
         let root = &self.root;
@@ -163,7 +163,7 @@ impl<W: World> SearchState<W> {
         }
         if answer.returns.is_some() {
             for step in &leaf.path {
-                tree.fly(step.edge, -1);
+                tree.add_in_flight(step.edge, -1);
             }
             let mut descents = scratch::descents::<W>(&self.root);
             std::mem::swap(&mut descents[0].path, &mut leaf.path);
@@ -185,7 +185,7 @@ impl<W: World> SearchState<W> {
         let mut leaves = std::mem::take(&mut self.pending);
         for leaf in &mut leaves {
             for step in &leaf.path {
-                tree.fly(step.edge, -1);
+                tree.add_in_flight(step.edge, -1);
             }
             let played_out;
             let row = match leaf.value {
@@ -263,7 +263,7 @@ impl<W: World> SearchState<W> {
         let mut released: Vec<u32> = Vec::new();
         for leaf in self.pending.iter() {
             for step in &leaf.path {
-                tree.fly(step.edge, -1);
+                tree.add_in_flight(step.edge, -1);
             }
             if leaf.node.is_none() && leaf.slot != u32::MAX {
                 released.push(leaf.slot);

@@ -122,12 +122,12 @@ impl EdgeBuffers {
         }
         self.kept.clear();
         self.kept.extend((0..logits.len() as u16).filter(|&action| self.priors[usize::from(action)] > 0.0));
-        let tail = if logits.len() <= MAX_UNPRUNED || self.kept.len() <= most { 0.0 } else { self.prune(logits, most) };
+        let pruned_mass = if logits.len() <= MAX_UNPRUNED || self.kept.len() <= most { 0.0 } else { self.prune(logits, most) };
         tree.add_edges(node, &self.kept);
         for (prior, &action) in tree.priors_mut(node).iter_mut().zip(&self.kept) {
             *prior = self.priors[usize::from(action)];
         }
-        tail
+        pruned_mass
     }
 
     /// Gives `node` the top_k of its buffers, as a device has picked them. The prior of the rest.
@@ -154,10 +154,10 @@ impl EdgeBuffers {
         let by_logit = |a: &u16, b: &u16| logits[usize::from(*b)].total_cmp(&logits[usize::from(*a)]).then(a.cmp(b));
         self.kept.select_nth_unstable_by(most - 1, by_logit);
         self.kept[most..].sort_unstable();
-        let tail = self.kept[most..].iter().fold(0.0, |sum, &action| sum + f64::from(self.priors[usize::from(action)]));
+        let pruned_mass = self.kept[most..].iter().fold(0.0, |sum, &action| sum + f64::from(self.priors[usize::from(action)]));
         self.kept.truncate(most);
         self.kept.sort_unstable();
-        tail as f32
+        pruned_mass as f32
     }
 }
 
@@ -171,7 +171,7 @@ impl SearchState<Latent> {
         for (row, leaf) in leaves.iter_mut().enumerate() {
             let Some(last) = leaf.path.last().copied() else { continue };
             for step in &leaf.path {
-                tree.fly(step.edge, -1);
+                tree.add_in_flight(step.edge, -1);
             }
             let other = if config.players == 2 { 1 - last.chooser } else { last.chooser };
             let answer = answer(row);
@@ -183,13 +183,13 @@ impl SearchState<Latent> {
             let left = self.target.saturating_sub(leaf.simulation + 1).max(MIN_KEPT);
             let node = tree.add_node(to_play, 0);
             tree.set_child(last.edge, node);
-            let tail = match answer.logits {
+            let pruned_mass = match answer.logits {
                 Logits::All(logits) => buffers.expand_all(tree, node, logits, usize::try_from(left).unwrap_or(usize::MAX)),
                 Logits::TopK { actions, logits, log_sum } => buffers.expand_top_k(tree, node, actions, logits, log_sum),
             };
             tree.node_mut(node).raw = answer.value;
             tree.set_slot(node, leaf.slot);
-            tree.set_gain(node, answer.reward, discount, tail);
+            tree.set_reward_discount(node, answer.reward, discount, pruned_mass);
             backup::discounted(tree, &leaf.path, node, answer.value, keep_bounds);
             if config.trace {
                 let steps = std::mem::take(&mut leaf.trace);

@@ -89,12 +89,12 @@ pub fn order_edges(tree: &mut Tree, knowledge: &Knowledge, node: NodeIndex, hint
         }
     }
     let moves: Vec<OrderedEdge> = weighted.into_iter().map(|(one, _)| one).collect();
-    let eager = match priority {
+    let ordered_prefix = match priority {
         Priority::Strict => moves.len(),
         Priority::Tactical => moves.iter().take_while(|one| one.category <= LAST_TACTICAL).count(),
         Priority::Prior => 0,
     };
-    tree.order_edges(node, &moves, eager.min(usize::from(u8::MAX)) as u8);
+    tree.order_edges(node, &moves, ordered_prefix.min(usize::from(u8::MAX)) as u8);
 }
 
 /// Searches the root for a mate, and decides it if there is one for or against the player to move there.
@@ -150,7 +150,7 @@ fn decide<W: World>(tree: &mut Tree, config: &SearchConfig, state: &W::State, ac
     (node.num_edges, node.opened) = (0, 0);
     tree.set_proven(edge, value);
     if value == 1 {
-        tree.set_category(edge, FORCED_MATE);
+        tree.set_tag(edge, FORCED_MATE);
     }
-    tree.node_mut(ROOT).tagged = true;
+    tree.node_mut(ROOT).has_proven_edge = true;
 }

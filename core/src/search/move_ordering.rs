@@ -42,7 +42,7 @@ impl HistoryTable {
                 }
             };
             before = Some(step);
-            if !is_quiet(link.category()) {
+            if !is_quiet(link.tag()) {
                 continue;
             }
             let action = tree.action(step.edge);

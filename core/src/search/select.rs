@@ -193,10 +193,10 @@ fn step<W: World, const KIND: u8>(
     }
     let visits = descent.cursor.visits;
     let context = Context { visits, virtual_loss: !config.has_rewards, all_scores: config.trace };
-    let eager = node.opened < u16::from(node.eager);
+    let ordered_prefix = node.opened < u16::from(node.ordered_prefix);
     let place = match descent.cursor.first.take() {
         Some(place) => place,
-        None if eager => node.opened as usize,
+        None if ordered_prefix => node.opened as usize,
         None => {
             let best = config.rule.choose::<KIND>(tree, index, &node, context, &mut descent.scores, &mut descent.cursor.random);
             let forced = if index == ROOT { config.rule.forced(tree, &node, visits) } else { None };
@@ -206,7 +206,7 @@ fn step<W: World, const KIND: u8>(
     let fresh = place >= node.opened as usize;
     let mut edge = node.edge(place);
     if config.trace {
-        let unscored = fresh && (eager || config.rule.opens_unscored());
+        let unscored = fresh && (ordered_prefix || config.rule.opens_unscored());
         // Proven losses that were passed over have no score.
         let scored = || tree.edges(&node).actions.iter().copied().zip(descent.scores.iter().copied()).filter(|(_, s)| s.is_finite());
         descent.trace.push(TraceStep { action: tree.action(edge), scores: (!unscored).then(|| scored().collect()) });

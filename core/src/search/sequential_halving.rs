@@ -196,7 +196,7 @@ impl Schedule {
         let at = usize::try_from(started - self.begun).unwrap_or(usize::MAX);
         let wanted = self.considered.get(at).copied().unwrap_or(u32::MAX);
         // Whether visits alone say whose turn it is, which is so unless there are proofs, leaves in flight or earlier visits.
-        if self.all_fresh && !all_scores && !node.tagged && edges.in_flight.is_empty() {
+        if self.all_fresh && !all_scores && !node.has_proven_edge && edges.in_flight.is_empty() {
             if let Some(place) = self.choose_by_visits(completed_q, &edges, node, wanted, scores) {
                 return place;
             }
@@ -209,8 +209,8 @@ impl Schedule {
             scores.resize(room, f64::NEG_INFINITY);
         }
         let bonus = completed_q.at(&edges, node, scores);
-        let all_lost = node.tagged && edges.links.iter().all(|link| link.is_loss());
-        let is_out = |place: usize| node.tagged && edges.links[place].is_loss() && !all_lost;
+        let all_lost = node.has_proven_edge && edges.links.iter().all(|link| link.is_loss());
+        let is_out = |place: usize| node.has_proven_edge && edges.links[place].is_loss() && !all_lost;
         let nearness = |place: usize| {
             let base = if self.all_fresh { 0 } else { self.drawn(edges.actions[place]).base };
             nearness(i64::from(counted(&edges, place)) - i64::from(base), i64::from(wanted))

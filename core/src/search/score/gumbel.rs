@@ -75,7 +75,7 @@ impl CompletedQ {
             // 0 divided by 0, which is no number, where it was never tried.
             *slot = sum / f64::from(visits as i32);
         }
-        if node.tagged {
+        if node.has_proven_edge {
             for (slot, link) in values.iter_mut().zip(edges.links) {
                 *slot = link.proven().map_or(*slot, f64::from);
             }
@@ -167,11 +167,11 @@ pub fn choose(
     let bonus = completed_q.at(edges, node, scores);
     let improved = improve(edges, opened, tail, &bonus, &mut scores[..opened]);
     let visits = 1.0 + f64::from((0..opened).map(|place| counted(edges, place)).sum::<u32>());
-    let all_lost = node.tagged && edges.links.iter().all(|link| link.is_loss());
+    let all_lost = node.has_proven_edge && edges.links.iter().all(|link| link.is_loss());
     let mut best: Option<(f64, u16, usize)> = None;
     for (place, slot) in scores[..opened].iter_mut().enumerate() {
         let score = *slot / improved.total - f64::from(counted(edges, place)) / visits;
-        let lost = node.tagged && edges.links[place].is_loss() && !all_lost;
+        let lost = node.has_proven_edge && edges.links[place].is_loss() && !all_lost;
         *slot = if lost { f64::NEG_INFINITY } else { score };
         let action = edges.actions[place];
         if !lost && best.is_none_or(|(most, lowest, _)| score > most || (score == most && action < lowest)) {

@@ -122,8 +122,8 @@ impl Rule {
             Self::Ucb1 { c_param } => choose_by(Ucb1::at(*c_param, context.visits), tree, index, node, context, scores, random),
             Self::Gumbel { completed_q, .. } => {
                 simd_score::make_room(scores, count);
-                let highest = tree.highest_untried(index, node);
-                gumbel::choose(completed_q, &tree.edges(node), node, tree.tail(index), highest, context.all_scores, scores)
+                let highest = tree.max_untried_prior(index, node);
+                gumbel::choose(completed_q, &tree.edges(node), node, tree.pruned_prior_mass(index), highest, context.all_scores, scores)
             }
             Self::Puct { .. } | Self::LogPuct(_) => unreachable!("`choose` knows these, and `KIND` is that of the rule or any"),
         }
@@ -175,8 +175,8 @@ fn choose_by<R: simd_score::EdgeScore>(
     random: &mut Random,
 ) -> usize {
     let opened = node.opened as usize;
-    if !tree.counts_in_flight() && !node.tagged && !context.all_scores {
-        let untried = if simd_score::needs_max_untried(node.num_edges as usize) { tree.highest_untried(index, node) } else { 0.0 };
+    if !tree.counts_in_flight() && !node.has_proven_edge && !context.all_scores {
+        let untried = if simd_score::needs_max_untried(node.num_edges as usize) { tree.max_untried_prior(index, node) } else { 0.0 };
         return simd_score::choose(rule, tree.statistics(node), opened, untried, scores, random);
     }
     simd_score::choose_general(rule, &tree.edges(node), opened, context, scores, random)
