@@ -4,13 +4,13 @@
 use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::node::{Link, Node};
-use crate::memory::block::{Block, Stored};
+use crate::memory::block::{Block, Element};
 use crate::memory::slab::Pool;
 
 /// A block has at least this many words of 8 bytes.
 const BLOCK_BITS: u32 = 10;
 
-impl Stored for u64 {
+impl Element for u64 {
     #[inline]
     fn pool(capacity: usize) -> Option<&'static Pool<Self>> {
         const fn sized(bits: u32) -> Pool<u64> {

@@ -20,7 +20,7 @@ mod prefetch;
 mod traversal;
 mod untried;
 
-use crate::memory::block::{Block, Stored};
+use crate::memory::block::{Block, Element};
 use crate::memory::slab::Pool;
 use columns::Columns;
 use edges::EdgeArena;
@@ -41,7 +41,7 @@ pub const ROOT: NodeIndex = 0;
 const BLOCK_BITS: u32 = 6;
 const NODE_BLOCK: usize = 1 << BLOCK_BITS;
 
-impl Stored for Node {
+impl Element for Node {
     #[inline]
     fn pool(capacity: usize) -> Option<&'static Pool<Self>> {
         static POOL: Pool<Node> = Pool::new(NODE_BLOCK);

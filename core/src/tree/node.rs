@@ -110,7 +110,7 @@ pub struct Node {
 const _: () = assert!(size_of::<Node>() == 28);
 
 impl Node {
-    /// Whether the exact value is known, so that nothing below is ever searched again.
+    /// Whether the exact value is registered, so that nothing below is ever searched again.
     #[inline]
     #[must_use]
     pub fn is_exact(&self) -> bool {
@@ -132,7 +132,7 @@ impl Node {
 /// In `Node::max_untried_prior`: something has changed since it was looked for.
 pub(super) const UNKNOWN: f32 = -1.0;
 
-/// A node as it is before anything is known.
+/// A node as it is before anything is registered.
 pub(super) const EMPTY_NODE: Node = Node {
     raw: 0.0,
     first_edge: 0,
