@@ -6,7 +6,7 @@ use std::sync::Arc;
 use numpy::{IntoPyArray, PyArray1};
 use pondertree_core::chess::quiescence::Quiescence;
 use pondertree_core::chess::{self, evaluation};
-use pondertree_core::chess::{Hints, SeeValues};
+use pondertree_core::chess::{CategoryOptions, SeeValues};
 use pondertree_core::error::Error;
 use pyo3::prelude::*;
 
@@ -35,9 +35,9 @@ pub fn categorize(
     see_threshold: i32,
 ) -> PyResult<Vec<(u16, u8)>> {
     guarded(|| {
-        let hints = Hints { mate, killers, see_threshold, ..Hints::default() };
+        let options = CategoryOptions { mate, killers, see_threshold, ..CategoryOptions::default() };
         let mut found = Vec::new();
-        chess::categorize(&state.0, &hints, |action| history.get(&action).copied().unwrap_or(0.0), &mut found);
+        chess::categorize(&state.0, &options, |action| history.get(&action).copied().unwrap_or(0.0), &mut found);
         Ok(found.into_iter().map(|one| (one.action, one.category as u8)).collect())
     })
 }
@@ -95,7 +95,7 @@ type MoveFeatures = (u16, u8, Vec<(usize, f32)>);
 /// The legal moves by kind, nothing being known of killers and history.
 fn categorized(state: &Chess, see_threshold: i32) -> Vec<chess::Categorized> {
     let mut found = Vec::new();
-    chess::categorize(&state.0, &Hints { see_threshold, ..Hints::default() }, |_| 0.0, &mut found);
+    chess::categorize(&state.0, &CategoryOptions { see_threshold, ..CategoryOptions::default() }, |_| 0.0, &mut found);
     found
 }
 

@@ -4,7 +4,7 @@ use crate::chess::endings::{self, Ending};
 use crate::chess::evaluation::{bare_king, Pesto};
 use crate::chess::mate::{checks_first, mate_search, Verdict};
 use crate::chess::quiescence::Quiescence;
-use crate::chess::{categorize, Hints};
+use crate::chess::{categorize, CategoryOptions};
 use crate::games::analysis::{Exact, Knowledge, LeafAnalysis, MoveHint, OrderingContext, Priority, RootMate};
 use crate::games::chess::Chess;
 use crate::games::{Action, Game};
@@ -54,7 +54,7 @@ impl LeafAnalysis for Chess {
     }
 
     fn hints(&self, knowledge: &Knowledge, context: OrderingContext<'_>, hints: &mut Vec<MoveHint>) {
-        let options = Hints { killers: context.killers, see_threshold: knowledge.see_threshold, ..Hints::default() };
+        let options = CategoryOptions { killers: context.killers, see_threshold: knowledge.see_threshold, ..CategoryOptions::default() };
         let history = |action: Action| context.history.get(usize::from(action)).copied().unwrap_or(0.0);
         let mut found = Vec::with_capacity(Self::MAX_LEGAL);
         categorize(self, &options, history, &mut found);
