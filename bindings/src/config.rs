@@ -6,18 +6,18 @@ use pondertree_core::error::Error;
 use pondertree_core::games::analysis::{Knowledge, Priority};
 use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe, Game};
 use pondertree_core::search::config::SearchConfig;
-use pondertree_core::search::evaluate::Leaf;
-use pondertree_core::search::score::{Completed, Fpu, LogPuctParameters, Normalize, ParentVisits, Rule};
+use pondertree_core::search::evaluate::LeafEvaluator;
+use pondertree_core::search::score::{CompletedQ, Fpu, LogPuctParameters, Normalize, ParentVisits, Rule};
 use pyo3::prelude::*;
 
-use crate::chess_tools::{MoveWeights, PestoWeights};
+use crate::chess::{MoveWeights, PestoWeights};
 use crate::errors::OrPython;
-use crate::states::playout_policy;
+use crate::state::playout_policy;
 
 /// The rule that chooses among moves, a dict that tells its `rule` by name.
-struct Rule(Score);
+struct RuleArgument(Rule);
 
-impl<'a, 'py> FromPyObject<'a, 'py> for Rule {
+impl<'a, 'py> FromPyObject<'a, 'py> for RuleArgument {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
@@ -47,7 +47,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Rule {
                 Rule::LogPuct(Arc::new(LogPuctParameters::new(number("pb_c_base")?, number("pb_c_init")?, normalize)))
             }
             "gumbel" => Rule::Gumbel {
-                completed: Completed {
+                completed_q: CompletedQ {
                     value_scale: number("value_scale")?,
                     maxvisit_init: number("maxvisit_init")?,
                     rescale_values: flag("rescale_values")?,
@@ -105,7 +105,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Known {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct ConfigArguments {
-    score: Rule,
+    score: RuleArgument,
     leaf: String,
     playout_policy: String,
     max_depth: Option<u32>,
@@ -130,14 +130,14 @@ impl ConfigArguments {
     pub fn config(&self, game: &str) -> PyResult<SearchConfig> {
         let policy = playout_policy(&self.playout_policy)?;
         let leaf = match self.leaf.as_str() {
-            "playout" => Leaf::Playout { policy, max_depth: self.max_depth },
-            "zero" => Leaf::Zero,
+            "playout" => LeafEvaluator::Playout { policy, max_depth: self.max_depth },
+            "zero" => LeafEvaluator::Zero,
             "classical" if game == "chess" && self.knowledge.is_some() => LeafEvaluator::Static,
-            "outside" => Leaf::Outside { policy, max_depth: self.max_depth.unwrap_or(0) },
+            "outside" => LeafEvaluator::External { policy, max_depth: self.max_depth.unwrap_or(0) },
             other => return unknown("leaf", other, "\"playout\", \"zero\", \"outside\", or \"classical\" on chess"),
         };
         Ok(SearchConfig {
-            score: self.rule.0.clone(),
+            rule: self.score.0.clone(),
             leaf,
             knowledge: self.knowledge.as_ref().map(|known| Arc::clone(&known.0)),
             solve: self.solve,

@@ -198,7 +198,7 @@ _Trace = list[tuple[int, list[tuple[int, list[tuple[int, float]] | None]], list[
 
 @final
 class Forest:
-    def __new__(cls, game: str, parts: dict[str, Any]) -> Self: ...
+    def __new__(cls, game: str, config: dict[str, Any]) -> Self: ...
     def plant(
         self,
         states: list[Any],

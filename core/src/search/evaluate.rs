@@ -17,7 +17,7 @@ pub enum LeafEvaluator {
     /// Always 0: searches that only look for ends.
     Zero,
     /// The analysis evaluation (`Knowledge`), of games that have one.
-    LeafAnalysis,
+    Static,
     /// An evaluator outside. With `max_depth`, a playout comes first, and where it is cut is what the evaluator sees.
     External {
         /// How moves are drawn.

@@ -77,11 +77,11 @@ pub fn order_edges(tree: &mut Tree, knowledge: &Knowledge, node: NodeIndex, hint
     let unknown = MoveHint { category: LAST_TACTICAL + 1, weight: knowledge.weights[usize::from(LAST_TACTICAL) + 1] };
     let of_place = |(place, &action): (usize, &u16)| {
         let kind = hints.get(place).copied().unwrap_or(unknown);
-        (OrderedEdge { action, prior: edges.priors[place], category: kind.category }, kind.weight)
+        (OrderedEdge { action, prior: edges.priors[place], tag: kind.category }, kind.weight)
     };
     let mut weighted: Vec<(OrderedEdge, f64)> = edges.actions.iter().enumerate().map(of_place).collect();
     // Stable: moves that are alike stay in the order of the game.
-    weighted.sort_by(|(a, _), (b, _)| a.category.cmp(&b.category).then(b.prior.total_cmp(&a.prior)));
+    weighted.sort_by(|(a, _), (b, _)| a.tag.cmp(&b.tag).then(b.prior.total_cmp(&a.prior)));
     if priority == Priority::Prior {
         let total = weighted.iter().fold(0.0, |total, (one, weight)| total + f64::from(one.prior) * weight);
         if total > 0.0 {
@@ -91,7 +91,7 @@ pub fn order_edges(tree: &mut Tree, knowledge: &Knowledge, node: NodeIndex, hint
     let moves: Vec<OrderedEdge> = weighted.into_iter().map(|(one, _)| one).collect();
     let ordered_prefix = match priority {
         Priority::Strict => moves.len(),
-        Priority::Tactical => moves.iter().take_while(|one| one.category <= LAST_TACTICAL).count(),
+        Priority::Tactical => moves.iter().take_while(|one| one.tag <= LAST_TACTICAL).count(),
         Priority::Prior => 0,
     };
     tree.order_edges(node, &moves, ordered_prefix.min(usize::from(u8::MAX)) as u8);

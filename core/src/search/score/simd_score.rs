@@ -259,7 +259,7 @@ mod tests {
         }
 
         fn score_any(self, edge: EdgeInputs, _virtual_loss: bool) -> f64 {
-            self.rule(edge.visits, edge.sum / edge.visits, edge.prior)
+            self.score(edge.visits, edge.sum / edge.visits, edge.prior)
         }
 
         fn raw(self) -> Option<f64> {

@@ -15,8 +15,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use pyo3::Borrowed;
 
+use crate::arrays::{compiled_line, PackedLine};
 use crate::call::guarded;
-use crate::columns::{compiled_line, PackedLine};
 use crate::errors::OrPython;
 
 /// An action as Python hands it over; one too large for any game is one that is not legal.

@@ -6,8 +6,8 @@ use pondertree_core::forest::offload::OffloadResults;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::any::{each, Any};
 use crate::errors::OrPython;
+use crate::forest::any::{each, Any};
 use crate::forest::Forest;
 
 #[pymethods]

@@ -8,7 +8,7 @@ use pondertree_core::search::tree_search::TreeSearch;
 use pondertree_core::tree::ROOT;
 use pyo3::prelude::*;
 
-use crate::any::{each, Any};
+use crate::forest::any::{each, Any};
 use crate::forest::Forest;
 
 #[pymethods]

@@ -8,10 +8,10 @@ use pondertree_core::forest::latent::Root;
 use pondertree_core::runtime::random::tree_key;
 use pyo3::prelude::*;
 
-use crate::any::latent;
+use crate::arrays::{latent_rows, Column, LatentRows, ModelColumns};
 use crate::errors::OrPython;
+use crate::forest::any::latent;
 use crate::forest::Forest;
-use crate::latent::{latent_rows, Column, LatentRows, ModelColumns};
 use crate::random::Keys;
 
 #[pymethods]

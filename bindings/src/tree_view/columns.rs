@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 
 use crate::call::guarded;
 use crate::errors::OrPython;
-use crate::view::TreeView;
+use crate::tree_view::TreeView;
 
 /// Raised by one when the columns, or what they mean, change.
 const VERSION: u32 = 1;

@@ -37,12 +37,12 @@ impl Any {
 macro_rules! each {
     ($any:expr, $forest:ident => $body:expr) => {
         match $any {
-            $crate::any::Any::TicTacToe($forest) => $body,
-            $crate::any::Any::ConnectFour($forest) => $body,
-            $crate::any::Any::Othello($forest) => $body,
-            $crate::any::Any::Chess($forest) => $body,
-            $crate::any::Any::External($forest) => $body,
-            $crate::any::Any::Latent($forest) => $body,
+            $crate::forest::any::Any::TicTacToe($forest) => $body,
+            $crate::forest::any::Any::ConnectFour($forest) => $body,
+            $crate::forest::any::Any::Othello($forest) => $body,
+            $crate::forest::any::Any::Chess($forest) => $body,
+            $crate::forest::any::Any::External($forest) => $body,
+            $crate::forest::any::Any::Latent($forest) => $body,
         }
     };
 }
@@ -51,23 +51,23 @@ macro_rules! each {
 macro_rules! each_compiled {
     ($any:expr, $forest:ident, $class:ident => $body:expr) => {
         match $any {
-            $crate::any::Any::TicTacToe($forest) => {
-                type $class = $crate::states::TicTacToe;
+            $crate::forest::any::Any::TicTacToe($forest) => {
+                type $class = $crate::state::TicTacToe;
                 $body
             }
-            $crate::any::Any::ConnectFour($forest) => {
-                type $class = $crate::states::ConnectFour;
+            $crate::forest::any::Any::ConnectFour($forest) => {
+                type $class = $crate::state::ConnectFour;
                 $body
             }
-            $crate::any::Any::Othello($forest) => {
-                type $class = $crate::states::Othello;
+            $crate::forest::any::Any::Othello($forest) => {
+                type $class = $crate::state::Othello;
                 $body
             }
-            $crate::any::Any::Chess($forest) => {
-                type $class = $crate::states::Chess;
+            $crate::forest::any::Any::Chess($forest) => {
+                type $class = $crate::state::Chess;
                 $body
             }
-            $crate::any::Any::External(_) | $crate::any::Any::Latent(_) => {
+            $crate::forest::any::Any::External(_) | $crate::forest::any::Any::Latent(_) => {
                 Err(Error::Usage("this is for compiled games: the positions of this forest live outside".into())).or_python()
             }
         }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::call::{guarded, usable_cpus};
 use crate::errors::OrPython;
-use crate::states::ConnectFour;
+use crate::state::ConnectFour;
 
 /// Of one state: (action, value, plies) for every legal action, and the positions looked at.
 type Solved = (Vec<(u16, i8, Option<u32>)>, u64);

@@ -7,10 +7,10 @@ use pondertree_core::forest::pipeline_latent::Columns;
 use pondertree_core::search::priors::PolicyKind;
 use pyo3::prelude::*;
 
-use crate::any::{each, each_compiled, latent};
 use crate::errors::OrPython;
+use crate::forest::any::{each, each_compiled, latent};
 use crate::forest::Forest;
-use crate::states::Wraps;
+use crate::state::Wraps;
 
 #[pymethods]
 impl Forest {

@@ -1,5 +1,7 @@
 //! A tree to look at: it does not change while a search goes on.
 
+mod columns;
+
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};

@@ -1,6 +1,12 @@
 //! The forest as Python drives it. It holds a lock of its own, so that `stop` works from another thread and a search
 //! that is entered twice is refused instead of waiting for itself. Every method passes `Forest::call`.
 
+mod answers;
+pub mod any;
+mod latent;
+mod offload;
+mod pipeline;
+
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, TryLockError};
@@ -18,13 +24,13 @@ use pondertree_core::solvers::minimax::{minimax, Verdict};
 use pondertree_core::tree::ROOT;
 use pyo3::prelude::*;
 
-use crate::any::{copy_of, each, each_compiled, external, Any};
+use crate::arrays::{compiled_observations, compiled_packed, Packed};
 use crate::call::{caught, guarded};
-use crate::columns::{compiled_observations, compiled_packed, Packed};
 use crate::config::ConfigArguments;
 use crate::errors::{internal, OrPython};
+use crate::forest::any::{copy_of, each, each_compiled, external, Any};
 use crate::random::Keys;
-use crate::view::TreeView;
+use crate::tree_view::TreeView;
 
 /// Between two looks at signals, the engine runs at most this long without the interpreter lock.
 const SLICE: Duration = Duration::from_millis(40);
@@ -357,7 +363,7 @@ impl Forest {
                     *raised.borrow_mut() = Some(error);
                     true
                 };
-                let verdicts = minimax::<Compiled<<Class as crate::states::Wraps>::Inner>>(root, depth, &stop);
+                let verdicts = minimax::<Compiled<<Class as crate::state::Wraps>::Inner>>(root, depth, &stop);
                 if let Some(error) = raised.into_inner() {
                     return Err(error);
                 }
