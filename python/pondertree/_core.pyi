@@ -392,7 +392,7 @@ def solve_connect_four(
     weak: bool,
     threads: int | None,
     memory: int,
-    most_nodes: int | None,
+    max_nodes: int | None,
     seconds: float | None,
 ) -> list[tuple[list[tuple[int, int, int | None]], int] | None]: ...
 def usable_cpus() -> int: ...
