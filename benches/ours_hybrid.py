@@ -13,10 +13,10 @@ from worker import Work
 
 from pondertree import Hybrid, _core
 from pondertree.chess import Pesto, mate_search
-from pondertree.knowledge import Knowledge
+from pondertree.chess.config import ChessConfig
 
 PESTO = Pesto()
-BUDGET = Knowledge(pesto=PESTO.compiled).mate_budget
+BUDGET = ChessConfig(pesto=PESTO.compiled).mate_budget
 
 
 @cache

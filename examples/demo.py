@@ -1,4 +1,4 @@
-"""Watch a search think: `make demo`. Four short pictures in about ten seconds, all of them searched while you look."""
+"""A tour of Pondertree in the terminal (`make demo`): four live searches in about ten seconds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from pondertree.cli.position import Position, read_position
-from pondertree.cli.thinking import INTERRUPTED, Engine, think
+from pondertree.cli.searcher import INTERRUPTED, Engine, think
 from pondertree.errors import MissingExtraError
 
 try:
@@ -20,19 +20,19 @@ from rich.columns import Columns
 from rich.console import Console, Group
 from rich.text import Text
 
-#: Paul Morphy's problem: White moves and mates in two.
+#: A problem by Paul Morphy: White to move and mate in two.
 MORPHY = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"
 
 
 def title(console: Console, text: str) -> None:
-    """A heading."""
+    """Prints a heading."""
     console.print()
     console.rule(Text(text, "bold green"), align="left", style="green")
     console.print()
 
 
 def search(console: Console, position: Position, seconds: float) -> Engine:
-    """Searches a position while somebody watches, and prints what was found."""
+    """Searches a position with a live display and prints the result."""
     engine = Engine(position, seed=2024)
     if not output.watch_and_show(console, engine, None, seconds, top=7):
         raise KeyboardInterrupt
@@ -40,7 +40,7 @@ def search(console: Console, position: Position, seconds: float) -> Engine:
 
 
 def play(console: Console, simulations: int) -> None:
-    """The search plays tic-tac-toe against itself, keeping its tree from move to move."""
+    """Plays tic-tac-toe against itself with tree reuse."""
     engine = Engine(read_position("tic-tac-toe", None, None), seed=2024)
     pictures = []
     while not engine.position.state.is_terminal:
@@ -55,13 +55,13 @@ def play(console: Console, simulations: int) -> None:
 
 
 def command() -> str:
-    """How to start `pondertree` in a shell: by its name if it is on the PATH, else by where this Python has it."""
+    """Returns the shell command of `pondertree`: its name if on the PATH, else its path beside this Python."""
     beside = Path(sys.executable).with_name("pondertree")
     return "pondertree" if shutil.which("pondertree") or not beside.exists() else os.path.relpath(beside)
 
 
 def main() -> int:
-    """The demonstration; the exit status."""
+    """Runs the tour and returns the exit status."""
     console = output.make_console()
     title(console, "Connect 4: which column, after three moves?")
     engine = search(console, read_position("connect4", "4 4 3", None), seconds=5.0)
@@ -77,9 +77,9 @@ def main() -> int:
 
     title(console, "Next")
     for arguments, purpose in (
-        ("search othello --seconds 5", "look into a position"),
+        ("search othello --seconds 5", "analyse a position"),
         ("play connect4", "play against it"),
-        ("--help", "everything else"),
+        ("--help", "all commands"),
     ):
         console.print(f"{command()} {arguments:30}{purpose}", soft_wrap=True, highlight=False)
     return 0

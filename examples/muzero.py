@@ -1,7 +1,7 @@
-"""A robot that plans in its head: MuZero and Gumbel search in a model of a small world, with NumPy and nothing else.
+"""Planning in a model: MuZero and Gumbel search in a hand-written model of a grid world, with NumPy alone.
 
-The robot walks on a grid to the flag (F), which pays 1; the pit (o) costs 1; both end the walk. It does not see the
-grid: it asks a model, written by hand here where MuZero would have learned one. Run it: python examples/muzero.py
+The robot walks from S to the flag (F), reward 1; the pit (o) has reward -1; both end the episode. Walls are #. The
+searches use only the model, which MuZero would otherwise learn. Run it: python examples/muzero.py
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ STEPS = {"up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
 NAMES, MOVES = list(STEPS), np.array(list(STEPS.values()))
 CELLS = np.array([list(row) for row in GRID])
 FLAG = np.argwhere(CELLS == "F")[0]
-DISCOUNT = 0.95  # a flag is worth less the later it is reached
+DISCOUNT = 0.95
 
 
 def step(places: Any, actions: Any) -> tuple[Any, Any, Any]:
-    """Where robots come from `places` [B, 2] by `actions` [B], what that pays, and whether it was the last step."""
+    """Next positions [B, 2], rewards [B] and terminal flags [B] after `actions` [B] at `places` [B, 2]."""
     onto = np.clip(places + MOVES[actions], 0, np.array(CELLS.shape) - 1)
     blocked = CELLS[onto[:, 0], onto[:, 1]] == "#"
     onto = np.where(blocked[:, None], places, onto)
@@ -35,28 +35,28 @@ def step(places: Any, actions: Any) -> tuple[Any, Any, Any]:
 
 
 class World:
-    """The model. A hidden state is the place of the robot; what it is worth is guessed, as the crow flies."""
+    """The model: the hidden state is the robot's position, its value the discounted Manhattan distance to the flag."""
 
     num_players = 1
 
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
-        """(hidden state, logits, value) of observations [B, 2]."""
+        """Returns (hidden state, logits, value) of observations [B, 2]."""
         places = np.asarray(observations)
-        return places, *self.look(places)
+        return places, *self.predict(places)
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
-        """(hidden state, reward, logits, value, discount) after the actions; the last one has the discount 0."""
+        """Returns (hidden state, reward, logits, value, discount) after the actions; discount 0 ends an episode."""
         onto, rewards, over = step(hidden_states, actions)
-        return onto, rewards, *self.look(onto), np.where(over, 0.0, DISCOUNT)
+        return onto, rewards, *self.predict(onto), np.where(over, 0.0, DISCOUNT)
 
-    def look(self, places: Any) -> tuple[Any, Any]:
-        """Even logits, and values that know of no walls and no pit."""
-        away = np.abs(places - FLAG).sum(axis=1)
-        return np.zeros((len(places), len(NAMES))), DISCOUNT ** np.maximum(away - 1, 0)
+    def predict(self, places: Any) -> tuple[Any, Any]:
+        """Returns uniform logits, and values that ignore walls and the pit."""
+        distance = np.abs(places - FLAG).sum(axis=1)
+        return np.zeros((len(places), len(NAMES))), DISCOUNT ** np.maximum(distance - 1, 0)
 
 
 def walk(search: Any, most_steps: int = 20) -> tuple[list[str], float]:
-    """A walk from S, the tree kept from step to step: the steps taken, and what they paid."""
+    """Plays an episode from S with tree reuse; returns the steps and the reward."""
     place = np.argwhere(CELLS == "S")[0]
     tree = search.tree(observation=place)
     taken: list[str] = []
@@ -72,7 +72,7 @@ def walk(search: Any, most_steps: int = 20) -> tuple[list[str], float]:
 
 
 def main() -> None:
-    """Both searches on the way to the flag, and what they think at the start."""
+    """Plays an episode with each search, then prints visits and Q of the start position."""
     print("\n".join(GRID))
     for search in (
         pondertree.MuZero(World(), num_simulations=60, seed=1),

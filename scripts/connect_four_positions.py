@@ -10,8 +10,7 @@ import sys
 from functools import cache
 
 from pondertree.games import ConnectFour
-from pondertree.learn.connect_four_exact import value_keeping_positions
-from pondertree.learn.exact import POSITIONS
+from pondertree.learn.evaluation.exact_play import POSITIONS, value_keeping_positions
 
 SEED = 20
 

@@ -172,7 +172,7 @@ def uci(rng: Random) -> Call:
 
     def call() -> None:
         from pondertree.uci.session import Session
-        from pondertree.uci.voice import Voice
+        from pondertree.uci.writer import Voice
 
         said: list[str] = []
         session = Session(Voice(lambda text: said.extend(text.splitlines())))

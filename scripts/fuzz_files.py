@@ -217,12 +217,12 @@ def naming(path: Path, read: Callable[[], Any]) -> Any:
 def players() -> list[bytes]:
     """A small player of tic-tac-toe, one of Connect 4, and a model."""
     from pondertree.learn import default_config
-    from pondertree.learn.architecture import Architecture
-    from pondertree.learn.game_spec import game_spec
-    from pondertree.learn.model_architecture import ModelArchitecture
-    from pondertree.learn.model_networks import ModelNetwork
-    from pondertree.learn.networks import PolicyValueNetwork, player_of
-    from pondertree.learn.player_file import player_bytes
+    from pondertree.learn.config.game_spec import game_spec
+    from pondertree.networks.architecture import Architecture
+    from pondertree.networks.model_architecture import ModelArchitecture
+    from pondertree.networks.model_network import ModelNetwork
+    from pondertree.networks.policy_value import PolicyValueNetwork, player_of
+    from pondertree.networks.weights_file import player_bytes
 
     small = {"blocks": 1, "channels": 4, "policy_channels": 2, "value_channels": 2, "value_hidden": 4}
     found = []
@@ -355,7 +355,7 @@ def make_checkpoint(numbers: random.Random) -> Callable[[], object]:
 
     def call() -> None:
         from pondertree.learn import train
-        from pondertree.learn.report import write_report
+        from pondertree.learn.evaluation.report import write_report
 
         with contextlib.suppress(StorageError, InvalidArgumentError):
             pondertree.load(folder)
@@ -385,16 +385,16 @@ def seal(checkpoint: Path) -> None:
 @functools.cache
 def shard_columns() -> dict[str, Any]:
     """Columns of some games of tic-tac-toe."""
-    from pondertree.learn.records import to_columns
-    from pondertree.learn.shards import list_shards, read_shard
+    from pondertree.learn.data.records import to_columns
+    from pondertree.learn.data.shards import list_shards, read_shard
 
     return to_columns([game for shard in list_shards(training()[0] / "games") for game in read_shard(shard)])
 
 
 def make_shard(numbers: random.Random) -> Callable[[], object]:
     """A shard as .npz or Parquet."""
-    from pondertree.learn import shards
-    from pondertree.learn.game_spec import game_spec
+    from pondertree.learn.config.game_spec import game_spec
+    from pondertree.learn.data import shards
 
     columns = shard_columns()
     kind = numbers.choice(("npz", "parquet"))
@@ -421,7 +421,7 @@ def forged_parquet(numbers: random.Random, columns: dict[str, Any]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from pondertree.learn import shards
+    from pondertree.learn.data import shards
 
     table = pq.read_table(io.BytesIO(shards._parquet(columns)))
     data = table.to_pydict()
@@ -759,8 +759,8 @@ def path_uses(path: Any) -> dict[str, Callable[[], object]]:
     """Everything that takes a path."""
     from pondertree import cli
     from pondertree.learn import default_config, read_config, train
-    from pondertree.learn.export import export_onnx
-    from pondertree.learn.run_folder import stored_config
+    from pondertree.learn.data.run_folder import stored_config
+    from pondertree.networks.loading import export_onnx
     from pondertree.tune import self_play, tune, tune_search
 
     def command(*arguments: str) -> None:

@@ -28,7 +28,7 @@ from fuzz_worlds import a_game, a_model_search, an_evaluator
 from hostile import NUMBERS, TEXTS, Call, Random, Row, a_model, even, hostile, named, show
 
 import pondertree
-from pondertree import check, chess, evaluators, games, match, models
+from pondertree import chess, evaluators, games, match, models, validation
 from pondertree.errors import InvalidArgumentError
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe, connect_four
 
@@ -307,7 +307,7 @@ def a_value(rng: Random) -> str:
     if rng.random() < 0.3:
         return rng.choice(["1", "2", "0.5", "first", "connect4"])
     if rng.random() < 0.5:
-        return check.shown(rng.choice(NUMBERS))
+        return validation.shown(rng.choice(NUMBERS))
     return str(rng.choice(TEXTS)).replace("\ud800", "\udc80")
 
 

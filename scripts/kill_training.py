@@ -21,8 +21,8 @@ import time
 from pathlib import Path
 
 from pondertree.errors import PondertreeError
-from pondertree.learn.checkpoint import newest_whole
-from pondertree.learn.shards import list_shards, read_shard
+from pondertree.learn.data.checkpoint import newest_whole
+from pondertree.learn.data.shards import list_shards, read_shard
 
 #: The training, as a process of its own.
 TRAINING = """

@@ -28,11 +28,10 @@ import numpy as np
 
 from pondertree._core import MoveWeights
 from pondertree.chess import MoveScores, Pesto
+from pondertree.chess.config import CATEGORY_WEIGHTS
 from pondertree.games import Chess
-from pondertree.knowledge import CATEGORY_WEIGHTS
-from pondertree.tune.features import Features, pesto_of, weights_of
+from pondertree.tune.features import Features, errors, pesto_of, weights_of
 from pondertree.tune.fitting import FitOptions, fit, unpack
-from pondertree.tune.objective import errors
 
 #: Positions before this ply are those of the opening that both players were given.
 FIRST_PLY = 8

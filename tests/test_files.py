@@ -35,8 +35,7 @@ from pondertree.files import (
     write_arrays,
 )
 from pondertree.games import Chess, ConnectFour
-from pondertree.learn.config import Config
-from pondertree.learn.config_file import data_of_text, read_config
+from pondertree.learn.config.schema import Config, data_of_text, read_config
 from pondertree.match.notation import read_games
 from pondertree.match.openings import make_openings
 from pondertree.match.record import read_record, write_line

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.forks import wait_for
-from tests.trees import Hashed
+from tests.support.forks import wait_for
+from tests.support.trees import Hashed
 
 from pondertree import UCT, UsageError
 from pondertree.evaluators import Cached
@@ -43,7 +43,7 @@ def in_child(work: Any) -> str:
 def test_children_search_when_forked_during_searches_of_other_threads() -> None:
     """Without at-fork handlers about one in a thousand children waits for ever."""
     root = Path(__file__).parents[1]
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-m", "tests.forks", FORKS]
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-m", "tests.support.forks", FORKS]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=60 + int(FORKS) / 5)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{FORKS} forks, 0 children failed" in done.stdout

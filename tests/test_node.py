@@ -8,12 +8,12 @@ import pytest
 from examples.games.coin_row import CoinRow
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.trees import PythonGame, after, every_node, random_position
+from tests.support.trees import PythonGame, after, every_node, random_position
 
 import pondertree
 from pondertree.evaluators import Uniform
 from pondertree.games import ConnectFour, Othello, TicTacToe
-from pondertree.reference.tabular import TabularGame
+from pondertree.testing.tabular import TabularGame
 
 STATES = st.one_of(
     st.builds(

@@ -15,9 +15,9 @@ import pytest
 from examples.games.coin_row import CoinRow
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.test_root_actions import Hashed
-from tests.trees import after, every_node, fingerprint, random_position
-from tests.worlds import Guess, Rules
+from tests.search.test_root_actions import Hashed
+from tests.support.trees import after, every_node, fingerprint, random_position
+from tests.support.worlds import Guess, Rules
 
 import pondertree
 from pondertree import _core
@@ -25,7 +25,7 @@ from pondertree.chess import MCTS, Pesto
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators import Cached, Rollout, Uniform
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
-from pondertree.reference.tabular import TabularGame
+from pondertree.testing.tabular import TabularGame
 
 MATE_IN_TWO = Chess("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1")
 
@@ -133,7 +133,7 @@ def test_move_statistics_pickle() -> None:
 
 
 def test_a_deep_tree_pickles() -> None:
-    from tests.trees import Corridor
+    from tests.support.trees import Corridor
 
     search = pondertree.UCT(4000, seed=1, solve=False, c_param=0.0)
     result = search.run(Corridor(4000))

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.trees import PythonGame, after, random_position
+from tests.support.trees import PythonGame, after, random_position
 
 import pondertree
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
-from pondertree.reference.tabular import TabularGame, solve
+from pondertree.testing.tabular import TabularGame, solve
 
 TEMPERATURES = [1.0, 0.1, 0.0, 1e-9, 1e9, 1e-300, 5e-324]
 

@@ -9,13 +9,13 @@ import pytest
 from examples.games.coin_row import CoinRow
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.trees import after
-from tests.worlds import Decisions, Guess, Rules
+from tests.support.trees import after
+from tests.support.worlds import Decisions, Guess, Rules
 
 import pondertree
 from pondertree.games import ConnectFour, TicTacToe
 from pondertree.reference import alphazero, uct
-from pondertree.reference.tabular import TabularGame
+from pondertree.testing.tabular import TabularGame
 
 GAMES = st.one_of(
     st.builds(lambda seed, players: TabularGame(seed, players=players), st.integers(0, 999), st.integers(1, 4)),

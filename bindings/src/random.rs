@@ -1,5 +1,5 @@
 //! The keys that random numbers of trees come from; and the numbers of playouts that run in Python, which are those of
-//! `pondertree/reference/random.py`, sooner.
+//! `pondertree/random.py`, sooner.
 
 use pondertree_core::error::Error;
 use pondertree_core::runtime::random::{tree_key, Purpose, Random as CoreRandom};

@@ -1,4 +1,4 @@
-"""Draws the pictures of the documentation again: `python docs/images/draw.py`. The same seed gives the same bytes."""
+"""Generates the picture of README.md: `python docs/images/draw.py`. Deterministic, byte for byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 
 
 def pictures() -> dict[str, str]:
-    """Every picture by the name of its file."""
+    """Returns every picture by file name."""
     state = ConnectFour()
     for column in "443":
         state = state.play(state.parse_action(column))

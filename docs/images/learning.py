@@ -1,6 +1,6 @@
-"""Draws the pictures of docs/learning.md again: `python docs/images/learning.py`. Each has the numbers of one training.
+"""Generates the pictures of docs/learning.md: `python docs/images/learning.py`. Each shows one training run.
 
-`learning-connect4.json` and `learning-connect4-gpu.json` have the evaluations, as their `metrics.jsonl` told them.
+`learning-connect4.json` and `learning-connect4-gpu.json` hold the evaluations from the `metrics.jsonl` of these runs.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ GREEN, RUST = "#3f7a4a", "#c0562f"
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 640, 320, 60, 50, 50
 
 
-#: A line of a picture: what is read of an evaluation, in words, and its colour.
+#: A curve: the value of an evaluation, the label and the colour.
 Line = tuple[Callable[[dict[str, Any]], float], str, str]
 
 
 def curve(name: str, title: str, shown: Sequence[Line], marks: Sequence[float], minutes_apart: int) -> str:
-    """Shares of something, by minutes."""
-    told = json.loads((HERE / name).read_text(encoding="utf-8"))
-    lines = told["evaluations"]
+    """Draws shares against minutes of training."""
+    recorded = json.loads((HERE / name).read_text(encoding="utf-8"))
+    lines = recorded["evaluations"]
     last = max(line["elapsed"] / 60.0 for line in lines)
     wide, high = WIDTH - LEFT - 30, HEIGHT - TOP - BOTTOM
     least, most = marks[0], marks[-1]
@@ -56,26 +56,26 @@ def curve(name: str, title: str, shown: Sequence[Line], marks: Sequence[float], 
 
 
 def pictures() -> dict[str, str]:
-    """Every picture by the name of its file."""
+    """Returns every picture by file name."""
     matches: list[Line] = [
         (lambda line: line["scores"]["UCT 100"], "against UCT with 100 simulations", GREEN),
         (lambda line: line["scores"]["UCT 1000"], "against UCT with 1000 simulations", RUST),
     ]
     exact: list[Line] = [
         (lambda line: line["keeps_value"], "with 100 simulations", GREEN),
-        (lambda line: line["policy_keeps_value"], "without a search", RUST),
+        (lambda line: line["policy_keeps_value"], "without search", RUST),
     ]
     return {
         "learning.svg": curve(
             "learning-connect4.json",
-            "Connect 4 from nothing: share of points",
+            "Connect 4 from scratch: score",
             matches,
             (0.0, 0.25, 0.5, 0.75, 1.0),
             10,
         ),
         "learning-gpu.svg": curve(
             "learning-connect4-gpu.json",
-            "Connect 4 from nothing on a GPU: moves that keep the value",
+            "Connect 4 from scratch on a GPU: moves that preserve the exact value",
             exact,
             (0.86, 0.88, 0.9, 0.92, 0.94, 0.96, 0.98, 1.0),
             1,

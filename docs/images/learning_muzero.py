@@ -1,7 +1,7 @@
-"""Draws the picture of MuZero in docs/learning.md again: `python docs/images/learning_muzero.py`.
+"""Generates the MuZero picture of docs/learning.md: `python docs/images/learning_muzero.py`.
 
-`learning-muzero.json` has what episodes brought in two trainings, by minutes: in self-play, averaged over some rounds,
-and in evaluations, as their `metrics.jsonl` told it.
+`learning-muzero.json` holds the returns of episodes in two training runs, by minutes: in self-play, averaged over some
+rounds, and in evaluations, from their `metrics.jsonl`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ APART = 70
 
 
 def returns() -> str:
-    """What episodes bring in two environments, side by side."""
-    told = json.loads((HERE / "learning-muzero.json").read_text(encoding="utf-8"))
+    """Draws the returns of episodes in two environments, side by side."""
+    recorded = json.loads((HERE / "learning-muzero.json").read_text(encoding="utf-8"))
     wide = (WIDTH - LEFT - APART - 30) / 2
     parts: list[str] = []
-    for number, (name, lines) in enumerate(told.items()):
+    for number, (name, lines) in enumerate(recorded.items()):
         parts += panel(name, lines, LEFT + number * (wide + APART), wide)
-    parts.append(f'<text x="{LEFT}" y="{HEIGHT - 12}" fill="{GREEN}">while it learns</text>')
-    parts.append(f'<text x="{LEFT + 110}" y="{HEIGHT - 12}" fill="{RUST}">evaluations, without chance</text>')
-    title = "MuZero in environments: mean rewards of an episode"
+    parts.append(f'<text x="{LEFT}" y="{HEIGHT - 12}" fill="{GREEN}">self-play</text>')
+    parts.append(f'<text x="{LEFT + 110}" y="{HEIGHT - 12}" fill="{RUST}">evaluations, deterministic</text>')
+    title = "MuZero in environments: mean return per episode"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         f'font-family="Helvetica, Arial, sans-serif" font-size="12" fill="{INK}" role="img">\n<title>{title}</title>\n'
@@ -35,12 +35,12 @@ def returns() -> str:
 
 
 def panel(name: str, lines: dict[str, list[list[float]]], left: float, wide: float) -> list[str]:
-    """One environment."""
+    """Draws the panel of one environment."""
     high = HEIGHT - TOP - BOTTOM
     last, most = max(minutes for minutes, _ in lines["evaluations"]), lines["most"][0][0]
 
-    def at(minutes: float, brought: float) -> str:
-        return f"{left + wide * min(minutes / last, 1.0):.1f},{TOP + high * (1.0 - brought / most):.1f}"
+    def at(minutes: float, reward: float) -> str:
+        return f"{left + wide * min(minutes / last, 1.0):.1f},{TOP + high * (1.0 - reward / most):.1f}"
 
     parts = [f'<text x="{left}" y="44">{name}</text>']
     for share in (0.0, 0.5, 1.0):
@@ -50,16 +50,16 @@ def panel(name: str, lines: dict[str, list[list[float]]], left: float, wide: flo
     under = TOP + high + 18
     parts.append(f'<text x="{left + wide}" y="{under}" text-anchor="end" fill="{SOFT}">{last:.0f} minutes</text>')
     for kind, colour in (("self_play", GREEN), ("evaluations", RUST)):
-        points = " ".join(at(minutes, brought) for minutes, brought in lines[kind])
+        points = " ".join(at(minutes, reward) for minutes, reward in lines[kind])
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
-    for minutes, brought in lines["evaluations"]:
-        x, y = at(minutes, brought).split(",")
+    for minutes, reward in lines["evaluations"]:
+        x, y = at(minutes, reward).split(",")
         parts.append(f'<circle cx="{x}" cy="{y}" r="3" fill="{RUST}"/>')
     return parts
 
 
 def pictures() -> dict[str, str]:
-    """Every picture by the name of its file."""
+    """Returns every picture by file name."""
     return {"learning-muzero.svg": returns()}
 
 

@@ -1,6 +1,6 @@
-"""Draws the pictures of docs/mathematics.md again: `python docs/images/mathematics.py`. The same seeds, the same bytes.
+"""Generates the pictures of docs/mathematics.md: `python docs/images/mathematics.py`. Deterministic, byte for byte.
 
-Every number in them comes out of a search or, for the curves of a formula, out of the formula.
+Every number is the result of a search or, for curves of a formula, of the formula.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Any
 import pondertree
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.games import ConnectFour, TicTacToe
-from pondertree.reference import alphazero as twin
-from pondertree.reference.random import SELECT, Random, fold
+from pondertree.random import SELECT, Random, fold
+from pondertree.reference import alphazero
 
 HERE = Path(__file__).parent
 
 INK, SOFT, GRID, PAPER = "#22281e", "#5d6656", "#dedbcf", "#fbf8ef"
 GREEN, RUST, BLUE, OCHRE = "#3f7a4a", "#c0562f", "#4a6fa5", "#d19a2f"
 SHADES = ["#eef0e2", "#dfe5cf", "#cddaba", "#b8cca3", "#9fbc8b", "#83a872", GREEN]
-"""From the worst of seven moves to the best."""
+"""Colours of seven moves, from the worst to the best."""
 
 
 # --- Drawing ------------------------------------------------------------------------------------------------------
 
 
 def number(value: float) -> str:
-    """A coordinate: one digit is enough for any screen, and the same everywhere."""
+    """A coordinate with one decimal, for identical bytes on every platform."""
     return f"{value:.1f}".removesuffix(".0")
 
 
@@ -45,7 +45,7 @@ def bar(x: float, y: float, width: float, height: float, fill: str) -> str:
 
 
 def picture(width: int, height: int, title: str, parts: Iterable[str]) -> str:
-    """The whole file, on paper of its own so that it can be read on a dark page too."""
+    """A complete SVG file, with its own background so that it is readable on a dark page."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'font-family="Helvetica, Arial, sans-serif" font-size="12" fill="{INK}" text-anchor="middle" role="img">\n'
@@ -57,17 +57,17 @@ def picture(width: int, height: int, title: str, parts: Iterable[str]) -> str:
 
 @dataclass
 class Panel:
-    """A pair of axes. What is drawn on it collects in `parts`."""
+    """A pair of axes; the elements drawn on it are appended to `parts`."""
 
     x: float
     y: float
     width: float
     height: float
     across: tuple[float, float]
-    """The numbers at the left and the right end."""
+    """The values at the left and the right end."""
     up: tuple[float, float] = (0.0, 1.0)
     log: bool = False
-    """Whether equal steps to the right multiply."""
+    """Whether the x axis is logarithmic."""
     parts: list[str] = field(default_factory=list)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
@@ -76,7 +76,7 @@ class Panel:
         return self.x + part * self.width, self.y + self.height * (1.0 - (y - low) / (high - low))
 
     def axes(self, title: str, below: Sequence[tuple[float, str]], beside: Sequence[tuple[float, str]]) -> None:
-        """A title, the numbers below and beside, and a faint line for each of the latter."""
+        """Draws the title, the tick labels of both axes, and horizontal grid lines."""
         self.parts.append(text(self.x, self.y - 12, title, font_weight="bold", text_anchor="start"))
         for value, words in beside:
             _, y = self.at(self.across[0], value)
@@ -107,21 +107,21 @@ def powers(most: int) -> list[tuple[float, str]]:
 
 
 def steps(most: int, count: int) -> list[int]:
-    """Whole numbers from 1 to `most` whose logarithms are about evenly apart."""
+    """Integers from 1 to `most`, about evenly spaced on a logarithmic scale."""
     return sorted({round(most ** (place / count)) for place in range(count + 1)})
 
 
 # --- UCB1 and PUCT ------------------------------------------------------------------------------------------------
 
-WORTH = (-0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.5)
-EVEN = (1 / 7,) * 7
-RIGHT = (0.02, 0.03, 0.05, 0.10, 0.10, 0.20, 0.50)
-WRONG = (0.30, 0.20, 0.20, 0.10, 0.10, 0.07, 0.03)
+VALUES = (-0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.5)
+UNIFORM = (1 / 7,) * 7
+ACCURATE = (0.02, 0.03, 0.05, 0.10, 0.10, 0.20, 0.50)
+MISLEADING = (0.30, 0.20, 0.20, 0.10, 0.10, 0.07, 0.03)
 
 
 @dataclass(frozen=True)
 class Arms:
-    """One move, and the game is over: only the rule of selection is left to be seen."""
+    """A game of one move with exact values, which isolates the selection rule."""
 
     pulled: int | None = None
     num_players = 1
@@ -140,12 +140,12 @@ class Arms:
 
     def returns(self) -> list[float]:
         assert self.pulled is not None
-        return [WORTH[self.pulled]]
+        return [VALUES[self.pulled]]
 
 
 @dataclass(frozen=True)
 class Priors:
-    """A network that says the same of every position: these priors, and 0."""
+    """An evaluator with the same priors, and the value 0, for every position."""
 
     priors: tuple[float, ...]
     policy = "probabilities"
@@ -155,12 +155,14 @@ class Priors:
 
 
 def bonus() -> str:
-    """What a move gets for being tried seldom, by the two rules."""
+    """Exploration bonus of UCB1 and PUCT against visits."""
     total = 1000
     panel = Panel(58, 46, 560, 236, (1, 300), (0.0, 4.0), log=True)
     below = [(float(n), str(n)) for n in (1, 3, 10, 30, 100, 300)]
     panel.axes(
-        f"bonus of a move with n visits, where all have {total:,} together", below, [(n, str(n)) for n in range(5)]
+        f"exploration bonus of a move with n visits, of {total:,} visits of its parent",
+        below,
+        [(n, str(n)) for n in range(5)],
     )
     rows: list[tuple[str, str, Callable[[float], float]]] = [
         (INK, "UCB1, c = 1", lambda n: math.sqrt(2 * math.log(total) / n)),
@@ -179,12 +181,12 @@ def bonus() -> str:
 
 
 def allocation() -> str:
-    """Where the visits of one root go, by the two rules and with three priors."""
-    searches: list[tuple[str, pondertree.search.Search]] = [
+    """Visit shares at one root, by UCB1 and by PUCT with three priors."""
+    searches: list[tuple[str, pondertree.search.base.Search]] = [
         ("UCB1", pondertree.UCT(seed=1)),
-        ("PUCT, even priors", pondertree.AlphaZero(Priors(EVEN), c_puct=1.5, seed=1)),
-        ("PUCT, priors that are right", pondertree.AlphaZero(Priors(RIGHT), c_puct=1.5, seed=1)),
-        ("PUCT, priors that are wrong", pondertree.AlphaZero(Priors(WRONG), c_puct=1.5, seed=1)),
+        ("PUCT, uniform priors", pondertree.AlphaZero(Priors(UNIFORM), c_puct=1.5, seed=1)),
+        ("PUCT, accurate priors", pondertree.AlphaZero(Priors(ACCURATE), c_puct=1.5, seed=1)),
+        ("PUCT, misleading priors", pondertree.AlphaZero(Priors(MISLEADING), c_puct=1.5, seed=1)),
     ]
     parts: list[str] = []
     for place, (title, search) in enumerate(searches):
@@ -203,10 +205,10 @@ def allocation() -> str:
             lower = upper
         parts += panel.parts
     parts.append(text(355, 456, "simulations", fill=SOFT))
-    for move, worth in enumerate(WORTH):
+    for move, value in enumerate(VALUES):
         parts.append(bar(88 + 80 * move, 470, 16, 12, SHADES[move]))
-        parts.append(text(110 + 80 * move, 480, f"{worth:+.1f}", text_anchor="start", font_size=11))
-    parts.append(text(52, 480, "worth", text_anchor="start", font_size=11, fill=SOFT))
+        parts.append(text(110 + 80 * move, 480, f"{value:+.1f}", text_anchor="start", font_size=11))
+    parts.append(text(52, 480, "value", text_anchor="start", font_size=11, fill=SOFT))
     return picture(680, 496, "Shares of visits of seven moves against simulations", parts)
 
 
@@ -214,7 +216,7 @@ def allocation() -> str:
 
 
 def temperature() -> str:
-    """One distribution of visits at four temperatures, and its moves against the temperature."""
+    """The policy of one search at four temperatures, and each probability against the temperature."""
     result = pondertree.UCT(200, seed=1, solve=False).run(ConnectFour())
     parts: list[str] = []
     for place, tau in enumerate((1.0, 0.5, 0.1, 0.0)):
@@ -245,7 +247,7 @@ def temperature() -> str:
 
 
 def dirichlet() -> str:
-    """Draws over the seven moves of Connect 4: with epsilon 1 the noised priors of a root are the draw itself."""
+    """Draws over the seven moves of Connect 4: with epsilon 1 the noisy priors of a root are the draw itself."""
     parts: list[str] = []
     draws, high, wide = 6, 62, 84
     for row, alpha in enumerate((0.03, 0.3, 1.0, 10.0)):
@@ -264,7 +266,7 @@ def dirichlet() -> str:
             panel.curve([(0, 1 / 7), (7, 1 / 7)], RUST, 1, ' stroke-dasharray="3 3"')
             parts += panel.parts
     parts.append(
-        text(22, 22, "six draws each over the seven columns; dashed: the even share", text_anchor="start", fill=SOFT)
+        text(22, 22, "six draws each over seven columns; dashed: the uniform share", text_anchor="start", fill=SOFT)
     )
     return picture(690, 390, "Draws from the Dirichlet distribution at four concentrations", parts)
 
@@ -273,18 +275,18 @@ def dirichlet() -> str:
 
 
 def convergence() -> str:
-    """Tic-tac-toe after a corner: the centre is the only move that does not lose. Nothing is proven."""
+    """Tic-tac-toe after a corner, where the centre is the only move that does not lose; without proofs."""
     state = TicTacToe().play(0)
     centre = state.parse_action("b2")
     above = Panel(62, 46, 560, 140, (10, 100_000), (-1.0, 0.1), log=True)
     share = Panel(62, 248, 560, 140, (10, 100_000), log=True)
     below = [(10.0**power, f"{10**power:,}") for power in range(1, 6)]
-    above.axes("value of the position for O, who is to move", below, [(0.0, "0"), (-0.5, "-0.5"), (-1.0, "-1")])
+    above.axes("value of the position for O, the player to move", below, [(0.0, "0"), (-0.5, "-0.5"), (-1.0, "-1")])
     share.axes("share of visits of the centre", below, [(0.0, "0%"), (0.5, "50%"), (1.0, "100%")])
     above.curve([(10, 0.0), (100_000, 0.0)], RUST, 1, ' stroke-dasharray="3 3"')
-    kinds: list[tuple[str, str, Callable[[int], pondertree.search.Search]]] = [
+    kinds: list[tuple[str, str, Callable[[int], pondertree.search.base.Search]]] = [
         (BLUE, "UCB1, playouts", lambda seed: pondertree.UCT(seed=seed, solve=False)),
-        (GREEN, "PUCT, even priors, playouts", lambda seed: pondertree.AlphaZero(Rollout(), seed=seed, solve=False)),
+        (GREEN, "PUCT, uniform priors, playouts", lambda seed: pondertree.AlphaZero(Rollout(), seed=seed, solve=False)),
     ]
     counts = [count for count in steps(100_000, 100) if count >= 10]
     for place, (colour, words, make) in enumerate(kinds):
@@ -309,8 +311,8 @@ def convergence() -> str:
 # --- Virtual loss -------------------------------------------------------------------------------------------------
 
 
-class Guess(twin.Rollout):
-    """Playouts, and priors that lean to the middle, no two of them alike."""
+class CentralPriors(alphazero.Rollout):
+    """Playouts, and seven distinct priors that favour the central columns."""
 
     policy = "probabilities"
 
@@ -319,7 +321,7 @@ class Guess(twin.Rollout):
         return [[1.0, 2.0, 3.0, 4.0, 3.1, 2.1, 1.1]] * len(leaves), values
 
 
-def line_to(node: twin.Node) -> tuple[int, ...]:
+def line_to(node: alphazero.Node) -> tuple[int, ...]:
     actions = []
     while node.parent is not None:
         assert node.action is not None
@@ -329,8 +331,8 @@ def line_to(node: twin.Node) -> tuple[int, ...]:
 
 
 def virtual_loss() -> str:
-    """Sixteen descents from the same tree, one after another, before any leaf has its value."""
-    search = twin.MCTS(Guess(), c_puct=1.5, seed=6, solve=False)
+    """Sixteen sequential descents from one tree, before any leaf has its value."""
+    search = alphazero.MCTS(CentralPriors(), c_puct=1.5, seed=6, solve=False)
     tree = search.tree(ConnectFour())
     search.simulate(tree, 300)
 
@@ -346,7 +348,7 @@ def virtual_loss() -> str:
         return [line_to(leaf) for leaf in leaves]
 
     without, with_it = gather(False), gather(True)
-    # The much visited part of the tree, and every line that is gathered.
+    # The frequently visited part of the tree, and every path of the batch.
     known: set[tuple[int, ...]] = set()
     stack = [tree.root]
     while stack:
@@ -357,13 +359,13 @@ def virtual_loss() -> str:
     places: dict[tuple[int, ...], float] = {}
     tips = 0
     for line in sorted(shown, key=lambda line: (*line, 99)):
-        # After its children, since 99 comes after every move.
+        # Sorted after its children: 99 is larger than every action.
         children = [places[other] for other in shown if len(other) == len(line) + 1 and other[: len(line)] == line]
         places[line] = sum(children) / len(children) if children else float(tips)
         tips += not children
     deepest = max(map(len, shown))
     parts: list[str] = []
-    panels = [("nothing marked", without), ("with virtual loss", with_it)]
+    panels = [("without virtual loss", without), ("with virtual loss", with_it)]
     for place, (title, lines) in enumerate(panels):
         top, wide = 66 + 236 * place, 656
 
@@ -388,7 +390,7 @@ def virtual_loss() -> str:
 
 
 def pictures() -> dict[str, str]:
-    """Every picture by the name of its file."""
+    """Returns every picture by file name."""
     makers = (bonus, allocation, temperature, dirichlet, convergence, virtual_loss)
     return {f"{maker.__name__.replace('_', '-')}.svg": maker() for maker in makers}
 

@@ -1,7 +1,7 @@
-"""A robot in a cave, seen from above: it must find the treasure before its lamp is out, and none of the pits.
+"""A grid-world environment for Gymnasium: a robot must reach the treasure before its lamp burns out, avoiding pits.
 
-An environment of Gymnasium with images and one reward, which comes at the end: what MuZero learns without being told
-any rules. Look at one cave: python examples/environments/treasure.py. Learn it:
+Observations are images and the only reward comes at the end of an episode; MuZero learns a model of it. Print a cave:
+python examples/environments/treasure.py. Train on it:
 pondertree train gym:examples.environments.treasure:Treasure-v0 --out runs/treasure --minutes 10
 """
 
@@ -14,12 +14,12 @@ import numpy as np
 
 SIDE, PITS, LIGHT = 5, 3, 15
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
-#: The planes of the image.
+#: Colour channels of the image.
 ROBOT, GOLD, PIT = range(3)
 
 
 class Treasure(gymnasium.Env[Any, int]):
-    """Action 0 goes up, 1 right, 2 down, 3 left; `info["action_mask"]` says where there is no wall."""
+    """Actions: 0 up, 1 right, 2 down, 3 left; `info["action_mask"]` marks the legal ones."""
 
     action_space = gymnasium.spaces.Discrete(len(MOVES))
     observation_space = gymnasium.spaces.Box(0, 255, (SIDE, SIDE, 3), np.uint8)
@@ -42,12 +42,12 @@ class Treasure(gymnasium.Env[Any, int]):
         return self.image(), float(found), over, False, {"action_mask": self.open_sides()}
 
     def open_sides(self) -> Any:
-        """Which moves do not lead into a wall."""
+        """Mask of the moves that do not run into a wall, [4]."""
         row, column = self.robot
         return np.array([0 <= row + down < SIDE and 0 <= column + right < SIDE for down, right in MOVES])
 
     def image(self) -> Any:
-        """The cave from above: the robot is red, and darker as its lamp goes out; gold is green, pits are blue."""
+        """Top-down RGB image: the robot is red and fades with its lamp, gold is green, pits are blue."""
         image = np.zeros((SIDE, SIDE, 3), np.uint8)
         image[(*self.robot, ROBOT)] = 30 + 15 * self.light
         image[(*self.gold, GOLD)] = 255

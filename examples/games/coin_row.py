@@ -1,7 +1,7 @@
-"""A row of coins, three players: in turn, each takes the first or the last coin. Your result is your share of the sum.
+"""A three-player game: players take turns taking the first or last coin of a row; the result is the share of the sum.
 
-What one wins the others lose only together, so each player looks after his own share. Taking the larger coin is not
-always best: the 3 uncovers the 12 for the next player, so the 2 is right. Run it: python examples/games/coin_row.py
+With three players, each maximises its own share. The larger coin is not always best: taking the 3 exposes the 12 to the
+next player, so the 2 is the better move. Run it: python examples/games/coin_row.py
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CoinRow:
         if action not in self.legal_actions():
             raise ValueError(f"action {action} is not legal in {self}")
         coin, rest = (self.coins[0], self.coins[1:]) if action == FIRST else (self.coins[-1], self.coins[:-1])
-        a, b, c = (sum_ + coin * (player == self.to_play) for player, sum_ in enumerate(self.taken))
+        a, b, c = (total + coin * (player == self.to_play) for player, total in enumerate(self.taken))
         return CoinRow(rest, (a, b, c), (self.to_play + 1) % 3)
 
     def returns(self) -> list[float]:

@@ -1,7 +1,7 @@
-"""Tic-tac-toe with double moves: X begins with one move, then both sides make two in a row.
+"""Tic-tac-toe with double moves: X starts with one move, then each side makes two in a row.
 
-The same player is to move at two levels of the tree that follow each other: a search that changes signs at every level
-goes wrong. X wins from the centre and the corners, but not from an edge. Run it: python examples/games/double_move.py
+The player to move is the same at consecutive tree levels, so a search that negates values at every level fails. X wins
+from the centre and the corners, but not from an edge. Run it: python examples/games/double_move.py
 """
 
 from __future__ import annotations

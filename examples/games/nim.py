@@ -1,7 +1,7 @@
-"""Nim, two players: take any number of stones from one heap; who takes the last stone wins.
+"""Nim, two players: take any number of stones from one heap; whoever takes the last stone wins.
 
-The player to move wins unless the heaps, xored, give 0 (Bouton 1901). From 2, 3, 5 the only winning move takes four
-stones from the last heap. Run it: python examples/games/nim.py
+The player to move wins unless the XOR of the heap sizes is 0 (Bouton 1901). From 2, 3, 5 the only winning move takes
+four stones from the last heap. Run it: python examples/games/nim.py
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LARGEST = 5
 
 @dataclass(frozen=True)
 class Nim:
-    """Heaps of at most `LARGEST` stones. Action `heap * LARGEST + stones - 1` takes stones from a heap."""
+    """Heaps of at most `LARGEST` stones. Action `heap * LARGEST + stones - 1` takes `stones` from `heap`."""
 
     heaps: tuple[int, ...] = (2, 3, 5)
     to_play: int = 0
@@ -42,11 +42,11 @@ class Nim:
         return Nim(tuple(heaps), 1 - self.to_play)
 
     def returns(self) -> tuple[float, float]:
-        # Who is to move and finds nothing has lost.
+        # The player to move without stones has lost.
         return (-1.0, 1.0) if self.to_play == 0 else (1.0, -1.0)
 
     def observation(self) -> np.ndarray:
-        """What a network sees: for each heap, 1 for each of its stones and 0 for those that are gone."""
+        """Network input, [heaps, LARGEST]: the size of each heap in unary."""
         return np.array([[stone < size for stone in range(LARGEST)] for size in self.heaps], dtype=np.float32)
 
     def action_to_string(self, action: int) -> str:

@@ -1,7 +1,7 @@
-"""A triangle of numbers, one player: walk from the top to the bottom, each step down to the left or to the right.
+"""A single-player game with rewards: walk down a triangle of numbers, stepping left or right, and collect their sum.
 
-Every number on the way is a reward, and the sum is what counts. Always stepping to the larger number collects 2.1,
-the best path 2.9. Run it: python examples/games/triangle.py
+The greedy path, always to the larger number, collects 2.1; the best path collects 2.9.
+Run it: python examples/games/triangle.py
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LEFT, RIGHT = 0, 1
 
 @dataclass(frozen=True)
 class Triangle:
-    """A place in the triangle. The path so far does not matter for what comes."""
+    """A position in the triangle. The state is Markov: the path to it is irrelevant."""
 
     row: int = 0
     column: int = 0
@@ -43,11 +43,11 @@ class Triangle:
         return Triangle(self.row + 1, self.column + action)
 
     def rewards(self) -> tuple[float]:
-        """For the step that led here."""
+        """Reward of the step to this state."""
         return (ROWS[self.row][self.column],)
 
     def returns(self) -> tuple[float]:
-        # A game with rewards is scored by them alone.
+        # A game with rewards is scored by rewards alone.
         return (0.0,)
 
     def action_to_string(self, action: int) -> str:

@@ -34,19 +34,20 @@ from pondertree.errors import (
     UsageError,
 )
 from pondertree.evaluators.protocol import Evaluator
-from pondertree.forest import Forest, Tree
 from pondertree.game import Game
 from pondertree.node import Node
-from pondertree.playout import playout
-from pondertree.presets import UCT, AlphaZero, Gumbel, Hybrid, MuZero
+from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
 from pondertree.result import SearchResult
-from pondertree.schedule import Temperature
+from pondertree.search.forest import Forest, Tree
+from pondertree.search.limits import Temperature
+from pondertree.specifications.uct import playout
 
 if TYPE_CHECKING:
     from pondertree import chess, learn, match, models, reference, testing, tune
-    from pondertree.door_muzero import select_action
-    from pondertree.learn.load import load
+    from pondertree.chess.hybrid import Hybrid
+    from pondertree.networks.loading import load
     from pondertree.reference.muzero import MCTSConfig, MuZeroConfig
+    from pondertree.specifications.muzero import select_action
 
 __version__ = "0.1.0"
 
@@ -106,15 +107,16 @@ __all__ = [
 _LATER = {
     "chess": None,
     "learn": None,
-    "load": "learn.load",
+    "load": "networks.loading",
     "match": None,
     "models": None,
     "reference": None,
     "testing": None,
     "tune": None,
+    "Hybrid": "chess.hybrid",
     "MCTSConfig": "reference.muzero",
     "MuZeroConfig": "reference.muzero",
-    "select_action": "door_muzero",
+    "select_action": "specifications.muzero",
 }
 
 

@@ -18,7 +18,6 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.check import brief, shown
 from pondertree.errors import (
     GameOverError,
     InvalidActionError,
@@ -29,6 +28,7 @@ from pondertree.errors import (
     StorageError,
     UsageError,
 )
+from pondertree.validation import brief, shown
 
 #: Errors of ours about the content of a file; the others (a missing package, a broken game) are not the file's.
 _ABOUT_CONTENT = (InvalidArgumentError, InvalidActionError, InvalidPositionError, GameOverError, StorageError)

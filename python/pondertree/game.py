@@ -16,8 +16,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 
 from pondertree import _core
-from pondertree.check import shown
 from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError
+from pondertree.validation import shown
 
 
 @runtime_checkable

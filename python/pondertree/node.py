@@ -9,10 +9,32 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pondertree import _core
 from pondertree.game import GameInfo, game_mistakes, play_on, tried_text
-from pondertree.lazy import lazy
 
 if TYPE_CHECKING:
-    from pondertree.chess.categories import MoveCategory
+    from pondertree.chess.move_ordering import MoveCategory
+
+if TYPE_CHECKING:
+    from functools import cached_property as lazy
+else:
+
+    class lazy:  # noqa: N801 (it stands where `cached_property` would)
+        """A method that is called once; what it gave is from then on an attribute of the object."""
+
+        def __init__(self, make):
+            self.make = make
+            self.__doc__ = make.__doc__
+
+        def __set_name__(self, owner, name):
+            self.name = name
+
+        def __get__(self, thing, owner=None):
+            if thing is None:
+                return self
+            made = thing.__dict__[self.name] = self.make(thing)
+            return made
+
+
+__all__ = ["lazy"]
 
 
 class ReadOnly:
@@ -186,7 +208,7 @@ class Node(ReadOnly):
         # Moves get their kinds when their position is evaluated. Mate search may decide a root before that.
         if self.parent.nn_value is None and self.terminal_or_mate_value != -1.0:
             return None
-        from pondertree.chess.categories import MoveCategory
+        from pondertree.chess.move_ordering import MoveCategory
 
         return MoveCategory(self._edge["category"])
 
@@ -271,25 +293,25 @@ class Node(ReadOnly):
 
     def to_text(self, depth: int = 2, width: int = 5) -> str:
         """The top of the tree, drawn with lines."""
-        from pondertree.draw import to_text
+        from pondertree.drawing import to_text
 
         return to_text(self, depth, width)
 
     def to_dot(self, depth: int = 2, width: int = 4) -> str:
         """The top of the tree in Graphviz's language."""
-        from pondertree.draw import to_dot
+        from pondertree.drawing import to_dot
 
         return to_dot(self, depth, width)
 
     def to_svg(self, depth: int = 2, width: int = 4) -> str:
         """The top of the tree as a picture."""
-        from pondertree.draw import to_svg
+        from pondertree.drawing import to_svg
 
         return to_svg(self, depth, width)
 
     def to_json(self, depth: int | None = None, width: int | None = None) -> str:
         """The tree, or its top, as JSON."""
-        from pondertree.draw import to_json
+        from pondertree.drawing import to_json
 
         return to_json(self, depth, width)
 

@@ -27,7 +27,7 @@ from tests.golden.tabular import Tabular
 from tests.golden.trees import Golden, Grown, describe_difference, grow_with_twin, searcher
 
 from pondertree.reference import gumbel, muzero
-from pondertree.reference.completed import interior_scores
+from pondertree.reference.sequential_halving import interior_scores
 
 CLEAR = 1e-4
 ATTEMPTS = 10_000

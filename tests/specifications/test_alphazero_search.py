@@ -15,14 +15,14 @@ from tests.specifications.support import (
     signature_value,
     traced_alphazero,
 )
-from tests.trees import PythonGame, every_node
+from tests.support.trees import PythonGame, every_node
 
 from pondertree import AlphaZero
 from pondertree.evaluators import Uniform
 from pondertree.games import Chess, ConnectFour, TicTacToe
+from pondertree.random import NOISE, Random, fold, tree_key
 from pondertree.reference.alphazero import MCTS, Node
 from pondertree.reference.noise import noised
-from pondertree.reference.random import NOISE, Random, fold, tree_key
 
 PRIORS = [0.4, 0.2, 0.1, 0.1, 0.1, 0.06, 0.04]
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1"

@@ -19,7 +19,7 @@ from tests.specifications.positions import (
     QUIET,
 )
 from tests.specifications.support import RecordedPolicy, hybrid_tree, walk
-from tests.tuning import drawn_by, random_fens
+from tests.support.tuning import drawn_by, random_fens
 
 import pondertree
 from pondertree.chess import (

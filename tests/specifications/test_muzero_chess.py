@@ -12,7 +12,7 @@ from tests.specifications.examples import RUN
 from tests.specifications.support import DocumentModel, Traced
 
 from pondertree import MuZero
-from pondertree.reference.latent import Node, RootNode
+from pondertree.reference.latent_world import Node, RootNode
 from pondertree.reference.muzero import MCTS, MCTSConfig
 
 each_implementation = pytest.mark.parametrize("kind", ["engine", "reference"])

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from tests.specifications.examples import SELECT_ACTION
 from tests.specifications.support import DocumentModel
-from tests.trees import after
-from tests.worlds import Rules
+from tests.support.trees import after
+from tests.support.worlds import Rules
 
 import pondertree
 from pondertree import MuZero, select_action
 from pondertree.games import Chess, TicTacToe
 from pondertree.reference import muzero
-from pondertree.reference.latent import Node, RootNode
+from pondertree.reference.latent_world import Node, RootNode
 from pondertree.reference.muzero import MCTS, MCTSConfig, mask_policy
 
 OBSERVATION = np.array([5.0])

@@ -12,13 +12,13 @@ from tests.specifications.support import CONNECT_FOUR_PRESET as PRESET
 from tests.specifications.support import CONNECT_FOUR_PRIORS as PRIORS
 from tests.specifications.support import Network, scores_at_root, signature_value, traced_alphazero, walk
 from tests.specifications.support import traced_connect_four as traced
-from tests.trees import random_position
+from tests.support.trees import random_position
 
 from pondertree import AlphaZero
 from pondertree.evaluators import Uniform
 from pondertree.games import ConnectFour, TicTacToe
+from pondertree.random import NOISE, Random
 from pondertree.reference.alphazero import MCTS, dirichlet
-from pondertree.reference.random import NOISE, Random
 
 each_implementation = pytest.mark.parametrize("kind", ["engine", "reference"])
 

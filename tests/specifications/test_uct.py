@@ -7,10 +7,10 @@ import math
 from typing import Any
 
 import pytest
+from tests.games.test_dict_state import Nim
 from tests.specifications.examples import BACKPROPAGATION, BEST_CHILD
 from tests.specifications.support import Traced
-from tests.test_dict_state import Nim
-from tests.trees import PythonGame, after
+from tests.support.trees import PythonGame, after
 
 import pondertree
 from pondertree import UCT, playout

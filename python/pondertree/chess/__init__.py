@@ -17,12 +17,10 @@ search of that document: moves in the strict order of their categories, where
 """
 
 from pondertree._core import perft
-from pondertree.chess.categories import MoveCategory, categorize, see
-from pondertree.chess.game import ChessGame
+from pondertree.chess.alphazero import MCTS, ChessGame
 from pondertree.chess.hybrid import mcts_search
 from pondertree.chess.mate import MateAnswer, mate_search
-from pondertree.chess.mcts import MCTS
-from pondertree.chess.move_scores import MoveScores
+from pondertree.chess.move_ordering import MoveCategory, MoveScores, categorize, see
 from pondertree.chess.network import ChessNN
 from pondertree.chess.pesto import Pesto, PestoEval
 from pondertree.chess.policy import PestoPolicy, PolicyNetwork

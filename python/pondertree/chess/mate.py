@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from pondertree import _core, check, door
+from pondertree import _core, validation
 from pondertree._core import Chess
+from pondertree.chess.config import MAX_MATE_DEPTH
 from pondertree.errors import InvalidArgumentError
-from pondertree.knowledge import MAX_MATE_DEPTH
+from pondertree.games import chess_interop
 
 if TYPE_CHECKING:
     import chess
 
-    from pondertree.chess.game import ChessGame
+    from pondertree.chess.alphazero import ChessGame
 
 #: The deepest search that can be asked for, in moves.
 MAX_DEPTH = MAX_MATE_DEPTH
@@ -68,10 +69,10 @@ def mate_search(state: Chess | str | chess.Board | ChessGame, depth: int, budget
 
     Raises a GameOverError if the game is over, and an InvalidArgumentError if it is not chess or `depth` is above 64.
     """
-    depth = check.whole_number(depth, "depth", most=MAX_DEPTH)
+    depth = validation.whole_number(depth, "depth", most=MAX_DEPTH)
     if budget is not None:
-        budget = check.whole_number(budget, "budget")
-    position = door.enter(Chess(state) if isinstance(state, str) else state)
+        budget = validation.whole_number(budget, "budget")
+    position = chess_interop.enter(Chess(state) if isinstance(state, str) else state)
     if not isinstance(position, Chess):
         raise InvalidArgumentError(
             f"state must be a chess state, a FEN, a chess.Board or a ChessGame, not {type(state).__name__}"
@@ -80,7 +81,7 @@ def mate_search(state: Chess | str | chess.Board | ChessGame, depth: int, budget
     as_text = position is state or isinstance(state, str)
     line: list[Any] = []
     for action in actions:
-        line.append(position.action_to_string(action) if as_text else door.chess_move(position, action))
+        line.append(position.action_to_string(action) if as_text else chess_interop.chess_move(position, action))
         position = position.play(action)
     kind: Kind = "mate_in" if moves > 0 else "mated_in" if moves < 0 else "unknown"
     return MateAnswer(

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import check, door
-from pondertree.chess import extras, residual_keras
+from pondertree import optional, validation
+from pondertree.chess import residual_keras
 from pondertree.chess.config import NUM_MOVES, PLANES, NetworkConfig
 from pondertree.chess.residual_keras import KerasNetwork
 from pondertree.errors import InvalidArgumentError, MissingFileError, UsageError
 from pondertree.evaluators.batch import Packed
-from pondertree.extras import require
 from pondertree.files import check_path, current_format, reading
+from pondertree.games import chess_interop
+from pondertree.optional import require
 
 Floats = NDArray[np.float32]
 FORMAT = "pondertree.chess.ChessNN"
@@ -81,10 +82,12 @@ class ChessNN:
         """Makes the network with fresh weights, the same ones for the same `seed`."""
         if self.config is None:
             raise UsageError("this ChessNN holds a network of another make: make a new ChessNN(...) and build that")
-        extras.torch()
+        optional.torch()
         from pondertree.chess.residual_torch import fresh
 
-        self._take_torch(fresh(self.config, None if seed is None else check.whole_number(seed, "seed")), self.config)
+        self._take_torch(
+            fresh(self.config, None if seed is None else validation.whole_number(seed, "seed")), self.config
+        )
         return self
 
     @property
@@ -167,7 +170,7 @@ class ChessNN:
         return self
 
     def _load_safetensors(self, source: Path) -> None:
-        extras.torch()
+        optional.torch()
         safe_open = require("safetensors", "torch", "a .safetensors file").safe_open
         from pondertree.chess.residual_torch import of_tensors
 
@@ -222,7 +225,7 @@ class ChessNN:
 def _observations(positions: Sequence[Any] | NDArray[Any]) -> Floats:
     rows = []
     for position in positions:
-        state = door.enter(position)
+        state = chess_interop.enter(position)
         row = np.asarray(state.observation() if hasattr(state, "observation") else state, dtype=np.float32)
         if row.shape != (PLANES, 8, 8):
             raise InvalidArgumentError(

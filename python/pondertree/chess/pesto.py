@@ -10,11 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import check
+from pondertree import validation
 from pondertree._core import Chess, PestoWeights
-from pondertree.chess.position import position
+from pondertree.chess.config import ChessConfig
 from pondertree.chess.weights import DEFAULT_SCALE, DEFAULTS, USUAL, check_field, flat, nested, read_file, write_file
 from pondertree.errors import InvalidArgumentError
+from pondertree.game import GameInfo
+from pondertree.games.chess_interop import position
 
 #: Middlegame, endgame.
 Pair = tuple[int, int]
@@ -96,8 +98,8 @@ class Pesto:
     def __post_init__(self) -> None:
         for name in DEFAULTS:
             object.__setattr__(self, name, check_field(name, getattr(self, name)))
-        object.__setattr__(self, "scale", check.positive_number(self.scale, "scale"))
-        object.__setattr__(self, "quiescence", check.flag(self.quiescence, "quiescence"))
+        object.__setattr__(self, "scale", validation.positive_number(self.scale, "scale"))
+        object.__setattr__(self, "quiescence", validation.flag(self.quiescence, "quiescence"))
         numbers = {name: flat(name, getattr(self, name)) for name in DEFAULTS}
         object.__setattr__(self, "compiled", PestoWeights(numbers, self.scale))
 
@@ -120,7 +122,7 @@ class Pesto:
 
         A mate scores a million less its plies. `max_depth` is in plies; 0 is the static score.
         """
-        return self.compiled.quiescence(position(state), check.whole_number(max_depth, "max_depth", most=100))
+        return self.compiled.quiescence(position(state), validation.whole_number(max_depth, "max_depth", most=100))
 
     # --- values -------------------------------------------------------------------------------------------------------
 
@@ -163,6 +165,13 @@ class Pesto:
     def _changed(self) -> dict[str, Any]:
         named = {each.name: (getattr(self, each.name), each.default) for each in fields(self) if each.init}
         return {name: value for name, (value, usual) in named.items() if value != usual}
+
+    def compiled_leaf(self, info: GameInfo) -> ChessConfig | None:
+        """The engine's own evaluation of leaves, equal to this one; None for other games and for derived classes."""
+        # A derived class may value positions in a way of its own.
+        if type(self) is not Pesto or not (info.compiled and info.name == "chess"):
+            return None
+        return ChessConfig(pesto=self.compiled, quiescence=self.quiescence)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._changed().items())})"

@@ -8,11 +8,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import check
+from pondertree import validation
 from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
-from pondertree.chess.position import NUM_ACTIONS, legal_action, open_position
 from pondertree.errors import EvaluationError, InvalidArgumentError, PondertreeError, UsageError
+from pondertree.games.chess_interop import NUM_ACTIONS, legal_action, open_position
 
 #: Priors are kept as float32.
 _LARGEST_PRIOR = float(np.finfo(np.float32).max)
@@ -36,9 +36,9 @@ class PestoPolicy:
 
     def __init__(self, pesto: Pesto | None = None, *, quiescence: bool = False) -> None:
         if pesto is not None and not isinstance(pesto, Pesto):
-            raise InvalidArgumentError(f"pesto must be a Pesto, not {check.shown(pesto)}")
+            raise InvalidArgumentError(f"pesto must be a Pesto, not {validation.shown(pesto)}")
         self.pesto = Pesto() if pesto is None else pesto
-        self.quiescence = check.flag(quiescence, "quiescence")
+        self.quiescence = validation.flag(quiescence, "quiescence")
 
     def evaluate(self, state: Any) -> tuple[dict[Any, float], float]:
         """({move: prior}, value from 0 to 1 for the player to move)."""
@@ -95,7 +95,7 @@ class PolicyEvaluator:
             pairs = [(move, _number(prior)) for move, prior in _items(moves)]
         except (TypeError, ValueError) as error:
             raise EvaluationError(
-                f"{name}.evaluate must give ({{move: prior}}, value), not {check.shown(answer, 80)}, "
+                f"{name}.evaluate must give ({{move: prior}}, value), not {validation.shown(answer, 80)}, "
                 f"at {state.fen()!r}: {error}"
             ) from None
         if not 0.0 <= value <= 1.0:
@@ -122,7 +122,7 @@ class PolicyEvaluator:
 
 def _number(given: Any) -> float:
     if isinstance(given, (bool, str)):
-        raise TypeError(f"{check.shown(given)} is not a number")
+        raise TypeError(f"{validation.shown(given)} is not a number")
     return float(given)
 
 

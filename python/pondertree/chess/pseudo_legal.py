@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from pondertree import door
 from pondertree._core import Chess
-from pondertree.chess.position import any_action, open_position
 from pondertree.errors import InvalidActionError
+from pondertree.games import chess_interop
+from pondertree.games.chess_interop import any_action, open_position
 
 Step = tuple[int, int]
 """Files to the right, ranks up."""
@@ -113,7 +113,7 @@ def _position(state: Any) -> tuple[_Position, bool]:
     """The position, and whether its moves are said as `chess.Move`."""
     if type(state) is not Chess:
         open_position(state)  # refuses what is no chess
-        board = door.board_of(state)
+        board = chess_interop.board_of(state)
         if board is not None:
             # The FEN of a state would leave out an en passant square where no capture is legal.
             return _Position(board.fen(en_passant="fen")), True

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from pondertree._core import Chess
 from pondertree.chess.config import NUM_MOVES, PLANES, POLICY_PLANES, NetworkConfig
-from pondertree.chess.extras import keras as keras_module
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.adapter import bucket, padded
-from pondertree.evaluators.answer import flat_policy, policy_axes
+from pondertree.evaluators.outputs import bucket, flat_policy, padded, policy_axes
 from pondertree.files import current_format
+from pondertree.optional import keras as keras_module
 
 Weights = dict[str, NDArray[np.float32]]
 #: The name of our own networks; a file is ours if it has the layers that go with it.

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from pondertree import check
+from pondertree import validation
 from pondertree._core import PestoWeights
-from pondertree.check import shown
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import current_format, reading, write_bytes
+from pondertree.validation import shown
 
 FORMAT = "pondertree-pesto"
 VERSION = 1
@@ -77,7 +77,7 @@ def _whole(value: Any, name: str) -> int:
     """A whole number; a float that is one counts."""
     if isinstance(value, (float, np.floating)) and math.isfinite(value) and float(value).is_integer():
         value = int(value)
-    return check.whole_number(value, name, least=-MAX_WEIGHT, most=MAX_WEIGHT)
+    return validation.whole_number(value, name, least=-MAX_WEIGHT, most=MAX_WEIGHT)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def _read(content: Any) -> tuple[float, dict[str, Any]]:
         raise InvalidArgumentError(f"version must be {VERSION}, not {shown(content['version'])}")
     _check_names(content["weights"], "weights", list(DEFAULTS))
     weights = {name: check_field(name, content["weights"][name]) for name in DEFAULTS}
-    return check.positive_number(content["scale"], "scale"), weights
+    return validation.positive_number(content["scale"], "scale"), weights
 
 
 def _check_names(given: Any, what: str, expected: list[str]) -> None:

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pondertree.check import brief
 from pondertree.cli.arguments import LONGEST_MESSAGE, Parser
 from pondertree.errors import GameContractError, PondertreeError
+from pondertree.validation import brief
 
 #: An environment variable; where it is set, exceptions of games and those that no command expects keep their traceback.
 TRACEBACK = "PONDERTREE_TRACEBACK"
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        from pondertree.cli.thinking import INTERRUPTED
+        from pondertree.cli.searcher import INTERRUPTED
 
         return INTERRUPTED
     except BrokenPipeError:

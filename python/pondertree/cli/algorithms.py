@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from pondertree.chess.hybrid import Hybrid
 from pondertree.cli.position import Position
 from pondertree.cli.report import Move
-from pondertree.cli.thinking import Engine, Reference, Thinker
+from pondertree.cli.searcher import Engine, Reference, Thinker
 from pondertree.errors import InvalidArgumentError
-from pondertree.presets import UCT, AlphaZero, Gumbel, Hybrid, MuZero
-from pondertree.search import Search
+from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
+from pondertree.search.base import Search
 
 ALGORITHMS = ("auto", "uct", "alphazero", "gumbel", "muzero", "hybrid", "reference")
 #: What `--algorithm` offers, for `--help`.
@@ -121,8 +122,7 @@ def configure(
 
 
 def _load(player: str, position: Position) -> Any:
-    from pondertree.learn.load import load_for_one_tree
-    from pondertree.learn.own_game import check_own_game
+    from pondertree.networks.loading import check_own_game, load_for_one_tree
 
     network = load_for_one_tree(player)
     check_own_game(network, position.info)

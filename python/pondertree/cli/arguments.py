@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+import shlex
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from pondertree import games
-from pondertree.check import brief
 from pondertree.cli.algorithms import ALGORITHM_HELP, ALGORITHMS
+from pondertree.validation import brief
 
 #: What argparse calls the thing `add_subparsers` gives back.
 Commands = Any
@@ -127,3 +130,16 @@ def _whole(digits: str, text: str) -> int:
         return int(digits)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}") from None
+
+
+def shell_line(words: Sequence[str]) -> str:
+    """A command line that the shell splits into these words again: a POSIX shell, or cmd on Windows."""
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+
+
+def resuming(typed: Sequence[str]) -> list[str]:
+    """The command that goes on with what another one began: the same with --resume. `typed` lacks the program."""
+    words = list(typed)
+    if "--resume" not in words:
+        words.insert(words.index("--") if "--" in words else len(words), "--resume")
+    return ["pondertree", *words]

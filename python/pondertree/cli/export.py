@@ -27,7 +27,7 @@ def add_arguments(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs it; the exit status."""
-    from pondertree.learn.export import export_onnx
+    from pondertree.networks.loading import export_onnx
 
     for path in export_onnx(arguments.player, arguments.onnx):
         print(f"{path}: {path.stat().st_size:,} bytes")

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pondertree import games
-from pondertree.cli.arguments import Commands, Parser, count, seed
+from pondertree.cli.arguments import Commands, Parser, count, resuming, seed, shell_line
 from pondertree.cli.position import find_game
-from pondertree.cli.shell import resuming, shell_line
-from pondertree.cli.thinking import INTERRUPTED
+from pondertree.cli.searcher import INTERRUPTED
 
 if TYPE_CHECKING:
     from rich.console import Console

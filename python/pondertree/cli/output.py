@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pondertree.errors import MissingExtraError
-from pondertree.extras import install_command
+from pondertree.optional import install_command
 
 try:
     from rich import box
@@ -24,7 +24,7 @@ except ImportError as error:
 
 from pondertree.cli.position import Position, join_moves
 from pondertree.cli.report import Move, Report, count_text, fit
-from pondertree.cli.thinking import Thinker, think
+from pondertree.cli.searcher import Thinker, think
 
 BAR_WIDTH = 12
 #: Seconds between two pictures of a search that is watched: drawing takes time from the search.

@@ -11,11 +11,10 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from pondertree.cli.algorithms import NAMED_LEVELS, STRONGEST, Configuration, Level, configure, level
-from pondertree.cli.arguments import Commands, add_command, add_effort
+from pondertree.cli.arguments import Commands, add_command, add_effort, shell_line
 from pondertree.cli.position import Position, join, read_position
 from pondertree.cli.report import Report, count_text, fit
-from pondertree.cli.shell import shell_line
-from pondertree.cli.thinking import INTERRUPTED, Thinker, think
+from pondertree.cli.searcher import INTERRUPTED, Thinker, think
 from pondertree.errors import GameContractError, GameOverError, InvalidActionError, InvalidArgumentError
 from pondertree.game import is_over
 
@@ -185,7 +184,7 @@ class Match:
 
         Draws that a player could claim end a game of chess, as they do in matches: the search counts them as draws.
         """
-        from pondertree.match.adjudication import claimed_draw
+        from pondertree.match.game import claimed_draw
 
         position = self.engine.position
         if is_over(position.state):

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pondertree import games
-from pondertree.door import actions_written
 from pondertree.errors import GameContractError, InvalidActionError, InvalidArgumentError, InvalidPositionError
 from pondertree.game import GameInfo, check_rewards, describe, is_over, move_text, numbers, play
+from pondertree.games.chess_interop import actions_written
 
 #: Legal moves named in a complaint about a wrong one.
 MOST_NAMED = 12

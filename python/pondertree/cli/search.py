@@ -9,7 +9,7 @@ import sys
 from pondertree.cli.algorithms import configure
 from pondertree.cli.arguments import Commands, add_command, add_effort, count
 from pondertree.cli.position import read_position
-from pondertree.cli.thinking import INTERRUPTED, think
+from pondertree.cli.searcher import INTERRUPTED, think
 from pondertree.errors import GameOverError
 from pondertree.game import is_over
 

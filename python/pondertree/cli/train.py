@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pondertree import games
-from pondertree.cli.arguments import Commands, Parser, count, minutes, seed
-from pondertree.cli.shell import resuming, shell_line
-from pondertree.cli.thinking import INTERRUPTED
+from pondertree.cli.arguments import Commands, Parser, count, minutes, resuming, seed, shell_line
+from pondertree.cli.searcher import INTERRUPTED
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import check_path
 from pondertree.game import describe
@@ -86,7 +85,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.out:
         raise InvalidArgumentError("--out is missing: the folder for what is learned")
-    from pondertree.learn.report import write_report
+    from pondertree.learn.evaluation.report import write_report
 
     resume = resuming(arguments.typed)
     result = _trained(config, arguments)
@@ -141,9 +140,9 @@ def next_step(config: Config, out: str, factory: Any) -> tuple[list[str] | None,
 def make_config(arguments: argparse.Namespace) -> Config:
     """From the defaults of the game (or the training that goes on), a file, and the arguments, in this order."""
     from pondertree.learn import Config, read_config
-    from pondertree.learn.defaults import usual_algorithm, with_defaults
-    from pondertree.learn.game_spec import game_spec
-    from pondertree.learn.run_folder import stored_config
+    from pondertree.learn.config.defaults import usual_algorithm, with_defaults
+    from pondertree.learn.config.game_spec import game_spec
+    from pondertree.learn.data.run_folder import stored_config
 
     if arguments.config is not None:
         told = read_config(Path(arguments.config), Config(game=arguments.game)).game
@@ -187,7 +186,7 @@ def on_gpu(device: str | None) -> bool:
 
 def watcher(arguments: argparse.Namespace) -> Any:
     """A panel where somebody watches a terminal, else a line now and then; nothing with --json."""
-    from pondertree.learn.watch import LineWatcher, PanelWatcher, Watcher
+    from pondertree.learn.evaluation.progress import LineWatcher, PanelWatcher, Watcher
 
     if arguments.json:
         return Watcher()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pondertree.cli.arguments import Commands, Parser, count, seed
-from pondertree.cli.thinking import INTERRUPTED
+from pondertree.cli.searcher import INTERRUPTED
 from pondertree.errors import InvalidArgumentError, MissingExtraError
 
 if TYPE_CHECKING:

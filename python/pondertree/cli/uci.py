@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Runs it until `quit` or the end of the input; the exit status."""
     from pondertree.uci.options import Options
     from pondertree.uci.session import Session
-    from pondertree.uci.voice import Voice
+    from pondertree.uci.writer import Voice
 
     options = Options()
     for given in arguments.option:

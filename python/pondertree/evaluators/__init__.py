@@ -15,15 +15,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pondertree.evaluators.batch import Batch, Packed
-from pondertree.evaluators.compiled import Rollout, Uniform
 from pondertree.evaluators.protocol import Answer, Evaluator, PackedEvaluator, StateEvaluator, ask
+from pondertree.evaluators.simple import Rollout, Uniform
 
 if TYPE_CHECKING:
     from pondertree.evaluators.cached import Cached
-    from pondertree.evaluators.function import Function
     from pondertree.evaluators.jax_function import Jax
     from pondertree.evaluators.keras_model import Keras
     from pondertree.evaluators.onnx_session import Onnx
+    from pondertree.evaluators.simple import Function
     from pondertree.evaluators.symmetry import Symmetric, Symmetry, symmetries_of
     from pondertree.evaluators.torch_module import Torch
 
@@ -50,7 +50,7 @@ __all__ = [
 
 _FILES = {
     "Cached": "cached",
-    "Function": "function",
+    "Function": "simple",
     "Jax": "jax_function",
     "Keras": "keras_model",
     "Onnx": "onnx_session",

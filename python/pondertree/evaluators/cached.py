@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import check
+from pondertree import validation
 from pondertree.evaluators.batch import Packed
-from pondertree.evaluators.forms import (
+from pondertree.evaluators.dispatch import (
     Arrays,
     Rows,
     ask_observations,
@@ -58,7 +58,7 @@ class Cached:
     def __init__(self, evaluator: Any, size: int = 100_000) -> None:
         evaluator = as_evaluator(evaluator)
         self.evaluator = evaluator
-        self.size = check.count(size, "size")
+        self.size = validation.count(size, "size")
         self.hits = 0
         self.misses = 0
         self._entries: OrderedDict[Hashable, Entry] = OrderedDict()

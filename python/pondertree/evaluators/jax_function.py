@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.adapter import bucket, padded, require, two_outputs
-from pondertree.evaluators.answer import as_float32, flat_policy
+from pondertree.evaluators.outputs import as_float32, bucket, flat_policy, padded, require, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 
 
@@ -32,10 +31,12 @@ class Jax:
     def __init__(self, apply: Callable[..., Any], params: Any, *, policy: str = "logits", jit: bool = True) -> None:
         jax = require("jax", "jax")
         if not callable(apply):
-            raise InvalidArgumentError(f"apply must be a function of (params, observations), not {check.shown(apply)}")
+            raise InvalidArgumentError(
+                f"apply must be a function of (params, observations), not {validation.shown(apply)}"
+            )
         self.params = params
         self.policy = check_policy_kind(policy)
-        self.jit = check.flag(jit, "jit")
+        self.jit = validation.flag(jit, "jit")
         self.version = 0
         """To be changed whenever `params` change, so that a `Cached` around it forgets the old answers."""
         self._name = getattr(apply, "__qualname__", type(apply).__name__)

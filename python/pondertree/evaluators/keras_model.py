@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.adapter import bucket, padded, require, two_outputs
-from pondertree.evaluators.answer import as_float32, flat_policy
+from pondertree.evaluators.outputs import as_float32, bucket, flat_policy, padded, require, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.files import check_claim, check_path, reading
 
@@ -44,7 +43,7 @@ class Keras:
     def __init__(self, model: Any, *, policy: str = "logits", channels_last: bool = False) -> None:
         keras = require("keras", "keras")
         self.policy = check_policy_kind(policy)
-        self.channels_last = check.flag(channels_last, "channels_last")
+        self.channels_last = validation.flag(channels_last, "channels_last")
         self.version = 0
         """To be changed whenever the weights change, so that a `Cached` around it forgets the old answers."""
         if isinstance(model, (str, os.PathLike)):

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import InvalidArgumentError, MissingFileError
-from pondertree.evaluators.adapter import padded, require
-from pondertree.evaluators.answer import as_float32, flat_policy
+from pondertree.evaluators.outputs import as_float32, flat_policy, padded, require
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.files import naming, reading
 
@@ -54,7 +53,7 @@ class Onnx:
         self.policy = check_policy_kind(policy)
         self.version = 0
         """To be changed whenever the answers change, so that a `Cached` around it forgets the old ones."""
-        threads = check.useful_threads(check.threads(threads))
+        threads = validation.useful_threads(validation.threads(threads))
         if isinstance(model, runtime.InferenceSession):
             self.session: Any = model
         else:
@@ -68,13 +67,15 @@ class Onnx:
         inputs = {entry.name: entry for entry in self.session.get_inputs()}
         self.input = next(iter(inputs)) if input is None else input
         if self.input not in inputs:
-            raise InvalidArgumentError(f"input {check.shown(input)} is none of the model's inputs: {', '.join(inputs)}")
+            raise InvalidArgumentError(
+                f"input {validation.shown(input)} is none of the model's inputs: {', '.join(inputs)}"
+            )
         if len(inputs) != 1:
             raise InvalidArgumentError(f"the model has {len(inputs)} inputs ({', '.join(inputs)}): it must have one")
         kind = inputs[self.input].type
         if kind not in INPUT_TYPES:
             raise InvalidArgumentError(
-                f"input {check.shown(self.input)} is a {kind}: it must be one of {', '.join(INPUT_TYPES)}"
+                f"input {validation.shown(self.input)} is a {kind}: it must be one of {', '.join(INPUT_TYPES)}"
             )
         self._dtype = INPUT_TYPES[kind]
         rows = inputs[self.input].shape[0] if inputs[self.input].shape else None
@@ -111,8 +112,8 @@ def _open(runtime: Any, model: Any, threads: int, providers: Sequence[Any] | Non
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    if not (providers is None or check.is_listed(providers)):
-        raise InvalidArgumentError(f"providers must be a list of names, not {check.shown(providers)}")
+    if not (providers is None or validation.is_listed(providers)):
+        raise InvalidArgumentError(f"providers must be a list of names, not {validation.shown(providers)}")
     wanted = ["CPUExecutionProvider"] if providers is None or len(providers) == 0 else list(providers)
     names: list[Any] = [entry[0] if isinstance(entry, tuple) and entry else entry for entry in wanted]
     # Asked for a provider that it lacks, ONNX Runtime prints a warning and takes the CPU; that is not what was asked.
@@ -127,19 +128,21 @@ def _open(runtime: Any, model: Any, threads: int, providers: Sequence[Any] | Non
 
 
 def _refuse_missing(names: list[Any], available: list[str]) -> None:
-    missing = [name for name in names if not check.is_one_of(name, available)]
+    missing = [name for name in names if not validation.is_one_of(name, available)]
     if missing:
         raise InvalidArgumentError(
-            f"providers: there is no {check.shown(missing[0])} here, only {', '.join(available)}"
+            f"providers: there is no {validation.shown(missing[0])} here, only {', '.join(available)}"
         )
 
 
 def _outputs(names: list[str], wanted: Sequence[str] | None) -> tuple[str, str]:
     """The names of policy and value."""
     if wanted is not None:
-        chosen: list[Any] = list(wanted) if check.is_listed(wanted) else [wanted]
-        if len(chosen) != 2 or not all(check.is_one_of(name, names) for name in chosen):
-            raise InvalidArgumentError(f"outputs must be two of the model's outputs {names}, not {check.shown(wanted)}")
+        chosen: list[Any] = list(wanted) if validation.is_listed(wanted) else [wanted]
+        if len(chosen) != 2 or not all(validation.is_one_of(name, names) for name in chosen):
+            raise InvalidArgumentError(
+                f"outputs must be two of the model's outputs {names}, not {validation.shown(wanted)}"
+            )
         return chosen[0], chosen[1]
     if len(names) < 2:
         raise InvalidArgumentError(

@@ -10,10 +10,11 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.check import shown
 from pondertree.errors import EvaluationError, InvalidArgumentError, PondertreeError
-from pondertree.evaluators.answer import check_policy, check_values
 from pondertree.evaluators.batch import Batch, Packed
+from pondertree.evaluators.outputs import check_policy, check_values
+from pondertree.game import GameInfo
+from pondertree.validation import shown
 
 
 @runtime_checkable
@@ -58,6 +59,12 @@ class Answer:
 #: How it begins when an evaluator's own error is told.
 RAISED = "the evaluator raised"
 FORMS = ("evaluate_packed", "evaluate_states", "evaluate")
+
+
+def compiled_leaf(evaluator: Any, info: GameInfo) -> Any:
+    """The engine's own form of an evaluator on a game, where it has one: leaves need no Python."""
+    offer = getattr(evaluator, "compiled_leaf", None)
+    return offer(info) if callable(offer) else None
 
 
 def as_evaluator(given: Any, name: str = "evaluator") -> Any:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.evaluators.batch import Packed
-from pondertree.evaluators.forms import (
+from pondertree.evaluators.dispatch import (
     Arrays,
     Rows,
     ask_observations,
@@ -47,7 +47,7 @@ def symmetries_of(game: Any) -> list[Symmetry]:
     name = COMPILED.get(game if isinstance(game, type) else type(game))
     if name is None:
         if isinstance(game, type) or not hasattr(game, "symmetries"):
-            raise InvalidArgumentError(f"{check.shown(game)} is no compiled game and no state with symmetries()")
+            raise InvalidArgumentError(f"{validation.shown(game)} is no compiled game and no state with symmetries()")
         return checked_symmetries(game.symmetries())
     info = COMPILED_INFO[name]
     board = np.arange(info.plane_shape[0] * info.plane_shape[1]).reshape(info.plane_shape)
@@ -95,12 +95,12 @@ class Symmetric:
             raise InvalidArgumentError(
                 "evaluator has evaluate_states alone: it must be one of observations, to be turned"
             )
-        if not check.is_one_of(mode, ("average", "sample")):
-            raise InvalidArgumentError(f'mode must be "average" or "sample", not {check.shown(mode)}')
+        if not validation.is_one_of(mode, ("average", "sample")):
+            raise InvalidArgumentError(f'mode must be "average" or "sample", not {validation.shown(mode)}')
         self.evaluator = evaluator
         self.symmetries = checked_symmetries(symmetries)
         self.mode = mode
-        self.seed = check.whole_number(seed, "seed")
+        self.seed = validation.whole_number(seed, "seed")
         self._cells = np.stack([symmetry.cells for symmetry in self.symmetries])
         self._actions = np.stack([symmetry.actions for symmetry in self.symmetries])
 

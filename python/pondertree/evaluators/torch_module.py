@@ -12,17 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.adapter import require, two_outputs
-from pondertree.evaluators.answer import policy_axes
 from pondertree.evaluators.batch import Packed
 from pondertree.evaluators.cpu_precision import check_cpu_precision
-from pondertree.evaluators.forms import take_rows
-from pondertree.evaluators.lane import Line, padded
+from pondertree.evaluators.dispatch import take_rows
+from pondertree.evaluators.outputs import policy_axes, require, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
-from pondertree.evaluators.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
 from pondertree.forks import after_fork_in_child
+from pondertree.gpu.protocol import Line, padded
+from pondertree.gpu.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
 
 #: From so many rows on, halves of them take turns on an accelerator.
 TURNS_FROM = 1024
@@ -82,9 +81,9 @@ class Torch:
             self.device = torch.device(device)
             self.module = module.to(self.device)
         except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
-            raise InvalidArgumentError(f"device {check.shown(device)} cannot be used: {error}") from error
+            raise InvalidArgumentError(f"device {validation.shown(device)} cannot be used: {error}") from error
         self.policy = check_policy_kind(policy)
-        self.batch_size = None if batch_size is None else check.count(batch_size, "batch_size")
+        self.batch_size = None if batch_size is None else validation.count(batch_size, "batch_size")
         self.version = 0
         """To be changed whenever the weights change, so that a `Cached` around it forgets the old answers."""
         self._lanes: list[Any] = []
@@ -154,7 +153,7 @@ class Torch:
 
     def open_lanes(self, line: Line, capacities: Sequence[int]) -> list[Any]:
         """A lane for each capacity, or for a little more; those of an earlier search if they fit."""
-        from pondertree.evaluators.torch_lane import TorchLane
+        from pondertree.gpu.buffer import TorchLane
 
         key, lanes = self._notice(), []
         with _LANES:
@@ -181,7 +180,7 @@ class Torch:
         """The module with fewer kernels, where the device has such; None elsewhere."""
         if self.device.type != "cuda" or self._input_dtype == self._torch.float32 or self._autocast_dtype is not None:
             return None
-        from pondertree.evaluators.torch_fuse import fused
+        from pondertree.gpu.torch_network import fused
 
         shape = (2, line.planes + line.scalars, line.height, line.width)
         with self._evaluating():
@@ -193,7 +192,7 @@ class Torch:
         opened = [lane.open_trees(size, simulations, rule) for lane, size in zip(lanes, sizes, strict=True)]
         if any(trees is None for trees in opened):
             return None
-        from pondertree.device.trees import Grove
+        from pondertree.gpu.device_trees import Grove
 
         return Grove(opened, sizes)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from pondertree import check
+from pondertree import validation
 from pondertree._core import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.errors import InvalidArgumentError
 from pondertree.games import connect_four
@@ -56,7 +56,7 @@ _ALIASES = {
 
 def by_name(name: str) -> Any:
     """The class of the game called `name`."""
-    key = check.text(name, "name").lower()
+    key = validation.text(name, "name").lower()
     key = _ALIASES.get(key, key)
     if key not in BY_NAME:
         raise InvalidArgumentError(f"unknown game {name!r}: the compiled games are {', '.join(BY_NAME)}")
@@ -65,7 +65,7 @@ def by_name(name: str) -> Any:
 
 def find(name: str) -> Any:
     """The class of a compiled game, or `module:Class`, one written in Python; whatever gives a starting state."""
-    module, colon, attribute = check.text(name, "name").partition(":")
+    module, colon, attribute = validation.text(name, "name").partition(":")
     if not colon:
         return by_name(name)
     try:

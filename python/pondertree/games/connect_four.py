@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pondertree import _core, check
+from pondertree import _core, validation
 from pondertree._core import ConnectFour
 from pondertree.errors import GameOverError, InvalidArgumentError, UnsolvedError
 
@@ -96,12 +96,12 @@ def solve_many(
     except MemoryError:
         raise
     except Exception as error:  # of its own __len__ or __iter__
-        raise InvalidArgumentError(f"states must be a list of states, not {check.shown(states)}") from error
-    weak = check.flag(weak, "weak")
-    threads = None if threads is None else check.useful_threads(check.threads(threads))
-    memory = check.whole_number(max_memory, "max_memory", least=1, most=1 << 20) << 20
-    max_nodes = None if max_nodes is None else check.whole_number(max_nodes, "max_nodes", least=1)
-    time_limit = None if time_limit is None else check.positive_number(time_limit, "time_limit")
+        raise InvalidArgumentError(f"states must be a list of states, not {validation.shown(states)}") from error
+    weak = validation.flag(weak, "weak")
+    threads = None if threads is None else validation.useful_threads(validation.threads(threads))
+    memory = validation.whole_number(max_memory, "max_memory", least=1, most=1 << 20) << 20
+    max_nodes = None if max_nodes is None else validation.whole_number(max_nodes, "max_nodes", least=1)
+    time_limit = None if time_limit is None else validation.positive_number(time_limit, "time_limit")
     answers = _core.solve_connect_four(states, weak, threads, memory, max_nodes, time_limit)
     solved: list[Solution] = []
     all_answers: list[Solution | None] = []

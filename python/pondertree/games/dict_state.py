@@ -9,7 +9,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Self
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import InvalidArgumentError
 
 #: What a game must offer: functions of a state, and two numbers.
@@ -38,7 +38,7 @@ class DictState(dict[Any, Any]):
 
     def __init__(self, state: Mapping[Any, Any], game: Any) -> None:
         if not isinstance(state, Mapping):
-            raise InvalidArgumentError(f"state must be a dict, not {check.shown(state)}")
+            raise InvalidArgumentError(f"state must be a dict, not {validation.shown(state)}")
         missing = [name for name in FUNCTIONS if not callable(getattr(game, name, None))]
         missing += [name for name in NUMBERS if not hasattr(game, name)]
         if missing:

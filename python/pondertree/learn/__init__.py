@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pondertree.learn.config import Config
-    from pondertree.learn.config_file import read_config, text_of_config
-    from pondertree.learn.config_sections import (
+    from pondertree.learn.config.defaults import default_config
+    from pondertree.learn.config.schema import Config, read_config, text_of_config
+    from pondertree.learn.config.sections import (
         EvaluationConfig,
         LearnerConfig,
         MuZeroConfig,
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
         ReplayConfig,
         SelfPlayConfig,
     )
-    from pondertree.learn.defaults import default_config
-    from pondertree.learn.loop import TrainingResult, train
+    from pondertree.learn.data.shards import list_shards, read_shard
+    from pondertree.learn.evaluation.exact_play import share_of_value_keeping_moves, value_keeping_positions
+    from pondertree.learn.evaluation.progress import Watcher
+    from pondertree.learn.loop.train import TrainingResult, train
 
 __all__ = [
     "Config",
@@ -33,28 +35,38 @@ __all__ = [
     "ReplayConfig",
     "SelfPlayConfig",
     "TrainingResult",
+    "Watcher",
     "default_config",
+    "list_shards",
     "read_config",
+    "read_shard",
+    "share_of_value_keeping_moves",
     "text_of_config",
     "train",
+    "value_keeping_positions",
 ]
 
 _WHERE = {
-    "Config": "config",
-    "default_config": "defaults",
-    "read_config": "config_file",
-    "text_of_config": "config_file",
-    "train": "loop",
-    "TrainingResult": "loop",
+    "Config": "config.schema",
+    "default_config": "config.defaults",
+    "read_config": "config.schema",
+    "text_of_config": "config.schema",
+    "train": "loop.train",
+    "TrainingResult": "loop.train",
+    "Watcher": "evaluation.progress",
+    "list_shards": "data.shards",
+    "read_shard": "data.shards",
+    "share_of_value_keeping_moves": "evaluation.exact_play",
+    "value_keeping_positions": "evaluation.exact_play",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'pondertree.learn' has no attribute {name!r}")
-    where = _WHERE.get(name, "config_sections")
-    if where == "loop":
-        from pondertree.extras import require
+    where = _WHERE.get(name, "config.sections")
+    if where == "loop.train":
+        from pondertree.optional import require
 
         require("torch", "train", "learning")
         require("safetensors", "train", "learning")

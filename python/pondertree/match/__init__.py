@@ -5,17 +5,14 @@ from pondertree.match import play_match
 print(play_match("uct:num_simulations=400", "uct:num_simulations=100", "connect4", num_games=100, seed=1))
 """
 
-from pondertree.match.adjudication import Adjudication
-from pondertree.match.elo import Elo, elo_of, estimate, score_of
-from pondertree.match.game import GameRecord
+from pondertree.match.game import Adjudication, GameRecord
 from pondertree.match.openings import Opening
-from pondertree.match.pgn import write_games
 from pondertree.match.players import Choice, Entrant, FunctionEntrant, Player, PlayerFailure, SearchEntrant
 from pondertree.match.record import PairRecord, read_record
-from pondertree.match.result import MatchResult
+from pondertree.match.result import MatchResult, write_games
 from pondertree.match.runner import play_match
 from pondertree.match.spec import read_player
-from pondertree.match.sprt import Sprt, SprtState, llr
+from pondertree.match.statistics import Elo, Sprt, SprtState, elo_of, estimate, llr, score_of
 from pondertree.match.uci import UciEntrant
 
 __all__ = [

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pondertree import check
+from pondertree import validation
+from pondertree._core import Chess
 from pondertree.errors import InvalidArgumentError, PlayerError
 from pondertree.game import is_over, move_text
-from pondertree.match.adjudication import Adjudication, claimed_draw
 from pondertree.match.notation import parse_move
 from pondertree.match.openings import Opening
 from pondertree.match.players import Player, PlayerFailure
@@ -53,39 +53,39 @@ class GameRecord:
     def from_json(cls, data: Mapping[str, Any]) -> GameRecord:
         """The same from plain data."""
         moves = texts(data["moves"], "moves")
-        opening = check.whole_number(data["opening"], "opening", most=len(moves))
-        seconds = tuple(check.number(one, "seconds", least=0.0) for one in data["seconds"])
-        values = tuple(None if one is None else check.number(one, "values") for one in data["values"])
+        opening = validation.whole_number(data["opening"], "opening", most=len(moves))
+        seconds = tuple(validation.number(one, "seconds", least=0.0) for one in data["seconds"])
+        values = tuple(None if one is None else validation.number(one, "values") for one in data["values"])
         if not len(seconds) == len(values) == len(moves) - opening:
             raise InvalidArgumentError(f"seconds and values must be {len(moves) - opening}, one for each move played")
-        points, culprit = check.number(data["points"], "points"), data.get("culprit")
+        points, culprit = validation.number(data["points"], "points"), data.get("culprit")
         if points not in (0.0, 0.5, 1.0):
             raise InvalidArgumentError(f"points must be 0, 0.5 or 1, not {points}")
         return cls(
-            number=check.whole_number(data["number"], "number"),
-            first=check.whole_number(data["first"], "first", least=1, most=2),
+            number=validation.whole_number(data["number"], "number"),
+            first=validation.whole_number(data["first"], "first", least=1, most=2),
             points=points,
-            reason=check.text(data["reason"], "reason"),
+            reason=validation.text(data["reason"], "reason"),
             fen=optional_text(data["fen"], "fen"),
             moves=moves,
             opening=opening,
             seconds=seconds,
             values=values,
-            culprit=None if culprit is None else check.whole_number(culprit, "culprit", least=1, most=2),
-            detail=check.text(data.get("detail", ""), "detail"),
+            culprit=None if culprit is None else validation.whole_number(culprit, "culprit", least=1, most=2),
+            detail=validation.text(data.get("detail", ""), "detail"),
         )
 
 
 def optional_text(value: Any, name: str) -> str | None:
     """None, or a text."""
-    return None if value is None else check.text(value, name)
+    return None if value is None else validation.text(value, name)
 
 
 def texts(value: Any, name: str) -> tuple[str, ...]:
     """A list of texts."""
     if not isinstance(value, (list, tuple)):
-        raise InvalidArgumentError(f"{name} must be a list, not {check.shown(value)}")
-    return tuple(check.text(one, name) for one in value)
+        raise InvalidArgumentError(f"{name} must be a list, not {validation.shown(value)}")
+    return tuple(validation.text(one, name) for one in value)
 
 
 def play_game(
@@ -205,3 +205,64 @@ class _Board:
         self.values[seat].append(value)
         self.thoughts.append(value)
         self.play(choice.action)
+
+
+#: What one side has thought of its positions, move by move; None where it had no opinion.
+Values = Sequence[float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adjudication:
+    """When a game is ended from outside. Values are those the players give, from -1 to 1, each for its own side."""
+
+    max_plies: int = 1000
+    """A game with so many moves, the opening's included, is cut and counted as a draw."""
+    resign: float | None = None
+    """A side that finds its position worth at most minus this has lost, after `resign_moves` such moves in a row."""
+    resign_moves: int = 3
+    draw: float | None = None
+    """A game is drawn when both sides find it worth at most this, either way, for `draw_moves` moves in a row."""
+    draw_moves: int = 8
+    draw_after: int = 40
+    """No such draw before so many plies."""
+    agree: bool = True
+    """The winner must agree with a resignation: it too has found the game won for as many moves."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_plies", "resign_moves", "draw_moves"):
+            object.__setattr__(self, name, validation.count(getattr(self, name), name))
+        object.__setattr__(self, "draw_after", validation.whole_number(self.draw_after, "draw_after"))
+        for name in ("resign", "draw"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, validation.number(getattr(self, name), name, least=0.0, most=1.0))
+        object.__setattr__(self, "agree", validation.flag(self.agree, "agree"))
+
+    def verdict(self, mine: Values, other: Values, plies: int) -> tuple[int, str] | None:
+        """(result for the side that has just moved, reason), or None if the game goes on."""
+        bound = self.resign
+        if bound is not None:
+            given_up = _all(mine, self.resign_moves, lambda value: value <= -bound)
+            if given_up and (not self.agree or _all(other, self.resign_moves, lambda value: value >= bound)):
+                return -1, "resigned"
+        near = self.draw
+        if near is not None and plies >= self.draw_after:
+            calm = [_all(side, self.draw_moves, lambda value: abs(value) <= near) for side in (mine, other)]
+            if all(calm):
+                return 0, "draw_agreed"
+        return (0, "max_plies") if plies >= self.max_plies else None
+
+
+def claimed_draw(state: Any) -> str | None:
+    """Why a game of chess is drawn if somebody says so, as an arbiter of engines always does; None elsewhere."""
+    if not isinstance(state, Chess):
+        return None
+    if state.repetitions >= 2:
+        return "threefold_repetition"
+    # The clock is the fifth field of a FEN.
+    return "fifty_moves" if int(state.fen().split()[4]) >= 100 else None
+
+
+def _all(values: Values, moves: int, holds: Callable[[float], bool]) -> bool:
+    """Whether the last `moves` values are known, and it holds of each."""
+    last = values[-moves:]
+    return len(last) == moves and all(value is not None and holds(value) for value in last)

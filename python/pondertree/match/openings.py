@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pondertree import check
+from pondertree import validation
 from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError, PondertreeError
@@ -20,7 +20,7 @@ from pondertree.files import reading
 from pondertree.game import COMPILED, is_over, move_text
 from pondertree.match.notation import parse_move, read_epd, read_pgn
 from pondertree.presets import UCT
-from pondertree.reference.random import PLAYOUT, Random, fold
+from pondertree.random import PLAYOUT, Random, fold
 
 #: Plies of random openings where nothing is said: as many as give games that differ and are not yet decided.
 DEFAULT_PLIES = {"tic_tac_toe": 1, "connect_four": 4, "othello": 6, "chess": 8}
@@ -66,7 +66,7 @@ class RandomOpenings:
     def __init__(self, factory: Callable[[], Any], seed: int, plies: int) -> None:
         self._factory = factory
         self._key = fold(seed, PLAYOUT)
-        self._plies = check.whole_number(plies, "plies", most=10_000)
+        self._plies = validation.whole_number(plies, "plies", most=10_000)
         self._drawn: list[Opening] = []
         self._seen: set[str] = set()
 
@@ -158,9 +158,9 @@ def make_openings(given: Any, factory: Callable[[], Any], name: str, seed: int, 
         return RandomOpenings(factory, seed, 0)
     if isinstance(given, (str, Path)):
         return ListedOpenings(factory, read_openings(Path(given), name, plies), f"openings {str(given)!r}")
-    if not check.is_listed(given):
+    if not validation.is_listed(given):
         raise InvalidArgumentError(
-            f'openings must be "random", "none", a file or a list of moves, not {check.shown(given)}'
+            f'openings must be "random", "none", a file or a list of moves, not {validation.shown(given)}'
         )
     return ListedOpenings(factory, [_listed(entry, number) for number, entry in enumerate(given)], "openings")
 
@@ -186,7 +186,7 @@ def _listed(entry: Any, number: int) -> Opening:
     if isinstance(entry, str):
         return Opening(tuple(entry.split()))
     raise InvalidArgumentError(
-        f'openings[{number}] must be moves such as "4 4 3" or an Opening, not {check.shown(entry)}'
+        f'openings[{number}] must be moves such as "4 4 3" or an Opening, not {validation.shown(entry)}'
     )
 
 

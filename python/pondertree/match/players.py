@@ -6,18 +6,17 @@ An entrant is what a match is told: settings that can be sent to another process
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import InvalidArgumentError, PlayerError
-from pondertree.forest import Tree
 from pondertree.game import GameInfo
-from pondertree.reference.random import ANSWER, Random
-from pondertree.search import Search
+from pondertree.random import ANSWER, Random
+from pondertree.search.base import Search
+from pondertree.search.forest import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +95,12 @@ class SearchEntrant(Entrant):
     def __post_init__(self) -> None:
         if not isinstance(self.search, Search):
             raise InvalidArgumentError(
-                f"search must be a search such as pondertree.UCT(), not {check.shown(self.search)}"
+                f"search must be a search such as pondertree.UCT(), not {validation.shown(self.search)}"
             )
-        if check.is_listed(self.search.num_simulations):
+        if validation.is_listed(self.search.num_simulations):
             raise InvalidArgumentError("num_simulations must be one number for a player of a match, not a list")
-        check.flag(self.reuse, "reuse")
-        check.optional_temperature(self.temperature)
+        validation.flag(self.reuse, "reuse")
+        validation.optional_temperature(self.temperature)
 
     @property
     def text(self) -> str:
@@ -119,7 +118,7 @@ class SearchEntrant(Entrant):
 
     def check(self, info: GameInfo) -> None:
         """Refuses a game that its network did not learn."""
-        from pondertree.learn.own_game import check_own_game
+        from pondertree.networks.loading import check_own_game
 
         for part in vars(self.search).values():
             check_own_game(part, info)
@@ -135,10 +134,8 @@ class _SearchPlayer(Player):
         self._temperature = temperature
 
     def new_game(self, state: Any, seed: int) -> None:
-        # A copy whose calls are numbered from 0: game 7 is the same whoever played games 1 to 6.
-        self._search = copy.copy(self._given)
-        self._search.seed = seed
-        self._search._calls = 0
+        # A copy per game: the random numbers of a game do not depend on the games before it.
+        self._search = self._given.with_seed(seed)
         self._tree: Tree | None = None
 
     def choose(self, state: Any) -> Choice:
@@ -165,7 +162,7 @@ class FunctionEntrant(Entrant):
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise InvalidArgumentError(f"function must be a function of a state, not {check.shown(self.function)}")
+            raise InvalidArgumentError(f"function must be a function of a state, not {validation.shown(self.function)}")
 
     @property
     def text(self) -> str:
@@ -190,7 +187,7 @@ class _FunctionPlayer(Player):
     def choose(self, state: Any) -> Choice:
         answer = self._function(state)
         try:
-            return Choice(check.whole_number(answer, "the action"))
+            return Choice(validation.whole_number(answer, "the action"))
         except InvalidArgumentError as error:
             raise PlayerFailure("illegal_move", str(error)) from None
 

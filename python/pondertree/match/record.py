@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import InvalidArgumentError, UsageError
 from pondertree.files import check_writable, current_format, lock, reading, replace_file, sync_folder
 from pondertree.match.game import GameRecord, optional_text, texts
@@ -49,7 +49,7 @@ class PairRecord:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PairRecord:
         """The same from plain data."""
-        number = check.whole_number(data["pair"], "pair", most=MOST_PAIRS)
+        number = validation.whole_number(data["pair"], "pair", most=MOST_PAIRS)
         opening = Opening(
             texts(data["opening"]["moves"], "opening.moves"), optional_text(data["opening"]["fen"], "fen")
         )

@@ -11,20 +11,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pondertree import _core, check, games
+from pondertree import _core, games, validation
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import check_writable, reading, replace_file
 from pondertree.game import describe
-from pondertree.match.adjudication import Adjudication
+from pondertree.match.game import Adjudication
 from pondertree.match.openings import Opening, Openings, make_openings
-from pondertree.match.pgn import write_games
 from pondertree.match.players import Entrant
 from pondertree.match.record import PairRecord, RecordFile, read_lines
-from pondertree.match.result import MatchResult
+from pondertree.match.result import MatchResult, write_games
 from pondertree.match.spec import read_player
-from pondertree.match.sprt import Sprt, check_sprt
-from pondertree.match.table import Table
-from pondertree.match.workers import Task, play_here, play_in_processes
+from pondertree.match.statistics import Sprt, check_sprt
+from pondertree.match.workers import Table, Task, play_here, play_in_processes
 
 Progress = Callable[[MatchResult], object]
 FAILURES = ("loss", "error")
@@ -69,23 +67,23 @@ def play_match(
             entrant.check(info)
         except InvalidArgumentError as error:
             raise InvalidArgumentError(f"{which}: {error}") from None
-    num_games = check.count(num_games, "num_games")
+    num_games = validation.count(num_games, "num_games")
     if num_games % 2:
         raise InvalidArgumentError(
-            f"num_games must be even, since openings are played with both sides; not {check.shown(num_games)}"
+            f"num_games must be even, since openings are played with both sides; not {validation.shown(num_games)}"
         )
-    if not check.is_one_of(on_failure, FAILURES):
-        raise InvalidArgumentError(f'on_failure must be "loss" or "error", not {check.shown(on_failure)}')
+    if not validation.is_one_of(on_failure, FAILURES):
+        raise InvalidArgumentError(f'on_failure must be "loss" or "error", not {validation.shown(on_failure)}')
     if adjudication is not None and not isinstance(adjudication, Adjudication):
-        raise InvalidArgumentError(f"adjudication must be an Adjudication, not {check.shown(adjudication)}")
+        raise InvalidArgumentError(f"adjudication must be an Adjudication, not {validation.shown(adjudication)}")
     if progress is not None and not callable(progress):
-        raise InvalidArgumentError(f"progress must be a function of a MatchResult, not {check.shown(progress)}")
-    resume = check.flag(resume, "resume")
+        raise InvalidArgumentError(f"progress must be a function of a MatchResult, not {validation.shown(progress)}")
+    resume = validation.flag(resume, "resume")
     if resume and out is None:
         raise InvalidArgumentError("resume needs out, the file to go on with")
     if seed is None and resume and out is not None:
         seed = stored_seed(out)
-    seed = secrets.randbits(32) if seed is None else check.whole_number(seed, "seed")
+    seed = secrets.randbits(32) if seed is None else validation.whole_number(seed, "seed")
     if pgn is not None:
         check_pgn(check_writable(pgn, "pgn"), resume)
     test = check_sprt(sprt)
@@ -203,7 +201,7 @@ def read_game(given: Any) -> tuple[Callable[[], Any], Any, str]:
     factory = games.find(given) if isinstance(given, str) else given
     if not callable(factory):
         raise InvalidArgumentError(
-            f"game must be a name or something that gives a starting state, not {check.shown(given)}"
+            f"game must be a name or something that gives a starting state, not {validation.shown(given)}"
         )
     info = describe(factory())
     if not info.is_plain:
@@ -217,7 +215,7 @@ def read_game(given: Any) -> tuple[Callable[[], Any], Any, str]:
 
 def choose_concurrency(wanted: int | None, table: Table, pairs: int) -> int:
     """How many processes play: as many as were asked for, else one per processor, if the players can be sent there."""
-    wanted = None if wanted is None else check.whole_number(wanted, "concurrency", least=1, most=4096)
+    wanted = None if wanted is None else validation.whole_number(wanted, "concurrency", least=1, most=4096)
     if wanted == 1:
         return 1
     for which, part in (("player1", table.entrants[0]), ("player2", table.entrants[1]), ("game", table.factory)):
@@ -245,4 +243,4 @@ def stored_seed(path: str | os.PathLike[str]) -> int | None:
         if not file.exists():
             return None
         settings, _, _ = read_lines(file.read_bytes(), file)
-        return None if settings is None else check.whole_number(settings["seed"], "seed")
+        return None if settings is None else validation.whole_number(settings["seed"], "seed")

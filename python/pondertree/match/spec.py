@@ -12,14 +12,14 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from pondertree import check, presets
-from pondertree.chess.move_scores import MoveScores
+from pondertree import presets, validation
+from pondertree.chess.move_ordering import MoveScores
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError, PondertreeError
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.match.players import Entrant, FunctionEntrant, SearchEntrant, SimpleEntrant
 from pondertree.match.uci import UciEntrant
-from pondertree.search import Search
+from pondertree.search.base import Search
 
 #: The searches that can be named.
 SEARCHES: dict[str, Any] = {name.lower(): getattr(presets, name) for name in presets.__all__}
@@ -48,7 +48,7 @@ class NamedSearch(SearchEntrant):
 
 def read_player(given: Any, which: str = "player") -> Entrant:
     """The entrant that a text, a search or a function stands for; `which` is what complaints call it."""
-    check.text(which, "which")
+    validation.text(which, "which")
     if isinstance(given, Entrant):
         return given
     if isinstance(given, Search):
@@ -57,12 +57,12 @@ def read_player(given: Any, which: str = "player") -> Entrant:
         try:
             return _read(given)
         except PondertreeError as error:
-            raise type(error)(f"{which} {check.shown(given)}: {error}") from None
+            raise type(error)(f"{which} {validation.shown(given)}: {error}") from None
     if callable(given) and not isinstance(given, type):
         return FunctionEntrant(given)
     raise InvalidArgumentError(
         f"{which} must be a text such as 'uct:num_simulations=200', a search, or a function of a state, "
-        f"not {check.shown(given)}"
+        f"not {validation.shown(given)}"
     )
 
 
@@ -118,7 +118,7 @@ def read_model(text: Any) -> Any:
     kind, _, path = text.partition(":") if isinstance(text, str) else ("", "", "")
     if kind != "player" or not path:
         raise InvalidArgumentError(f"model must be player:DIR (a training by MuZero), not {text!r}")
-    from pondertree.learn.load import load
+    from pondertree.networks.loading import load
 
     model = load(path)
     if not hasattr(model, "initial_inference"):
@@ -144,11 +144,11 @@ def read_evaluator(text: Any) -> Any:
 
         return Keras(path)
     if kind == "onnx" and path:
-        from pondertree.learn.load import load_onnx
+        from pondertree.networks.loading import load_onnx
 
         return load_onnx(path)
     if kind == "player" and path:
-        from pondertree.learn.load import load
+        from pondertree.networks.loading import load
 
         return load(path)
     raise InvalidArgumentError(f"evaluator must be {EVALUATORS}, not {text!r}")

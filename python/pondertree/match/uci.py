@@ -15,12 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import InvalidArgumentError
-from pondertree.extras import require
 from pondertree.game import GameInfo
-from pondertree.match.elo import score_of
 from pondertree.match.players import Choice, Entrant, Player, PlayerFailure
+from pondertree.match.statistics import score_of
+from pondertree.optional import require
 
 if TYPE_CHECKING:
     import chess.engine
@@ -56,12 +56,12 @@ class UciEntrant(Entrant):
         object.__setattr__(self, "command", tuple(words))
         for name in ("nodes", "depth"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, check.count(getattr(self, name), name))
+                object.__setattr__(self, name, validation.count(getattr(self, name), name))
         if self.movetime is not None:
-            object.__setattr__(self, "movetime", check.positive_number(self.movetime, "movetime"))
+            object.__setattr__(self, "movetime", validation.positive_number(self.movetime, "movetime"))
         for name in ("timeout", "start_timeout"):
-            object.__setattr__(self, name, check.positive_number(getattr(self, name), name))
-        check.flag(self.restart, "restart")
+            object.__setattr__(self, name, validation.positive_number(getattr(self, name), name))
+        validation.flag(self.restart, "restart")
         if self.nodes is None and self.depth is None and self.movetime is None:
             raise InvalidArgumentError("a UCI program needs a limit: nodes, depth or movetime (seconds a move)")
 

@@ -17,18 +17,16 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pondertree.models.protocol import Model, check_model
+from pondertree.models.inference import Model, check_model
 
 if TYPE_CHECKING:
-    from pondertree.models.answers import RootAnswer, StepAnswer
-    from pondertree.models.forms import as_model
-    from pondertree.models.function import FunctionModel
+    from pondertree.models.adapters import FunctionModel, Parts, SeedForm
+    from pondertree.models.arrays import min_max
     from pondertree.models.inference import Inference
     from pondertree.models.jax_model import JaxModel
-    from pondertree.models.normalise import min_max
-    from pondertree.models.parts import Parts
     from pondertree.models.pool import HiddenPool
-    from pondertree.models.seed_form import SeedForm
+    from pondertree.models.resolve import as_model
+    from pondertree.models.responses import RootAnswer, StepAnswer
     from pondertree.models.support import Support
     from pondertree.models.torch_model import TorchModel
 
@@ -50,18 +48,18 @@ __all__ = [
 ]
 
 _FILES = {
-    "FunctionModel": "function",
+    "FunctionModel": "adapters",
     "HiddenPool": "pool",
     "Inference": "inference",
     "JaxModel": "jax_model",
-    "Parts": "parts",
-    "RootAnswer": "answers",
-    "SeedForm": "seed_form",
-    "StepAnswer": "answers",
+    "Parts": "adapters",
+    "RootAnswer": "responses",
+    "SeedForm": "adapters",
+    "StepAnswer": "responses",
     "Support": "support",
     "TorchModel": "torch_model",
-    "as_model": "forms",
-    "min_max": "normalise",
+    "as_model": "resolve",
+    "min_max": "arrays",
 }
 
 

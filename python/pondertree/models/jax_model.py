@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.adapter import bucket, padded
-from pondertree.extras import require
-from pondertree.models.answers import ROOT, STEP_DISCOUNT, root_parts, step_parts
+from pondertree.evaluators.outputs import bucket, padded
+from pondertree.models.responses import ROOT, STEP_DISCOUNT, root_parts, step_parts
+from pondertree.optional import require
 
 
 class JaxModel:
@@ -37,9 +37,11 @@ class JaxModel:
         jax = require("jax", "jax", "this model")
         for name, function in (("initial", initial), ("recurrent", recurrent)):
             if not callable(function):
-                raise InvalidArgumentError(f"{name} must be a function of (params, ...), not {check.shown(function)}")
+                raise InvalidArgumentError(
+                    f"{name} must be a function of (params, ...), not {validation.shown(function)}"
+                )
         self.params = params
-        self.jit = check.flag(jit, "jit")
+        self.jit = validation.flag(jit, "jit")
         self._name = getattr(recurrent, "__qualname__", type(recurrent).__name__)
         self._initial = jax.jit(initial) if self.jit else initial
         self._recurrent = jax.jit(recurrent) if self.jit else recurrent

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import InvalidArgumentError
-from pondertree.models.answers import check_column, check_logits, root_parts
 from pondertree.models.arrays import namespace_of
 from pondertree.models.players import MOST_WRAPPED
+from pondertree.models.responses import check_column, check_logits, root_parts
 
 Shape = tuple[int, ...]
 
@@ -25,7 +25,7 @@ def declared_shapes(model: Any) -> tuple[Shape, ...]:
             try:
                 return tuple(tuple(int(size) for size in shape) for shape in given or ())
             except (TypeError, ValueError):
-                told = check.shown(several if one is None else one)
+                told = validation.shown(several if one is None else one)
                 raise InvalidArgumentError(
                     f"observation_shape of the model must be a tuple of whole numbers, not {told}"
                 ) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import InvalidArgumentError, PlayerCountWarning, warn_caller
 
 #: Models in adapters are looked into, so deep at most.
@@ -30,7 +30,7 @@ def players_of(model: Any) -> int | None:
                 players = 0
             if players not in (1, 2):
                 raise InvalidArgumentError(
-                    f"num_players of the model is {check.shown(told)}: learned models are for 1 or 2 players"
+                    f"num_players of the model is {validation.shown(told)}: learned models are for 1 or 2 players"
                 )
             return players
         model = getattr(model, "model", None)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import InvalidArgumentError, UsageError
 from pondertree.models.hidden import LEAF, Layout, Structure, flatten, unflatten
 
@@ -54,8 +54,8 @@ class HiddenPool:
     """
 
     def __init__(self, capacity: int = 1024, maximum: int | None = None) -> None:
-        self.maximum = None if maximum is None else check.count(maximum, "maximum")
-        self.capacity = check.count(capacity, "capacity")
+        self.maximum = None if maximum is None else validation.count(maximum, "maximum")
+        self.capacity = validation.count(capacity, "capacity")
         if self.maximum is not None:
             self.capacity = min(self.capacity, self.maximum)
         self.layout: Layout | None = None
@@ -144,7 +144,7 @@ class HiddenPool:
 
     def reserve(self, capacity: int) -> None:
         """Room for this many slots at once, so that the pool does not grow on the way."""
-        capacity = self._grown(check.count(capacity, "capacity"))
+        capacity = self._grown(validation.count(capacity, "capacity"))
         if self.layout is not None and capacity != self.capacity:
             self._resize(self.layout, capacity)
         self.capacity = capacity

@@ -1,4 +1,4 @@
-"""The pool of hidden states in JAX: arrays on their device, written by giving the old array away."""
+"""JAX backend of the hidden-state pool; a module of its own because PyTorch users have no JAX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pool of hidden states in PyTorch: tensors that stay on their device."""
+"""PyTorch backend of the hidden-state pool: tensors that stay on their device."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import InvalidArgumentError
 from pondertree.models.arrays import library_of, namespace_of
 
@@ -26,8 +26,8 @@ class Support:
     epsilon: float = 0.001
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", check.count(self.size, "size"))
-        object.__setattr__(self, "epsilon", check.number(self.epsilon, "epsilon", least=0.0))
+        object.__setattr__(self, "size", validation.count(self.size, "size"))
+        object.__setattr__(self, "epsilon", validation.number(self.epsilon, "epsilon", least=0.0))
 
     @property
     def num_atoms(self) -> int:

@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.evaluators.cpu_precision import check_cpu_precision
-from pondertree.evaluators.lane import padded
-from pondertree.evaluators.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
-from pondertree.extras import require
 from pondertree.forks import after_fork_in_child
-from pondertree.models.answers import root_parts, step_parts
+from pondertree.gpu.protocol import padded
+from pondertree.gpu.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
+from pondertree.models.adapters import SeedForm
 from pondertree.models.arrays import library_of
 from pondertree.models.hidden import flatten
-from pondertree.models.protocol import check_model, is_seed_form
-from pondertree.models.seed_form import SeedForm
+from pondertree.models.inference import check_model, is_seed_form
+from pondertree.models.responses import root_parts, step_parts
+from pondertree.optional import require
 
 #: From so many rows on, halves of them take turns on an accelerator.
 TURNS_FROM = 512
@@ -85,9 +85,9 @@ class TorchModel:
             for top in tops:
                 top.to(self.device)
         except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
-            raise InvalidArgumentError(f"device {check.shown(device)} cannot be used: {error}") from error
+            raise InvalidArgumentError(f"device {validation.shown(device)} cannot be used: {error}") from error
         self.model = model
-        self.compile = check.flag(compile, "compile")
+        self.compile = validation.flag(compile, "compile")
         self._known: object = None
         self._notice()
         self._casts: bool | None = None
@@ -158,7 +158,7 @@ class TorchModel:
             return None
         if any(array.device.type != self.device.type for array in arrays):
             return None
-        from pondertree.models.torch_lane import TorchStudio
+        from pondertree.models.torch_context import TorchStudio
 
         # Of few sizes: games that end one by one shall not ask for a new one at every move.
         trees = padded(trees)

@@ -2,8 +2,7 @@
 
 from pondertree.presets.alphazero import AlphaZero
 from pondertree.presets.gumbel import Gumbel
-from pondertree.presets.hybrid import Hybrid
 from pondertree.presets.muzero import MuZero
 from pondertree.presets.uct import UCT
 
-__all__ = ["UCT", "AlphaZero", "Gumbel", "Hybrid", "MuZero"]
+__all__ = ["UCT", "AlphaZero", "Gumbel", "MuZero"]

@@ -6,30 +6,28 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Self
 
-from pondertree import check
+from pondertree import validation
+from pondertree.config import Domain, Puct, Settings
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators import Rollout, Uniform
-from pondertree.evaluators.protocol import as_evaluator
+from pondertree.evaluators.protocol import as_evaluator, compiled_leaf
 from pondertree.game import GameInfo
-from pondertree.knowledge import Knowledge, knowledge_of
-from pondertree.options import bounded_float, one_of, option, preset, simulations
-from pondertree.rules import Puct
-from pondertree.search import Search
-from pondertree.settings import Settings
+from pondertree.search.base import Search
+from pondertree.search.options import bounded_float, one_of, option, preset, simulations
 
 
 def tagged_number(value: Any, name: str, tag: str) -> tuple[bool, float]:
     """A number, or a pair of `tag` and a number: whether it is tagged, and the number."""
     if isinstance(value, tuple) and len(value) == 2 and value[0] == tag:
-        return True, check.number(value[1], f"{name}[1]")
+        return True, validation.number(value[1], f"{name}[1]")
     if isinstance(value, tuple):
-        raise InvalidArgumentError(f'{name} must be a number or ("{tag}", number), not {check.shown(value)}')
-    return False, check.number(value, name)
+        raise InvalidArgumentError(f'{name} must be a number or ("{tag}", number), not {validation.shown(value)}')
+    return False, validation.number(value, name)
 
 
 def concentration(value: Any, name: str) -> Any:
     """The concentration of Dirichlet noise: of each move, or `("total", alpha)` of all together."""
-    check.positive_number(tagged_number(value, name, "total")[1], name)
+    validation.positive_number(tagged_number(value, name, "total")[1], name)
     return value
 
 
@@ -57,7 +55,7 @@ class PuctSearch(Search):
 
     def settings(self, info: GameInfo) -> Settings:
         """PUCT; the engine's own evaluators run inside it."""
-        leaf, knowledge = leaf_of(self.evaluator, info)
+        leaf, domain = leaf_of(self.evaluator, info)
         relative, fpu = tagged_number(self.fpu, "fpu", "parent")
         spread, alpha = tagged_number(self.dirichlet_alpha, "dirichlet_alpha", "total")
         return Settings(
@@ -66,7 +64,7 @@ class PuctSearch(Search):
             noise_spread=spread,
             noise_epsilon=self.dirichlet_epsilon,
             leaf=leaf,
-            knowledge=knowledge,
+            domain=domain,
             evaluator=self.evaluator if leaf == "outside" else None,
             **self.shared(),
         )
@@ -103,11 +101,11 @@ class AlphaZero(PuctSearch):
         return cls(evaluator, num_simulations, **{"c_puct": 1.5, "parent_visits": "edges", **settings})
 
 
-def leaf_of(evaluator: Any, info: GameInfo) -> tuple[str, Knowledge | None]:
+def leaf_of(evaluator: Any, info: GameInfo) -> tuple[str, Domain | None]:
     """Who values a leaf, and what it knows: the engine's own evaluators (and on chess `Pesto`) run inside it."""
     if isinstance(evaluator, Uniform):
         return "zero", None
     if isinstance(evaluator, Rollout):
         return "playout", None
-    knowledge = knowledge_of(evaluator, info)
-    return "outside" if knowledge is None else "classical", knowledge
+    domain = compiled_leaf(evaluator, info)
+    return "outside" if domain is None else "classical", domain

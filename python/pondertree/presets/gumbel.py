@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import check
+from pondertree import validation
+from pondertree.config import Halving, Settings
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators.protocol import as_evaluator
 from pondertree.game import GameInfo
-from pondertree.model_search import ModelSearch
-from pondertree.options import bounded_float, bounded_int, option, preset, simulations
 from pondertree.presets.alphazero import leaf_of
-from pondertree.rules import Halving
-from pondertree.settings import Settings
+from pondertree.search.model_search import ModelSearch
+from pondertree.search.options import bounded_float, bounded_int, option, preset, simulations
 
 
 def _numbers(given: Any, name: str) -> NDArray[np.float64]:
@@ -50,12 +49,12 @@ class Gumbel(ModelSearch):
 
     evaluator: Any = option(None, as_evaluator, optional=True)
     num_simulations: int | Sequence[int] | None = simulations(32)
-    max_num_considered_actions: int = option(16, check.count)
+    max_num_considered_actions: int = option(16, validation.count)
     gumbel_scale: float = option(1.0, bounded_float(0.0))
     value_scale: float = option(0.1, bounded_float(0.0))
     maxvisit_init: float = option(50, bounded_float(0.0))
-    rescale_values: bool = option(True, check.flag)
-    use_mixed_value: bool = option(True, check.flag)
+    rescale_values: bool = option(True, validation.flag)
+    use_mixed_value: bool = option(True, validation.flag)
     discount: float = option(0.997, bounded_float(0.0, 1.0))
     num_players: int | None = option(None, bounded_int(1, 2), optional=True)
     gumbel: Any = option(None, _numbers, optional=True)
@@ -70,7 +69,7 @@ class Gumbel(ModelSearch):
 
     def settings(self, info: GameInfo) -> Settings:
         """Sequential halving and completed Q; the engine's own evaluators run inside it."""
-        leaf, knowledge = ("outside", None) if self.model is not None else leaf_of(self.evaluator, info)
+        leaf, domain = ("outside", None) if self.model is not None else leaf_of(self.evaluator, info)
         return Settings(
             score=Halving(
                 self.max_num_considered_actions,
@@ -83,7 +82,7 @@ class Gumbel(ModelSearch):
             gumbel=self.gumbel,
             discount=self.discount,
             leaf=leaf,
-            knowledge=knowledge,
+            domain=domain,
             evaluator=self.evaluator if leaf == "outside" else None,
             **self.shared(),
         )

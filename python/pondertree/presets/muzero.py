@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pondertree import check
+from pondertree import validation
+from pondertree.config import LogPuct, Settings
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
-from pondertree.model_search import ModelSearch
-from pondertree.options import bounded_float, bounded_int, one_of, option, preset, simulations
-from pondertree.rules import LogPuct
-from pondertree.settings import Settings
+from pondertree.search.model_search import ModelSearch
+from pondertree.search.options import bounded_float, bounded_int, one_of, option, preset, simulations
 
 
 @preset
@@ -30,10 +29,10 @@ class MuZero(ModelSearch):
 
     model: Any
     num_simulations: int | Sequence[int] | None = simulations(50)
-    pb_c_base: float = option(19652, check.positive_number)
+    pb_c_base: float = option(19652, validation.positive_number)
     pb_c_init: float = option(1.25, bounded_float(0.0))
     discount: float = option(0.997, bounded_float(0.0, 1.0))
-    root_dirichlet_alpha: float = option(0.3, check.positive_number)
+    root_dirichlet_alpha: float = option(0.3, validation.positive_number)
     root_exploration_fraction: float = option(0.25, bounded_float(0.0, 1.0))
     num_players: int | None = option(None, bounded_int(1, 2), optional=True)
     normalize: str | None = option("node", one_of("node", "tree", None))

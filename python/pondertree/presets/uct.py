@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pondertree import check
+from pondertree import validation
+from pondertree.config import Settings, Ucb1
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators import Rollout, Uniform
-from pondertree.evaluators.protocol import as_evaluator
+from pondertree.evaluators.protocol import as_evaluator, compiled_leaf
 from pondertree.game import GameInfo
-from pondertree.knowledge import knowledge_of
-from pondertree.options import bounded_float, bounded_int, option, preset, simulations
-from pondertree.playout import decisive_policy
-from pondertree.rules import Ucb1
-from pondertree.search import Search
-from pondertree.settings import Settings
+from pondertree.search.base import Search
+from pondertree.search.options import bounded_float, bounded_int, option, preset, simulations
+from pondertree.specifications.uct import decisive_policy
 
 
 def _playout_policy(value: Any, name: str) -> Any:
-    if not (check.is_one_of(value, ("random", "decisive")) or callable(value)):
+    if not (validation.is_one_of(value, ("random", "decisive")) or callable(value)):
         raise InvalidArgumentError(
-            f'{name} must be "random", "decisive" or a function of a state, not {check.shown(value)}'
+            f'{name} must be "random", "decisive" or a function of a state, not {validation.shown(value)}'
         )
     return value
 
@@ -60,14 +58,14 @@ class UCT(Search):
             python_policy = decisive_policy
         evaluator, max_depth = self.evaluator, self.max_depth
         leaf = "playout"
-        knowledge = knowledge_of(evaluator, info) if max_depth in (None, 0) and python_policy is None else None
+        domain = compiled_leaf(evaluator, info) if max_depth in (None, 0) and python_policy is None else None
         if isinstance(evaluator, Uniform) and max_depth in (None, 0):
             leaf = "zero"
         elif isinstance(evaluator, Rollout):
             # A playout is a playout: one that is cut goes on where it was cut.
             evaluator, max_depth = None, None
         elif evaluator is not None and not isinstance(evaluator, Uniform):
-            leaf = "outside" if knowledge is None else "classical"
+            leaf = "outside" if domain is None else "classical"
         elif isinstance(evaluator, Uniform):
             evaluator = None
         if python_policy is not None:
@@ -75,7 +73,7 @@ class UCT(Search):
         return Settings(
             score=Ucb1(self.c_param),
             leaf=leaf,
-            knowledge=knowledge,
+            domain=domain,
             evaluator=evaluator,
             playout_policy=named,
             python_policy=python_policy,

@@ -18,18 +18,25 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from pondertree.door import enter, open_door
-from pondertree.reference import answer, planning
+from pondertree.games.chess_interop import enter, open_door
+from pondertree.games.game_state import State
+from pondertree.random import Random, fold, tree_key
+from pondertree.reference import answer, search_loop
 from pondertree.reference.answer import policy_at
-from pondertree.reference.gather import Pending
 from pondertree.reference.network import Rollout, Uniform, consult
 from pondertree.reference.node import Node
 from pondertree.reference.noise import dirichlet
-from pondertree.reference.options import at_least, check_noise, not_negative, tagged
-from pondertree.reference.planning import NOTHING, NoisySearch, Told
 from pondertree.reference.policy import float32, highest, priors_of
-from pondertree.reference.random import Random, fold, tree_key
-from pondertree.reference.state import State
+from pondertree.reference.search_loop import (
+    NOTHING,
+    NoisySearch,
+    Pending,
+    Told,
+    at_least,
+    check_noise,
+    not_negative,
+    tagged,
+)
 from pondertree.reference.trace import Scores
 
 __all__ = [
@@ -50,7 +57,7 @@ ROOT_EVALUATION = 2**64 - 1
 """The number under which the evaluation of the root draws, since it is no simulation."""
 
 
-Tree = planning.Tree[Node]
+Tree = search_loop.Tree[Node]
 Result = answer.Result[Node]
 
 

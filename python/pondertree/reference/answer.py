@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic
 
-from pondertree.reference.lookahead import minimax
+from pondertree.games.lookahead import minimax
+from pondertree.random import Random
 from pondertree.reference.policy import tempered
-from pondertree.reference.random import Random
 from pondertree.reference.trace import TraceRow
 from pondertree.reference.tree import N, TreeNode
 

@@ -15,17 +15,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pondertree.reference import alphazero, answer, planning
-from pondertree.reference.completed import Completion, improved_policy, interior_scores
-from pondertree.reference.gather import Pending
-from pondertree.reference.halving import Schedule, considered_visits, gumbel_number
-from pondertree.reference.imagine import ModelSearch
+from pondertree.random import GUMBEL, Random, fold, tree_key
+from pondertree.reference import alphazero, answer, search_loop
+from pondertree.reference.latent_world import ModelSearch
 from pondertree.reference.model import is_model
 from pondertree.reference.node import PriorNode
-from pondertree.reference.options import at_least, not_negative
-from pondertree.reference.planning import PriorSearch, Told
 from pondertree.reference.policy import tempered
-from pondertree.reference.random import GUMBEL, Random, fold, tree_key
+from pondertree.reference.search_loop import Pending, PriorSearch, Told, at_least, not_negative
+from pondertree.reference.sequential_halving import (
+    Completion,
+    Schedule,
+    considered_visits,
+    gumbel_number,
+    improved_policy,
+    interior_scores,
+)
 from pondertree.reference.trace import Scores
 from pondertree.reference.tree import SearchTree
 
@@ -35,7 +39,7 @@ Result = answer.Result[PriorNode]
 
 
 @dataclass(slots=True)
-class Tree(planning.Tree[PriorNode]):
+class Tree(search_loop.Tree[PriorNode]):
     """A search under way, which goes on from move to move."""
 
     schedule: Schedule | None = None
@@ -166,7 +170,7 @@ class MCTS(PriorSearch[PriorNode]):
 
     # --- The answer -----------------------------------------------------------------------------------------
 
-    def _best_move(self, tree: planning.Tree[PriorNode], root: PriorNode, random: Random) -> int:
+    def _best_move(self, tree: search_loop.Tree[PriorNode], root: PriorNode, random: Random) -> int:
         """The best score among the most visited; where the root is won or lost, as every search plays it."""
         assert isinstance(tree, Tree), "made by this search"
         if root.proven not in (None, 0):
@@ -200,11 +204,11 @@ class MCTS(PriorSearch[PriorNode]):
         after: PriorNode = self.world._follow(root, action, told)
         return after
 
-    def _evaluate_root(self, tree: planning.Tree[PriorNode]) -> None:
+    def _evaluate_root(self, tree: search_loop.Tree[PriorNode]) -> None:
         self.world._evaluate_root(tree)
 
     def _evaluate(
-        self, tree: planning.Tree[PriorNode], pending: Sequence[Pending[PriorNode]], target: int
+        self, tree: search_loop.Tree[PriorNode], pending: Sequence[Pending[PriorNode]], target: int
     ) -> list[list[float]]:
         return self.world._evaluate(tree, pending, target)
 

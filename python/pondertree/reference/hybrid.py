@@ -20,23 +20,20 @@ from datetime import timedelta
 from typing import Any
 
 from pondertree._core import Chess
+from pondertree.chess.config import ChessConfig, root_budget, root_depth
 from pondertree.chess.pesto import Pesto
 from pondertree.chess.policy import is_evaluator
-from pondertree.chess.position import open_position, position
-from pondertree.knowledge import Knowledge, root_budget, root_depth
-from pondertree.reference import answer, planning
+from pondertree.games.chess_interop import open_position, position
+from pondertree.games.game_state import actions_among
+from pondertree.random import Random, fold, tree_key
+from pondertree.reference import answer, search_loop
 from pondertree.reference.alphazero import ROOT_EVALUATION
-from pondertree.reference.gather import Pending
+from pondertree.reference.hybrid_knowledge import Learned, decide_root, look_for_mate, mate_values
 from pondertree.reference.hybrid_node import LAST_EAGER, MctsNode
-from pondertree.reference.killers import Learned
-from pondertree.reference.mates import decide_root, look_for_mate, mate_values
 from pondertree.reference.network import MovePriors, consult
-from pondertree.reference.options import at_least, not_negative, tagged
-from pondertree.reference.planning import NOTHING, PriorSearch, Told
-from pondertree.reference.proof import prove_ancestors
-from pondertree.reference.random import Random, fold, tree_key
-from pondertree.reference.state import actions_among
+from pondertree.reference.search_loop import NOTHING, Pending, PriorSearch, Told, at_least, not_negative, tagged
 from pondertree.reference.trace import Scores
+from pondertree.reference.tree import prove_ancestors
 
 __all__ = ["MCTS", "MctsNode", "Tree", "Result", "Learned", "mcts_search", "select_leaf_for_expansion"]
 
@@ -44,7 +41,7 @@ Result = answer.Result[MctsNode]
 
 
 @dataclass(slots=True)
-class Tree(planning.Tree[MctsNode]):
+class Tree(search_loop.Tree[MctsNode]):
     """A search under way, with what it has learned."""
 
     learned: Learned = field(default_factory=Learned)
@@ -115,7 +112,7 @@ class MCTS(PriorSearch[MctsNode]):
     specification), "tactical" those up to checks, "prior" multiplies priors by a weight of each category; None does
     without them. Mates are looked for in `mate_search_depth` moves; 0 looks for none. With `endings`, positions of
     three pieces are looked up in tables. A move never tried is worth `fpu`: a number, or `("parent", reduction)`.
-    `details` are further fields of `Knowledge`.
+    `details` are further fields of `ChessConfig`.
     """
 
     def __init__(
@@ -148,7 +145,7 @@ class MCTS(PriorSearch[MctsNode]):
         self.network: Any = pesto if evaluator is None else evaluator
         if policy_network is not None:
             self.network = MovePriors(policy_network)
-        self.knowledge = Knowledge(
+        self.knowledge = ChessConfig(
             pesto=pesto.compiled,
             quiescence=quiescence,
             endings=endings,
@@ -226,7 +223,7 @@ class MCTS(PriorSearch[MctsNode]):
         # Its moves are listed whether they were tried or not.
         return root
 
-    def _settle_root(self, tree: planning.Tree[MctsNode]) -> None:
+    def _settle_root(self, tree: search_loop.Tree[MctsNode]) -> None:
         """Looks for mates at a new root, at length; then evaluates it, if it is not decided."""
         assert isinstance(tree, Tree), "made by this search"
         if not tree.is_root_searched and (self.knowledge.mate_depth > 0 or self.knowledge.endings):
@@ -235,7 +232,7 @@ class MCTS(PriorSearch[MctsNode]):
         if tree.root.proven is None:
             super()._settle_root(tree)
 
-    def _evaluate_root(self, tree: planning.Tree[MctsNode]) -> None:
+    def _evaluate_root(self, tree: search_loop.Tree[MctsNode]) -> None:
         root = tree.root
         question = root.state, 0, fold(tree.key, ROOT_EVALUATION)
         ((priors, values),) = consult(self.network, [question], [root.list_actions()])
@@ -260,7 +257,7 @@ class MCTS(PriorSearch[MctsNode]):
         return leaf.grow(action)
 
     def _evaluate(
-        self, tree: planning.Tree[MctsNode], pending: Sequence[Pending[MctsNode]], target: int
+        self, tree: search_loop.Tree[MctsNode], pending: Sequence[Pending[MctsNode]], target: int
     ) -> list[list[float]]:
         """MATE CHECK and EVALUATE: the network is asked, once, about all leaves in which no mate was found.
 
@@ -277,7 +274,7 @@ class MCTS(PriorSearch[MctsNode]):
         return [next(said)[1] if waiting.leaf.mate is None else mate_values(waiting.leaf) for waiting in pending]
 
     def _expand(
-        self, tree: planning.Tree[MctsNode], leaf: MctsNode, priors: dict[int, float], values: Sequence[float]
+        self, tree: search_loop.Tree[MctsNode], leaf: MctsNode, priors: dict[int, float], values: Sequence[float]
     ) -> None:
         """What the network said of a position; its moves in the order in which they are tried."""
         assert isinstance(tree, Tree), "made by this search"
@@ -296,7 +293,7 @@ class MCTS(PriorSearch[MctsNode]):
         """BACKUP."""
         leaf.backpropagate(values[leaf.to_play])
 
-    def _conclude(self, tree: planning.Tree[MctsNode], leaf: MctsNode, values: Sequence[float]) -> None:
+    def _conclude(self, tree: search_loop.Tree[MctsNode], leaf: MctsNode, values: Sequence[float]) -> None:
         """A mate found at the leaf is exact, and handed up as a proof if that is wanted; quiet moves are learned.
 
         Ends, and nodes that were exact before, are met while gathering, do not come here, and teach nothing.

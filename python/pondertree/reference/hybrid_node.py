@@ -9,13 +9,71 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pondertree._core import Chess, MoveWeights
-from pondertree.chess.categories import MoveCategory, categorize
-from pondertree.knowledge import CATEGORY_WEIGHTS
-from pondertree.reference.hybrid_names import SpecifiedNames
+from pondertree.chess.config import CATEGORY_WEIGHTS
+from pondertree.chess.move_ordering import MoveCategory, categorize
+from pondertree.games.chess_interop import NUM_ACTIONS
+from pondertree.games.game_state import end_in_search, listed_actions, refuse_end
+from pondertree.random import SELECT, Random
+from pondertree.reference.node import PriorNode
 from pondertree.reference.policy import float32, highest, normalised
-from pondertree.reference.random import SELECT, Random
-from pondertree.reference.state import end_in_search, listed_actions, refuse_end
 from pondertree.reference.trace import Scores
+
+
+class SpecifiedNames(PriorNode):
+    """A node with `visits`, `policy_prior` and `nn_value`, which the parts of all searches find by their own names."""
+
+    __slots__ = ("nn_value", "policy_prior", "visits")
+
+    visits: int
+    policy_prior: float
+    nn_value: float | None
+
+    @property
+    def visit_count(self) -> int:
+        """`visits`."""
+        return self.visits
+
+    @visit_count.setter
+    def visit_count(self, visits: int) -> None:
+        self.visits = visits
+
+    @property
+    def prior(self) -> float:
+        """`policy_prior`."""
+        return self.policy_prior
+
+    @prior.setter
+    def prior(self, prior: float) -> None:
+        self.policy_prior = prior
+
+    @property
+    def clean_prior(self) -> float:
+        """`policy_prior`: this search has no noise."""
+        return self.policy_prior
+
+    @clean_prior.setter
+    def clean_prior(self, prior: float) -> None:
+        self.policy_prior = prior
+
+    @property
+    def raw_value(self) -> float:
+        """`nn_value`, or 0 without one."""
+        return 0.0 if self.nn_value is None else self.nn_value
+
+    @raw_value.setter
+    def raw_value(self, value: float) -> None:
+        self.nn_value = value
+
+    @property
+    def is_tried(self) -> bool:
+        """A move gets its node when it is tried."""
+        return True
+
+    @property
+    def num_actions(self) -> int:
+        """The size of the action space."""
+        return NUM_ACTIONS
+
 
 NOTHING_EAGER: Final = -1
 

@@ -20,14 +20,12 @@ from typing import Any
 import numpy as np
 
 from pondertree.models.players import AssumedPlayers, players_of, warn_of_unknown_players
-from pondertree.reference import answer, planning
-from pondertree.reference.imagine import ModelSearch
-from pondertree.reference.latent import Node, RootNode
+from pondertree.random import ANSWER, SELECT, Random, fold, tree_key
+from pondertree.reference import answer, search_loop
+from pondertree.reference.latent_world import ModelSearch, Node, RootNode
 from pondertree.reference.model import ask_initial, mask_policy
-from pondertree.reference.options import at_least, check_noise, not_negative
-from pondertree.reference.planning import Told
 from pondertree.reference.policy import draw, highest, tempered
-from pondertree.reference.random import ANSWER, SELECT, Random, fold, tree_key
+from pondertree.reference.search_loop import Told, at_least, check_noise, not_negative
 from pondertree.reference.trace import Scores, TraceRow
 from pondertree.reference.tree import SearchTree
 
@@ -61,7 +59,7 @@ MuZeroConfig = MCTSConfig
 
 
 @dataclass(slots=True)
-class Tree(planning.Tree[Node]):
+class Tree(search_loop.Tree[Node]):
     """A search under way, which goes on from move to move."""
 
     low: float = math.inf

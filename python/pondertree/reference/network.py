@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from pondertree.reference.playout import Leaf, Playouts, per_player, simulate_leaves
+from pondertree.games.game_state import State, listed_actions
+from pondertree.games.playout import Leaf, Playouts, per_player, simulate_leaves
 from pondertree.reference.policy import priors_of
-from pondertree.reference.state import State, listed_actions
 
 
 class Uniform:

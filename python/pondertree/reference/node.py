@@ -6,8 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Self
 
-from pondertree.reference.policy import priors_of
-from pondertree.reference.state import (
+from pondertree.games.game_state import (
     State,
     actions_among,
     end_in_search,
@@ -16,6 +15,7 @@ from pondertree.reference.state import (
     refuse_end,
     rewards_of,
 )
+from pondertree.reference.policy import priors_of
 from pondertree.reference.tree import TreeNode
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from pondertree.random import Random
 from pondertree.reference.policy import float32, softmax
-from pondertree.reference.random import Random
 
 #: A smaller concentration than this is taken for it: logarithms would be infinite, and the draw has one weight anyway.
 LEAST = 1e-300

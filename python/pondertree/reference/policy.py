@@ -6,7 +6,7 @@ import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 
-from pondertree.reference.random import Random
+from pondertree.random import Random
 
 
 def priors_of(legal: Sequence[int], policy: Sequence[float] | None, kind: str = "logits") -> dict[int, float]:

@@ -17,13 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pondertree.games.dict_state import DictState
-from pondertree.reference import answer
-from pondertree.reference.gather import Gathering
-from pondertree.reference.lookahead import forced_actions, minimax
-from pondertree.reference.options import at_least, not_negative
-from pondertree.reference.playout import PlayoutPolicy, evaluate, random_playout, simulate_leaves
-from pondertree.reference.random import ANSWER, SELECT, Random, fold, tree_key
-from pondertree.reference.state import (
+from pondertree.games.game_state import (
     State,
     actions_among,
     end_in_search,
@@ -33,6 +27,11 @@ from pondertree.reference.state import (
     refuse_end,
     rewards_of,
 )
+from pondertree.games.lookahead import forced_actions, minimax
+from pondertree.games.playout import PlayoutPolicy, evaluate, random_playout, simulate_leaves
+from pondertree.random import ANSWER, SELECT, Random, fold, tree_key
+from pondertree.reference import answer
+from pondertree.reference.search_loop import Gathering, at_least, not_negative
 from pondertree.reference.trace import Scores
 from pondertree.reference.tree import SearchTree, TreeNode
 

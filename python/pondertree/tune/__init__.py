@@ -8,15 +8,12 @@
 The folder `tuned` then has `weights.json`, for `Pesto.from_file`. `tune_search` gives settings for `Hybrid`.
 """
 
-from pondertree.tune.features import material_only
+from pondertree.tune.features import Errors, material_only
 from pondertree.tune.fitting import FitOptions, FitState
-from pondertree.tune.objective import Errors
-from pondertree.tune.plots import draw_plots
 from pondertree.tune.positions import Positions, join
-from pondertree.tune.reading import from_epd, from_pgn, read_positions
-from pondertree.tune.report import Report
+from pondertree.tune.readers import from_epd, from_pgn, positions_of, read_positions, self_play
+from pondertree.tune.report import Report, draw_plots
 from pondertree.tune.search_settings import tune_search
-from pondertree.tune.self_play import positions_of, self_play
 from pondertree.tune.texel import tune
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import check
+from pondertree import validation
 from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError, PondertreeError
@@ -100,7 +100,9 @@ class Positions:
             if not np.isin(results, (0.0, 0.5, 1.0)).all():
                 raise InvalidArgumentError("results must be 0, 0.5 or 1")
             told = about["skipped"]
-            count, not_quiet = (check.whole_number(told[name], f"skipped.{name}") for name in ("count", "not_quiet"))
+            count, not_quiet = (
+                validation.whole_number(told[name], f"skipped.{name}") for name in ("count", "not_quiet")
+            )
             skipped = Skipped(count, [str(text) for text in told["named"]][:MOST_NAMED], not_quiet)
             return cls(fens, results, games, skipped)
 
@@ -122,9 +124,9 @@ def collect(games: Iterable[tuple[Sequence[str], float]], skipped: Skipped | Non
 
 def join(parts: Sequence[Positions]) -> Positions:
     """All of them; games of different sources stay apart."""
-    if not check.is_listed(parts):
-        raise InvalidArgumentError(f"parts must be a list of Positions, not {check.shown(parts)}")
-    parts = [check.instance(part, Positions, f"parts[{place}]") for place, part in enumerate(parts)]
+    if not validation.is_listed(parts):
+        raise InvalidArgumentError(f"parts must be a list of Positions, not {validation.shown(parts)}")
+    parts = [validation.instance(part, Positions, f"parts[{place}]") for place, part in enumerate(parts)]
     skipped = Skipped()
     games, first = [], 0
     for part in parts:
@@ -156,7 +158,7 @@ def split(positions: Positions, held_back: float, seed: int) -> tuple[NDArray[np
 
     The positions of a game share its result, so that a game on both sides would give the answer away.
     """
-    held_back = check.number(held_back, "held_back", least=0.0, most=0.9)
+    held_back = validation.number(held_back, "held_back", least=0.0, most=0.9)
     if held_back == 0.0:
         raise InvalidArgumentError("held_back must be above 0: games that are held back tell the fit when to stop")
     names, numbers = np.unique(positions.games, return_inverse=True)

@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pondertree import check
+from pondertree import validation
 from pondertree._core import Chess
+from pondertree.chess.config import CATEGORY_WEIGHTS
+from pondertree.chess.hybrid import Hybrid
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import check_path, make_folder, write_json
-from pondertree.knowledge import CATEGORY_WEIGHTS
-from pondertree.match.adjudication import Adjudication
+from pondertree.match.game import Adjudication
 from pondertree.match.runner import play_match
-from pondertree.presets import Hybrid
 from pondertree.tune.spsa import Compare, Parameter, Step, best_values, climb
 
 #: The files of a folder.
@@ -48,7 +48,7 @@ def settings_of(values: Sequence[float]) -> dict[str, Any]:
 
 def compare_by_matches(simulations: int, games: int, concurrency: int | None = None) -> Compare:
     """Comparisons of settings by `games` games (an even number) at fixed simulations."""
-    simulations, games = check.count(simulations, "simulations"), check.count(games, "games")
+    simulations, games = validation.count(simulations, "simulations"), validation.count(games, "games")
     if games % 2:
         raise InvalidArgumentError(f"games must be even, since openings are played with both sides; not {games}")
 

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import check
+from pondertree import validation
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import check_path, check_writable, current_format, reading
 from pondertree.match.record import read_line, write_line
-from pondertree.reference.random import fold
+from pondertree.random import fold
 
 FORMAT = "pondertree spsa"
 VERSION = 1
@@ -92,9 +92,9 @@ def climb(
     must agree with, beside these settings, when it goes on. A climb that goes on may be made longer or shorter by other
     `iterations`; its steps keep the pace that it was begun with. `progress` is called with all steps after each.
     """
-    iterations = check.count(iterations, "iterations")
-    gain = check.positive_number(gain, "gain")
-    seed = check.whole_number(seed, "seed")
+    iterations = validation.count(iterations, "iterations")
+    gain = validation.positive_number(gain, "gain")
+    seed = validation.whole_number(seed, "seed")
     settings = {
         "parameters": [asdict(one) for one in parameters],
         "iterations": iterations,
@@ -141,7 +141,7 @@ def take_step(
         [one.to_value(at) for one, at in zip(parameters, here + side * distance * signs, strict=True)]
         for side in (1.0, -1.0)
     ]
-    score = check.number(compare(neighbours[0], neighbours[1], fold(seed, number)), "score", least=0.0, most=1.0)
+    score = validation.number(compare(neighbours[0], neighbours[1], fold(seed, number)), "score", least=0.0, most=1.0)
     # The first tenth of the way takes about equal steps (Spall's A).
     calm = 1.0 + pace / 10.0
     size = gain * (calm / (calm + number)) ** ALPHA / distance
@@ -161,14 +161,14 @@ def best_values(parameters: Sequence[Parameter], steps: Sequence[Step]) -> list[
 
 def _step_of(data: Mapping[str, Any], parameters: Sequence[Parameter]) -> Step:
     """The step that a line of a record tells."""
-    signs = tuple(check.number(sign, "signs") for sign in data["signs"])
-    numbers = tuple(check.number(one, "numbers") for one in data["numbers"])
+    signs = tuple(validation.number(sign, "signs") for sign in data["signs"])
+    numbers = tuple(validation.number(one, "numbers") for one in data["numbers"])
     if not len(signs) == len(numbers) == len(parameters) or not set(signs) <= {-1.0, 1.0}:
         raise InvalidArgumentError(f"signs (-1 or 1) and numbers must be {len(parameters)}, one for each parameter")
     for one, number in zip(parameters, numbers, strict=True):
-        check.number(number, one.name, least=one.to_number(one.low) - 1e-6, most=one.to_number(one.high) + 1e-6)
-    score = check.number(data["score"], "score", least=0.0, most=1.0)
-    return Step(check.whole_number(data["number"], "number"), tuple(map(int, signs)), score, numbers)
+        validation.number(number, one.name, least=one.to_number(one.low) - 1e-6, most=one.to_number(one.high) + 1e-6)
+    score = validation.number(data["score"], "score", least=0.0, most=1.0)
+    return Step(validation.whole_number(data["number"], "number"), tuple(map(int, signs)), score, numbers)
 
 
 class _Record:
@@ -208,7 +208,7 @@ class _Record:
                 if current_format(data.get("format")) != FORMAT or data.get("version") != VERSION:
                     raise ValueError("it does not say that this is the record of a climb")
                 found = dict(data["settings"])
-                self.pace = check.count(found["iterations"], "iterations")
+                self.pace = validation.count(found["iterations"], "iterations")
             else:
                 if data["number"] != number - 1:
                     raise ValueError(f"step {number - 1} is missing")

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pondertree import check
+from pondertree import validation
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import check_path, make_folder, part_of, write_bytes, write_json
-from pondertree.tune.checkpoint import identity, load_state, save_state
 from pondertree.tune.features import Features, features_of, no_castling, pesto_of
-from pondertree.tune.fitting import FitOptions, FitState, fit, unpack
+from pondertree.tune.fitting import FitOptions, FitState, fit, identity, load_state, save_state, unpack
 from pondertree.tune.positions import Positions, check_some, split, thin
 from pondertree.tune.report import Report, make_report
 
@@ -46,11 +45,11 @@ def prepare(
     (Colours exchanged would be the same row again.)
     """
     check_some(positions)
-    seed = check.whole_number(seed, "seed")
-    positions = thin(positions, check.count(per_game, "per_game"), seed)
+    seed = validation.whole_number(seed, "seed")
+    positions = thin(positions, validation.count(per_game, "per_game"), seed)
     kept, aside = split(positions, held_back, seed)
     train = features_of(positions.take(kept), start)
-    if check.flag(mirror, "mirror"):
+    if validation.flag(mirror, "mirror"):
         train = train.with_exchanged(no_castling(positions.take(kept)))
     return Prepared(train, features_of(positions.take(aside), start))
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pondertree.check import brief
+from pondertree.validation import brief
 
 #: Commands without arguments that matter here.
 PLAIN = frozenset({"uci", "isready", "ucinewgame", "stop", "ponderhit", "quit", "register", "d"})

@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable
 
 from pondertree import __version__
-from pondertree.check import useful_threads
 from pondertree.errors import PondertreeError
 from pondertree.uci import position
 from pondertree.uci.clock import Lag
-from pondertree.uci.kept import Kept
 from pondertree.uci.options import Options, declarations
 from pondertree.uci.protocol import Command, Debug, Go, Plain, Position, SetOption, Unknown, parse, shown
-from pondertree.uci.thought import Thought
-from pondertree.uci.voice import Voice
+from pondertree.uci.search_task import Thought
+from pondertree.uci.tree_reuse import Kept
+from pondertree.uci.writer import Voice
+from pondertree.validation import useful_threads
 
 #: Seconds that a search has to end by itself when the input has ended; nobody may be there any more to see it.
 LONGEST_WAIT = 60.0

@@ -1,0 +1,113 @@
+"""What the wrappers share: which forms the evaluator inside has, and its answers as arrays that can be cut by rows."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pondertree.errors import EvaluationError
+from pondertree.evaluators.batch import Packed
+from pondertree.evaluators.outputs import check_policy, read_numbers
+from pondertree.evaluators.protocol import observer_of
+
+Rows = NDArray[np.int64]
+Arrays = tuple[NDArray[np.float32] | None, NDArray[Any]]
+
+
+def has_states(evaluator: Any) -> bool:
+    """It wants the states themselves."""
+    return hasattr(evaluator, "evaluate_states")
+
+
+def has_observations(evaluator: Any) -> bool:
+    """It can be asked with observations."""
+    return hasattr(evaluator, "evaluate") or callable(evaluator)
+
+
+def can_take_packed(evaluator: Any) -> bool:
+    """A compiled game may ask it in the packed form: it knows that form, or would be given observations otherwise."""
+    return hasattr(evaluator, "evaluate_packed") or (has_observations(evaluator) and not has_states(evaluator))
+
+
+def ask_states(evaluator: Any, states: list[Any]) -> Arrays:
+    """(policy [B, num_actions] or None, values [B, ...])."""
+    return _arrays(evaluator.evaluate_states(states), len(states))
+
+
+def ask_observations(evaluator: Any, observations: NDArray[np.float32]) -> Arrays:
+    """(policy [B, num_actions] or None, values [B, ...])."""
+    return _arrays(observer_of(evaluator)(observations), len(observations))
+
+
+def ask_packed(evaluator: Any, packed: Packed) -> Arrays:
+    """(policy of the legal actions [L] or None, values [B, ...]), in the packed form if the evaluator knows it."""
+    if hasattr(evaluator, "evaluate_packed"):
+        policy, values = _pair(evaluator.evaluate_packed(packed))
+        if policy is not None:
+            policy = check_policy(policy, (len(packed.legal_actions),), packed.legal_offsets)
+        return policy, _values(values, len(packed))
+    policy, values = ask_observations(evaluator, packed.unpack())
+    if policy is None:
+        return None, values
+    policy = check_policy(policy, (len(packed), packed.num_actions))
+    return policy[packed.rows(), packed.legal_actions], values
+
+
+def take_rows(packed: Packed, rows: Rows) -> Packed:
+    """These rows of a packed batch, in this order; a row may be taken more than once."""
+    counts = np.diff(packed.legal_offsets)[rows]
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    places = np.arange(offsets[-1]) + np.repeat(packed.legal_offsets[rows] - offsets[:-1], counts)
+    return Packed(
+        packed.planes[rows],
+        packed.scalars[rows],
+        packed.height,
+        packed.width,
+        offsets.astype(np.int64),
+        packed.legal_actions[places],
+        packed.num_actions,
+    )
+
+
+def observation_keys(observations: NDArray[Any]) -> list[bytes]:
+    """A digest of each observation. At 128 bits, no two positions that anyone will ever meet share one."""
+    kind = repr((observations.shape[1:], observations.dtype.str)).encode()
+    return [blake2b(row.tobytes() + kind, digest_size=16).digest() for row in observations]
+
+
+def packed_keys(packed: Packed) -> list[bytes]:
+    """A digest of each position: planes, scalars and legal actions."""
+    kind = repr(
+        (packed.planes.shape[1], packed.scalars.shape[1], packed.height, packed.width, packed.num_actions)
+    ).encode()
+    planes, scalars, legal = packed.planes, packed.scalars, packed.legal_actions
+    return [
+        blake2b(
+            planes[row].tobytes() + scalars[row].tobytes() + legal[begin:end].tobytes() + kind, digest_size=16
+        ).digest()
+        for row, (begin, end) in enumerate(pairwise(packed.legal_offsets.tolist()))
+    ]
+
+
+def _arrays(answer: Any, rows: int) -> Arrays:
+    policy, values = _pair(answer)
+    if policy is not None:
+        policy = check_policy(policy, (rows, None))
+    return policy, _values(values, rows)
+
+
+def _pair(answer: Any) -> tuple[Any, Any]:
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise EvaluationError(f"it returned {str(answer)[:80]}: it must return (policy_logits, values)")
+    return answer
+
+
+def _values(given: Any, rows: int) -> NDArray[Any]:
+    values = read_numbers(given, "values")
+    if values.ndim not in (1, 2) or len(values) != rows:
+        raise EvaluationError(f"values has shape {values.shape}: it must have {rows} rows")
+    return values

@@ -1,0 +1,220 @@
+"""What an evaluator answered, read as arrays of numbers; what cannot be is refused by the name of its row."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pondertree import _core, optional
+from pondertree.errors import EvaluationError
+from pondertree.game import GameInfo
+
+#: How far values may lie outside their range, or be from cancelling out, because networks round. They are clipped.
+TOLERANCE = 1e-3
+#: The largest value in a game with rewards: sums over any number of visits stay far from overflowing.
+LARGEST_VALUE = _core.LARGEST_REWARD
+
+RowOf = Callable[[int], int]
+
+
+def policy_axes(shape: tuple[int, ...]) -> list[int]:
+    """The axes of a policy [B, ...] in the order that reads its numbers in the order of the actions.
+
+    An axis of length 1 says nothing. Only heads of chess have several others: 73 planes of 8 x 8 squares, first or
+    last, ranks before files, seen from the side that moves as in the observation. A move is square * 73 + plane.
+    """
+    wide = [axis for axis in range(1, len(shape)) if shape[axis] != 1]
+    sizes = tuple(shape[axis] for axis in wide)
+    if sizes in ((73, 8, 8), (73, 64)):
+        wide = [*wide[1:], wide[0]]
+    elif len(sizes) > 1 and sizes not in ((8, 8, 73), (64, 73)):
+        raise EvaluationError(
+            f"policy_logits has shape {shape}: it must be [B, num_actions], or a chess head [B, 73, 8, 8] or "
+            "[B, 8, 8, 73]; any other must be flattened in the network, in the order in which the game numbers actions"
+        )
+    return [0, *wide, *(axis for axis in range(1, len(shape)) if shape[axis] == 1)]
+
+
+def flat_policy(policy: NDArray[Any]) -> NDArray[Any]:
+    """A policy [B, ...] as [B, num_actions]."""
+    if policy.ndim <= 2:
+        return policy
+    return policy.transpose(policy_axes(policy.shape)).reshape(len(policy), math.prod(policy.shape[1:]))
+
+
+def check_policy(
+    given: Any, shape: tuple[int | None, ...], offsets: NDArray[np.int64] | None = None
+) -> NDArray[np.float32]:
+    """Logits or probabilities as a contiguous float32 array; what the numbers are, the engine checks.
+
+    `shape` is [rows, num_actions] (None: any number), or [L] for the legal actions of rows that begin at `offsets`.
+    """
+    if (
+        isinstance(given, np.ndarray)
+        and given.dtype == np.float32
+        and given.shape == shape
+        and given.flags.c_contiguous
+    ):
+        return given  # the usual case, in every batch
+
+    def row_of(entry: int) -> int:
+        return entry if offsets is None else int(np.searchsorted(offsets, entry, side="right")) - 1
+
+    array = read_numbers(given, "policy_logits", row_of)
+    if len(shape) == 2 and array.ndim > 2:
+        array = flat_policy(array)
+    if array.ndim != len(shape) or any(
+        size not in (None, given) for size, given in zip(shape, array.shape, strict=True)
+    ):
+        wanted = ", ".join("num_actions" if size is None else str(size) for size in shape)
+        raise EvaluationError(f"policy_logits has shape {array.shape}: it must be ({wanted}{',' * (len(shape) == 1)})")
+    return np.ascontiguousarray(as_float32(array, "policy_logits", row_of))
+
+
+def check_values(given: Any, rows: int, num_players: int, info: GameInfo | None = None) -> NDArray[np.float64]:
+    """Values as a contiguous float64 array, [rows] or [rows, num_players].
+
+    They are from -1 to 1 in a game without rewards, and at most `LARGEST_VALUE` in size in every other, which is all
+    that is asked where `info` is not known. Those of two players in a zero-sum game cancel out.
+    """
+    values = read_numbers(given, "values")
+    if values.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):  # what becomes infinite is refused below
+            values = values.astype(np.float64)
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    if values.shape == (rows, 1) and num_players <= 2:
+        values = values.reshape(rows)
+    shapes = [(rows,), (rows, num_players)] if num_players <= 2 else [(rows, num_players)]
+    if values.shape not in shapes:
+        raise EvaluationError(f"values has shape {values.shape}: it must be {' or '.join(map(str, shapes))}")
+    if values.size == 0:
+        return values
+    results = info is not None and not info.has_rewards
+    limit = 1.0 + TOLERANCE if results else LARGEST_VALUE
+    largest = np.maximum.reduce(np.abs(values), axis=None)
+    if not largest <= limit:  # a NaN is not, either
+        raise _out_of_range(values, limit)
+    if info is not None and info.zero_sum and values.ndim == 2 and num_players == 2:
+        _check_sums(values, max(1.0, largest))
+    return np.clip(values, -1.0, 1.0) if results and largest > 1.0 else values
+
+
+def as_float32(array: NDArray[Any], name: str, row_of: RowOf = int) -> NDArray[np.float32]:
+    """The array as float32; a finite number that would become an infinite one is refused."""
+    if array.dtype == np.float32:
+        return array
+    with np.errstate(over="ignore"):
+        narrow = array.astype(np.float32)
+    if array.dtype.kind == "f" and array.dtype.itemsize > 4:
+        lost = np.isinf(narrow) & np.isfinite(array)
+        if lost.any():
+            place = tuple(np.argwhere(lost)[0].tolist())
+            raise EvaluationError(
+                f"{name} of row {row_of(place[0])} has {array[place]}: that is too large for float32, "
+                f"whose numbers are at most {np.finfo(np.float32).max:.4g} in size"
+            )
+    return narrow
+
+
+def read_numbers(given: Any, name: str, row_of: RowOf = int) -> NDArray[Any]:
+    """What was given as an array of real numbers. `row_of` says which row an entry of its first axis belongs to."""
+    try:
+        return _real(np.asarray(given))
+    except Exception as error:
+        # One array of one wrong kind has no row at fault. In a list, or an array of objects, some row is.
+        if isinstance(given, np.ndarray) and given.dtype.kind != "O":
+            fault = f"{name} cannot be read as numbers: {error}"
+        else:
+            fault = _fault(given, name, row_of) or f"{name} cannot be read as numbers: {error}"
+        raise EvaluationError(fault) from error
+
+
+def _real(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.kind == "O":
+        for entry in array.flat:
+            plain = isinstance(entry, numbers.Real) or not isinstance(entry, numbers.Complex)
+            if not (plain and hasattr(type(entry), "__float__")):
+                raise TypeError(f"{repr(entry)[:40]} is no number")
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"their dtype is {array.dtype}")
+    return array
+
+
+def _fault(given: Any, name: str, row_of: RowOf) -> str | None:
+    """What is wrong with one of the entries, if each can be looked at alone."""
+    try:
+        entries = list(given)
+    except Exception:
+        return None
+    shapes = []
+    for place, entry in enumerate(entries):
+        try:
+            shapes.append(_real(np.asarray(entry)).shape)
+        except Exception as error:
+            return f"{name} of row {row_of(place)} cannot be read as numbers: {error}"
+    usual = Counter(shapes).most_common(1)[0][0] if shapes else ()
+    place = next((place for place, shape in enumerate(shapes) if shape != usual), -1)
+    if place < 0:
+        return None
+    return f"{name} of row {row_of(place)} has shape {shapes[place]}, but that of other rows is {usual}: all are alike"
+
+
+def _out_of_range(values: NDArray[np.float64], limit: float) -> EvaluationError:
+    outside = ~np.isfinite(values)
+    what = "every value must be a finite number"
+    if not outside.any():
+        outside = np.abs(values) > limit
+        what = (
+            f"a value may be at most {limit:.0e} in size"
+            if limit == LARGEST_VALUE
+            else "in a game without rewards values are from -1 to 1"
+        )
+    row = int(np.argwhere(outside)[0][0])
+    return EvaluationError(f"values of row {row} are {values[row]}: {what}")
+
+
+def _check_sums(values: NDArray[np.float64], scale: float) -> None:
+    apart = np.abs(values.sum(axis=1)) > TOLERANCE * scale
+    if apart.any():
+        row = int(np.argmax(apart))
+        raise EvaluationError(
+            f"values of row {row} are {values[row]}: in a zero-sum game the two players' must cancel out "
+            "(or give one value per row, for the player to move)"
+        )
+
+
+def require(library: str, extra: str) -> Any:
+    """The imported library; if it is not installed, an error that says how to get it."""
+    return optional.require(library, extra, "this evaluator")
+
+
+def two_outputs(answer: Any, who: str) -> tuple[Any, Any]:
+    """(policy, values) of a network that answered with a pair."""
+    if isinstance(answer, (tuple, list)) and len(answer) == 2:
+        return answer[0], answer[1]
+    if isinstance(answer, (tuple, list)):
+        given = f"a {type(answer).__name__} of {len(answer)}"
+    elif isinstance(answer, Mapping):
+        given = f"a {type(answer).__name__} with the keys {', '.join(map(repr, answer))}"
+    else:
+        given = f"a {type(answer).__name__}"
+    raise EvaluationError(f"{who} returned {given}: it must return the pair (policy_logits, values)")
+
+
+def bucket(rows: int) -> int:
+    """The power of two that `rows` is padded to, so that a library that compiles for each shape compiles few."""
+    return 1 << max(rows - 1, 0).bit_length()
+
+
+def padded(array: NDArray[Any], rows: int) -> NDArray[Any]:
+    """The array with rows of zeros at its end, `rows` in all."""
+    if len(array) == rows:
+        return array
+    return np.concatenate([array, np.zeros((rows - len(array), *array.shape[1:]), dtype=array.dtype)])

@@ -1,0 +1,219 @@
+"""Conversion at the door: positions of other libraries become states, and the answer goes back in their terms.
+
+A `chess.Board` of python-chess, or a `pondertree.chess.ChessGame` around one, becomes the compiled `Chess` with its
+history. python-chess is recognised by its class name, without importing it; a wrapper by `wraps_chess_board`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pondertree import _core, validation
+from pondertree._core import Chess
+from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError
+from pondertree.game import move_text
+from pondertree.games import chess_interop
+from pondertree.optional import require
+
+if TYPE_CHECKING:
+    import chess
+
+Answer = Callable[[int], Any]
+_STATES = frozenset((_core.TicTacToe, _core.ConnectFour, _core.Othello, _core.Chess))
+
+
+def open_door(state: Any) -> tuple[Any, Answer]:
+    """The state to search, and how its actions are said to the caller: as `chess.Move` for a board, else as numbers."""
+    board = board_of(state)
+    if board is None:
+        return state, int
+    converted = chess_state(board)
+    return converted, lambda action: chess_move(converted, action)
+
+
+def enter(state: Any) -> Any:
+    """The state to search."""
+    # The usual case comes first: batches have thousands of states.
+    return state if type(state) in _STATES else open_door(state)[0]
+
+
+def enter_all(states: Sequence[Any]) -> list[Any]:
+    """The states to search."""
+    return list(states) if set(map(type, states)) <= _STATES else [enter(state) for state in states]
+
+
+def check_action(state: Any, action: Any, name: str = "action") -> int:
+    """An action of a state, given as a number, as move text, or as a `chess.Move`.
+
+    Move text is read by `state.parse_action`, or compared with the texts of the legal actions where there is none.
+    """
+    if isinstance(action, str):
+        return _parse(state, action, name)
+    if any(base.__name__ == "Move" and base.__module__ == "chess" for base in type(action).__mro__):
+        if not isinstance(state, Chess):
+            raise InvalidArgumentError(
+                f"{name} is a chess.Move, and {type(state).__name__} is not chess: give the number of an action"
+            )
+        return _parse(state, action.uci(), name)
+    return validation.whole_number(action, name, least=0)
+
+
+def _parse(state: Any, text: str, name: str) -> int:
+    """The action that people write as `text`."""
+    reader = getattr(state, "parse_action", None)
+    if reader is None and not hasattr(state, "legal_actions"):  # a bare observation
+        raise InvalidArgumentError(f"{name} must be a whole number, not {validation.shown(text)}")
+    if reader is None:
+        actions = actions_written(state, text)
+        if len(actions) == 1:
+            return actions[0]
+        problem = f"the text of {len(actions)} legal actions" if actions else "the text of no legal action"
+        legal = [move_text(state, action) for action in state.legal_actions()]
+        raise InvalidActionError(
+            f"{name} is {validation.shown(text)}, {problem} of {type(state).__name__}, which has no parse_action: "
+            f"give the number of an action, or a text of {validation.shown(legal)}"
+        )
+    try:
+        return operator.index(reader(text))
+    except InvalidActionError as error:  # which names the legal moves
+        raise InvalidActionError(f"{name}: {error}") from None
+    except Exception as error:
+        legal = [move_text(state, action) for action in state.legal_actions()]
+        raise InvalidActionError(
+            f"{name} is {validation.shown(text)}, which {type(state).__name__}.parse_action does not read "
+            f"({type(error).__name__}: {error}); legal are {validation.shown(legal)}"
+        ) from error
+
+
+def actions_written(state: Any, text: str) -> list[int]:
+    """The legal actions whose text is `text`, spaces aside; one, where the game writes its actions differently."""
+    wanted = text.split()
+    actions = [operator.index(action) for action in state.legal_actions()]
+    return [action for action in actions if move_text(state, action).split() == wanted]
+
+
+def board_of(state: Any) -> chess.Board | None:
+    """The python-chess board that `state` is or holds, if any."""
+    kind: Any = type(state)
+    held = _holds_board(kind)
+    if held is None:
+        return None
+    board: chess.Board = state.board if held else state
+    return board
+
+
+@lru_cache(maxsize=256)
+def _holds_board(kind: Any) -> bool | None:
+    """Whether things of this class hold a board; False: they are boards, None: they have nothing to do with any."""
+    for base in kind.__mro__:
+        if base.__name__ == "Board" and base.__module__ == "chess":
+            return False
+    return True if getattr(kind, "wraps_chess_board", False) else None
+
+
+def chess_state(board: chess.Board) -> Chess:
+    """The state of a board, with the repetitions and past positions of its move stack. The board stays as it is."""
+    refuse_variants(board)
+    now = Chess(board.fen())
+    if not board.move_stack:
+        return now
+    try:
+        state = _replay(board)
+    except (InvalidActionError, InvalidPositionError):
+        state = None
+    # A board may have been played on after an automatic draw, or set up by hand on top of its stack: then its history
+    # is not one that leads here.
+    if state is not None and state.fen() == now.fen():
+        return state
+    if board.is_fivefold_repetition():
+        raise GameOverError("the game on this board is over by fivefold repetition: there is nothing to search")
+    return now
+
+
+def bare_state(board: chess.Board) -> Chess:
+    """The state of a board without its history: enough for the numbers and names of moves."""
+    refuse_variants(board)
+    return Chess(board.fen())
+
+
+def chess_move(state: Chess, action: int) -> chess.Move:
+    """The `chess.Move` of an action."""
+    library = require("chess", "python-chess", "a chess.Move")
+    move: chess.Move = library.Move.from_uci(state.action_to_string(action))
+    return move
+
+
+def refuse_variants(board: chess.Board) -> None:
+    """Only the rules of standard chess are known here."""
+    if board.uci_variant != "chess":
+        raise InvalidPositionError(
+            f"this is a board of the variant {validation.shown(board.uci_variant)}: only standard chess can be searched"
+        )
+    if board.chess960:
+        raise InvalidPositionError(
+            "this board has chess960=True: only standard chess can be searched (chess.Board(fen) is a standard board)"
+        )
+
+
+def _replay(board: chess.Board) -> Chess:
+    moves = list(board.move_stack)
+    start = board.root()
+    null = next((place for place in reversed(range(len(moves))) if not moves[place]), None)
+    if null is not None:
+        # A null move is none of the rules; what happened before it does not count.
+        moves = moves[null + 1 :]
+        start = board.copy()
+        for _ in moves:
+            start.pop()
+    state = Chess(start.fen())
+    for move in moves:
+        state = state.play(state.parse_action(move.uci()))
+    return state
+
+
+#: The size of the action space.
+NUM_ACTIONS = 4672
+
+
+def open_position(state: Any, name: str = "state") -> tuple[Chess, chess_interop.Answer]:
+    """The state, and how its actions are said to the caller: as `chess.Move` for a board, else as ints."""
+    if type(state) is Chess:
+        return state, int
+    converted, answer = chess_interop.open_door(state)
+    if not isinstance(converted, Chess):
+        raise InvalidArgumentError(
+            f"{name} is of the class {type(state).__name__}: it must be a position of chess "
+            "(pondertree.games.Chess, or a chess.Board of python-chess)"
+        )
+    return converted, answer
+
+
+def position(state: Any, name: str = "state") -> Chess:
+    """The state alone."""
+    return open_position(state, name)[0]
+
+
+def legal_action(state: Chess, action: Any, name: str) -> int:
+    """The number of a legal action, given as one or as a `chess.Move`; an error names the argument."""
+    number = any_action(state, action, name)
+    if number is None or number not in state.legal_actions():
+        raise InvalidActionError(f"{name} is {action!r}, which is not legal in {state.fen()!r}")
+    return number
+
+
+def any_action(state: Chess, action: Any, name: str) -> int | None:
+    """The number of an action that may be illegal here; None for a `chess.Move` that is."""
+    if isinstance(action, str):
+        raise InvalidArgumentError(f"{name} must be a whole number or a chess.Move, not {action!r}")
+    try:
+        number = chess_interop.check_action(state, action)
+    except InvalidActionError:
+        return None
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(str(error).replace("action", name, 1)) from None
+    if number >= NUM_ACTIONS:
+        raise InvalidArgumentError(f"{name} must be at most {NUM_ACTIONS - 1}, not {number}")
+    return number

@@ -1,0 +1,67 @@
+"""Short looks ahead in two-player zero-sum games: forced moves, and minimax over ends of the game."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pondertree.games.game_state import State, listed_actions
+
+
+def forced_actions(state: State, legal: Sequence[int]) -> list[int]:
+    """The actions of `legal` worth looking at: those that win at once, or else those that do not lose at once.
+
+    Trap: the specification names forced moves without saying what they are. Dropping a move is sound only if it
+    cannot be better than one that stays. So nothing is dropped unless a move wins at once, or the opponent can end
+    the game with a win right after it while another move prevents that.
+    """
+    player = state.to_play
+    after = {action: state.play(action) for action in legal}
+    wins = [action for action in legal if after[action].is_terminal and after[action].returns()[player] > 0]
+    if wins:
+        return wins
+    safe = [action for action in legal if not _loses_at_once(after[action], player)]
+    return safe or list(legal)
+
+
+def _loses_at_once(state: State, player: int) -> bool:
+    """Whether `player` has lost in `state`, or loses if the opponent finds the one move that ends the game."""
+    if state.is_terminal:
+        return state.returns()[player] < 0
+    opponent = state.to_play
+    # After a double move it is still our turn, and nobody else can win here.
+    if opponent == player:
+        return False
+    replies = (state.play(action) for action in state.legal_actions())
+    return any(reply.is_terminal and reply.returns()[opponent] > 0 for reply in replies)
+
+
+def minimax(state: State, depth: int) -> dict[int, tuple[int, int]]:
+    """What each legal action leads to for the player to move, seen `depth` plies deep: (verdict, plies).
+
+    The verdict is +1 for a forced win, -1 for a forced loss, 0 for neither (a draw, or not known within the depth).
+    `plies` counts to the end of the game, this action included: the fewest for a win, the most for a loss, 0 for
+    neither. Only ends of the game count, and positions at the edge of the depth are unknown, never equal.
+    """
+    player = state.to_play
+    verdicts: dict[int, tuple[int, int]] = {}
+    for action in listed_actions(state):
+        verdict, plies = _verdict(state.play(action), depth - 1, player) if depth > 0 else (0, 0)
+        verdicts[action] = (verdict, plies + 1 if verdict else 0)
+    return verdicts
+
+
+def _verdict(state: State, depth: int, player: int) -> tuple[int, int]:
+    """The verdict for `player`, whoever is to move. The recursion is as deep as `depth`, not as the game."""
+    if state.is_terminal:
+        result = state.returns()[player]
+        return (1 if result > 0 else -1 if result < 0 else 0), 0
+    if depth == 0:
+        return 0, 0
+    win = 1 if state.to_play == player else -1  # what the player to move here hopes for
+    verdicts = [_verdict(state.play(action), depth - 1, player) for action in listed_actions(state)]
+    wins = [plies for verdict, plies in verdicts if verdict == win]
+    if wins:
+        return win, 1 + min(wins)
+    if all(verdict == -win for verdict, _ in verdicts):
+        return -win, 1 + max(plies for _, plies in verdicts)
+    return 0, 0

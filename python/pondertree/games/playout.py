@@ -1,0 +1,215 @@
+"""Simulation: what a new leaf is worth, by playing it out or by asking an evaluator."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+from pondertree.games.game_state import LARGEST_REWARD, State, end_values, listed_actions, rewards_of
+from pondertree.random import PLAYOUT, Random
+from pondertree.reference.policy import draw
+
+#: A playout that has no `max_depth` is cut after so many moves.
+LONGEST_PLAYOUT = 10_000
+#: A game is taken for one that never ends if so many playouts were cut there before a single one has ended.
+FIRST_PLAYOUTS = 16
+#: Moves of a playout between two looks at the clock.
+MOVES_PER_CHECK = 256
+
+PlayoutPolicy = Callable[[Any], Any]
+"""A state to one action, or to one weight per legal action."""
+
+Leaf = tuple[State, int, int]
+"""A position to evaluate: its state, the player who chose the move to it (0 at the root), the key of its simulation."""
+
+
+class Playouts:
+    """Counts the playouts of one search that ended, and those that were cut after `LONGEST_PLAYOUT` moves.
+
+    Such a cut counts like one at `max_depth`, unless none of the first playouts ends.
+    """
+
+    __slots__ = ("cut", "ended", "first")
+
+    def __init__(self, first: int = FIRST_PLAYOUTS) -> None:
+        self.ended = 0
+        self.cut = 0
+        self.first = first
+
+    def count_cut(self, moves: int) -> None:
+        """Counts a playout that was cut after so many moves."""
+        self.cut += 1
+        if self.ended == 0 and self.cut >= self.first:
+            self.refuse(moves)
+
+    def refuse(self, moves: int) -> NoReturn:
+        """Raises the error of a game that does not end."""
+        raise ValueError(f"not over after {moves} moves: cut playouts by max_depth if the game need not end")
+
+    def check_time(self) -> None:
+        """Called every `MOVES_PER_CHECK` moves; a search that has a time limit raises an exception here."""
+
+
+def random_playout(
+    state: State, random: Random, max_depth: int | None = None, policy: PlayoutPolicy | None = None
+) -> tuple[list[float] | None, State]:
+    """Plays at random, or by `policy`, to the end or for `max_depth` moves: the values and the last state.
+
+    The values are one per player, and None if the playout was cut. In a game with rewards they are the sums of the
+    rewards of the playout's moves. Without `max_depth`, more than `LONGEST_PLAYOUT` moves are an error.
+    """
+    earned, final = _play(state, random, max_depth, policy, Playouts(first=1))
+    if not final.is_terminal:
+        return None, final
+    return [e + v for e, v in zip(earned, end_values(final), strict=True)], final
+
+
+def _play(
+    state: State, random: Random, max_depth: int | None, policy: PlayoutPolicy | None, playouts: Playouts
+) -> tuple[list[float], State]:
+    """The moves of a playout: the rewards earned on the way (0 for all if there are none) and the last state."""
+    earned = [0.0] * state.num_players
+    longest = LONGEST_PLAYOUT if max_depth is None else max_depth
+    depth = 0
+    while not (ended := state.is_terminal) and depth < longest:
+        legal = listed_actions(state)
+        action = legal[random.choose(len(legal))] if policy is None else _follow(policy, state, legal, random)
+        state = state.play(action)
+        depth += 1
+        rewards = rewards_of(state)
+        if rewards is not None:
+            earned = [e + r for e, r in zip(earned, rewards, strict=True)]
+        if depth % MOVES_PER_CHECK == 0:
+            playouts.check_time()
+    if ended:
+        playouts.ended += 1
+    elif max_depth is None:
+        playouts.count_cut(depth)
+    return earned, state
+
+
+def _follow(policy: PlayoutPolicy, state: State, legal: list[int], random: Random) -> int:
+    """The policy's action, or one drawn by its weights."""
+    answer = policy(state)
+    weights = _numbers(answer)
+    if weights is None:
+        action = operator.index(answer)
+        if action not in legal:
+            raise ValueError(f"the playout policy chose action {action}; legal are {legal}")
+        return action
+    if len(weights) != len(legal):
+        raise ValueError(f"the playout policy gave {len(weights)} weights for {len(legal)} legal actions")
+    if not all(math.isfinite(weight) and weight >= 0.0 for weight in weights) or not any(weights):
+        raise ValueError(f"the weights of a playout policy must be finite, not negative, and not all 0: {weights}")
+    return legal[draw(weights, random)]
+
+
+def _numbers(answer: Any) -> list[float] | None:
+    """A list, tuple or array as a list of floats; None for a single number (also one in an array without axes)."""
+    try:
+        return [float(number) for number in answer]
+    except TypeError:
+        return None
+
+
+def simulate_leaves(
+    leaves: Sequence[Leaf],
+    max_depth: int | None = None,
+    evaluator: Any = None,
+    policy: PlayoutPolicy | None = None,
+    playouts: Playouts | None = None,
+) -> list[list[float]]:
+    """The values of new leaves, one list per leaf, one number per player.
+
+    With an evaluator and no depth to play to, the leaves are evaluated as they are. Otherwise each is played out, and
+    counted by `playouts`; where none are given, a playout without `max_depth` must end.
+
+    Trap: a playout cut at `max_depth` has no result, and the specification does not say what it is worth. It is the
+    evaluator's value of the position where it was cut, or a draw without one; rewards earned so far are kept.
+    """
+    playouts = playouts or Playouts(first=1)
+    values: list[list[float]] = []
+    to_evaluate: list[tuple[int, State]] = []
+    for state, chooser, sim_key in leaves:
+        if evaluator is not None and max_depth in (None, 0):
+            to_evaluate.append((len(values), state))
+            values.append([0.0] * state.num_players)
+        elif evaluator is None and policy is None and hasattr(state, "simulateRandomPlayout"):
+            values.append(_own_playouts(state, chooser, max_depth))
+        else:
+            earned, final = _play(state, Random(sim_key, PLAYOUT), max_depth, policy, playouts)
+            if final.is_terminal:
+                earned = [e + v for e, v in zip(earned, end_values(final), strict=True)]
+            elif evaluator is not None:
+                to_evaluate.append((len(values), final))
+            values.append(earned)
+    answers = evaluate(evaluator, [state for _, state in to_evaluate]) if to_evaluate else []
+    for (index, _), answer in zip(to_evaluate, answers, strict=True):
+        values[index] = [e + v for e, v in zip(values[index], answer, strict=True)]
+    return values
+
+
+def _own_playouts(state: Any, chooser: int, max_depth: int | None) -> list[float]:
+    """The values by the game's own `simulateRandomPlayout`, which answers for the player it is asked about.
+
+    Trap: the specification leaves open whose view that is, and then adds it unsigned to the node that was expanded.
+    So we ask for the player who chose the move to the leaf: that is the player whose statistics come first.
+    """
+    players = state.num_players
+    if players == 1:
+        return [own_playout(state, 0, max_depth)]
+    if players == 2:
+        value = own_playout(state, chooser, max_depth)
+        return [value, -value] if chooser == 0 else [-value, value]
+    return [own_playout(state, player, max_depth) for player in range(players)]
+
+
+def own_playout(state: Any, player: int, max_depth: int | None) -> float:
+    """What the game's own playout says for a player, checked: from -1 to 1, or a sum of rewards."""
+    answer = state.simulateRandomPlayout(player, max_depth)
+    limit = LARGEST_REWARD if hasattr(state, "rewards") else 1.0
+    try:
+        value = math.nan if isinstance(answer, (str, bytes)) else float(answer)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not abs(value) <= limit:  # a NaN is not, either
+        raise ValueError(
+            f"simulateRandomPlayout({player}, {max_depth}) gave {answer!r:.100}: "
+            f"it must be a number from {-limit:g} to {limit:g}"
+        )
+    return value
+
+
+def evaluate(evaluator: Any, states: Sequence[State]) -> list[list[float]]:
+    """The evaluator's values of `states`, one list per state, one number per player.
+
+    An evaluator has `evaluate_states(states) -> (logits, values)`, or is a function of one state. A value is one
+    number per player, or one number for the player to move (with two players the other gets its negative).
+    """
+    if hasattr(evaluator, "evaluate_states"):
+        return per_player(states, evaluator.evaluate_states(list(states))[1])
+    return per_player(states, [evaluator(state) for state in states])
+
+
+def per_player(states: Sequence[State], answers: Iterable[Any]) -> list[list[float]]:
+    """The values that an evaluator gave for `states`, checked, one list per state, one number per player."""
+    answers = list(answers)
+    if len(answers) != len(states):
+        raise ValueError(f"the evaluator gave {len(answers)} values for {len(states)} states")
+    return [_values(state, answer) for state, answer in zip(states, answers, strict=True)]
+
+
+def _values(state: State, answer: Any) -> list[float]:
+    players = state.num_players
+    listed = _numbers(answer)
+    values = [float(answer)] if listed is None else listed
+    if len(values) == 1 and players == 2:
+        # The other player's number is the negative, and it stands where that player's number belongs.
+        values = [values[0], -values[0]] if state.to_play == 0 else [-values[0], values[0]]
+    if len(values) != players:
+        raise ValueError(f"the evaluator gave {len(values)} values for {players} players")
+    if not all(abs(value) <= LARGEST_REWARD for value in values):  # a NaN is not, either
+        raise ValueError(f"the evaluator gave values that are not finite, or above {LARGEST_REWARD:.0e}: {values}")
+    return values

@@ -1,0 +1,181 @@
+"""Whether `play` of a Python game is a pure function, tested on a sample of the moves that a search makes.
+
+A search takes `play(action)` for the one state that follows. If it draws random numbers, or changes the state it is
+called on, values and proofs mean nothing.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pondertree import _core
+from pondertree.errors import GameContractError, RandomGeneratorInStateWarning, warn_caller
+from pondertree.game import GameInfo, Position, play, read_position
+from pondertree.games.state_attributes import drawn_from, generator_states, generators, hold_the_same
+from pondertree.validation import shown
+
+#: The first moves of a search, all of which are repeated. Two outcomes agree as often by chance as so many coins.
+FIRST_CHECKS = 24
+#: Of the later moves, one in so many is repeated.
+CHECK_INTERVAL = 128
+#: The longest line that is played on from a move and its repetition.
+LONGEST_LINE = 512
+#: The most moves that are played on because they gave states with other attributes.
+MOST_SUSPICIONS = 8
+#: How often a state is asked again before `play` is blamed.
+READINGS = 20
+
+#: What to do instead of drawing random numbers.
+ADVICE = (
+    "Dice and shuffled cards in play() are not supported: let each outcome be an action of an additional player "
+    "whose returns are always 0, with zero_sum = False (docs/games.md: Dice, cards and other chance)"
+)
+
+#: Classes of states that were warned about.
+_warned: weakref.WeakSet[type] = weakref.WeakSet()
+
+
+class PlayCheck:
+    """Repeats some of the moves of one search, and compares what comes of them with what came of them before.
+
+    What is compared is what a search reads off a state, and `observation()` if it has an evaluator. What dice have
+    changed may show later: both states are played on, side by side, after the 1st, 8th, 128th, 1024th ... move of a
+    search that has playouts, and at most `MOST_SUSPICIONS` times where the repetition of an early move gave other
+    attributes. These themselves may differ: counters and caches do.
+    """
+
+    def __init__(
+        self, info: GameInfo, expired: Callable[[], bool], longest_playout: int, compares_observations: bool
+    ) -> None:
+        self._info = info
+        self._expired = expired
+        self._longest_playout = longest_playout
+        self._compares_observations = compares_observations
+        self._has_generators: bool | None = None
+        self.moves = 0
+        """Moves made by the search."""
+        self.next_check = 1
+        """The number of the next move to be repeated."""
+        self.comparisons = 0
+        self._next_line = 1
+        self._suspicions = 0
+
+    def repeat(self, before: Any, action: int, after: Any, position: Position, path: Callable[[], list[int]]) -> None:
+        """Plays `action` in `before` again, which gave `after` when the search made this move, of number `moves`."""
+        is_early = self.moves < FIRST_CHECKS
+        self.next_check = self.moves + 1 if is_early else (self.moves // CHECK_INTERVAL + 1) * CHECK_INTERVAL
+        self._check_generators(before, after)
+        again = play(before, action, self._info.name)
+        self._compare(after, position, again, lambda: [*path(), action])
+        length = 0
+        if self.moves >= self._next_line:
+            self._next_line = 8 * self.moves
+            length = 0 if hasattr(after, "simulateRandomPlayout") else min(self._longest_playout, LONGEST_LINE)
+        if is_early and self._suspicions < MOST_SUSPICIONS and not hold_the_same(after, again):
+            self._suspicions += 1
+            length = LONGEST_LINE
+        if length > 0:
+            self._play_on(after, position, again, length, lambda: [*path(), action])
+
+    def repeat_line(self, root: Any, line: Sequence[tuple[int, Any]]) -> None:
+        """Plays the line of a proof again, which is made of actions and the states that they gave.
+
+        As often as it takes to have made `FIRST_CHECKS` comparisons, and at least once.
+        """
+        known = [(action, state, read_position(state, self._info)) for action, state in line]
+        while known:
+            state, played = root, list[int]()
+            for action, after, position in known:
+                state = play(state, action, self._info.name)
+                played.append(action)
+                self._compare(after, position, state, played.copy)
+            if self.comparisons >= FIRST_CHECKS or self._expired():
+                return
+
+    def _play_on(self, one: Any, position: Position, other: Any, length: int, path: Callable[[], list[int]]) -> None:
+        """Plays the same random moves from both states, at most `length`."""
+        choose = _core.PlayoutRandom(self.moves).choose
+        line: list[int] = []
+        while not position.terminal and position.legal and len(line) < length and not self._expired():
+            action = position.legal[choose(len(position.legal))]
+            line.append(action)
+            one, other = play(one, action, self._info.name), play(other, action, self._info.name)
+            position = read_position(one, self._info)
+            self._compare(one, position, other, lambda: [*path(), *line])
+
+    def _compare(self, one: Any, position: Position, other: Any, path: Callable[[], list[int]]) -> None:
+        """Compares two states that the same actions gave."""
+        self.comparisons += 1
+        again = read_position(other, self._info)
+        if again != position:
+            found = _difference(position, again)
+            if found is not None:
+                self._check_stable(one, position, path)
+                self._refuse(*found, path)
+        if self._compares_observations:
+            seen = _observation(one)
+            differs = seen is not None and seen != _observation(other)
+            # An observation that is random itself, as by a random symmetry, says nothing about play().
+            if differs and all(seen == _observation(one) for _ in range(READINGS)):
+                self._refuse("observation()", "one array", "another", path)
+
+    def _check_stable(self, state: Any, position: Position, path: Callable[[], list[int]]) -> None:
+        """Raises the error of a state that does not give the same answers when asked again."""
+        for _ in range(READINGS):
+            found = _difference(position, read_position(state, self._info))
+            if found is not None:
+                what, was, now = found
+                raise GameContractError(
+                    f"{self._info.name}.{what} of the state after the actions {shown(path())} was {shown(was)}, and "
+                    f"{shown(now)} when asked again: the answers of a state must not change by chance, nor by playing"
+                )
+
+    def _refuse(self, what: str, was: Any, now: Any, path: Callable[[], list[int]]) -> NoReturn:
+        """Raises the error of states that differ although the same actions gave them."""
+        actions, game = path(), self._info.name
+        raise GameContractError(
+            f"{game}.play({actions[-1]}) is not a pure function: {what} after the actions {shown(actions)} from the "
+            f"root was {shown(was)}, and {shown(now)} when they were played again. It must give the same state every "
+            f"time and change nothing. {ADVICE}"
+        )
+
+    def _check_generators(self, before: Any, after: Any) -> None:
+        """Warns, once per class, of a random generator that is copied with the state and has moved on in the copy."""
+        if self._has_generators is None:
+            self._has_generators = bool(generators(before))
+        if not self._has_generators or type(before) in _warned:
+            return
+        moved = drawn_from(generator_states(before), generator_states(after))
+        if moved:
+            _warned.add(type(before))
+            warn_caller(
+                f"states of {self._info.name} carry a random generator ({moved[0]!r}) that play() draws from: a copy "
+                f"of a state repeats its numbers, so that the search foresees them. {ADVICE}",
+                RandomGeneratorInStateWarning,
+            )
+
+
+def _difference(one: Position, other: Position) -> tuple[str, Any, Any] | None:
+    """What differs first between two readings: its name and both answers. The order of actions does not count."""
+    pairs = [
+        ("is_terminal", one.terminal, other.terminal),
+        ("to_play", one.to_play, other.to_play),
+        ("legal_actions()", sorted(one.legal), sorted(other.legal)),
+        ("returns()", one.returns, other.returns),
+        ("rewards()", one.rewards, other.rewards),
+    ]
+    # By their texts, NaN is equal to itself.
+    return next((pair for pair in pairs if pair[1] != pair[2] and repr(pair[1]) != repr(pair[2])), None)
+
+
+def _observation(state: Any) -> bytes | None:
+    """The observation in a form that can be compared; None where there is none that evaluators can read."""
+    try:
+        array = np.asarray(state.observation())
+    except Exception:
+        return None
+    return None if array.dtype.hasobject else array.tobytes()

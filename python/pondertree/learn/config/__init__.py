@@ -1,0 +1,1 @@
+"""What is trained: the configuration, its defaults, and the game."""

@@ -1,0 +1,186 @@
+"""Good values for each game: what a training does when it is told nothing but the game."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pondertree import validation
+from pondertree.envs.gymnasium import PREFIX
+from pondertree.errors import InvalidArgumentError
+from pondertree.learn.config.game_spec import GameSpec
+from pondertree.learn.config.schema import ALGORITHMS, Config
+from pondertree.learn.config.sections import EvaluationConfig
+
+#: Reference opponents of every game. Where a simulation takes microseconds the ladder is longer; the strongest opponent
+#: of each costs at most half a minute an evaluation.
+LADDER = EvaluationConfig().ladder
+#: What differs from the plain defaults, by the name of the compiled game.
+BY_GAME: dict[str, dict[str, Any]] = {
+    "tic_tac_toe": {
+        "network": {"blocks": 2, "channels": 32, "value_hidden": 32},
+        "self_play": {"simulations": 24, "games_at_once": 64, "temperature_moves": 4, "opening_plies": 4},
+        "replay": {"window": 20_000, "learned_first": 1_000},
+        "learner": {"passes": 8.0},
+        "evaluation": {"simulations": 50, "every_minutes": 1.0},
+        "cycle_moves": 8,
+    },
+    "connect_four": {
+        "network": {"blocks": 3, "channels": 32},
+        "self_play": {"simulations": 16, "games_at_once": 128, "temperature_moves": 10, "opening_plies": 6},
+        "learner": {"passes": 4.0, "root_value_share": 0.5},
+        "evaluation": {"every_minutes": 5.0, "ladder": (*LADDER, "UCT 6400", "UCT 25600")},
+    },
+    "othello": {
+        "network": {"blocks": 5, "channels": 64},
+        "self_play": {"simulations": 32, "temperature_moves": 16, "opening_plies": 8},
+        "replay": {"window": 300_000},
+        "evaluation": {"ladder": (*LADDER, "UCT 6400")},
+    },
+    "chess": {
+        "network": {"blocks": 6, "channels": 64},
+        "self_play": {
+            "simulations": 32,
+            "temperature_moves": 30,
+            "opening_plies": 4,
+            "max_moves": 300,
+            "resign_below": -0.95,
+        },
+        "replay": {"window": 300_000},
+        # Random playouts know little of chess: four times as many gain 70 Elo, and lose every game to Hybrid 2.
+        "evaluation": {"ladder": ("UCT 100", "Hybrid 2", "Hybrid 8", "Hybrid 32", "Hybrid 128", "Hybrid 512")},
+    },
+}
+
+#: What differs further on a GPU, where batches may be large and learning is cheap.
+ON_GPU: dict[str, dict[str, Any]] = {
+    "connect_four": {
+        "network": {"blocks": 6, "channels": 96, "value_hidden": 128},
+        # Many games begin with many random moves: what is met after a mistake must be known, too.
+        "self_play": {"games_at_once": 4096, "simulations": 32, "opening_plies": 24, "opening_share": 0.75},
+        "replay": {"window": 2_000_000, "learned_first": 40_000},
+        "learner": {"batch_size": 2048, "passes": 6.0, "averaged": 0.998},
+        "evaluation": {"every_minutes": 1.0, "positions": 500},
+    },
+    "othello": {
+        "network": {"blocks": 8, "channels": 96, "value_hidden": 128},
+        "self_play": {"games_at_once": 1024},
+        "replay": {"window": 1_000_000, "learned_first": 30_000},
+        "learner": {"batch_size": 1024, "passes": 4.0},
+    },
+    "chess": {
+        "network": {"blocks": 10, "channels": 128, "value_hidden": 128},
+        "self_play": {"games_at_once": 1024},
+        "replay": {"window": 500_000, "learned_first": 20_000},
+        "learner": {"batch_size": 1024, "passes": 3.0},
+    },
+}
+
+
+#: What differs further with MuZero. It learns the rules as well, so it sees each position more often.
+BY_MUZERO: dict[str, dict[str, Any]] = {
+    "tic_tac_toe": {
+        "network": {"blocks": 1, "channels": 32, "value_hidden": 32},
+        "self_play": {"simulations": 24, "games_at_once": 64, "temperature_moves": 4, "opening_plies": 4},
+        "replay": {"window": 30_000, "learned_first": 1_000},
+        "learner": {"batch_size": 128, "passes": 4.0},
+    },
+}
+
+#: What differs further with MuZero on a GPU.
+BY_MUZERO_ON_GPU: dict[str, dict[str, Any]] = {
+    "connect_four": {
+        "network": {"blocks": 4, "channels": 96, "value_hidden": 128},
+        "self_play": {"games_at_once": 2048, "simulations": 32},
+        "replay": {"window": 1_000_000, "learned_first": 30_000},
+        "learner": {"batch_size": 1024, "passes": 3.0, "averaged": 0.998},
+        "muzero": {"dynamics_blocks": 2},
+    },
+    "othello": {
+        "network": {"blocks": 4, "channels": 96, "value_hidden": 128},
+        "learner": {"batch_size": 1024, "passes": 3.0},
+        "muzero": {"dynamics_blocks": 2},
+    },
+    "chess": {
+        "network": {"blocks": 6, "channels": 128, "value_hidden": 128},
+        "self_play": {"games_at_once": 512, "threads": 4, "resign_below": -1.0},
+        "learner": {"batch_size": 512, "passes": 3.0},
+        "muzero": {"dynamics_blocks": 3},
+    },
+}
+
+#: MuZero in an environment of Gymnasium, or a game of rewards.
+IN_ENVIRONMENTS: dict[str, Any] = {
+    "network": {"blocks": 1, "channels": 64, "policy_channels": 64, "value_channels": 64, "value_hidden": 64},
+    "self_play": {
+        "simulations": 8,
+        "games_at_once": 32,
+        "temperature_moves": 0,
+        "considered_actions": 8,
+        "max_moves": 100_000,
+    },
+    "replay": {"window": 50_000, "learned_first": 1_000},
+    "learner": {
+        "batch_size": 128,
+        "passes": 4.0,
+        "learning_rate": 1e-3,
+        "value_weight": 0.5,
+        "root_value_share": 0.0,
+    },
+    "muzero": {"discount": 0.997, "support": 30, "td_steps": 20, "priority": 0.6, "fresh_values": True},
+    "evaluation": {"every_minutes": 2.0, "simulations": 16},
+}
+#: Where an environment is seen as an image, its network is a board's.
+OF_IMAGES: dict[str, Any] = {
+    "network": {"blocks": 1, "channels": 16, "policy_channels": 8, "value_channels": 8, "value_hidden": 64},
+    "learner": {"learning_rate": 2e-3},
+}
+
+
+def with_defaults(config: Config, spec: GameSpec, on_gpu: bool) -> Config:
+    """`config` with the values that suit a game and its algorithm; what the game has none for stays."""
+    name = spec.info.name if spec.info.compiled else ""
+    config = config.with_values(**BY_GAME.get(name, {}))
+    if on_gpu:
+        config = config.with_values(**ON_GPU.get(name, {}))
+    if config.algorithm == "muzero":
+        config = config.with_values(**(BY_MUZERO_ON_GPU if on_gpu else BY_MUZERO).get(name, {}))
+        if spec.info.has_rewards:
+            config = config.with_values(**IN_ENVIRONMENTS)
+            config = config.with_values(**OF_IMAGES) if len(spec.shape) == 3 else config
+    return config
+
+
+def default_config(
+    game: str = "connect4",
+    *,
+    factory: Callable[[], Any] | None = None,
+    algorithm: str | None = None,
+    on_gpu: bool = False,
+    **values: Any,
+) -> Config:
+    """The configuration of a training of `game`, with other values where some are given.
+
+    `factory` is that of `train`: it gives the starting states of a game in Python, or environments, that no name leads
+    to. `algorithm` is "gumbel" where nothing is said, and "muzero" for an environment of Gymnasium.
+    """
+    from pondertree.learn.config.game_spec import game_spec
+
+    validation.text(game, "game")
+    validation.flag(on_gpu, "on_gpu")
+    if not validation.is_one_of(algorithm, (None, *ALGORITHMS)):
+        raise InvalidArgumentError(
+            f"algorithm must be one of {', '.join(ALGORITHMS)}, not {validation.shown(algorithm)}"
+        )
+    if factory is None:
+        algorithm = algorithm or usual_algorithm(game)
+        spec = game_spec(game, rewards=algorithm == "muzero")
+    else:
+        spec = game_spec(game, factory, rewards=algorithm in (None, "muzero"))
+        algorithm = algorithm or ("muzero" if spec.info.has_rewards else "gumbel")
+    return with_defaults(Config(game=spec.name, algorithm=algorithm), spec, on_gpu).with_values(**values)
+
+
+def usual_algorithm(game: str) -> str:
+    """What learns a game where nothing is said."""
+    return "muzero" if game.startswith(PREFIX) else "gumbel"

@@ -1,0 +1,1 @@
+"""Games on disk and in memory: records, shards, replay, checkpoints, the run folder."""

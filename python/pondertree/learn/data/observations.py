@@ -1,0 +1,112 @@
+"""Observations as they are kept: bit planes packed, so that a window of chess positions fits into memory."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pondertree.errors import GameContractError
+from pondertree.learn.config.game_spec import GameSpec, play_in
+from pondertree.learn.data.records import GameRecord
+
+
+class Seen(NamedTuple):
+    """What a network sees in some positions, N of them.
+
+    A compiled game has planes of bits, and planes that are one number each. What a game in Python shows is kept as it
+    is, as numbers; pixels as bytes, which are seen as numbers from 0 to 1.
+    """
+
+    planes: NDArray[np.uint64]
+    """[N, P]: bit row * width + column of a plane is its cell."""
+    numbers: NDArray[np.float32] | NDArray[np.uint8]
+    """[N, S]"""
+
+
+def widths(spec: GameSpec) -> tuple[int, int]:
+    """How many planes and numbers a position has."""
+    if not spec.info.compiled:
+        return 0, int(np.prod(spec.shape))
+    planes, numbers = (part.shape[1] for part in spec.factory()._line(np.zeros(0, dtype=np.uint16))[:2])
+    return planes, numbers
+
+
+def kept_bytes(observation: NDArray[np.float32], spec: GameSpec) -> NDArray[np.uint8]:
+    """What is kept of an observation of an environment: its numbers, or its pixels, as bytes."""
+    kept: NDArray[np.uint8]
+    if spec.pixels:
+        kept = np.rint(observation * 255.0).astype(np.uint8).ravel()
+        return kept
+    return np.ascontiguousarray(observation, dtype="<f4").ravel().view(np.uint8)
+
+
+def seen_in(game: GameRecord, spec: GameSpec) -> tuple[Seen, NDArray[np.uint8]]:
+    """What a network sees before each searched move of a game, and who is to play there."""
+    if spec.is_environment:
+        rows = len(game.moves)
+        numbers = game.seen.reshape(rows, -1).view(np.uint8 if spec.pixels else "<f4")
+        return Seen(np.zeros((rows, 0), np.uint64), numbers), np.zeros(rows, dtype=np.uint8)
+    state = spec.factory()
+    if spec.info.compiled:
+        opening = len(game.opening)
+        planes, numbers, players = state._line(np.concatenate([game.opening, game.moves]))
+        return Seen(planes[opening:], numbers[opening:]), players[opening:]
+    for move in game.opening.tolist():
+        state = play_in(state, move)
+    observations, to_play = [], []
+    for move in game.moves.tolist():
+        observations.append(np.array(state.observation(), dtype=np.float32).ravel())
+        to_play.append(state.to_play)
+        state = play_in(state, move)
+    rows = len(observations)
+    flat = np.array(observations, dtype=np.float32).reshape(rows, int(np.prod(spec.shape)))
+    return Seen(np.zeros((rows, 0), np.uint64), flat), np.array(to_play, dtype=np.uint8)
+
+
+#: Positions that are looked at, those in question and the nearest below them: a search asks about both.
+MOST = 5000
+
+
+def refuse_observation(state: Any, name: str, shape: tuple[int, ...] | None = None) -> None:
+    """Refuses an observation that no network can take; `shape` is that of the starting state."""
+    try:
+        seen = np.asarray(state.observation(), dtype=np.float32)
+    except Exception as error:
+        raise GameContractError(f"{name}.observation() failed: {type(error).__name__}: {error}") from error
+    if shape is not None and seen.shape != shape:
+        raise GameContractError(
+            f"{name}.observation() has shape {seen.shape}, and in the starting state it has {shape}: "
+            "a network needs the same in every state"
+        )
+    wrong = seen[~np.isfinite(seen)]
+    if wrong.size:
+        raise GameContractError(f"{name}.observation() has a number that is not finite: {wrong[0]}")
+
+
+def refuse_observations(states: Iterable[Any], spec: GameSpec) -> None:
+    """Refuses the first wrong observation in these states, or below them; comes back where none is found."""
+    if spec.info.compiled or spec.is_environment:
+        return
+    for state in _with_those_below(list(states)):
+        refuse_observation(state, spec.info.name, spec.shape)
+
+
+def _with_those_below(states: list[Any]) -> Iterator[Any]:
+    """The states themselves, then those after a move, after two, and so on."""
+    waiting = deque(states)
+    for _ in range(MOST):
+        if not waiting:
+            return
+        state = waiting.popleft()
+        try:
+            if state.is_terminal:
+                continue
+            after = [state.play(action) for action in state.legal_actions()]
+        except Exception:  # another mistake, which has its own words
+            after = []
+        yield state
+        waiting += after[: max(MOST - len(waiting), 0)]

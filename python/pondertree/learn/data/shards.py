@@ -1,0 +1,237 @@
+"""Shards: files of finished games. A game counts as stored when the file that holds it has its name.
+
+A shard is written under another name, synced, renamed, and its folder synced: there is a whole shard or none. Its name
+says which games in the order of storing it holds, `games-000000120-00017` those from 120 to 136, so that the list of
+names is the index: it cannot be out of step with the files. Parquet where pyarrow is installed, else .npz; folders may
+hold both.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pondertree.errors import InvalidArgumentError, StorageError
+from pondertree.files import arrays_of, current_format, make_folder, reading, replace_file
+from pondertree.learn.config.game_spec import GameSpec
+from pondertree.learn.data.records import (
+    LATER,
+    LISTS,
+    PLAIN,
+    Columns,
+    GameRecord,
+    check_games,
+    from_columns,
+    to_columns,
+)
+
+if TYPE_CHECKING:
+    from pondertree.learn.config.game_spec import GameSpec
+
+FORMAT = "pondertree-games"
+VERSION = 1
+REMEDY = "restore it, or move it and all later shards away to go on without them"
+#: Games of a Parquet file that are decoded together.
+BATCH = 16
+NAME = re.compile(r"games-(\d{9,})-(\d{5,})\.(parquet|npz)")
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A file of games."""
+
+    path: Path
+    first: int
+    """How many games were stored before."""
+    count: int
+    """Games in it."""
+
+    @property
+    def end(self) -> int:
+        """How many games are stored with it."""
+        return self.first + self.count
+
+
+def list_shards(folder: Path) -> list[Shard]:
+    """The shards of a folder, in the order in which they were stored; without gaps, or something is missing."""
+    shards = []
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if matched := NAME.fullmatch(path.name):
+            shards.append(Shard(path, int(matched[1]), int(matched[2])))
+    shards.sort(key=lambda shard: shard.first)
+    expected = 0
+    for shard in shards:
+        if shard.first != expected:
+            raise StorageError(
+                f"{str(folder)!r} should have a shard that begins with game {expected} before {shard.path.name!r}: "
+                "a file is missing, or was put there from elsewhere"
+            )
+        expected = shard.end
+    return shards
+
+
+def write_shard(folder: Path, first: int, games: Sequence[GameRecord], *, kind: str | None = None) -> Shard:
+    """Stores games; when it comes back, they are on the disk. `kind` is "parquet" or "npz"."""
+    kind = kind or ("parquet" if importlib.util.find_spec("pyarrow") is not None else "npz")
+    shard = Shard(folder / f"games-{first:09d}-{len(games):05d}.{kind}", first, len(games))
+    columns = to_columns(games)
+    content = _parquet(columns) if kind == "parquet" else _npz(columns)
+    try:
+        replace_file(shard.path, content)
+    except OSError as error:
+        raise StorageError(
+            f"the games cannot be stored in {str(shard.path)!r}: {error.strerror}; those stored before are safe"
+        ) from error
+    return shard
+
+
+def read_shard(shard: Shard, spec: GameSpec | None = None) -> list[GameRecord]:
+    """The games of a shard; one that is damaged is named, and so is one whose games are none of `spec`."""
+    with reading(shard.path, f"a shard of games ({REMEDY})", StorageError) as file:
+        read = _from_parquet if file.suffix == ".parquet" else _from_npz
+        games: list[GameRecord] = []
+        for columns in read(file.read_bytes(), shard.count):
+            part = from_columns(columns)
+            if spec is not None:
+                check_games(part, spec)
+            games += part
+        _check_count(len(games), shard.count)
+        return games
+
+
+def _check_count(found: int, expected: int) -> None:
+    if found != expected:
+        raise InvalidArgumentError(f"it has {found} games, its name says {expected}; {REMEDY}")
+
+
+def _npz(columns: Columns) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, allow_pickle=False, format=np.array(f"{FORMAT} {VERSION}"), **columns)
+    return file.getvalue()
+
+
+def _from_npz(content: bytes, count: int) -> Iterator[Columns]:
+    columns = arrays_of(content)
+    _check_format(str(columns.pop("format")))
+    _check_count(len(columns["number"]), count)
+    yield columns
+
+
+def _parquet(columns: Columns) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays: dict[str, Any] = {name: pa.array(columns[name]) for name in PLAIN}
+    for name in LISTS:
+        offsets = np.concatenate([[0], columns[f"{name}_ends"]])
+        arrays[name] = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(columns[name]))
+    table = pa.table(arrays).replace_schema_metadata({"format": f"{FORMAT} {VERSION}"})
+    file = io.BytesIO()
+    pq.write_table(table, file, compression="zstd", write_page_checksum=True)
+    return file.getvalue()
+
+
+def _from_parquet(content: bytes, count: int) -> Iterator[Columns]:
+    """The columns of a few games at a time.
+
+    The number of games is checked before anything is decoded. How much a game decodes to is not: run lengths and zstd
+    compress without a useful limit, and pyarrow ends the process when asked for the columns of damaged metadata. Games
+    are checked as they come, so that at most one batch is in memory that no game accounts for.
+    """
+    from pondertree.optional import require
+
+    require("pyarrow", "train", "reading this shard of games")
+    import pyarrow.parquet as pq
+
+    # On one thread: a shard is small, and pools of threads outlive what they are for.
+    file = pq.ParquetFile(io.BytesIO(content), page_checksum_verification=True)
+    _check_format((file.schema_arrow.metadata or {}).get(b"format", b"").decode())
+    _check_count(file.metadata.num_rows, count)
+    for batch in file.iter_batches(BATCH, columns=[*PLAIN, *LISTS], use_threads=False):
+        columns: Columns = {name: batch[name].to_numpy(zero_copy_only=False) for name in PLAIN}
+        for name in LISTS:
+            if name in LATER and name not in batch.schema.names:
+                continue
+            columns[name] = batch[name].flatten().to_numpy(zero_copy_only=False)
+            lengths = batch[name].value_lengths().to_numpy(zero_copy_only=False)
+            columns[f"{name}_ends"] = np.cumsum(lengths, dtype=np.int64)
+        yield columns
+
+
+def _check_format(told: str) -> None:
+    if current_format(told) != f"{FORMAT} {VERSION}":
+        raise StorageError(f"its format is {told!r}, but this version reads {f'{FORMAT} {VERSION}'!r}")
+
+
+class GameStore:
+    """Shards in a folder, and how many of their games count."""
+
+    def __init__(self, folder: Path, counted: int = 0, spec: GameSpec | None = None) -> None:
+        """`counted` games were stored when the training was last saved; shards with games of no `spec` are refused."""
+        make_folder(folder, "out")
+        for left in folder.glob("*.part"):
+            left.unlink(missing_ok=True)
+        self.folder = folder
+        self._spec = spec
+        self.shards = list_shards(folder)
+        self.stored = self.shards[-1].end if self.shards else 0
+        if self.stored < counted:
+            raise StorageError(
+                f"{str(folder)!r} has {self.stored} games, but the checkpoint knows {counted}: shards are missing"
+            )
+        self.counted = counted
+        """Games that count."""
+        waiting = [shard for shard in self.shards if shard.end > counted]
+        if waiting and waiting[0].first < counted:
+            raise StorageError(f"{str(waiting[0].path)!r} was stored across a checkpoint: it is from another training")
+        self._waiting = [(shard, read_shard(shard, spec)) for shard in waiting]
+        self._known = {game.number for _, games in self._waiting for game in games}
+
+    @property
+    def known(self) -> frozenset[int]:
+        """Numbers of games that were stored after the checkpoint, and must not be stored again."""
+        return frozenset(self._known)
+
+    def newest(self, positions: int) -> list[GameRecord]:
+        """The newest games that count, in their order, until they have so many positions to learn from."""
+        chosen: list[list[GameRecord]] = []
+        for shard in reversed(self.shards):
+            if positions <= 0:
+                break
+            if shard.end <= self.counted:
+                chosen.append(read_shard(shard, self._spec))
+                positions -= sum(int(game.full.sum()) for game in chosen[-1])
+        return [game for games in reversed(chosen) for game in games]
+
+    def count_all(self) -> list[GameRecord]:
+        """Lets everything that is stored count; the games that now do."""
+        games = [game for _, games in self._waiting for game in games]
+        self._waiting = []
+        self.counted = self.stored
+        return games
+
+    def append(self, games: Sequence[GameRecord]) -> list[GameRecord]:
+        """Stores games, each once; those that count from now on, which may have been stored before."""
+        counting: list[GameRecord] = []
+        if self._waiting:
+            shard, expected = self._waiting[0]
+            if [game.number for game in games] == [game.number for game in expected]:
+                del self._waiting[0]
+                self.counted = shard.end
+                return expected
+            if not games:
+                return []
+            counting = self.count_all()
+        new = [game for game in games if game.number not in self._known]
+        if new:
+            shard = write_shard(self.folder, self.stored, new)
+            self.shards.append(shard)
+            self.stored = self.counted = shard.end
+        return [*counting, *new]

@@ -1,0 +1,1 @@
+"""Strength of a player during a training, and the report."""

@@ -1,0 +1,159 @@
+"""Games between two players in one batch: all positions of one player are searched together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from pondertree.evaluators.batch import Batch
+from pondertree.evaluators.protocol import ask
+from pondertree.learn.config.game_spec import play_in
+from pondertree.match.notation import parse_move
+from pondertree.match.openings import DEFAULT_PLIES, OTHER_PLIES, Opening, RandomOpenings
+from pondertree.random import fold
+from pondertree.search.base import Search
+
+#: Longer games are draws.
+MOST_PLIES = 1000
+#: Episodes that have no end of their own are broken off.
+MOST_STEPS = 20_000
+
+
+class BatchPlayer(Protocol):
+    """Chooses a move in each of many positions."""
+
+    def __call__(self, states: Sequence[Any], seeds: Sequence[int]) -> list[int]:
+        """An action for each state; random numbers come from the seeds alone."""
+        ...
+
+
+def searching(search: Search) -> BatchPlayer:
+    """A search as a player: its best move, without noise."""
+
+    def choose(states: Sequence[Any], seeds: Sequence[int]) -> list[int]:
+        return [result.action for result in search.run(list(states), seeds=list(seeds), add_noise=None)]
+
+    return choose
+
+
+def bare_policy(evaluator: Any) -> BatchPlayer:
+    """A network without a search: the likeliest of the legal moves."""
+
+    def choose(states: Sequence[Any], seeds: Sequence[int]) -> list[int]:
+        answer = ask(evaluator, Batch.of(states))
+        chosen = []
+        for state, logits in zip(states, np.asarray(answer.policy), strict=True):
+            legal = [int(action) for action in state.legal_actions()]
+            chosen.append(legal[int(np.argmax(logits[legal]))])
+        return chosen
+
+    return choose
+
+
+def bare_model_policy(model: Any) -> BatchPlayer:
+    """The same for a learned model: what it thinks of the positions themselves, without a step."""
+
+    def choose(states: Sequence[Any], seeds: Sequence[int]) -> list[int]:
+        seen = np.stack([np.array(state.observation(), dtype=np.float32) for state in states])
+        logits = np.asarray(model.initial_inference(seen)[1])
+        listed = [[int(action) for action in state.legal_actions()] for state in states]
+        return [legal[int(np.argmax(row[legal]))] for row, legal in zip(logits, listed, strict=True)]
+
+    return choose
+
+
+def play_episodes(player: BatchPlayer, start: Callable[[int], Any], count: int, seed: int) -> list[float]:
+    """The returns of `count` episodes that a player plays side by side, each with its own seed."""
+    states = [start(fold(seed, number)) for number in range(count)]
+    returns = [0.0] * count
+    step = 0
+    while running := [number for number, state in enumerate(states) if not state.is_terminal]:
+        seeds = [fold(fold(seed, number), step) for number in running]
+        actions = player([states[number] for number in running], seeds)
+        for number, action in zip(running, actions, strict=True):
+            states[number] = play_in(states[number], action)
+            returns[number] += float(states[number].rewards()[0])
+        step += 1
+        if step >= MOST_STEPS:
+            break
+    return returns
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaGame:
+    """A game between two players."""
+
+    side: int
+    """Which player of the game `one` was: 0 or 1."""
+    opening: list[int]
+    """The random moves it began with."""
+    moves: list[int]
+    """The moves after them."""
+    returns: tuple[float, ...]
+    """The result for each player of the game; 0 where it was broken off."""
+
+    @property
+    def points(self) -> float:
+        """What it brought `one`: 0, 1/2 or 1."""
+        return (self.returns[self.side] + 1.0) / 2.0
+
+
+def play_pairs(
+    one: BatchPlayer, other: BatchPlayer, factory: Callable[[], Any], name: str, pairs: int, seed: int
+) -> list[int]:
+    """Plays each of `pairs` random openings with both sides; how many brought `one` 0, 1/2, 1, 3/2 and 2 points."""
+    return count_pairs(play_games(one, other, factory, name, pairs, seed))
+
+
+def count_pairs(games: Sequence[ArenaGame]) -> list[int]:
+    """How many pairs of games, which follow each other, brought `one` 0, 1/2, 1, 3/2 and 2 points."""
+    counts = [0] * 5
+    for first, second in zip(games[::2], games[1::2], strict=True):
+        counts[round(2.0 * (first.points + second.points))] += 1
+    return counts
+
+
+def play_games(
+    one: BatchPlayer, other: BatchPlayer, factory: Callable[[], Any], name: str, pairs: int, seed: int
+) -> list[ArenaGame]:
+    """Plays each of `pairs` random openings twice: `one` is player 0 of even games and player 1 of odd ones."""
+    openings = RandomOpenings(factory, seed, DEFAULT_PLIES.get(name, OTHER_PLIES))
+    starts = [_opened(openings[number], factory) for number in range(pairs)]
+    states = [state for _, state in starts for _ in range(2)]
+    moves: list[list[int]] = [[] for _ in states]
+    for ply in range(MOST_PLIES):
+        running = [number for number, state in enumerate(states) if not state.is_terminal]
+        if not running:
+            break
+        for player, place in ((one, 0), (other, 1)):
+            mine = [
+                number
+                for number in running
+                if not states[number].is_terminal and (states[number].to_play + number) % 2 == place
+            ]
+            if mine:
+                seeds = [fold(fold(seed, number), ply) for number in mine]
+                for number, action in zip(mine, player([states[number] for number in mine], seeds), strict=True):
+                    states[number] = play_in(states[number], action)
+                    moves[number].append(action)
+    return [
+        ArenaGame(
+            number % 2,
+            starts[number // 2][0],
+            moves[number],
+            tuple(float(value) for value in state.returns()) if state.is_terminal else (0.0, 0.0),
+        )
+        for number, state in enumerate(states)
+    ]
+
+
+def _opened(opening: Opening, factory: Callable[[], Any]) -> tuple[list[int], Any]:
+    """(the actions of an opening, the state after it)."""
+    state, actions = opening.root(factory), []
+    for text in opening.moves:
+        actions.append(parse_move(state, text))
+        state = play_in(state, actions[-1])
+    return actions, state

@@ -1,0 +1,148 @@
+"""Watching a training: nothing, plain lines, or a panel that stays in its place on the terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import IO, Any, Self
+
+from pondertree.learn.config.sections import OPPONENT
+from pondertree.learn.data.checkpoint import Counters
+from pondertree.learn.evaluation.ratings import rating_of
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a training stands."""
+
+    counters: Counters
+    line: dict[str, Any]
+    """The metrics of the last round."""
+    losses: dict[str, float]
+    evaluation: dict[str, Any]
+    """The metrics of the last evaluation; empty before there is one."""
+    progress: float
+    seconds_left: float | None
+    has_returns: bool = False
+    """Whether strength is told by what episodes bring, and not by Elo."""
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What is shown, by name."""
+        line, counters = self.line, self.counters
+        rows = [
+            ("games", f"{counters.games:,} ({line.get('games_per_second', 0):,.1f}/s)"),
+            ("positions", f"{counters.positions:,} ({line.get('positions_per_second', 0):,.0f}/s)"),
+            ("steps", f"{counters.step:,}"),
+            ("policy loss", _number(self.losses.get("policy_loss"))),
+            ("value loss", _number(self.losses.get("value_loss"))),
+            ("game length", _number(line.get("game_length"), 1)),
+            *([("return", _number(line.get("mean_return"), 1))] if self.has_returns else []),
+            *_strength(self.evaluation, self.has_returns),
+            ("time", f"{clock(counters.elapsed)}, left {clock(self.seconds_left)}"),
+        ]
+        if "reward_loss" in self.losses:
+            rows.insert(5, ("reward loss", _number(self.losses["reward_loss"])))
+        return rows
+
+    def __str__(self) -> str:
+        return f"{self.progress:4.0%}  " + "  ".join(f"{name} {text}" for name, text in self.rows())
+
+
+class Watcher:
+    """Nobody watches."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def show(self, status: Status) -> None:
+        """How it stands, after each round."""
+
+    def note(self, text: str) -> None:
+        """Something that should be read."""
+
+
+class LineWatcher(Watcher):
+    """A line now and then."""
+
+    def __init__(self, stream: IO[str] | None = None, seconds: float = 10.0) -> None:
+        self._stream = stream or sys.stderr
+        self._seconds = seconds
+        self._last = -float("inf")
+
+    def show(self, status: Status) -> None:
+        """A line, if the last one was long enough ago."""
+        if time.monotonic() - self._last >= self._seconds:
+            self._last = time.monotonic()
+            print(status, file=self._stream, flush=True)
+
+    def note(self, text: str) -> None:
+        """The text, at once."""
+        print(text, file=self._stream, flush=True)
+
+
+class PanelWatcher(Watcher):
+    """A panel on the terminal, by rich."""
+
+    def __init__(self, title: str, console: Any) -> None:
+        from rich.live import Live
+
+        self._title = title
+        self._live = Live(console=console, refresh_per_second=4)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._live.__exit__(*details)  # type: ignore[arg-type]
+
+    def show(self, status: Status) -> None:
+        """Draws the panel anew."""
+        from rich.console import Group
+        from rich.panel import Panel
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table.grid(padding=(0, 2))
+        for name, text in status.rows():
+            table.add_row(Text(name, "dim"), Text(text))
+        bar = ProgressBar(total=1.0, completed=status.progress)
+        self._live.update(Panel(Group(table, bar), title=self._title, width=60))
+
+    def note(self, text: str) -> None:
+        """The text, above the panel."""
+        from rich.text import Text
+
+        # What is printed so is printed as it is; a switch for that would hold for the panel below it, too.
+        self._live.console.print(Text(text, "dim"))
+
+
+def clock(seconds: float | None) -> str:
+    """A time as people read it."""
+    if seconds is None:
+        return "unknown"
+    whole = round(seconds)
+    hours, minutes = divmod(whole // 60, 60)
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
+
+
+def _strength(evaluation: dict[str, Any], has_returns: bool) -> list[tuple[str, str]]:
+    """What the last evaluation found: the return of episodes, or Elo where there were matches, and exact play."""
+    if has_returns:
+        return [("evaluated", _number(evaluation.get("mean_return"), 1))]
+    elo, share = evaluation.get("elo"), evaluation.get("keeps_value")
+    rating = "not yet" if elo is None else str(rating_of(evaluation) or f"{elo:+.0f}")
+    rows = [] if elo is None and share is not None else [("Elo", rating)]
+    last = next((other for other in reversed(evaluation.get("scores", {})) if OPPONENT.fullmatch(other)), None)
+    if last is not None:
+        rows.append(("score", f"{evaluation['scores'][last]:.0%} against {last}"))
+    return rows if share is None else [*rows, ("keeps value", f"{share:.1%}")]
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return "not yet" if value is None else f"{value:.{digits}f}"

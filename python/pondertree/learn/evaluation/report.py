@@ -1,0 +1,170 @@
+"""The report of a training: one page that a browser opens without a server, and its plots as files."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pondertree.errors import InvalidArgumentError, MissingExtraError, StorageError
+from pondertree.files import make_folder, reading, write_bytes
+from pondertree.learn.config.schema import data_of_text
+from pondertree.learn.config.sections import OPPONENT
+from pondertree.learn.evaluation.metrics import Summary, read_summary
+from pondertree.learn.evaluation.plots import MODEL_QUALITY, draw_plots
+from pondertree.learn.evaluation.progress import clock
+from pondertree.learn.evaluation.ratings import games_of, interval, rating_of
+from pondertree.learn.evaluation.sample_pages import STYLE as GAMES_STYLE
+from pondertree.learn.evaluation.sample_pages import section
+from pondertree.learn.evaluation.samples import choose_samples, game_factory
+from pondertree.optional import require
+
+STYLE = """\
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+table { border-collapse: collapse; }
+td, th { padding: 0.2rem 0.9rem; border-bottom: 1px solid #ddd; text-align: right; }
+td:first-child, th:first-child { text-align: left; } svg { max-width: 100%; height: auto; }
+pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 13px; }
+"""
+
+#: What evaluations tell of episodes.
+RETURNS = ("mean_return", "least_return", "most_return")
+
+
+def write_report(out: Path, factory: Callable[[], Any] | None = None) -> tuple[Path, str]:
+    """Writes `report.html` and `plots/` into a training's folder; (the page, what was left out and why).
+
+    `factory` gives the starting states of a game in Python, to show its positions; the name of a game in the folder
+    alone leads to compiled games and never imports code.
+    """
+    with reading(out, "the folder of a training", StorageError):
+        return _write_report(out, factory)
+
+
+def _write_report(out: Path, factory: Callable[[], Any] | None) -> tuple[Path, str]:
+    summary = read_summary(out)
+    complaint = ""
+    drawings: list[str] = []
+    try:
+        require("matplotlib", "viz", "drawing plots")  # before there is a folder that would stay empty
+        make_folder(out / "plots", "plots")
+        drawings = [path.read_text(encoding="utf-8") for path in draw_plots(summary, out / "plots", "svg")]
+        draw_plots(summary, out / "plots", "png")
+    except MissingExtraError as error:
+        complaint = f"no plots: {error}"
+    config = _config(summary.config)
+    evaluation = config.get("evaluation")
+    simulations = evaluation.get("simulations") if isinstance(evaluation, dict) else None
+    samples = choose_samples(out, summary.evaluations, simulations if type(simulations) is int else None)
+    games = section(samples, factory or game_factory(str(config.get("game"))))
+    path = out / "report.html"
+    write_bytes(path, page(summary, drawings, complaint, games).encode(errors="replace"), "report")
+    return path, complaint
+
+
+def page(summary: Summary, drawings: list[str], complaint: str = "", games: str = "") -> str:
+    """The page, with everything in it; `games` is HTML."""
+    last = summary.last
+    facts = {
+        "games": f"{last.get('games', 0):,}",
+        "positions learned": f"{last.get('positions', 0):,}",
+        "steps": f"{last.get('step', 0):,}",
+        "time": clock(last.get("elapsed")),
+        "policy loss": _number(last.get("policy_loss")),
+        "value loss": _number(last.get("value_loss")),
+    }
+    if "reward_loss" in last:
+        facts["reward loss"] = _number(last["reward_loss"])
+    rows = "".join(f"<tr><td>{name}</td><td>{text}</td></tr>" for name, text in facts.items())
+    title = html.escape(_title(summary.config))
+    parts = [
+        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>",
+        f"<meta name='viewport' content='width=device-width'><style>{STYLE}{GAMES_STYLE}</style></head><body>"
+        f"<h1>{title}</h1><table>{rows}</table>",
+        f"<h2>Evaluations</h2>{_evaluations(summary.evaluations)}",
+        games,
+        f"<h2>The model, by the steps it imagines</h2>{_model(summary.models[-1])}" if summary.models else "",
+        # A drawing begins with a declaration that has no place inside a page.
+        *(f"<figure>{text[text.index('<svg') :]}</figure>" for text in drawings),
+        f"<p>{html.escape(complaint)}</p>" if complaint else "",
+        f"<h2>Configuration</h2><pre>{html.escape(summary.config)}</pre></body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _title(config: str) -> str:
+    """With the game, where the configuration can be read: a report is made of what is there."""
+    game = _config(config).get("game")
+    return f"A training of {game}" if game else "A training"
+
+
+def _config(text: str) -> dict[str, Any]:
+    """The values of the configuration, by name; none where it cannot be read."""
+    try:
+        return data_of_text(text)
+    except InvalidArgumentError:
+        return {}
+
+
+def _evaluations(lines: list[dict[str, Any]]) -> str:
+    if not lines:
+        return "<p>None.</p>"
+    opponents = _references(lines)
+    exact = [name for name in ("keeps_value", "policy_keeps_value") if any(name in line for line in lines)]
+    returns = [name for name in RETURNS if any(name in line for line in lines)]
+    strength = [] if returns else ["Elo (95 %)"]
+    heads = ["player", "time", *(f"score against {other}" for other in opponents), *strength, *exact, *returns]
+    rows = []
+    for line in lines:
+        scores = [_percent(line["scores"].get(other)) for other in opponents]
+        elo = str(rating_of(line) or "")
+        shares = [_percent(line.get(name)) for name in exact]
+        brought = [f"{line[name]:.2f}" if name in line else "" for name in returns]
+        cells = [line["name"], clock(line["elapsed"]), *scores, *([] if returns else [elo]), *shares, *brought]
+        rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+    head = "".join(f"<th>{html.escape(name.replace('_', ' '))}</th>" for name in heads)
+    return f"<table><tr>{head}</tr>{''.join(rows)}</table>{_scale(lines, opponents)}"
+
+
+def _references(lines: list[dict[str, Any]]) -> list[str]:
+    """The reference opponents that were met, UCT first, each kind by its simulations."""
+    met = {other: OPPONENT.fullmatch(other) for line in lines for other in line["scores"]}
+    return sorted((name for name, found in met.items() if found), key=lambda name: (name[:3] != "UCT", _budget(name)))
+
+
+def _budget(name: str) -> int:
+    return int(name.split()[1])
+
+
+def _scale(lines: list[dict[str, Any]], opponents: list[str]) -> str:
+    """The scale that Elo is measured on: the reference opponents, rated by all games of all evaluations."""
+    if not opponents:
+        return ""
+    games, anchor = games_of(lines), opponents[0]
+    rated = [f"{name} {interval(games, anchor, name)}" for name in opponents[1:]]
+    return (
+        f"<p>Elo 0 is {html.escape(anchor.replace(' ', ' with '))} simulations a move"
+        f"{html.escape(': ' + ', '.join(rated) if rated else '')}. All evaluations are rated together; where a 95 % "
+        "interval is too long to be of use, its nearer end is given as a bound.</p>"
+    )
+
+
+def _model(line: dict[str, Any]) -> str:
+    by_depth = line["by_depth"]
+    depths = len(by_depth["value"])
+    head = "".join(f"<th>{text}</th>" for text in ("", *range(depths)))
+    rows = []
+    for name, label in MODEL_QUALITY.items():
+        numbers = by_depth[name]
+        cells = [""] * (depths - len(numbers)) + ["" if number is None else f"{number:.3f}" for number in numbers]
+        rows.append(f"<tr><td>{label}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"

@@ -1,0 +1,1 @@
+"""A whole training: session, limits, and the loop of acting and learning."""

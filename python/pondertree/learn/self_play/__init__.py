@@ -1,0 +1,1 @@
+"""Self-play: many games at once, one move in each at a time."""

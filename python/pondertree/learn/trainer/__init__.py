@@ -1,0 +1,1 @@
+"""Losses, optimiser steps and reanalysis."""

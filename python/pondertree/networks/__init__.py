@@ -1,0 +1,1 @@
+"""Networks of trained players: architectures, weight files, loading and export."""

@@ -1,0 +1,108 @@
+"""The architecture of a policy-value network in plain data, which PyTorch and NumPy build the same network from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from pondertree import validation
+from pondertree.errors import InvalidArgumentError
+from pondertree.learn.config.sections import NetworkConfig
+from pondertree.validation import brief
+
+if TYPE_CHECKING:
+    from pondertree.learn.config.game_spec import GameSpec
+
+#: Results a value is made of: won, drawn, lost for the player to move.
+OUTCOMES = 3
+#: The kinds of moves from a square of chess; the number of a move is `square * 73 + plane`.
+CHESS_PLANES = 73
+#: Actions that networks may have, and numbers of an observation.
+MOST_ACTIONS, MOST_NUMBERS = 1 << 24, 1 << 28
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """Everything that must be known to build a network, in plain data."""
+
+    shape: tuple[int, ...]
+    """The shape of an observation."""
+    num_actions: int
+    policy_planes: int
+    """Planes of moves from each square, as in chess; 0 where the policy is read by a dense layer."""
+    size: NetworkConfig
+
+    def __post_init__(self) -> None:
+        planes, actions = self.policy_planes, self.num_actions
+        if planes and not (self.is_board and planes * self.cells == actions):
+            raise InvalidArgumentError(
+                f"policy_planes must be 0, or be the {actions:,} actions by the squares of a board, not {planes:,} "
+                f"for observations of shape {self.shape}"
+            )
+
+    @classmethod
+    def of(cls, spec: GameSpec, size: NetworkConfig) -> Architecture:
+        """The network of a game."""
+        planes = CHESS_PLANES if spec.info.compiled and spec.info.name == "chess" else 0
+        return cls(spec.shape, spec.info.num_actions, planes, size)
+
+    @property
+    def is_board(self) -> bool:
+        """Whether observations are planes of a board, and layers convolutions."""
+        return len(self.shape) == 3
+
+    @property
+    def inputs(self) -> int:
+        """Channels of the first layer: planes of a board, or all numbers of another observation."""
+        return self.shape[0] if self.is_board else math.prod(self.shape)
+
+    @property
+    def cells(self) -> int:
+        """The squares of a board; 1 where observations are no boards."""
+        return self.shape[1] * self.shape[2] if self.is_board else 1
+
+    def weight_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of all weights by name, batch norms folded into the layers before them."""
+        size, width = self.size, self.size.channels
+        # (inputs, outputs, kernel size): convolutions of boards, and dense layers otherwise.
+        layers: dict[str, tuple[int, int, int]] = {"stem": (self.inputs, width, 3)}
+        for number in range(size.blocks):
+            layers |= {f"blocks.{number}.{name}": (width, width, 3) for name in ("first", "second")}
+        layers["value_layer"] = (width, size.value_channels, 1)
+        dense = {"value_hidden": (size.value_channels * self.cells, size.value_hidden)}
+        dense["value_out"] = (size.value_hidden, OUTCOMES)
+        if self.policy_planes:
+            layers |= {"policy_layer": (width, width, 3), "policy_out": (width, self.policy_planes, 1)}
+        else:
+            layers["policy_layer"] = (width, size.policy_channels, 1)
+            dense["policy_out"] = (size.policy_channels * self.cells, self.num_actions)
+        shapes: dict[str, tuple[int, ...]] = {}
+        for name, (inputs, outputs, kernel_size) in layers.items():
+            kernel = (kernel_size, kernel_size) if self.is_board else ()
+            shapes |= {f"{name}.weight": (outputs, inputs, *kernel), f"{name}.bias": (outputs,)}
+        for name, (inputs, outputs) in dense.items():
+            shapes |= {f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)}
+        return shapes
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "shape": list(self.shape)}
+
+    @classmethod
+    def of_data(cls, data: Any) -> Architecture:
+        """From plain data that `as_data` gave."""
+        try:
+            actions = validation.whole_number(data["num_actions"], "num_actions", least=1, most=MOST_ACTIONS)
+            planes = validation.whole_number(data["policy_planes"], "policy_planes", most=MOST_ACTIONS)
+            return cls(read_shape(data["shape"]), actions, planes, NetworkConfig(**data["size"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"this describes no network: {brief(str(error))}") from None
+
+
+def read_shape(data: Any) -> tuple[int, ...]:
+    """The shape of an observation, from plain data."""
+    shape = tuple(validation.whole_number(length, "shape", least=1, most=MOST_NUMBERS) for length in data)
+    if not 1 <= len(shape) <= 8 or math.prod(shape) > MOST_NUMBERS:
+        raise InvalidArgumentError(f"shape must have 1 to 8 axes and at most {MOST_NUMBERS:,} numbers")
+    return shape

@@ -1,0 +1,232 @@
+"""`pondertree.load`: the player that a training has made, as an evaluator for any search, or a model to plan in.
+
+Players run in PyTorch where it is installed, and in NumPy elsewhere; .onnx files in ONNX Runtime.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import math
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+from pondertree import games, validation
+from pondertree.errors import InvalidArgumentError, StorageError
+from pondertree.files import check_path, check_writable, reading, write_bytes
+from pondertree.game import COMPILED, GameInfo
+from pondertree.networks.numpy_player import load_numpy_player
+from pondertree.optional import require
+
+#: Players that come with the package, by the name of their game.
+SHIPPED = Path(__file__).parent / "pretrained"
+#: Where the folder of a training has a player.
+PLAYER_PLACE = "checkpoints/round-00000000/player.safetensors"
+
+
+def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> Any:
+    """An evaluator: the newest player of a training's folder, of a file, or one that comes with the package.
+
+    A file is a player.safetensors, or an .onnx file that `pondertree export` made, which needs ONNX Runtime.
+    Of a training by MuZero it is a model, for `MuZero`, `Gumbel` and `select_action`; one of an environment takes
+    observations as the environment gives them, and `about["environment"]["first_action"]` counts from there.
+    `load("connect4")` is a player of Connect 4 that was trained before. A training in a folder of that name comes
+    first. What is loaded is numbers: nothing in a file is executed.
+
+    Evaluators run in PyTorch where it is installed, and in NumPy elsewhere; models and other devices need PyTorch.
+    """
+    named = device if isinstance(device, str) else validation.shown(device)
+    is_cpu = named in ("cpu", "device(type='cpu')")
+    if is_onnx(path):
+        if not is_cpu:
+            raise InvalidArgumentError(
+                f"device must be cpu for an ONNX file, not {validation.shown(device)}: "
+                "evaluators.Onnx(file, providers=...) has others"
+            )
+        return load_onnx(path)
+    needing = f"a player on the device {named}"
+    if is_cpu:
+        needing = "a player of MuZero, which is a model,"
+        if importlib.util.find_spec("torch") is None:
+            player = load_numpy_player(find_player(path))
+            if player is not None:
+                return player
+    require("torch", "torch", needing)
+    from pondertree.evaluators.torch_module import Torch
+    from pondertree.networks.player_model import PlayerModel, view_of
+    from pondertree.networks.weights_file import read_player
+
+    file = find_player(path)
+    network, about = read_player(file)
+    if hasattr(network, "initial_inference"):
+        with reading(file, "a player", StorageError):
+            view = view_of(network, about)
+        return PlayerModel(network, device, about, view)
+    evaluator: Any = Torch(network, device)
+    evaluator.about = about
+    return evaluator
+
+
+def load_for_one_tree(path: str | os.PathLike[str]) -> Any:
+    """As `load`, for searches that evaluate one position at a time: in NumPy whatever is installed, but for models.
+
+    Such a search is no faster with PyTorch, whose import takes longer than a move.
+    """
+    player = None if is_onnx(path) else load_numpy_player(find_player(path))
+    return load(path) if player is None else player
+
+
+def is_onnx(path: str | os.PathLike[str]) -> bool:
+    """Whether a path names an ONNX file, whether it is there or not."""
+    return isinstance(path, (str, os.PathLike)) and str(path).lower().endswith(".onnx") and not os.path.isdir(path)
+
+
+def load_onnx(path: str | os.PathLike[str], threads: int = 1) -> Any:
+    """The evaluator of an ONNX file. Its `about` is what `pondertree export` wrote, or else the shapes it has."""
+    from pondertree.evaluators.onnx_session import Onnx
+
+    with reading(path, "an ONNX file") as file:
+        file.stat()  # a file that is not there is reported before a package that is not installed
+    evaluator: Any = Onnx(path, threads=threads)
+    try:
+        about = json.loads(evaluator.session.get_modelmeta().custom_metadata_map["pondertree"])
+    except (KeyError, ValueError, RecursionError):
+        about = None
+    if not isinstance(about, dict) or not isinstance(about.get("network"), dict):
+        inputs = {entry.name: entry.shape for entry in evaluator.session.get_inputs()}
+        outputs = {entry.name: entry.shape for entry in evaluator.session.get_outputs()}
+        seen, policy = inputs[evaluator.input][1:], outputs[evaluator.outputs[0]][1:]
+        network: dict[str, Any] = {}
+        if seen and all(isinstance(length, int) for length in seen):
+            network["shape"] = seen
+        if policy and all(isinstance(length, int) for length in policy):
+            network["num_actions"] = math.prod(policy)
+        about = {"network": network}
+    evaluator.about = about
+    return evaluator
+
+
+def find_player(path: str | os.PathLike[str]) -> Path:
+    """The file of the player that `load` was asked for."""
+    given = check_path(path, "path", PLAYER_PLACE)
+    if not str(path):
+        raise InvalidArgumentError("path is empty: name the folder of a training, a file, or a player of the package")
+    if given.is_file():
+        return given
+    shipped = {file.stem: file for file in SHIPPED.glob("*.safetensors")}
+    # A folder that only has the name of a bundled player does not hide it.
+    is_run = any((given / name).exists() for name in ("run.json", "state.json"))
+    if given.is_dir() and (is_run or str(path) not in shipped):
+        return newest_player(given)
+    if str(path) in shipped:
+        return shipped[str(path)]
+    bundled = f" nor a bundled player ({', '.join(sorted(shipped))})" if shipped else ""
+    raise InvalidArgumentError(f"{str(path)!r} is neither the folder of a training nor a file of a player{bundled}")
+
+
+def newest_player(folder: Path) -> Path:
+    """The player of the newest checkpoint of a training, or of a folder that is a checkpoint."""
+    from pondertree.learn.data.checkpoint import PLAYER, is_whole, list_checkpoints
+    from pondertree.learn.data.run_folder import read_about
+
+    if (folder / PLAYER).is_file():
+        return folder / PLAYER
+    read_about(folder)
+    checkpoints = list_checkpoints(folder / "checkpoints")
+    if not checkpoints:
+        raise InvalidArgumentError(f"{str(folder)!r} has no checkpoint yet: train a little longer")
+    for place, checkpoint in reversed(list(enumerate(checkpoints))):
+        if is_whole(checkpoint, PLAYER):
+            return checkpoint / PLAYER
+        if place:
+            warnings.warn(f"{str(checkpoint / PLAYER)!r} is damaged: the one before it is taken", stacklevel=4)
+    raise StorageError(f"no player in {str(folder / 'checkpoints')!r} is whole")
+
+
+def check_own_game(player: Any, info: GameInfo) -> None:
+    """Refuses a player of `pondertree.load` that learned another game; whatever is no such player passes.
+
+    Games are told apart by their number of actions, and compiled ones by their names and the shape of observations: a
+    game written in Python may be known by another name where it was learned.
+    """
+    about = getattr(player, "about", None)
+    if not isinstance(about, dict):
+        return
+    learned, asked = str(about.get("game", "")), _common_name(info)
+    network = about.get("network")
+    network = network if isinstance(network, dict) else {}
+    actions, shape = network.get("num_actions"), network.get("shape")
+    are_compiled = learned in games.BY_NAME and info.compiled
+    if (are_compiled and learned != asked) or (learned and actions not in (None, info.num_actions)):
+        raise InvalidArgumentError(f"this is a player of {learned}, not of {asked}")
+    seen = list(games.BY_NAME[asked]().observation().shape) if info.compiled else shape
+    if actions not in (None, info.num_actions) or shape not in (None, seen):
+        raise InvalidArgumentError(
+            f"this player is not one of {asked}: it has {actions} actions and observations of shape {shape}, "
+            f"the game {info.num_actions} and {seen}"
+        )
+
+
+def _common_name(info: GameInfo) -> str:
+    """How commands call a game."""
+    if not info.compiled:
+        return info.name
+    return next((name for name, kind in games.BY_NAME.items() if COMPILED[kind] == info.name), info.name)
+
+
+def export_onnx(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[Path]:
+    """Writes the player of a training (or of a file) to an ONNX file, for `pondertree.evaluators.Onnx`; what it wrote.
+
+    A model becomes two files: `NAME.onnx`, its `initial_inference`, and `NAME.step.onnx`, its `recurrent_inference`.
+    """
+    if is_onnx(path):
+        raise StorageError(f"{os.fspath(path)!r} is an ONNX file already")
+    target = check_writable(out, "onnx")
+    file = find_player(path)
+    torch = require("torch", "train", "exporting a player")
+    require("onnx", "train", "exporting a player")
+    from pondertree.networks.weights_file import read_player
+
+    network, about = read_player(file)
+    network = network.to(memory_format=torch.contiguous_format)
+    seen = torch.zeros(2, *network.architecture.shape)
+    if not hasattr(network, "initial_inference"):
+        content = _onnx(network, {"observations": seen}, ("policy_logits", "values"), about)
+        write_bytes(target, content, "onnx")
+        return [target]
+    from pondertree.networks.model_network import Initial, Recurrent
+
+    first = _onnx(Initial(network), {"observations": seen}, ("hidden_states", "policy_logits", "values"), about)
+    hidden = torch.zeros(2, *network.architecture.hidden_shape)
+    given = {"hidden_states": hidden, "actions": torch.zeros(2, dtype=torch.int64)}
+    names = ("next_hidden_states", "rewards", "policy_logits", "values", "discounts")
+    step = target.with_name(f"{target.stem}.step{target.suffix}")
+    check_writable(step, "onnx")
+    write_bytes(target, first, "onnx")
+    write_bytes(step, _onnx(Recurrent(network), given, names, about), "onnx")
+    return [target, step]
+
+
+def _onnx(module: Any, inputs: dict[str, Any], outputs: tuple[str, ...], about: dict[str, Any]) -> bytes:
+    """The file of a module, for batches of any size; `about` goes along as metadata, for `pondertree.load`."""
+    torch = require("torch", "train", "exporting a player")
+    onnx = require("onnx", "train", "exporting a player")
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter's own, about itself
+        torch.onnx.export(
+            module,
+            tuple(inputs.values()),
+            file,
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamic_axes={name: {0: "batch"} for name in (*inputs, *outputs)},
+            dynamo=False,
+        )
+    model = onnx.load_model_from_string(file.getvalue())
+    onnx.helper.set_model_props(model, {"pondertree": json.dumps(about)})
+    content: bytes = model.SerializeToString()
+    return content

@@ -1,0 +1,233 @@
+"""Networks of a model: representation, dynamics and prediction (MuZero, appendix F), in one module that searches ask.
+
+Boards and images have convolutions with batch norms, which are folded away for playing; vectors have dense layers with
+layer norms. Hidden states are brought to [0, 1]. What plays gives a discount with each step, below 0 where players take
+turns, so that a search needs to be told nothing about the game.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from pondertree.learn.config.sections import NetworkConfig
+from pondertree.learn.trainer.policy_value import outcome_shares
+from pondertree.models.arrays import min_max
+from pondertree.models.support import Support
+from pondertree.networks.architecture import OUTCOMES, Architecture
+from pondertree.networks.model_architecture import ActionPlanes, ModelArchitecture
+from pondertree.networks.policy_value import Block, Normed, PolicyValueNetwork, check_seen
+
+#: Width of the vectors that hidden states are compared as.
+COMPARED = 128
+
+
+class Prediction(PolicyValueNetwork):
+    """Hidden states to policies and values: a small policy-value network of its own."""
+
+    def __init__(self, architecture: ModelArchitecture, categories: Categories, folded: bool) -> None:
+        size = architecture.size
+        inner = NetworkConfig(**{**asdict(size), "blocks": 0})
+        shape = architecture.hidden_shape
+        super().__init__(
+            Architecture(shape, architecture.num_actions, architecture.policy_planes, inner), folded=folded
+        )
+        self.value_out = nn.Linear(size.value_hidden, categories.count)
+
+    def _layer(self, inputs: int, outputs: int, kernel_size: int = 3) -> nn.Module:
+        return make_layer(inputs, outputs, kernel_size, is_board=self.is_board, folded=self.is_folded)
+
+
+def make_layer(
+    inputs: int, outputs: int, kernel_size: int = 3, *, is_board: bool, folded: bool, stride: int = 1
+) -> nn.Module:
+    """A convolution and its norm, or a dense layer and its norm."""
+    if not is_board:
+        return nn.Sequential(nn.Linear(inputs, outputs), nn.LayerNorm(outputs))
+    layer = nn.Conv2d(inputs, outputs, kernel_size, stride=stride, padding=kernel_size // 2, bias=folded)
+    return layer if folded else Normed(layer, nn.BatchNorm2d(outputs))
+
+
+class ModelNetwork(nn.Module):
+    """A model: `initial_inference` and `recurrent_inference`, as every search of a model asks them."""
+
+    #: The game that was learned, where it is known; complaints name it.
+    game = ""
+
+    def __init__(self, architecture: ModelArchitecture, *, folded: bool = False) -> None:
+        super().__init__()
+        self.architecture = architecture
+        self.is_folded = folded
+        self.is_board = len(architecture.shape) == 3
+        self.categories = Categories(architecture.support)
+        size, channels = architecture.size, architecture.size.channels
+        planes = architecture.shape[0] if self.is_board else 1
+        for length in () if self.is_board else architecture.shape:
+            planes *= length
+        self.stem = self._layer(planes, channels)
+        self.halve = nn.ModuleList(self._layer(channels, channels, stride=2) for _ in range(architecture.halvings))
+        self.blocks = nn.ModuleList(self._block(channels) for _ in range(size.blocks))
+        self.action_planes = ActionPlanes(architecture)
+        self.step_in = self._layer(channels + self.action_planes.planes, channels)
+        self.step_blocks = nn.ModuleList(self._block(channels) for _ in range(architecture.dynamics_blocks))
+        self.reward_layer = self._layer(channels, size.value_channels, 1)
+        cells = 1
+        for length in architecture.hidden_shape[1:]:
+            cells *= length
+        self.reward_hidden = nn.Linear(size.value_channels * cells, size.value_hidden)
+        self.reward_out = nn.Linear(size.value_hidden, self.categories.count)
+        self.predictor = Prediction(architecture, self.categories, folded)
+        if architecture.compares and not folded:
+            self.projector = nn.Sequential(
+                nn.Linear(channels * cells, COMPARED),
+                nn.LayerNorm(COMPARED),
+                nn.ReLU(),
+                nn.Linear(COMPARED, COMPARED),
+            )
+            self.guesser = nn.Sequential(
+                nn.Linear(COMPARED, COMPARED), nn.LayerNorm(COMPARED), nn.ReLU(), nn.Linear(COMPARED, COMPARED)
+            )
+
+    def _layer(self, inputs: int, outputs: int, reach: int = 3, stride: int = 1) -> nn.Module:
+        return make_layer(inputs, outputs, reach, is_board=self.is_board, folded=self.is_folded, stride=stride)
+
+    def _block(self, channels: int) -> Block:
+        return Block(self._layer(channels, channels), self._layer(channels, channels))
+
+    def represent(self, observations: torch.Tensor) -> torch.Tensor:
+        """Hidden states of what is seen."""
+        x = torch.relu(self.stem(observations if self.is_board else observations.flatten(1)))
+        for halve in self.halve:
+            x = torch.relu(halve(x))
+        for block in self.blocks:
+            x = block(x)
+        return self._scaled(x)
+
+    def step(self, hidden: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+        """Hidden states after actions."""
+        told = torch.cat([hidden, self.action_planes(actions, hidden.dtype)], dim=1)
+        # A move changes little of a position: what it changes is added.
+        x = torch.relu(hidden + self.step_in(told))
+        for block in self.step_blocks:
+            x = block(x)
+        return self._scaled(x)
+
+    def reward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Logits of the rewards that came with the step to these hidden states."""
+        x = torch.relu(self.reward_hidden(torch.relu(self.reward_layer(hidden)).flatten(1)))
+        return self.reward_out(x)
+
+    def heads(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """(policy logits, logits of the value)."""
+        policy, value = self.predictor.heads(hidden)
+        return policy, value
+
+    def compared(self, hidden: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+        """How unlike hidden states after steps [B, ...] are those of what was seen then [B], from -1, the same, to 1.
+
+        Only the former learn from it (EfficientZero, section 4.1).
+        """
+        guess = self.guesser(self.projector(hidden.flatten(1)))
+        with torch.no_grad():
+            goal = self.projector(seen.flatten(1))
+        return -functional.cosine_similarity(guess.float(), goal.float(), dim=1)
+
+    def initial_inference(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """(hidden_state, policy_logits, value)."""
+        check_seen(self, observations)
+        hidden = self.represent(observations)
+        policy, value = self.heads(hidden)
+        return hidden, policy, self.categories.to_numbers(value)
+
+    def recurrent_inference(self, hidden_states: torch.Tensor, actions: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """(hidden_state, reward, policy_logits, value, discount)."""
+        hidden = self.step(hidden_states, actions)
+        policy, logits = self.heads(hidden)
+        value = self.categories.to_numbers(logits)
+        discount = torch.full_like(value, self.architecture.discount)
+        return hidden, self.categories.to_numbers(self.reward(hidden)), policy, value, discount
+
+    @staticmethod
+    def _scaled(hidden: torch.Tensor) -> torch.Tensor:
+        scaled: torch.Tensor = min_max(hidden)
+        return scaled
+
+
+class Initial(nn.Module):
+    """The `initial_inference` of a model as a module of its own."""
+
+    def __init__(self, network: ModelNetwork) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """(hidden_state, policy_logits, value)."""
+        return self.network.initial_inference(observations)
+
+
+class Recurrent(nn.Module):
+    """The `recurrent_inference` of a model as a module of its own."""
+
+    def __init__(self, network: ModelNetwork) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, hidden_states: torch.Tensor, actions: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """(hidden_state, reward, policy_logits, value, discount)."""
+        return self.network.recurrent_inference(hidden_states, actions)
+
+
+def fresh_model(architecture: ModelArchitecture, seed: int) -> ModelNetwork:
+    """A model that knows nothing: policies, values and rewards begin flat. Random numbers of others are left alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = ModelNetwork(architecture)
+    for layer in (network.predictor.policy_out, network.predictor.value_out, network.reward_out):
+        nn.init.zeros_(layer.weight)
+        nn.init.zeros_(layer.bias)
+    for block in (*network.blocks, *network.step_blocks):
+        norm = block.second.norm if isinstance(block.second, Normed) else block.second[1]
+        nn.init.zeros_(norm.weight)
+    return network
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """With `support` 0: won, drawn and lost, for numbers from -1 to 1. Else `Support`, for rewards of any size."""
+
+    support: int
+
+    @property
+    def count(self) -> int:
+        """How many logits a network gives."""
+        return 2 * self.support + 1 if self.support else OUTCOMES
+
+    @property
+    def largest(self) -> float:
+        """The largest number that can be said."""
+        return Support(self.support).largest if self.support else 1.0
+
+    def to_numbers(self, logits: torch.Tensor) -> torch.Tensor:
+        """The numbers [...] that logits [..., count] mean."""
+        if not self.support:
+            shares = torch.softmax(logits.float(), dim=-1)
+            return shares[..., 0] - shares[..., 2]
+        numbers: torch.Tensor = Support(self.support).to_scalar(logits.float())
+        return numbers
+
+    def loss(self, logits: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+        """The cross-entropy of each row: logits [B, count], numbers [B]."""
+        if self.support:
+            target = Support(self.support).to_categorical(numbers)
+        else:
+            target = outcome_shares(numbers.clamp(-1.0, 1.0))
+        return -(target * functional.log_softmax(logits.float(), dim=-1)).sum(dim=-1)
+
+
+def support_for(number: float) -> int:
+    """The least support that reaches to a number."""
+    return math.ceil(float(Support(1).transform(abs(number))))

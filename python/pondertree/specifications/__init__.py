@@ -1,0 +1,1 @@
+"""The entry points that the five specifications name, one page each."""

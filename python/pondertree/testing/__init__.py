@@ -1,0 +1,74 @@
+"""A test that every game must pass, ours or yours.
+
+from pondertree.testing import check_game
+
+check_game(MyGame)  # raises GameContractError on the first broken rule
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pondertree import validation
+from pondertree.errors import InvalidArgumentError
+from pondertree.random import PLAYOUT, Random, fold
+from pondertree.testing.game_contract import RULES, GameChecker
+from pondertree.validation import shown
+
+__all__ = ["RULES", "GameReport", "check_game"]
+
+
+@dataclass(frozen=True, slots=True)
+class GameReport:
+    """What `check_game` saw of a game that keeps the rules."""
+
+    name: str
+    """The class of the states."""
+    games: int
+    """Games played."""
+    plies: int
+    """Moves in all of them."""
+    shortest: int
+    """Moves of the shortest game."""
+    longest: int
+    """Moves of the longest game."""
+    unfinished: int
+    """Games given up after `max_moves` moves."""
+    most_legal: int
+    """The most legal actions of a state."""
+    observation_shape: tuple[int, ...] | None
+    """The shape of an observation; None if the game has none."""
+
+
+def check_game(factory: Callable[[], Any], *, games: int = 20, seed: int = 0, max_moves: int = 1000) -> GameReport:
+    """Plays random games from `factory()` and holds every state on the way against the rules of a state (`RULES`).
+
+    The first broken rule raises `GameContractError`: it names the rule, the state and the actions that lead there.
+    A game that is not over after `max_moves` moves is given up and counted; it breaks a rule only if none of them ends.
+    """
+    if not callable(factory):
+        raise InvalidArgumentError(
+            f"factory must be a function that gives a starting state, such as the class itself, not {shown(factory)}"
+        )
+    games, max_moves = validation.count(games, "games"), validation.count(max_moves, "max_moves")
+    key = fold(0, validation.whole_number(seed, "seed"))
+    checker = GameChecker(factory)
+    lengths = [checker.play_game(Random(fold(key, number), PLAYOUT), max_moves) for number in range(games)]
+    if checker.unfinished == games:
+        checker.fail(
+            "end",
+            f"none of {games} random games was over after {max_moves} moves: if they are longer, raise max_moves; if "
+            "they need not end, cut playouts by UCT(max_depth=...), or value positions by an evaluator",
+        )
+    return GameReport(
+        name=checker.info.name,
+        games=games,
+        plies=sum(lengths),
+        shortest=min(lengths),
+        longest=max(lengths),
+        unfinished=checker.unfinished,
+        most_legal=checker.most_legal,
+        observation_shape=checker.shape,
+    )

@@ -1,0 +1,374 @@
+"""The rules of a game's states, and what holds a state against them (`pondertree.testing.check_game`)."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pondertree.errors import GameContractError, InvalidArgumentError
+from pondertree.game import LARGEST_REWARD, GameInfo, describe, is_misread, is_sequence
+from pondertree.games.playout import own_playout
+from pondertree.games.purity import ADVICE
+from pondertree.games.state_attributes import attributes, drawn_from, generator_states, is_same, parts
+from pondertree.random import Random
+from pondertree.validation import shown
+
+#: The rules, by the names that the messages use.
+RULES = {
+    "state": "factory() and play() give states: all methods and properties of pondertree.Game are there",
+    "constants": "num_actions, num_players, zero_sum and whether there are rewards() are the same in every state",
+    "answers": "no question about a state raises an exception",
+    "to_play": "the player to move is an int from 0 to num_players - 1",
+    "is_terminal": "is_terminal is a property that is True or False",
+    "legal_actions": "legal actions are a sequence of ints from 0 to num_actions - 1, each once; empty at an end only",
+    "returns": "a finished game has one finite number per player, in [-1, 1] unless the game has rewards()",
+    "zero_sum": "where zero_sum holds, the results (and rewards) of the players sum to 0",
+    "rewards": f"rewards() has one finite number per player, at most {LARGEST_REWARD:.0e} in size",
+    "observation": "observation() is a finite float32 array of one shape, a new one for each state",
+    "notation": "texts of the legal actions differ, and parse_action(action_to_string(a)) is a",
+    "play": "play(a) of a legal action gives a new state",
+    "refusal": "play raises an exception for an action that is not legal, and at an end for any",
+    "mutation": "play changes nothing in the state it is called on, nor in earlier ones",
+    "determinism": "the same question gives the same answer, and the same actions give the same state",
+    "equality": "where a class defines ==, the same actions give equal states, with equal hashes if it has any",
+    "randomness": "states carry no random generator that play draws from: copies of a state would foresee its numbers",
+    "playout": "simulateRandomPlayout(player, max_depth) gives a number, in [-1, 1] unless the game has rewards()",
+    "end": "games end",
+}
+
+#: How often each move of a game is played: a die that fell the same way twice falls differently then.
+REPETITIONS = 3
+
+
+class GameChecker:
+    """What is known of the game so far, and the state in question."""
+
+    def __init__(self, factory: Callable[[], Any]) -> None:
+        self.factory = factory
+        self.shape: tuple[int, ...] | None = None
+        self.unfinished = 0
+        self.most_legal = 0
+        self.state: Any = None
+        self.seen: tuple[Any, Any, int] | None = None
+        """The last state that was asked for an observation, the array, and the hash of what it held."""
+        self.path: list[int] = []
+        start = self.ask("answers", "factory()", factory)
+        self.info = self.describe(start)
+        self.has_observation = callable(getattr(start, "observation", None))
+        self.has_playout = callable(getattr(start, "simulateRandomPlayout", None))
+        self.writes = callable(getattr(start, "action_to_string", None))
+        self.reads = self.writes and callable(getattr(start, "parse_action", None))
+        # What every class inherits from `object` compares addresses and says nothing about the game.
+        kind: Any = type(start)
+        self.compares = kind.__eq__ is not object.__eq__
+        self.hashes = self.compares and kind.__hash__ is not None
+        self.draws = kind.__repr__ is not object.__repr__
+
+    def play_game(self, random: Random, max_moves: int) -> int:
+        """Plays one random game; the number of its moves."""
+        self.path = []
+        state = self.ask("answers", "factory()", self.factory)
+        self.check_kind(state)
+        states, answers = [state], [self.first_look(state)]
+        while not answers[-1]["is_terminal"] and len(self.path) < max_moves:
+            if self.has_playout:
+                self.check_playout(state, answers[-1], max_moves)
+            before, generators = attributes(state), generator_states(state)
+            legal = answers[-1]["legal_actions"]
+            self.check_refusals(state, legal, random)
+            action = legal[random.choose(len(legal))]
+            after = self.ask("play", f"play({action}), a legal action,", state.play, action)
+            if after is None:
+                self.fail("play", f"play({action}) returned None: it must return the new state")
+            self.check_unchanged(state, answers[-1], before, f"play({action})")
+            self.path.append(action)
+            self.check_kind(after)
+            states.append(after)
+            answers.append(self.first_look(after))
+            self.check_repetitions(state, action, answers[-1])
+            self.check_generators(generators, after)
+            state = after
+        if answers[-1]["is_terminal"]:
+            before = attributes(state)
+            self.check_refusals(state, [], random)
+            self.check_unchanged(state, answers[-1], before, "a refused play")
+            # Where random moves end the game, its own playout has to, without a limit.
+            if self.has_playout and not answers[0]["is_terminal"]:
+                path, self.path = self.path, []
+                self.check_playout(states[0], answers[0], None)
+                self.path = path
+        else:
+            self.unfinished += 1
+        self.replay(states, answers)
+        return len(self.path)
+
+    def describe(self, state: Any) -> GameInfo:
+        self.state = state
+        try:
+            return describe(state)
+        except (InvalidArgumentError, GameContractError) as error:
+            self.fail("state", str(error))
+
+    def check_kind(self, state: Any) -> None:
+        info = self.describe(state)
+        for name in ("num_actions", "num_players", "zero_sum", "has_rewards"):
+            first, now = getattr(self.info, name), getattr(info, name)
+            if first != now:
+                self.fail("constants", f"{name} was {first} and is {now} here")
+
+    def first_look(self, state: Any) -> dict[str, Any]:
+        """All answers of a state that has just been reached, asked twice."""
+        answers = self.read(state)
+        self.most_legal = max(self.most_legal, len(answers["legal_actions"]))
+        if self.writes:
+            self.check_notation(state, answers["legal_actions"])
+        for name, again in self.read(state).items():
+            if answers[name] != again:
+                self.fail("determinism", f"{name} was {answers[name]!r}, and {again!r} when asked again")
+        return answers
+
+    def read(self, state: Any) -> dict[str, Any]:
+        """Asks a state everything, by the rules; the answers can be compared with ==."""
+        self.state = state
+        terminal = self.ask("answers", "is_terminal", lambda: state.is_terminal)
+        if not isinstance(terminal, (bool, np.bool_)):
+            hint = ": make it a property" if callable(terminal) else ""
+            self.fail("is_terminal", f"is_terminal is {terminal!r}, not True or False{hint}")
+        answers: dict[str, Any] = {"is_terminal": bool(terminal), "to_play": self.read_to_play(state, bool(terminal))}
+        answers["legal_actions"] = self.read_legal(state, bool(terminal))
+        if self.info.has_rewards:
+            answers["rewards()"] = self.read_numbers("rewards", self.ask("answers", "rewards()", state.rewards))
+        if terminal:
+            answers["returns()"] = self.read_numbers("returns", self.ask("answers", "returns()", state.returns))
+        else:
+            # What they are before the end is the game's own affair, but they must not change.
+            answers["returns()"] = _outcome(state.returns)
+        if self.has_observation:
+            answers["observation()"] = self.read_observation(self.ask("answers", "observation()", state.observation))
+        if self.draws:
+            answers["repr"] = self.ask("answers", "repr", lambda: repr(state))
+        return answers
+
+    def read_to_play(self, state: Any, terminal: bool) -> int:
+        player = self.ask("answers", "to_play", lambda: state.to_play)
+        try:
+            player = operator.index(player)
+        except TypeError:
+            hint = ": make it a property or an attribute" if callable(player) else ""
+            self.fail("to_play", f"to_play is {shown(player)}, not an int{hint}")
+        # Nobody moves at an end.
+        if not terminal and not 0 <= player < self.info.num_players:
+            self.fail("to_play", f"to_play is {player}: it must be from 0 to {self.info.num_players - 1}")
+        return player
+
+    def read_legal(self, state: Any, terminal: bool) -> list[int]:
+        answer = self.ask("answers", "legal_actions()", state.legal_actions)
+        if not is_sequence(answer):
+            kind = type(answer).__name__
+            self.fail("legal_actions", f"legal_actions() is a {kind}: it must be a list, or another sequence")
+        given = self.ask("answers", "legal_actions()", list, answer)
+        if any(isinstance(action, (bool, np.bool_)) for action in given):
+            self.fail("legal_actions", f"legal_actions() has True or False in it, like a mask: {shown(given)}")
+        try:
+            legal = [operator.index(action) for action in given]
+        except TypeError:
+            self.fail("legal_actions", f"legal_actions() has something that is no int: {shown(given)}")
+        if len(set(legal)) != len(legal):
+            twice = sorted({action for action in legal if legal.count(action) > 1})
+            self.fail("legal_actions", f"legal_actions() has {twice[0]} more than once: {shown(legal)}")
+        wrong = [action for action in legal if not 0 <= action < self.info.num_actions]
+        if wrong:
+            most = self.info.num_actions - 1
+            self.fail("legal_actions", f"legal_actions() has {wrong[0]}: actions are 0 to num_actions - 1 = {most}")
+        if terminal and legal:
+            self.fail("legal_actions", f"the game is over, yet legal_actions() is {shown(legal)}: it must be empty")
+        if not terminal and not legal:
+            self.fail("legal_actions", "legal_actions() is empty although the game is not over")
+        return legal
+
+    def read_numbers(self, name: str, given: Any) -> tuple[float, ...]:
+        """The answer of `returns()` at an end, or of `rewards()`."""
+        if is_misread(given):
+            self.fail(name, f"{name}() is {shown(given)}: it must be a list of numbers, not a {type(given).__name__}")
+        try:
+            numbers = tuple(float(number) for number in given)
+        except Exception:
+            self.fail(name, f"{name}() is {shown(given)}, not a sequence of numbers")
+        if len(numbers) != self.info.num_players:
+            self.fail(name, f"{name}() has {len(numbers)} numbers for {self.info.num_players} players: {shown(given)}")
+        if not all(math.isfinite(number) for number in numbers):
+            self.fail(name, f"{name}() is {numbers}: numbers must be finite")
+        if name == "rewards" and any(abs(number) > LARGEST_REWARD for number in numbers):
+            self.fail(name, f"rewards() is {numbers}: a reward may be at most {LARGEST_REWARD:.0e} in size")
+        if name == "returns" and not self.info.has_rewards and not all(-1.0 <= number <= 1.0 for number in numbers):
+            self.fail(name, f"returns() is {numbers}: results must be in [-1, 1]")
+        # The end of a game with rewards is worth 0 whatever `returns` says.
+        counts = name == "rewards" or not self.info.has_rewards
+        if counts and self.info.zero_sum and abs(math.fsum(numbers)) > 1e-9:
+            self.fail("zero_sum", f"{name}() is {numbers}, which sums to {math.fsum(numbers)}: zero_sum says it is 0")
+        return numbers
+
+    def read_observation(self, given: Any) -> tuple[tuple[int, ...], int]:
+        if not isinstance(given, np.ndarray) or given.dtype != np.float32:
+            kind = f"an array of {given.dtype}" if isinstance(given, np.ndarray) else f"a {type(given).__name__}"
+            self.fail("observation", f"observation() is {kind}: it must be a NumPy array of float32")
+        if self.shape is None:
+            self.shape = given.shape
+        if given.shape != self.shape:
+            self.fail("observation", f"observation() has the shape {given.shape} here and had {self.shape} before")
+        if not np.isfinite(given).all():
+            self.fail("observation", "observation() has numbers that are not finite")
+        held = hash(given.tobytes())
+        if self.seen is not None:
+            state, array, before = self.seen
+            if state is not self.state and hash(array.tobytes()) != before:
+                self.fail(
+                    "observation", "observation() changed the array that it gave in another state: give a new one"
+                )
+        self.seen = self.state, given, held
+        return given.shape, held
+
+    def check_notation(self, state: Any, legal: list[int]) -> None:
+        names: dict[str, int] = {}
+        for action in legal:
+            text = self.ask("notation", f"action_to_string({action})", state.action_to_string, action)
+            if not isinstance(text, str) or not text:
+                self.fail("notation", f"action_to_string({action}) is {text!r}, not a text")
+            if text in names:
+                self.fail("notation", f"{names[text]} and {action} are both written {text!r}")
+            names[text] = action
+            if self.reads:
+                back = self.ask("notation", f"parse_action({text!r})", state.parse_action, text)
+                if back != action:
+                    self.fail("notation", f"parse_action({text!r}) is {back!r}, but {action} is written so")
+
+    def check_refusals(self, state: Any, legal: list[int], random: Random) -> None:
+        """Tries actions that must be refused: outside of the range on both sides, and one inside."""
+        self.state = state
+        count = self.info.num_actions
+        # A list in Python takes -1 for its last place, which is why that one is worth a try in every state.
+        tried = [-1, count]
+        taken = set(legal)
+        drawn = (random.below(count) for _ in range(8))
+        inside = next((action for action in drawn if action not in taken), None)
+        if inside is not None:
+            tried.insert(0, inside)
+        for action in tried:
+            try:
+                state.play(action)
+            except Exception:
+                continue
+            why = "the action is not legal here" if legal else "the game is over"
+            self.fail("refusal", f"play({action}) raised no exception, but {why}")
+
+    def check_repetitions(self, state: Any, action: int, answers: dict[str, Any]) -> None:
+        """Plays an action again, some times, and compares the states it gives."""
+        for _ in range(REPETITIONS - 1):
+            again = self.ask("determinism", f"play({action}), played again,", state.play, action)
+            self.compare_twin(again, answers)
+
+    def check_playout(self, state: Any, answers: dict[str, Any], max_depth: int | None) -> None:
+        """Asks for a playout of the game's own, as a search does."""
+        self.state = state
+        before = attributes(state)
+        for player in range(self.info.num_players):
+            try:
+                own_playout(state, player, max_depth)
+            except Exception as error:
+                call = f"simulateRandomPlayout({player}, {max_depth})"
+                text = str(error)
+                self.fail("playout", text if text.startswith(call) else f"{call} raised {type(error).__name__}: {text}")
+        self.check_unchanged(state, answers, before, "simulateRandomPlayout")
+
+    def check_generators(self, before: dict[str, Any], after: Any) -> None:
+        """Compares the random generators that two states carry, one before and one after a move."""
+        for place in drawn_from(before, generator_states(after)):
+            self.fail(
+                "randomness",
+                f"play({self.path[-1]}) drew from the random generator in {place!r}: a search would foresee its "
+                f"numbers. {ADVICE}",
+            )
+
+    def check_unchanged(self, state: Any, answers: dict[str, Any], before: dict[str, Any], what: str) -> None:
+        for name, now in self.read_again(state).items():
+            if answers[name] != now:
+                self.fail("mutation", f"{what} changed {name} of the state itself: {answers[name]!r} became {now!r}")
+        after = attributes(state)
+        for name, was in before.items():
+            if not is_same(was, after.get(name)):
+                self.fail("mutation", f"{what} changed the attribute {name!r} of the state it was called on")
+
+    def read_again(self, state: Any) -> dict[str, Any]:
+        """The answers after something was done; a rule that is broken only now was broken by a change."""
+        try:
+            return self.read(state)
+        except GameContractError as error:
+            self.fail("mutation", f"the state changed by being played on: {str(error).splitlines()[0]}")
+
+    def replay(self, states: list[Any], answers: list[dict[str, Any]]) -> None:
+        """Plays the same actions again. The first states must be as they were, and equal to the new ones."""
+        path, self.path = self.path, []
+        twin = states[0]
+        for ply, (state, known) in enumerate(zip(states, answers, strict=True)):
+            if ply:
+                twin = self.ask("determinism", f"play({path[ply - 1]}), for the second time,", twin.play, path[ply - 1])
+                self.path.append(path[ply - 1])
+            for name, now in self.read_again(state).items():
+                if known[name] != now:
+                    self.fail("mutation", f"later moves changed {name}: {known[name]!r} became {now!r}")
+            self.compare_twin(twin, known)
+            if self.compares:
+                self.check_equal(state, twin)
+
+    def compare_twin(self, twin: Any, known: dict[str, Any]) -> None:
+        """Compares a state with the answers of the first that the same actions gave."""
+        for name, now in self.read_again(twin).items():
+            # A default repr of a part holds its address.
+            if known[name] != now and name != "repr":
+                self.fail(
+                    "determinism",
+                    f"{name} was {known[name]!r}, and {now!r} after the same actions again. {ADVICE}",
+                )
+
+    def check_equal(self, state: Any, twin: Any) -> None:
+        same = self.compare("==", lambda: bool(state == twin) and not bool(state != twin))
+        if not same:
+            self.fail("equality", f"the same actions gave a state that is not equal (==): {shown(twin, 1000)}")
+        if self.hashes and self.compare("hash", lambda: hash(state)) != hash(twin):
+            self.fail("equality", "two states are equal but have different hashes")
+
+    def compare(self, what: str, question: Callable[[], Any]) -> Any:
+        try:
+            return question()
+        except Exception as error:
+            arrays = is_dataclass(self.state) and any(isinstance(value, np.ndarray) for _, value in parts(self.state))
+            hint = " (use @dataclass(eq=False) for states that hold NumPy arrays)" if arrays else ""
+            self.fail("equality", f"{what} raised {type(error).__name__}: {error}{hint}", error)
+
+    def ask(self, rule: str, what: str, question: Callable[..., Any], *arguments: Any) -> Any:
+        """Calls the game; an exception of its own breaks `rule`."""
+        try:
+            return question(*arguments)
+        except Exception as error:
+            self.fail(rule, f"{what} raised {type(error).__name__}: {error}", error)
+
+    def fail(self, rule: str, what: str, cause: Exception | None = None) -> NoReturn:
+        path = str(self.path)
+        if rule == "end" and len(self.path) > 10:  # any other games would show the same
+            first, last = (", ".join(map(str, part)) for part in (self.path[:5], self.path[-5:]))
+            path = f"[{first}, ..., {last}]"
+        where = f"  state: {shown(self.state, 1000)}\n  reached by the actions: {path}"
+        raise GameContractError(f"broken rule {rule!r} ({RULES[rule]}): {what}\n{where}") from cause
+
+
+def _outcome(question: Callable[[], Any]) -> str:
+    """An answer to which no rule applies, in a form that can be compared."""
+    try:
+        return repr(question())
+    except Exception as error:
+        return type(error).__name__

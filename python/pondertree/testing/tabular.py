@@ -1,0 +1,233 @@
+"""Random games for tests: a whole game tree from a seed, without a table.
+
+Every fact about a position (its legal actions, who moves, whether the game is over and with what result) is drawn
+from the counter-based generator, keyed by the path of actions that led there. So a game of any size costs nothing
+to make, two games with the same seed are the same game, and small ones can be solved exactly to judge a search.
+
+The games are made to be awkward: action numbers have gaps, legal actions come in no particular order, and players
+need not alternate. A search that sorts the actions, or flips signs by depth, goes wrong on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from pondertree.random import Random, fold
+
+TurnOrder = Literal["alternate", "random", "double"]
+
+# Purposes of the streams of a position, far from those of a search: a game never shares numbers with its search.
+_ACTIONS, _TURN, _END, _RETURNS, _REWARDS = 101, 102, 103, 104, 105
+
+
+@dataclass(frozen=True, slots=True)
+class TabularGame:
+    """The rules of a random game; `start()` gives its starting state.
+
+    `branching` is the least and greatest number of legal actions, `depth` the earliest and latest ply at which the
+    game may end; between them each position is an end with the chance `end_chance`. `turn_order` says who moves:
+    players in turn, a random player at every position, or each player twice in a row. With `rewards` the states have
+    `rewards()`, and the game is scored by them alone. Two players with `zero_sum` get results of -1, 0 or +1 that
+    cancel; all other results are numbers in [-1, 1], each player's drawn by itself.
+    """
+
+    seed: int
+    players: int = 2
+    branching: tuple[int, int] = (1, 4)
+    depth: tuple[int, int] = (2, 6)
+    turn_order: TurnOrder = "alternate"
+    rewards: bool = False
+    zero_sum: bool = True
+    end_chance: float = 0.25
+    action_space: int | None = None
+
+    def __post_init__(self) -> None:
+        least, most = self.branching
+        earliest, latest = self.depth
+        if self.players < 1:
+            raise ValueError(f"players must be at least 1, not {self.players}")
+        if not 1 <= least <= most:
+            raise ValueError(f"branching must be (least, most) with 1 <= least <= most, not {self.branching}")
+        if not 1 <= earliest <= latest:
+            raise ValueError(f"depth must be (earliest, latest) with 1 <= earliest <= latest, not {self.depth}")
+        if self.turn_order not in ("alternate", "random", "double"):
+            raise ValueError(f"turn_order must be 'alternate', 'random' or 'double', not {self.turn_order!r}")
+        if self.num_actions < most:
+            raise ValueError(f"action_space must hold at least {most} actions, not {self.num_actions}")
+
+    @property
+    def num_actions(self) -> int:
+        """The size of the action space: by default twice what a position can use, so that numbers have gaps."""
+        return 2 * self.branching[1] + 1 if self.action_space is None else self.action_space
+
+    @property
+    def is_zero_sum(self) -> bool:
+        """Whether the states call themselves zero-sum: two players, and results instead of rewards."""
+        return self.zero_sum and self.players == 2 and not self.rewards
+
+    def start(self) -> TabularState:
+        """The starting state."""
+        return self._state((), fold(fold(0, self.seed), 0x7AB1E))
+
+    def _state(self, path: tuple[int, ...], key: int) -> TabularState:
+        """The state at `path`. The key is carried along, because folding the whole path again would be slow."""
+        ply = len(path)
+        earliest, latest = self.depth
+        over = ply >= latest or (ply >= earliest and Random(key, _END).uniform() < self.end_chance)
+        if self.turn_order == "alternate":
+            player = ply % self.players
+        elif self.turn_order == "double":
+            player = ply // 2 % self.players
+        else:
+            player = Random(key, _TURN).choose(self.players)
+        kind = RewardState if self.rewards else TabularState
+        return kind(self, path, key, player, over, () if over else self._legal(key))
+
+    def _legal(self, key: int) -> tuple[int, ...]:
+        random = Random(key, _ACTIONS)
+        least, most = self.branching
+        count = least + random.choose(most - least + 1)
+        # The first steps of a shuffle: a random subset in a random order.
+        actions = list(range(self.num_actions))
+        for i in range(count):
+            j = i + random.choose(len(actions) - i)
+            actions[i], actions[j] = actions[j], actions[i]
+        return tuple(actions[:count])
+
+    def _returns(self, key: int) -> list[float]:
+        random = Random(key, _RETURNS)
+        if self.is_zero_sum:
+            value = float(random.below(3) - 1)
+            return [value, 0.0 - value]
+        return [2.0 * random.uniform() - 1.0 for _ in range(self.players)]
+
+    def _rewards(self, key: int) -> list[float]:
+        random = Random(key, _REWARDS)
+        return [2.0 * random.uniform() - 1.0 for _ in range(self.players)]
+
+
+@dataclass(frozen=True, slots=True)
+class TabularState:
+    """A position of a `TabularGame`: a value, equal to another if game and path are equal."""
+
+    game: TabularGame
+    path: tuple[int, ...]
+    # What follows is a function of the two fields above.
+    key: int = field(compare=False, repr=False)
+    to_play: int = field(compare=False)
+    is_terminal: bool = field(compare=False)
+    _legal: tuple[int, ...] = field(compare=False, repr=False)
+
+    @property
+    def num_actions(self) -> int:
+        """The size of the action space."""
+        return self.game.num_actions
+
+    @property
+    def num_players(self) -> int:
+        """How many players there are."""
+        return self.game.players
+
+    @property
+    def zero_sum(self) -> bool:
+        """Whether the results of the players cancel."""
+        return self.game.is_zero_sum
+
+    def legal_actions(self) -> list[int]:
+        """The legal actions, in no particular order, always the same; none when the game is over."""
+        return list(self._legal)
+
+    def play(self, action: int) -> TabularState:
+        """The state after `action`."""
+        if action not in self._legal:
+            raise ValueError(f"action {action} is not legal here; legal are {list(self._legal)}")
+        return self.game._state((*self.path, action), fold(self.key, action))
+
+    def returns(self) -> list[float]:
+        """The result for each player; all 0 while the game goes on."""
+        return self.game._returns(self.key) if self.is_terminal else [0.0] * self.game.players
+
+    def observation(self) -> tuple[float, ...]:
+        """Numbers unique to the state: who moves, the ply, and the key in pieces that a float32 holds exactly."""
+        pieces = [(self.key >> shift & 0xFFFF) / 65536.0 for shift in (0, 16, 32, 48)]
+        return (float(self.to_play), float(len(self.path)), *pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class RewardState(TabularState):
+    """A position of a game with rewards: only these have `rewards()`, since having it changes how a game is scored."""
+
+    def rewards(self) -> list[float]:
+        """What each player got for the move that led here; nothing at the start."""
+        return self.game._rewards(self.key) if self.path else [0.0] * self.game.players
+
+    def returns(self) -> list[float]:
+        """All rewards so far. A search must not add this to the rewards: it would count them twice."""
+        totals = [0.0] * self.game.players
+        state: TabularState = self.game.start()
+        for action in self.path:
+            state = state.play(action)
+            totals = [total + reward for total, reward in zip(totals, self.game._rewards(state.key), strict=True)]
+        return totals
+
+
+class Playable(Protocol):
+    """What the exact solvers below need of a state."""
+
+    @property
+    def to_play(self) -> int: ...
+    @property
+    def is_terminal(self) -> bool: ...
+    @property
+    def num_players(self) -> int: ...
+    def legal_actions(self) -> list[int]: ...
+    def play(self, action: int, /) -> Playable: ...
+    def returns(self) -> list[float]: ...
+
+
+def solve(state: Playable) -> tuple[float, int]:
+    """The exact value of a two-player zero-sum state for the player to move, and in how many plies it is reached.
+
+    Among moves of equal value the shortest win and the longest of everything else: best play of both sides.
+    It visits the whole game tree by recursion, so it is for small games only.
+    """
+    if state.is_terminal:
+        return state.returns()[state.to_play], 0
+    best: tuple[float, int] | None = None
+    for action in state.legal_actions():
+        child = state.play(action)
+        value, plies = solve(child)
+        if child.to_play != state.to_play:
+            value = -value
+        plies += 1
+        shorter_is_better = value > 0
+        if best is None or value > best[0] or (value == best[0] and (plies < best[1]) == shorter_is_better):
+            best = (value, plies)
+    assert best is not None, "a state that is not an end has legal actions"
+    return best
+
+
+def minimax_value(state: Playable) -> float:
+    """The exact value of a two-player zero-sum state for the player to move (small games only)."""
+    return solve(state)[0]
+
+
+def best_play(state: Playable) -> list[float]:
+    """What each player gets from here on if everyone maximises their own sum, for any number of players.
+
+    A game with `rewards()` is scored by the rewards to come, any other by `returns()`. Small games only.
+    """
+    has_rewards = hasattr(state, "rewards")
+    if state.is_terminal:
+        return [0.0] * state.num_players if has_rewards else list(state.returns())
+    best: list[float] | None = None
+    for action in state.legal_actions():
+        child = state.play(action)
+        values = best_play(child)
+        if has_rewards:
+            values = [r + v for r, v in zip(getattr(child, "rewards")(), values, strict=True)]  # noqa: B009
+        if best is None or values[state.to_play] > best[state.to_play]:
+            best = values
+    assert best is not None, "a state that is not an end has legal actions"
+    return best

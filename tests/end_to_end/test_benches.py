@@ -1,0 +1,327 @@
+"""The benches run: tiny sizes, no peers, nothing installed. Their numbers are not looked at."""
+
+import json
+import os
+import re
+import runpy
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RUN = Path(__file__).parents[2] / "benches" / "run.py"
+NAMES = ("uct", "alphazero", "muzero", "hybrid", "memory", "roots", "perft", "python_game")
+
+
+def bench(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-B", str(RUN), *args], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def measure(folder: Path, *names: str) -> dict[str, Any]:
+    file = folder / "rows.json"
+    done = bench("--tiny", "--no-peers", "--json", str(file), *names)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+def test_all_benches_run_without_peers(tmp_path: Path) -> None:
+    found = measure(tmp_path)
+    assert {row["bench"] for row in found["rows"]} == set(NAMES)
+    assert all(row["ours"] is not None or row["measured"] is not None for row in found["rows"])
+    assert all(row["peer"] is None for row in found["rows"])
+    assert "pondertree" in found["machine"]["packages"]
+
+
+def test_one_bench_can_be_named(tmp_path: Path) -> None:
+    rows = measure(tmp_path, "perft")["rows"]
+    assert {row["bench"] for row in rows} == {"perft"}
+    # A bar on our own number is judged without a peer, a ratio is not.
+    assert {row["passed"] is None for row in rows if row["bar"] is not None} == {False}
+    assert {row["passed"] for row in rows if row["bar"] is None} == {None}
+
+
+@pytest.mark.parametrize(("args", "says"), [(("go",), "there is no bench 'go'"), (("--record", "uct"), "--record")])
+def test_mistakes_are_named(args: tuple[str, ...], says: str) -> None:
+    done = bench(*args)
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+def test_recorded_matches_are_on_the_page() -> None:
+    folder = RUN.parent
+    recorded = json.loads((folder / "matches.json").read_text(encoding="utf-8"))
+    page = (folder / "RESULTS.md").read_text(encoding="utf-8")
+    assert len(recorded) > 10
+    for match in recorded:
+        assert f"| {match['question']} |" in page
+        assert f"+{match['wins']} ={match['draws']} -{match['losses']}" in page
+
+
+def test_recorded_steps_are_on_the_page() -> None:
+    folder = RUN.parent
+    recorded = json.loads((folder / "strength.json").read_text(encoding="utf-8"))
+    page = (folder / "RESULTS.md").read_text(encoding="utf-8")
+    assert sum("step" in match for match in recorded) > 5
+    for match in recorded:
+        name = match["step"] if "step" in match else f"{match['default']}, against {match['against']}"
+        assert f"| {name} |" in page
+        assert f"+{match['wins']} ={match['draws']} -{match['losses']}" in page
+
+
+def test_what_was_recorded_on_a_gpu_is_on_the_page() -> None:
+    folder = RUN.parent
+    recorded = json.loads((folder / "gpu.json").read_text(encoding="utf-8"))
+    page = (folder / "RESULTS.md").read_text(encoding="utf-8")
+    assert len(recorded["rows"]) > 10
+    for row in recorded["rows"]:
+        assert f"| {row['case']} | {row['ours']['trees']} |" in page
+        assert row["mctx"] or row["bar"] is None
+    asked = [sys.executable, "-B", "-c", "import gpu_report; print(gpu_report.section(), end='')"]
+    assert subprocess.check_output(asked, cwd=folder, encoding="utf-8") in page, "the page is not of this record"
+
+
+#: In the place of the libraries: a test has neither a GPU nor the time to load them.
+LIBRARIES = {
+    "torch": "class cuda:\n    is_available = staticmethod(lambda: True)\n",
+    "jax": "def default_backend():\n    return 'gpu'\n",
+    "mctx": "",
+    "pgx": "",
+}
+
+
+class Gpu:
+    """A copy of the GPU's benchmark, whose sides print what was recorded, with what the record has not."""
+
+    def __init__(self, folder: Path) -> None:
+        self.benches, self.libraries = folder / "benches", folder / "libraries"
+        for made in (self.benches, self.libraries):
+            made.mkdir()
+        for file in RUN.parent.glob("*.*"):
+            if file.is_file():
+                shutil.copy(file, self.benches)
+        for name, text in LIBRARIES.items():
+            (self.libraries / f"{name}.py").write_text(text, encoding="utf-8")
+        recorded = json.loads((RUN.parent / "gpu.json").read_text(encoding="utf-8"))
+        rows = {row["case"]: row for row in recorded["rows"]}
+        solving, self_play = "Connect 4, solving, 1024 x 64", "Connect 4, self-play, 1024 x 64"
+        own = {name: row["ours"] for name, row in rows.items()}
+        own |= {name: {**own["Connect 4, 1024 x 64"], "case": name} for name in (solving, self_play)}
+        self.ours = [{"torch": "2", "device": "a GPU"}, *own.values(), {"case": "agreement", "table": "9 of 9"}]
+        self.mctx = [
+            {"jax": "1", "mctx": "1", "pgx": "1", "device": "cuda:0"},
+            *(line for row in rows.values() for line in row["mctx"]),
+        ]
+
+    def files(self) -> list[str]:
+        """The two sides, as options."""
+        for name, lines in (("ours", self.ours), ("mctx", self.mctx)):
+            text = "".join(json.dumps(line) + "\n" for line in lines)
+            (self.benches / f"{name}.txt").write_text(text, encoding="utf-8")
+        return ["--ours", str(self.benches / "ours.txt"), "--mctx", str(self.benches / "mctx.txt")]
+
+    def prints(self, script: str, lines: list[dict[str, Any]], then: str = "") -> None:
+        """Puts a script in the place of a side."""
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        code = f"import os, sys, time\nprint({text!r}, end='', flush=True)\n{then}\n"
+        (self.benches / script).write_text(code, encoding="utf-8")
+
+    def start(self, *args: str) -> "subprocess.Popen[str]":
+        paths = [str(self.libraries), os.environ.get("PYTHONPATH", "")]
+        # Tests that run in the background of a shell are deaf to interrupts, and so would be what they start.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return subprocess.Popen(
+                [sys.executable, "-B", str(self.benches / "gpu.py"), *args],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
+            )
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def run(self, *args: str) -> tuple[int, str, str]:
+        """(exit code, what it printed, what it said beside that)."""
+        process = self.start(*args)
+        printed, said = process.communicate(timeout=60)
+        return process.returncode, printed, said
+
+    def kept(self) -> tuple[bytes, ...]:
+        return tuple((self.benches / name).read_bytes() for name in ("gpu.json", "RESULTS.md"))
+
+
+@pytest.fixture
+def gpu(tmp_path: Path) -> Gpu:
+    return Gpu(tmp_path)
+
+
+def test_a_record_is_put_together_from_two_halves(gpu: Gpu) -> None:
+    before = gpu.kept()[1].decode()
+    next(line for line in gpu.ours if line.get("case") == "chess, 256 x 64")["rate"] = 712345.678
+    code, printed, said = gpu.run(*gpu.files(), "--record", "--note", "On a Monday.")
+    assert code == 0, said
+    record, page = json.loads(gpu.kept()[0]), gpu.kept()[1].decode()
+    assert [row["case"] for row in record["rows"]] == list(runpy.run_path(str(RUN.parent / "gpu_cases.py"))["CASES"])
+    assert record["note"] == "On a Monday."
+    assert {row["case"]: row["ours"]["rate"] for row in record["rows"]}["chess, 256 x 64"] == 712300.0
+    assert printed.strip() in page
+    # The other sections stay as they are.
+    (head, _), (new_head, _) = (text.split("\n## On one GPU\n") for text in (before, page))
+    (_, tail), (_, new_tail) = (text.split("\n## Steps and Elo") for text in (before, page))
+    assert (head, tail) == (new_head, new_tail)
+    assert page.count("\n## ") == before.count("\n## ")
+    code, _, said = gpu.run(*gpu.files(), "--record")
+    assert code == 0, said
+    assert "note" not in json.loads(gpu.kept()[0])
+
+
+def test_numbers_of_a_record_are_easy_to_read(gpu: Gpu) -> None:
+    code, printed, said = gpu.run(*gpu.files())
+    assert code == 0, said
+    assert "e+0" not in printed
+    assert re.search(r"\| 1[12]\d0 ms \|", printed), "mctx with 64 actions: more than a second, as milliseconds"
+    number = r"[\d.]+"
+    row = rf"\| Connect 4, 256 x 64 \| 512 \| {number}M/s \| {number}M-{number}M \| {number}k/s \| {number}x \|"
+    assert re.search(row, printed)
+    assert "write (questions encoded)" in printed
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda gpu: gpu.ours.pop(3), "ours has nothing of 'Connect 4, 4096 x 64'"),
+        (lambda gpu: gpu.ours.pop(), "ours has nothing of 'agreement'"),
+        (lambda gpu: gpu.mctx.pop(), "mctx has nothing of 'MuZero, 256 x 50, 4672 actions'"),
+        (lambda gpu: gpu.ours[0].update(device="no GPU"), "ours was not measured on a GPU"),
+        (lambda gpu: gpu.mctx[0].update(device="TFRT_CPU_0"), "mctx was not measured on a GPU"),
+        (lambda gpu: gpu.ours[0].update(small=True), "in full size"),
+    ],
+)
+def test_what_is_not_whole_is_not_recorded(gpu: Gpu, change: Any, says: str) -> None:
+    before = gpu.kept()
+    change(gpu)
+    code, _, said = gpu.run(*gpu.files(), "--record")
+    assert (code, gpu.kept()) == (2, before)
+    assert says in said
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["Go"], "agreement"),
+        (["--record", "chess"], "a whole run"),
+        (["--record", "--no-peer"], "a whole run"),
+        (["--record", "--small"], "a whole run"),
+        (["--ours", "here"], "belong together"),
+        (["--json", "nowhere/at/all.json"], "cannot be written"),
+    ],
+)
+def test_mistakes_are_named_before_a_gpu_is_asked(gpu: Gpu, args: list[str], says: str) -> None:
+    before = gpu.kept()
+    code, _, said = gpu.run(*args)
+    assert (code, gpu.kept()) == (2, before)
+    assert says in said
+
+
+@pytest.mark.parametrize(
+    ("library", "text", "says"),
+    [
+        ("torch", LIBRARIES["torch"].replace("True", "False"), "no GPU; --small"),
+        ("jax", LIBRARIES["jax"].replace("gpu", "cpu"), "--no-peer"),
+        ("mctx", "raise ModuleNotFoundError('No module named mctx')", "No module named mctx: install"),
+    ],
+)
+def test_what_is_missing_is_said_before_anything_is_measured(gpu: Gpu, library: str, text: str, says: str) -> None:
+    (gpu.libraries / f"{library}.py").write_text(text, encoding="utf-8")
+    gpu.prints("gpu_ours.py", gpu.ours)
+    code, printed, said = gpu.run()
+    assert (code, printed) == (2, "")
+    assert says in said
+
+
+@pytest.mark.parametrize(
+    "then", ["raise ValueError('no more memory')", "sys.stderr.write('no more memory'); os.abort()"]
+)
+def test_what_was_finished_before_a_crash_is_printed(gpu: Gpu, then: str) -> None:
+    before = gpu.kept()
+    gpu.prints("gpu_ours.py", gpu.ours[:3], then)
+    gpu.prints("gpu_mctx.py", gpu.mctx)
+    for options, expected in (([], 1), (["--record"], 2)):
+        code, printed, said = gpu.run(*options)
+        assert (code, gpu.kept()) == (expected, before)
+        assert "| Connect 4, 1024 x 64 | 2048 |" in printed
+        assert "no more memory" in said
+        assert "gpu_ours.py: Connect 4, 1024 x 64, 2048 trees" in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
+def test_an_interrupt_ends_the_sides_and_prints_what_was_finished(gpu: Gpu, tmp_path: Path) -> None:
+    told = tmp_path / "process"
+    gpu.prints("gpu_ours.py", gpu.ours[:2], f"open({str(told)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)")
+    process = gpu.start("--no-peer")
+    assert process.stderr is not None
+    assert "Connect 4, 256 x 64" in process.stderr.readline()
+    while not (told.exists() and told.read_text()):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    printed, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "| Connect 4, 256 x 64 | 512 |" in printed
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(told.read_text()), 0)
+
+
+def test_small_sizes_run_without_a_gpu(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    command = [sys.executable, "-B", str(RUN.parent / "gpu.py"), "--small", "--no-peer"]
+    names = ["CONNECT 4, SELF-PLAY", "muzero, 256 x 50, 18", "--json", str(tmp_path / "small.json")]
+    done = subprocess.run([*command, *names], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "small.json").read_text(encoding="utf-8"))["rows"]
+    assert [row["case"] for row in rows] == ["Connect 4, self-play, 1024 x 64", "MuZero, 256 x 50, 18 actions"]
+    assert rows[1]["ours"]["bare_milliseconds"] > 0
+
+
+def test_a_rating_is_where_the_points_are_expected() -> None:
+    rating = runpy.run_path(str(RUN.parent / "strength.py"))["rating"]
+    # Even against one opponent; 10 points in 11 are 400 Elo; opponents on both sides balance.
+    assert rating([1500], [50], [100])[0] == pytest.approx(1500)
+    assert rating([1500], [1000 / 11], [100])[0] == pytest.approx(1900)
+    assert rating([1400, 1800], [100 * 10 / 11 - 10, 100 / 11 + 10], [100, 100])[0] == pytest.approx(1600, abs=1)
+    # 68 Elo either way after 100 even games.
+    assert rating([1500], [50], [100])[1] == pytest.approx(68, abs=1)
+
+
+def fingerprints(*args: str) -> subprocess.CompletedProcess[str]:
+    script = str(RUN.parent / "fingerprints.py")
+    return subprocess.run(
+        [sys.executable, "-B", script, *args], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_fingerprints_equal_the_recorded_baseline() -> None:
+    for words in (["AlphaZero", "tic_tac_toe"], ["MuZero", "noise"], ["kept", "Hybrid"], ["specifications"]):
+        done = fingerprints(*words)
+        assert done.returncode == 0, done.stdout
+        assert "all equal" in done.stdout
+
+
+def test_fingerprints_name_each_case_that_differs(tmp_path: Path) -> None:
+    recorded = json.loads((RUN.parent / "baselines" / "fingerprints.json").read_text(encoding="utf-8"))
+    names = [name for name in recorded if "UCT tic_tac_toe 0" in name]
+    answers, whole = recorded[names[0]].split()
+    altered = {names[0]: f"{answers[::-1]} {whole}", names[1]: f"{recorded[names[1]].split()[0]} {whole}"}
+    (tmp_path / "altered.json").write_text(json.dumps(recorded | altered), encoding="utf-8")
+    done = fingerprints("UCT tic_tac_toe 0", "--compare", str(tmp_path / "altered.json"))
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        f"{names[0]}: visits differ",
+        f"{names[1]}: visits equal, values or tree differ",
+    ]

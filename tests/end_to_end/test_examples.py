@@ -1,0 +1,23 @@
+"""The examples that are scripts: they run, and they stay short. (`examples/games` are tested as games.)"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_the_robot_reaches_the_flag() -> None:
+    done = subprocess.run([sys.executable, EXAMPLES / "muzero.py"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for name in ("MuZero", "Gumbel"):
+        assert f"{name}: right right right down down, paid +1" in done.stdout
+    assert "Exact is 0.815" in done.stdout
+
+
+def test_one_story_each_in_less_than_a_hundred_lines() -> None:
+    for path in EXAMPLES.rglob("*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) < 100, path.name

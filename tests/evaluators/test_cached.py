@@ -1,0 +1,237 @@
+"""The cache changes nothing but the number of evaluations."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.networks import NONSENSE, Switch, assert_refused, assert_same_search, table
+from tests.support.trees import PythonGame, random_position
+
+import pondertree
+from pondertree.evaluators import Cached, Function, Packed, Uniform
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
+
+
+class Dense:
+    """The table, asked by observations."""
+
+    def __init__(self, num_actions: int) -> None:
+        self.num_actions = num_actions
+        self.rows = 0
+        self.version = 0
+
+    def evaluate(self, observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.rows += len(observations)
+        logits, values = table(observations, self.num_actions)
+        return logits, values * (1 - self.version)
+
+
+class Fast(Dense):
+    """The table, asked in the packed form too."""
+
+    def evaluate_packed(self, packed: Packed) -> tuple[np.ndarray, np.ndarray]:
+        logits, values = self.evaluate(packed.unpack())
+        return logits[packed.rows(), packed.legal_actions], values
+
+
+class States(Dense):
+    """The table, asked by states."""
+
+    def evaluate_states(self, states: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        return Dense.evaluate(self, np.stack([state.observation() for state in states]))
+
+
+class StatesOnly:
+    """Values of states, and no policy."""
+
+    def evaluate_states(self, states: Sequence[Any]) -> tuple[None, np.ndarray]:
+        return None, table(np.stack([state.observation() for state in states]))[1]
+
+
+@pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello, Chess])
+@pytest.mark.parametrize("kind", [Dense, Fast, States])
+@pytest.mark.parametrize("size", [100_000, 3])
+def test_the_search_is_the_same(start: Any, kind: type[Dense], size: int) -> None:
+    state = start()
+    assert_same_search(kind(state.num_actions), Cached(kind(state.num_actions), size), state, in_flight=4)
+
+
+@pytest.mark.parametrize("kind", [Dense, States])
+def test_the_search_of_a_python_game_is_the_same(kind: type[Dense]) -> None:
+    assert_same_search(kind(7), Cached(kind(7)), PythonGame(ConnectFour()), in_flight=4)
+
+
+@pytest.mark.parametrize("evaluator", [StatesOnly(), Uniform(), Function(lambda o: (None, table(o)[1]))])
+def test_a_policy_of_none(evaluator: Any) -> None:
+    assert_same_search(evaluator, Cached(evaluator), ConnectFour())
+    assert_same_search(evaluator, Cached(evaluator), PythonGame(ConnectFour()))
+
+
+def test_none_for_some_positions_only() -> None:
+    """A row of the cache that has no policy stands beside others that have one."""
+    cached = Cached(lambda o: (None if o[0, 0, 0, 0] else np.ones((len(o), 7)), np.zeros(len(o))))
+    marked = np.zeros((2, 1, 1, 1), dtype=np.float32)
+    marked[1] = 1
+    assert cached.evaluate(marked[1:])[0] is None
+    policy, values = cached.evaluate(marked)
+    assert policy is not None
+    assert policy.tolist() == [[1.0] * 7, [0.0] * 7]
+    assert values.tolist() == [0.0, 0.0]
+
+
+def test_probabilities() -> None:
+    evaluator = Function(lambda o: (np.exp(table(o)[0]), table(o)[1]))
+    assert Cached(evaluator).policy == "probabilities"
+    assert_same_search(evaluator, Cached(evaluator), ConnectFour())
+
+
+def test_uct_asks_it_too() -> None:
+    runs = [pondertree.UCT(100, evaluator=e, seed=1).run(ConnectFour()) for e in (Dense(7), Cached(Dense(7)))]
+    assert runs[0].visits.tolist() == runs[1].visits.tolist()
+
+
+def test_positions_are_evaluated_once() -> None:
+    inner = Fast(9)
+    cached = Cached(inner)
+    search = pondertree.AlphaZero(cached, 100, seed=1, solve=False)
+    search.run([TicTacToe()] * 4)
+    assert inner.rows == cached.misses == len(cached)
+    assert cached.hits > cached.misses
+    once = inner.rows
+    pondertree.AlphaZero(cached, 100, seed=1, solve=False).run([TicTacToe()] * 4)
+    assert inner.rows == once
+
+
+def test_duplicates_in_one_batch() -> None:
+    inner = Dense(7)
+    cached = Cached(inner)
+    rows = np.stack([random_position(ConnectFour, plies, 1).observation() for plies in (1, 2, 1, 3, 2)])
+    logits, values = cached.evaluate(rows)
+    assert inner.rows == cached.misses == 3
+    assert cached.hits == 2
+    assert np.array_equal(logits, table(rows)[0])
+    assert np.array_equal(values, table(rows)[1])
+
+
+def test_it_is_bounded_and_forgets_the_oldest() -> None:
+    inner = Dense(7)
+    cached = Cached(inner, size=2)
+    one, two, three = (random_position(ConnectFour, plies, 1).observation()[None] for plies in (1, 2, 3))
+    for asked in (one, two, one, three):  # two is the oldest when three comes
+        cached.evaluate(asked)
+    assert (len(cached), inner.rows) == (2, 3)
+    cached.evaluate(one)
+    assert inner.rows == 3
+    cached.evaluate(two)
+    assert inner.rows == 4
+
+
+def test_a_batch_larger_than_the_cache() -> None:
+    cached = Cached(Dense(7), size=2)
+    rows = np.stack([random_position(ConnectFour, plies, 1).observation() for plies in range(6)])
+    for _ in range(2):
+        assert np.array_equal(cached.evaluate(rows)[1], table(rows)[1])
+    assert len(cached) == 2
+
+
+def test_a_new_version_forgets() -> None:
+    inner = Fast(7)
+    cached = Cached(inner)
+    first = pondertree.AlphaZero(cached, 50, seed=1).run(ConnectFour())
+    inner.version = 1
+    second = pondertree.AlphaZero(cached, 50, seed=1).run(ConnectFour())
+    assert cached.version == 1
+    changed = Fast(7)
+    changed.version = 1
+    assert second.visits.tolist() == pondertree.AlphaZero(changed, 50, seed=1).run(ConnectFour()).visits.tolist()
+    assert second.value != first.value
+
+
+def test_clear() -> None:
+    inner = Dense(7)
+    cached = Cached(inner)
+    asked = ConnectFour().observation()[None]
+    cached.evaluate(asked)
+    cached.clear()
+    assert (len(cached), cached.hits, cached.misses) == (0, 0, 0)
+    cached.evaluate(asked)
+    assert inner.rows == 2
+
+
+def test_legal_actions_are_part_of_the_key() -> None:
+    """Two games may look alike and allow different moves."""
+    cached = Cached(Fast(9))
+    planes = np.zeros((2, 2), dtype=np.uint64)
+    legal = np.array([0, 1, 4, 5, 6], dtype=np.uint16)
+    packed = Packed(planes, np.zeros((2, 1), dtype=np.float32), 3, 3, np.array([0, 3, 5]), legal, 9)
+    policy, _ = cached.evaluate_packed(packed)
+    assert cached.misses == 2
+    assert policy is not None
+    assert np.array_equal(policy, table(packed.unpack(), 9)[0][0][legal])
+
+
+# How many players there are, a cache does not know: values for three are kept until the version changes.
+@pytest.mark.parametrize("name", [name for name in NONSENSE if name != "three values"])
+def test_nonsense_is_refused_and_not_kept(name: str) -> None:
+    switch = Switch()
+    assert_refused(Cached(switch), switch, *NONSENSE[name])
+
+
+def test_states_that_cannot_be_hashed() -> None:
+    class Unhashable(PythonGame):
+        __hash__ = None  # type: ignore[assignment]
+
+    with pytest.raises(pondertree.EvaluationError, match="unhashable"):
+        pondertree.AlphaZero(Cached(StatesOnly()), 5).run(Unhashable(ConnectFour()))
+
+
+def test_threads() -> None:
+    cached = Cached(Fast(7), size=50)
+    wanted = pondertree.AlphaZero(Fast(7), 200, seed=1).run(ConnectFour()).visits.tolist()
+    found: list[list[int]] = []
+
+    def search() -> None:
+        found.append(pondertree.AlphaZero(cached, 200, seed=1).run(ConnectFour()).visits.tolist())
+
+    threads = [threading.Thread(target=search) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [wanted] * 4
+    assert len(cached) == 50
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, "3", None])
+def test_size(size: Any) -> None:
+    with pytest.raises(pondertree.InvalidArgumentError, match="size"):
+        Cached(table, size)
+
+
+def test_what_is_no_evaluator() -> None:
+    with pytest.raises(pondertree.InvalidArgumentError, match="evaluator"):
+        Cached(3)
+    assert repr(Cached(Uniform(), 5)) == "Cached(Uniform(), size=5)"
+
+
+@pytest.mark.parametrize("kind", [Fast, States, Dense])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda cached: pickle.loads(pickle.dumps(cached))])
+def test_a_copy_has_no_answers_but_all_forms(kind: type[Dense], copied: Any) -> None:
+    cached = Cached(kind(7), size=50)
+    wanted = pondertree.AlphaZero(cached, 40, seed=1).run(ConnectFour()).visits.tolist()
+    other = copied(cached)
+    assert other.evaluator is not cached.evaluator
+    assert (len(other), other.hits, other.misses, other.size) == (0, 0, 0, 50)
+    assert cached.misses == len(cached) > 0
+    assert pondertree.AlphaZero(other, 40, seed=1).run(ConnectFour()).visits.tolist() == wanted
+    assert other.misses == other.evaluator.rows - cached.evaluator.rows == cached.misses
+    other.evaluator.version = 1
+    assert (other.version, cached.version) == (1, 0)
+    for form in ("evaluate", "evaluate_states", "evaluate_packed"):
+        assert hasattr(other, form) == hasattr(cached, form)

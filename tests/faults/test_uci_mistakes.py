@@ -1,0 +1,403 @@
+"""What goes wrong around the engine, and streams of commands as no program would send them: it lives and answers."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.uci_talk import BACK_RANK, MATED, MORPHY, STALEMATE, Talk
+
+import pondertree
+from pondertree.game import describe
+from pondertree.games import Chess
+from pondertree.uci.options import TABLE
+from pondertree.uci.position import legal_moves
+
+#: Random streams of commands in a run of the tests; thousands of them are for now and then.
+STREAMS = int(os.environ.get("PONDERTREE_UCI_STREAMS", "120"))
+
+
+def test_mistakes_change_nothing() -> None:
+    with Talk() as talk:
+        talk.tell("position startpos moves e2e4")
+        before = talk.session._game
+        bad = [
+            "position startpos moves e2e4 e2e4",
+            "position startpos moves e2e4 e7e5 0000",
+            "position fen 8/8/8/8/8/8/8/8 w - - 0 1",
+            "position fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0",
+            "position fen",
+            "position",
+            "setoption name Nonsense value 3",
+            "setoption name Hash value -1",
+            "hello",
+            "\0\0\0",
+            "x" * 100_000,
+            "position startpos moves" + " g1f3 g8f6 f3g1 f6g8" * 50_000,
+        ]
+        for line in bad:
+            count = len(talk.said)
+            talk.tell(line)
+            assert len(talk.said) == count + 1, line[:80]
+            assert talk.said[-1].startswith("info string "), line[:80]
+            assert len(talk.said[-1]) < 1000
+        assert talk.session._game == before
+        talk.tell("d")
+        assert talk.said[-1] == "Fen: rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
+        talk.tell("register later", "debug on", "joho isready")
+        assert talk.said[-1] == "readyok"
+
+
+def mutated(fen: str, chance: random.Random) -> str:
+    """A FEN with a few things changed."""
+    text = list(fen)
+    for _ in range(chance.randint(1, 4)):
+        place = chance.randrange(len(text) + 1)
+        what = chance.randrange(4)
+        sign = chance.choice("KQRBNPkqrbnp12345678/ -wbabcdefgh09\0\N{SNOWMAN}x")
+        if what == 0 and place < len(text):
+            del text[place]
+        elif what == 1:
+            text.insert(place, sign)
+        elif what == 2 and place < len(text):
+            text[place] = sign
+        else:
+            text = text[:place] + chance.choices(text or ["x"], k=3) + text[place:]
+    return "".join(text)
+
+
+def test_malformed_positions() -> None:
+    """Hundreds of broken FENs: the old position stays, or the new one is legal; the next `go` has a legal move."""
+    chance = random.Random(6)
+    good = [Chess().fen(), MORPHY, BACK_RANK, "r3k2r/8/8/2pP4/8/8/8/R3K2R w KQkq c6 0 1", STALEMATE]
+    with Talk(Hash=1) as talk:
+        refused = 0
+        for number in range(300):
+            said = len(talk.remarks())
+            talk.tell(f"position fen {mutated(chance.choice(good), chance)}")
+            refused += len(talk.remarks()) - said
+            if number % 10 == 0:
+                talk.tell("go nodes 3")
+                move = talk.wait(number // 10 + 1)
+                assert move in (legal_moves(talk.session._game.state) or ["(none)"])
+        assert refused > 100
+
+
+LONG = "a" * 5000
+NO_FILES = [LONG, f"{LONG}.onnx", f"/{LONG}/{LONG}.safetensors", "a\0b.onnx", "\0", "/", ".", "~"]
+
+
+@pytest.mark.parametrize("option", ["NetworkFile", "EvalFile"])
+def test_setoption_with_a_path_that_no_file_has_is_told_and_changes_nothing(option: str) -> None:
+    with Talk(Hash=1) as talk:
+        for value in NO_FILES:
+            said = len(talk.remarks())
+            talk.tell(f"setoption name {option} value {value}", "isready")
+            if value not in ("/", ".") or option == "EvalFile":  # a NetworkFile may be a folder
+                assert talk.remarks()[said].startswith(f"info string option {option}: "), value[:20]
+                assert len(talk.remarks()[said]) < 500
+            talk.tell(f"setoption name {option} value <empty>")
+        talk.tell("go nodes 3")
+        assert talk.wait() in legal_moves(Chess())
+
+
+def test_more_threads_than_cpus_are_not_started_and_search_the_same_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = []
+    for cpus in (1, 2):
+        monkeypatch.setattr("pondertree.validation.usable_cpus", lambda cpus=cpus: cpus)
+        with Talk(Hash=16) as talk:
+            talk.tell("setoption name Threads value 256")
+            assert talk.remarks() == [
+                f"info string Threads: {cpus} of 256 are used, as many as there are CPUs for this process"
+            ]
+            talk.tell("setoption name Threads value 1")
+            assert len(talk.remarks()) == 1
+            talk.tell("setoption name Threads value 256", "go nodes 2000")
+            talk.wait()
+            search = talk.session._kept._search
+            assert search is not None
+            assert search.in_flight == 256
+            assert search.settings(describe(Chess())).engine(describe(Chess()), 1)["threads"] == cpus
+            lines.append([re.sub(r" (time|nps) \d+", "", line) for line in talk.infos()][-1])
+    assert lines[0] == lines[1]
+
+
+def test_a_command_that_fails_is_told_and_the_next_one_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("x" * 1000)
+
+    with Talk() as talk:
+        monkeypatch.setattr("pondertree.uci.position.read", fail)
+        talk.tell("position startpos")
+        assert talk.said[-1].startswith("info string the command failed: KeyError: ")
+        assert len(talk.said[-1]) < 300
+        monkeypatch.undo()
+        talk.tell("position startpos moves e2e4", "d")
+        assert talk.said[-1].startswith("Fen: rnbqkbnr/pppppppp/8/8/4P3")
+
+
+@pytest.mark.parametrize("go", ["go nodes 5", "go movetime 50", "go infinite"])
+def test_go_is_answered_when_no_thread_can_be_started(go: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with Talk() as talk:
+        monkeypatch.setattr(threading.Thread, "start", fail)
+        talk.tell(go)
+        assert talk.wait() in legal_moves(Chess())
+        assert talk.remarks() == ["info string the search cannot be started: can't start new thread"]
+        monkeypatch.undo()
+        talk.tell("stop", "go nodes 5")
+        assert talk.wait(2) in legal_moves(Chess())
+    assert len(talk.moves()) == 2
+
+
+@pytest.mark.parametrize(
+    ("commands", "expected"),
+    [
+        (["go infinite"], None),
+        (["go movetime 50 searchmoves a2a3"], "a2a3"),
+        ([f"position fen {MATED}", "go nodes 5"], "(none)"),
+    ],
+)
+def test_go_is_answered_once_when_the_search_cannot_be_made(
+    commands: list[str], expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError("no room")
+
+    with Talk() as talk:
+        monkeypatch.setattr("pondertree.uci.session.Thought", fail)
+        talk.tell(*commands)
+        [answer] = talk.moves()
+        assert answer.split()[1] in (legal_moves(Chess()) if expected is None else [expected])
+        assert talk.remarks() == ["info string go failed: MemoryError: 'no room'"]
+        monkeypatch.undo()
+        talk.tell("position startpos", "go nodes 5")
+        assert talk.wait(2) in legal_moves(Chess())
+    assert len(talk.moves()) == 2
+
+
+def test_stop_is_answered_when_its_timer_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with Talk() as talk:
+        talk.tell("go infinite")
+        monkeypatch.setattr(threading.Timer, "start", fail)
+        talk.tell("stop")
+        assert talk.wait() in legal_moves(Chess())
+        talk.tell("go movetime 20")
+        assert talk.wait(2) in legal_moves(Chess())
+        assert talk.remarks() == []
+
+
+def test_close_waits_for_the_search_before_one_that_could_not_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The evaluator of the first search hangs; the second `go` finds no thread."""
+    go_on, entered = threading.Event(), threading.Event()
+
+    def hang(*_: object, **__: object) -> None:
+        entered.set()
+        go_on.wait(20)
+        raise RuntimeError("late")
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    talk = Talk()
+    monkeypatch.setattr("pondertree.search.forest.Tree.simulate", hang)
+    talk.tell("go movetime 20")
+    talk.wait()
+    assert entered.wait(5)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fail)
+        talk.tell("go movetime 20")
+    talk.wait(2)
+    thought = talk.session._thought
+    assert thought is not None
+    assert not thought.is_over
+    assert not thought.join(0.01)
+    go_on.set()
+    assert talk.session.close()
+    assert thought.is_over
+
+
+def test_the_deadline_is_kept_with_256_threads() -> None:
+    """The best of five: other programs may take the CPUs for a while."""
+    waited = []
+    with Talk(Hash=64, Threads=256) as talk:
+        talk.tell("isready")
+        for count in range(1, 6):
+            talk.tell("ucinewgame")
+            begun = time.perf_counter()
+            talk.tell("go movetime 300")
+            talk.wait(count)
+            waited.append(time.perf_counter() - begun)
+            if waited[-1] < 0.45:
+                return
+    pytest.fail(f"go movetime 300 was answered after {waited} seconds")
+
+
+def test_threads_of_the_command_line_beyond_the_cpus_are_told_at_uci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pondertree.validation.usable_cpus", lambda: 2)
+    with Talk(Threads=256) as talk:
+        talk.tell("uci")
+        assert talk.remarks() == ["info string Threads: 2 of 256 are used, as many as there are CPUs for this process"]
+        assert talk.said[-1] == "uciok"
+    with Talk(Threads=2) as talk:
+        talk.tell("uci")
+        assert talk.remarks() == []
+
+
+def test_a_search_that_fails_still_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("the disk is on fire\nreally")
+
+    with Talk() as talk:
+        monkeypatch.setattr("pondertree.search.forest.Tree.simulate", fail)
+        talk.tell("position startpos", "go nodes 10")
+        assert talk.wait() in legal_moves(Chess())
+        assert talk.remarks() == ["info string the search has failed: RuntimeError: the disk is on fire really"]
+        monkeypatch.undo()
+        talk.tell("go nodes 10")
+        talk.wait(2)
+        assert len(talk.remarks()) == 1
+
+
+def test_an_evaluator_that_hangs_does_not_keep_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped, or out of time, the engine answers for it; when it is back, all is well again."""
+    release = threading.Event()
+    grow = pondertree.search.forest.Tree.simulate
+
+    def hang(tree: Any, *arguments: Any, **named: Any) -> Any:
+        release.wait(10)
+        return grow(tree, *arguments, **named)
+
+    monkeypatch.setattr(pondertree.search.forest.Tree, "simulate", hang)
+    with Talk() as talk:
+        begun = time.perf_counter()
+        talk.tell("position startpos", "go wtime 1000 btime 1000")
+        assert talk.wait() in legal_moves(Chess())
+        assert time.perf_counter() - begun < 0.9
+        talk.tell("go infinite")
+        begun = time.perf_counter()
+        talk.tell("stop")
+        assert talk.wait(2) in legal_moves(Chess())
+        assert time.perf_counter() - begun < 0.2
+        release.set()
+        talk.tell("isready", "go nodes 5")
+        assert talk.wait(3) in legal_moves(Chess())
+
+
+def test_a_network(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    from tests.evaluators.test_onnx_session import build
+
+    path = tmp_path / "net.onnx"
+    path.write_bytes(build(Chess()))
+    with Talk(Hash=16) as talk:
+        talk.tell(f"setoption name NetworkFile value {path}", "setoption name Algorithm value alphazero", "isready")
+        talk.tell("position startpos", "go nodes 60")
+        assert talk.wait() in legal_moves(Chess())
+        assert not talk.remarks()
+        path.write_bytes(b"nothing of use")
+        talk.tell("ucinewgame", "setoption name Seed value 3", "isready")
+        assert talk.remarks()[0].startswith("info string the search cannot be set up: ")
+        assert talk.said[-1] == "readyok"
+        talk.tell("go nodes 10")
+        assert talk.wait(2) in legal_moves(Chess())
+        talk.tell("setoption name Algorithm value hybrid", "go nodes 10")
+        talk.wait(3)
+
+
+# --- streams of anything ------------------------------------------------------------------------------------------
+
+FENS = [Chess().fen(), MORPHY, BACK_RANK, STALEMATE, MATED, "8/8/4k3/8/8/4K3/8/8 w - - 0 1", "nonsense w - - 0 1"]
+
+
+def stream(chance: random.Random, length: int) -> Iterator[str]:
+    """Commands as no program would send them."""
+    moves = ["e2e4", "e7e5", "g1f3", "b8c6", "a1a6", "0000", "e2e9", "O-O"]
+    options = [(option.name, option.default) for option in TABLE] + [("Hash", "1"), ("Threads", "2"), ("Seed", "x")]
+    for _ in range(length):
+        match chance.randrange(16):
+            case 0:
+                yield f"position fen {chance.choice(FENS)} moves {' '.join(chance.choices(moves, k=2))}"
+            case 1:
+                yield f"position startpos moves {' '.join(moves[: chance.randrange(6)])}"
+            case 2 | 3:
+                yield f"go nodes {chance.choice([0, 1, 20, -3])}"
+            case 4:
+                yield chance.choice(["go infinite", "go", "go ponder wtime 100 btime 100", "go ponder"])
+            case 5:
+                yield f"go wtime {chance.choice([-1, 0, 30, 300])} btime {chance.choice([0, 50, 300])} winc 5"
+            case 6:
+                yield f"go movetime {chance.choice([0, 1, 20])} searchmoves {' '.join(chance.choices(moves, k=2))}"
+            case 7:
+                yield chance.choice(["go depth 1", "go mate 1", "go depth x nodes 5", "go nodes 5 depth 2 mate 1"])
+            case 8 | 9:
+                yield chance.choice(["stop", "ponderhit"])
+            case 10:
+                name, value = chance.choice(options)
+                yield f"setoption name {name} value {value}"
+            case 11:
+                yield chance.choice(["isready", "ucinewgame", "uci", "d", "debug on", "debug off", "register x"])
+            case 12:
+                yield "".join(chance.choices("go stop\0 \x07\N{SNOWMAN}uci position", k=chance.randrange(60)))
+            case 13:
+                yield "joho " + chance.choice(["isready", "stop", "go nodes 3"])
+            case 14:
+                yield chance.choice(["", " ", "x" * 10_000, "setoption", "position", "setoption name value"])
+            case _:
+                yield "stop"
+
+
+def goes(commands: list[str]) -> int:
+    """How many of the lines are a `go`, unknown words before it skipped."""
+    known = {
+        "uci",
+        "isready",
+        "ucinewgame",
+        "stop",
+        "ponderhit",
+        "quit",
+        "register",
+        "d",
+        "position",
+        "go",
+        "setoption",
+    }
+    firsts = [next((word for word in line.split() if word in known | {"debug"}), None) for line in commands]
+    return firsts.count("go")
+
+
+@pytest.mark.parametrize("seed", range(STREAMS))
+def test_streams_of_commands(seed: int) -> None:
+    """Every `go` has one `bestmove`, nothing is raised, and it is always ready."""
+    chance = random.Random(seed)
+    with Talk(Hash=1) as talk:
+        commands = list(stream(chance, 25))
+        for command in commands:
+            talk.tell(command)
+            if chance.random() < 0.1:
+                time.sleep(0.002)
+        begun = time.perf_counter()
+        talk.tell("isready")
+        assert talk.said[-1] == "readyok" or "readyok" in talk.said[-20:]
+        assert time.perf_counter() - begun < 1.0
+        talk.tell("stop")
+        talk.wait(goes(commands)) if goes(commands) else None
+    assert len(talk.moves()) == goes(commands)
+    assert not any("has failed" in line for line in talk.remarks()), talk.remarks()
+    assert all(
+        line.split()[1] == "(none)" or re.fullmatch(r"[a-h][1-8][a-h][1-8][qrbn]?", line.split()[1])
+        for line in talk.moves()
+    )

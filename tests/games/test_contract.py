@@ -1,0 +1,154 @@
+"""The contract of games on everything that is one: the compiled games, the examples, and the random games of tests."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from examples.games.coin_row import CoinRow
+from examples.games.double_move import DoubleMove
+from examples.games.nim import Nim
+from examples.games.triangle import Triangle
+
+import pondertree
+from pondertree import _core
+from pondertree.game import COMPILED, Game
+from pondertree.games import BY_NAME, Chess, ConnectFour, Othello, TicTacToe
+from pondertree.testing import check_game
+from pondertree.testing.tabular import TabularGame, TabularState
+
+# Games and the most moves a random one may take.
+EVERYTHING: list[tuple[Any, int, int]] = [
+    (TicTacToe, 100, 9),
+    (ConnectFour, 40, 42),
+    (Othello, 20, 130),
+    (Chess, 5, 2000),
+    (Nim, 20, 10),
+    (CoinRow, 20, 9),
+    (Triangle, 20, 5),
+    (DoubleMove, 20, 9),
+]
+
+
+@pytest.mark.parametrize(("game", "games", "moves"), EVERYTHING)
+def test_every_game_keeps_the_contract(game: Any, games: int, moves: int) -> None:
+    assert isinstance(game(), Game)
+    report = check_game(game, games=games, max_moves=moves)
+    assert report.games == games
+    assert report.unfinished == 0
+    assert report.longest <= moves
+
+
+def test_no_compiled_game_is_left_out() -> None:
+    assert set(COMPILED) == set(BY_NAME.values()) <= {game for game, _, _ in EVERYTHING}
+
+
+@pytest.mark.parametrize(
+    "fen",
+    [
+        "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+        "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+        "4k3/PPP3PP/8/8/8/8/ppp3pp/4K3 b - - 0 1",
+        "8/8/4k3/8/8/3NKN2/8/8 b - - 96 120",
+    ],
+)
+def test_chess_keeps_it_from_anywhere(fen: str) -> None:
+    assert check_game(lambda: Chess(fen), games=2).games == 2
+
+
+@pytest.mark.parametrize("players", [1, 2, 3])
+@pytest.mark.parametrize("order", ["alternate", "random", "double"])
+@pytest.mark.parametrize("rewards", [False, True])
+def test_random_games_keep_it(players: int, order: Any, rewards: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Their observations are plain numbers, as the reference is written without NumPy.
+    numbers = TabularState.observation
+    monkeypatch.setattr(TabularState, "observation", lambda state: np.array(numbers(state), dtype=np.float32))
+    for seed in range(5):
+        game = TabularGame(seed, players=players, turn_order=order, rewards=rewards, zero_sum=players == 2)
+        assert check_game(game.start, games=5).unfinished == 0
+
+
+# --- Pickles of compiled states -----------------------------------------------------------------------------------
+
+
+def assert_alike(one: Any, other: Any) -> None:
+    assert type(one) is type(other)
+    assert one == other
+    assert hash(one) == hash(other)
+    assert str(one) == str(other)
+    assert one.legal_actions() == other.legal_actions()
+    assert (one.to_play, one.is_terminal, one.returns()) == (other.to_play, other.is_terminal, other.returns())
+    assert np.array_equal(one.observation(), other.observation())
+
+
+@pytest.mark.parametrize("game", list(COMPILED))
+def test_a_state_comes_back_from_a_pickle(game: Any) -> None:
+    """At every move of a game, and the copy plays on as the state does."""
+    numbers = np.random.default_rng(1)
+    state = copied = game()
+    for _ in range(120):
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            assert_alike(pickle.loads(pickle.dumps(state, protocol)), state)
+        assert_alike(copied, state)
+        assert_alike(pickle.loads(pickle.dumps(copied)), state)
+        assert_alike(copy.deepcopy(state), state)
+        if state.is_terminal:
+            break
+        action = int(numbers.choice(state.legal_actions()))
+        state, copied = state.play(action), pickle.loads(pickle.dumps(copied)).play(action)
+
+
+def test_a_pickle_of_chess_has_its_history() -> None:
+    state = Chess("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 7 30")
+    for _ in range(2):
+        for text in ("a1b1", "a8b8", "b1a1", "b8a8"):
+            state = state.play(state.parse_action(text))
+            back = pickle.loads(pickle.dumps(state))
+            assert_alike(back, state)
+            assert (back.repetitions, back.fen()) == (state.repetitions, state.fen())
+    # The castling rights went with the first moves, so the first position of all has not come back.
+    assert back.repetitions == 1
+    for text in ("a1b1", "a8b8", "b1a1", "b8a8"):
+        state, back = state.play(state.parse_action(text)), back.play(back.parse_action(text))
+        assert_alike(back, state)
+    assert back.repetitions == 2
+
+
+def test_nodes_have_states_to_pickle() -> None:
+    node = pondertree.UCT(50, seed=1).run(Chess(), temperature=1.0).root
+    while node.children:
+        node = next(iter(node.children.values()))
+        assert_alike(pickle.loads(pickle.dumps(node.state)), node.state)
+
+
+def test_a_state_out_of_a_search_says_that_it_cannot_be_pickled() -> None:
+    seen: list[Any] = []
+
+    class Looks:
+        def evaluate_states(self, states: Any) -> tuple[None, np.ndarray]:
+            seen.extend(states)
+            return None, np.zeros(len(states))
+
+    pondertree.AlphaZero(Looks(), 3, seed=1).run(ConnectFour())
+    with pytest.raises(pondertree.UsageError, match="came out of a search"):
+        pickle.dumps(seen[-1])
+    assert_alike(copy.deepcopy(seen[-1]), seen[-1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("ConnectFour", None, b"\x09\x00"), "action 9 is not legal"),
+        (("TicTacToe", None, b"\x00\x00\x00\x00"), "action 0 is not legal"),
+        (("Chess", "nonsense", b""), "nonsense"),
+        (("Chess", None, b"\x00"), "1 bytes"),
+        (("Checkers", None, b""), "Checkers"),
+        (("Othello", "a position", b""), "Othello.*a position"),
+    ],
+)
+def test_a_pickle_that_was_tampered_with(arguments: tuple[Any, ...], words: str) -> None:
+    with pytest.raises(pondertree.PondertreeError, match=words):
+        _core.restore(*arguments)

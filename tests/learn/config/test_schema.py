@@ -1,0 +1,201 @@
+"""Configurations: what they refuse, and TOML in and out."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pondertree.errors import GameContractError, InvalidArgumentError
+from pondertree.learn import Config, EvaluationConfig, default_config, read_config, text_of_config
+from pondertree.learn.config.game_spec import game_spec
+from pondertree.learn.config.schema import SECTIONS, config_of_text, field_sentences, toml_value
+
+
+@pytest.mark.parametrize("kind", [Config, *SECTIONS.values()])
+def test_every_field_has_its_sentence(kind: Any) -> None:
+    sentences = field_sentences(kind)
+    assert all(sentences.get(field.name, "").endswith(".") for field in fields(kind))
+
+
+@pytest.mark.parametrize("game", ["tic-tac-toe", "connect4", "othello", "chess", "examples.games.nim:Nim"])
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_what_is_written_is_read_again(game: str, on_gpu: bool) -> None:
+    if game.startswith("examples"):
+        config = Config(game=game)
+    else:
+        config = default_config(game, on_gpu=on_gpu, minutes=7.5, out='runs\\"odd"\nname')
+    assert config_of_text(text_of_config(config), Config()) == config
+
+
+def test_a_compiled_game_has_one_name_that_is_written_down() -> None:
+    for name in ("tictactoe", "TicTacToe", "tic_tac_toe", "tic-tac-toe", "pondertree.games:TicTacToe"):
+        assert default_config(name) == default_config("tic-tac-toe")
+        assert default_config(name).game == "tic-tac-toe"
+
+
+def test_defaults_of_what_has_no_name() -> None:
+    from examples.games.nim import Nim
+
+    assert default_config(factory=Nim) == default_config("examples.games.nim:Nim")
+    assert default_config(factory=lambda: Nim((1, 2)), algorithm="muzero").algorithm == "muzero"
+    pytest.importorskip("gymnasium")
+    from tests.support.environments import Corridor
+
+    config = default_config(factory=Corridor, steps=3)
+    assert (config.algorithm, config.steps, config.muzero.support) == ("muzero", 3, 30)
+    with pytest.raises(InvalidArgumentError, match="rewards are learned by algorithm muzero"):
+        default_config(factory=Corridor, algorithm="gumbel")
+
+
+def test_an_environment_without_its_prefix() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"unknown game 'CartPole-v1'.*; an environment .* gym:CartPole-v1"):
+        default_config("CartPole-v1")
+    with pytest.raises(InvalidArgumentError, match=r"the compiled games are tic-tac-toe, connect4, othello, chess$"):
+        default_config("checkers")
+
+
+def test_defaults_follow_the_specifications() -> None:
+    chess, connect4 = default_config("chess").self_play, default_config("connect4").self_play
+    assert (chess.temperature, chess.temperature_moves) == (1.0, 30)
+    assert (connect4.temperature, connect4.temperature_moves) == (1.0, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("minutse = 3", "unknown key 'minutse': did you mean 'minutes'"),
+        ("[self_play]\nsimulation = 3", r"unknown key 'simulation' in \[self_play\]: did you mean 'simulations'"),
+        ("[network]\nzzzz = 3", r"unknown key 'zzzz' in \[network\]: there are blocks"),
+        ("network = 3", r"network must be a table, \[network\]"),
+        ("minutes = ", "this is no TOML"),
+        ("[learner]\noptimiser = 'adam'", "learner.optimiser must be adamw or sgd"),
+        ("[learner]\nlearning_rate = 0", "learner.learning_rate must be above 0"),
+        ("[learner]\naveraged = 1", "learner.averaged must be at least 0 and below 1"),
+        ("[replay]\nwindow = 10", "replay.learned_first must be at most replay.window"),
+        ("[self_play]\nfull_share = 0", "self_play.full_share must be above 0"),
+        ("[self_play]\nresign_below = 0.5", "self_play.resign_below must be from -1"),
+        ("[evaluation]\ngames = 3", "evaluation.games must be even"),
+        ("[evaluation]\nuct_simulations = 3", "evaluation.uct_simulations must be a list"),
+        ("algorithm = 'uct'", "algorithm must be gumbel, alphazero or muzero"),
+        ("steps = 0", "steps must be at least 1"),
+        ("steps = '5'", "steps must be a whole number"),
+        ("game = ''", "game must be the name of a game"),
+    ],
+)
+def test_mistakes_are_named(text: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    with pytest.raises(InvalidArgumentError, match=says) as raised:
+        read_config(path, Config())
+    assert "config.toml" in str(raised.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="cannot be read"):
+        read_config(tmp_path / "none.toml", Config())
+
+
+def test_mistakes_of_names_in_python_are_named_as_in_a_file() -> None:
+    with pytest.raises(InvalidArgumentError, match="unknown key 'stepz': did you mean 'steps'"):
+        default_config("chess", stepz=3)
+    with pytest.raises(InvalidArgumentError, match=r"unknown key 'simulation' in \[self_play\]: did you mean"):
+        Config().with_values(self_play={"simulation": 3})
+
+
+def test_a_folder_may_be_a_path() -> None:
+    config = default_config("tic-tac-toe", out=Path("runs") / "one")
+    assert config.out == str(Path("runs") / "one")
+    assert config_of_text(text_of_config(config), Config()) == config
+    with pytest.raises(InvalidArgumentError, match="out must be the name of a folder, not 3"):
+        Config(out=3)  # type: ignore[arg-type]
+
+
+def test_sections_are_of_their_kind() -> None:
+    with pytest.raises(InvalidArgumentError, match="network must be a NetworkConfig"):
+        Config(network=EvaluationConfig())  # type: ignore[arg-type]
+
+
+@given(st.text() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.booleans())
+def test_values_of_toml(value: Any) -> None:
+    import tomllib
+
+    assert tomllib.loads(f"value = {toml_value(value)}")["value"] == value
+
+
+class Blind:
+    """A game that nobody can see."""
+
+    to_play, is_terminal, num_actions, num_players = 0, False, 2, 2
+
+    def legal_actions(self) -> list[int]:
+        return [0, 1]
+
+    def play(self, action: int) -> Blind:
+        return self
+
+    def returns(self) -> list[float]:
+        return [0.0, 0.0]
+
+
+class NeedsArgument(Blind):
+    """A game that does not start by itself."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+
+class OneNumber(Blind):
+    """A game that is seen as one number without an axis."""
+
+    def observation(self) -> np.ndarray[Any, Any]:
+        return np.zeros((), np.float32)
+
+
+class Unturned(Blind):
+    """A game whose symmetries fail."""
+
+    def observation(self) -> np.ndarray[Any, Any]:
+        return np.zeros(2, np.float32)
+
+    def symmetries(self) -> Any:
+        raise KeyError("board")
+
+
+def test_games_that_cannot_be_learned() -> None:
+    with pytest.raises(GameContractError, match=r"NeedsArgument' must give a starting state .* without arguments"):
+        game_spec(f"{__name__}:NeedsArgument")
+    with pytest.raises(GameContractError, match=r"OneNumber.observation\(\) has shape \(\): it must have an axis"):
+        game_spec("", OneNumber)
+    with pytest.raises(GameContractError, match=r"Unturned.symmetries\(\) failed: KeyError: 'board'"):
+        game_spec("", Unturned)
+    with pytest.raises(GameContractError, match=r"Blind has no observation\(\): a network needs one"):
+        game_spec("", Blind)
+    with pytest.raises(InvalidArgumentError, match="unknown game 'go'"):
+        game_spec("go")
+    with pytest.raises(InvalidArgumentError, match="cannot be imported"):
+        game_spec("examples.games.none:None")
+    with pytest.raises(InvalidArgumentError, match="cannot be learned"):
+        game_spec("examples.games.coin_row:CoinRow")
+
+
+def test_a_configuration_is_written_also_where_sources_have_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that is replaced during a long training must not end it."""
+    from pondertree.learn.config import schema
+
+    def gone(kind: Any) -> str:
+        raise OSError("could not get source code")
+
+    monkeypatch.setattr("inspect.getsource", gone)
+    config = default_config("chess")
+    assert "# Moves in every game" in text_of_config(config)
+    schema.field_sentences.cache_clear()
+    bare = text_of_config(config)
+    schema.field_sentences.cache_clear()
+    assert config_of_text(bare, Config()) == config
+    assert "# Moves in every game" not in bare

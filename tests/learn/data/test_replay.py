@@ -1,0 +1,115 @@
+"""The window of positions: what it holds, how it is drawn from, and observations packed without loss."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.learn.data.test_records import make_game
+
+from pondertree import games
+from pondertree.errors import InvalidActionError
+from pondertree.learn.config.game_spec import game_spec
+from pondertree.learn.config.sections import ReplayConfig
+from pondertree.learn.data.observations import seen_in
+from pondertree.learn.data.records import GameRecord
+from pondertree.learn.data.replay import Replay, TrainingBatch
+
+torch = pytest.importorskip("torch")
+
+from pondertree.gpu.buffer import unpacked  # noqa: E402 (after the package it needs)
+
+
+def observations_of(batch: TrainingBatch, shape: tuple[int, ...]) -> np.ndarray:
+    planes, numbers = batch.seen
+    return unpacked(torch.from_numpy(planes.view(np.int64)), torch.from_numpy(numbers), shape).numpy()
+
+
+@settings(max_examples=40)
+@given(
+    name=st.sampled_from([*games.BY_NAME, "examples.games.nim:Nim"]),
+    seed=st.integers(0, 1000),
+    opening=st.integers(0, 5),
+)
+def test_a_game_is_seen_as_its_states_show_it(name: str, seed: int, opening: int) -> None:
+    """Packed and unpacked again, observations are those of the states, and turns are theirs."""
+    spec = game_spec(name)
+    numbers = np.random.default_rng(seed)
+    states, moves = [spec.factory()], []
+    while not states[-1].is_terminal and len(states) < 30:
+        moves.append(int(numbers.choice(states[-1].legal_actions())))
+        states.append(states[-1].play(moves[-1]))
+    opening = min(opening, len(moves))
+    nothing = np.zeros(0, np.float32)
+    record = GameRecord(
+        number=0,
+        opening=np.array(moves[:opening], dtype=np.uint16),
+        moves=np.array(moves[opening:], dtype=np.uint16),
+        values=nothing,
+        versions=np.zeros(0, np.int64),
+        full=np.zeros(0, np.bool_),
+        counts=np.zeros(0, np.uint16),
+        actions=np.zeros(0, np.uint16),
+        policy=nothing,
+        returns=nothing,
+    )
+    seen, players = seen_in(record, spec)
+    found = unpacked(torch.from_numpy(seen.planes.view(np.int64)), torch.from_numpy(seen.numbers), spec.shape)
+    expected = [state.observation() for state in states[opening:-1]]
+    np.testing.assert_array_equal(found, np.reshape(expected, (-1, *spec.shape)))
+    assert players.tolist() == [state.to_play for state in states[opening:-1]]
+
+
+def test_a_line_with_an_illegal_move_is_refused() -> None:
+    with pytest.raises(InvalidActionError, match="action 9 is not legal here"):
+        games.ConnectFour()._line(np.array([3, 9], dtype=np.uint16))
+
+
+def test_a_position_of_chess_takes_a_thirtieth_of_its_observation() -> None:
+    planes, numbers, _ = games.Chess()._line(np.array([], dtype=np.uint16))
+    assert 8 * planes.shape[1] + 4 * numbers.shape[1] < 119 * 64 * 4 / 30
+
+
+@settings(max_examples=30)
+@given(counts=st.lists(st.integers(0, 25), min_size=1, max_size=12), window=st.integers(1, 60))
+def test_the_window_holds_the_newest_positions_in_their_order(counts: list[int], window: int) -> None:
+    spec = game_spec("connect4")
+    replay = Replay(spec, ReplayConfig(window=window, learned_first=1))
+    told = [make_game(number, plies) for number, plies in enumerate(counts)]
+    added = sum(replay.add([game]) for game in told)
+    expected = [one for game in told for one in game.examples(spec.factory) if one.policy is not None]
+    assert (added, replay.seen) == (len(expected), len(expected))
+    kept = expected[-window:]
+    assert len(replay) == len(kept)
+    if not kept:
+        return
+    batch = replay.take(np.arange(len(kept)))
+    seen = observations_of(batch, spec.shape)
+    for row, one in enumerate(kept):
+        np.testing.assert_array_equal(seen[row], one.state.observation())
+        legal = len(one.actions)
+        assert batch.actions[row, :legal].tolist() == one.actions.tolist()
+        assert (batch.actions[row, legal:] == 7).all()
+        np.testing.assert_array_equal(batch.policy[row, :legal], one.policy)
+        assert not batch.policy[row, legal:].any()
+        assert (batch.results[row], batch.values[row]) == (one.result, np.float32(one.value))
+
+
+@pytest.mark.parametrize("fresh", [0.0, 0.5, 1.0])
+def test_newer_positions_are_drawn_more_often(fresh: float) -> None:
+    spec = game_spec("connect4")
+    replay = Replay(spec, ReplayConfig(window=1000, learned_first=1, fresh=fresh))
+    replay.add([make_game(number, 20) for number in range(60)])
+    # Which place was drawn can be read off the values, which are all different.
+    everything = replay.take(np.arange(len(replay))).values
+    drawn = replay.sample(100_000, np.random.default_rng(1)).values
+    halves = np.searchsorted(np.sort(everything), drawn)
+    places = np.argsort(everything)[np.minimum(halves, len(everything) - 1)]
+    newer = (places >= len(replay) / 2).mean()
+    # The density 1 - fresh + 2 fresh x has so much weight above 1/2.
+    assert newer == pytest.approx(0.5 + fresh / 4, abs=0.02)
+    assert (
+        replay.sample(50, np.random.default_rng(2)).values.tolist()
+        == replay.sample(50, np.random.default_rng(2)).values.tolist()
+    )

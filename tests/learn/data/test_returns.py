@@ -1,0 +1,88 @@
+"""What came of each position: results by whose turn it was, rewards of some steps and the value after them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pondertree.learn.data.records import GameRecord
+from pondertree.learn.data.targets import NOTHING, returns_of
+
+
+def record(moves: int, **fields: Any) -> GameRecord:
+    values = fields.pop("values", np.zeros(moves))
+    return GameRecord(
+        number=0,
+        opening=np.zeros(0, np.uint16),
+        moves=np.zeros(moves, np.uint16),
+        values=np.asarray(values, np.float32),
+        versions=np.zeros(moves, np.int64),
+        full=np.ones(moves, np.bool_),
+        counts=np.ones(moves, np.uint16),
+        actions=np.zeros(moves, np.uint16),
+        policy=np.ones(moves, np.float32),
+        **{"returns": np.zeros(1, np.float32), **fields},
+    )
+
+
+def test_a_result_changes_its_sign_with_the_player() -> None:
+    game = record(3, returns=np.array([1.0, -1.0], np.float32))
+    told = returns_of(game, np.array([0, 1, 0], np.uint8), 1.0, 0)
+    assert told.known.tolist() == [1.0, -1.0, 1.0]
+    assert told.rewards.tolist() == [0.0, 0.0, 1.0]
+    assert told.ahead.tolist() == [NOTHING] * 3
+    assert told.ends
+
+
+@pytest.mark.parametrize("how", ["cut", "resigned"])
+def test_a_game_that_was_broken_off_has_a_result_and_no_last_reward(how: str) -> None:
+    game = record(3, returns=np.array([-1.0, 1.0], np.float32), **{how: True})
+    told = returns_of(game, np.array([0, 1, 0], np.uint8), 1.0, 0)
+    assert told.known.tolist() == [-1.0, 1.0, -1.0]
+    assert told.rewards.tolist() == [0.0, 0.0, 0.0]
+    assert not told.ends
+
+
+def test_an_earlier_position_is_worth_less_of_the_result() -> None:
+    told = returns_of(record(3, returns=np.array([1.0, -1.0], np.float32)), np.array([0, 1, 0], np.uint8), 0.5, 0)
+    assert told.known.tolist() == [0.25, -0.5, 1.0]
+
+
+def test_two_steps_by_hand() -> None:
+    game = record(4, values=[10, 20, 30, 40], rewards=np.array([1, 2, 3, 4], np.float32))
+    told = returns_of(game, np.zeros(4, np.uint8), 0.5, 2)
+    assert told.known.tolist() == [2.0, 3.5, 5.0, 4.0]
+    assert told.ahead.tolist() == [2, 2, NOTHING, NOTHING]
+    assert told.values(game.values, 0.5).tolist() == [2.0 + 0.25 * 30, 3.5 + 0.25 * 40, 5.0, 4.0]
+    cut = record(4, values=[10, 20, 30, 40], rewards=np.array([1, 2, 3, 4], np.float32), cut=True)
+    told = returns_of(cut, np.zeros(4, np.uint8), 0.5, 2)
+    # What came behind the last position was not seen: its own value stands for it, not 0.
+    assert told.values(cut.values, 0.5).tolist() == [2.0 + 0.25 * 30, 3.5 + 0.25 * 40, 3.0 + 0.5 * 40, 40.0]
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    rewards=st.lists(st.floats(-5, 5, width=32), min_size=1, max_size=12),
+    steps=st.integers(0, 6),
+    discount=st.sampled_from([1.0, 0.9, 0.5]),
+    cut=st.booleans(),
+    seed=st.integers(0, 10**6),
+)
+def test_it_is_the_sum_it_should_be(rewards: list[float], steps: int, discount: float, cut: bool, seed: int) -> None:
+    count = len(rewards)
+    values = np.random.default_rng(seed).normal(size=count).astype(np.float32)
+    game = record(count, values=values, rewards=np.array(rewards, np.float32), cut=cut)
+    found = returns_of(game, np.zeros(count, np.uint8), discount, steps).values(game.values, discount)
+    for place in range(count):
+        total, step, worth = 0.0, place, 1.0
+        while step < count and (steps == 0 or step < place + steps) and not (cut and step == count - 1):
+            total += worth * rewards[step]
+            worth *= discount
+            step += 1
+        if step < count:
+            total += worth * float(values[step])
+        assert found[place] == pytest.approx(total, rel=1e-4, abs=1e-4)

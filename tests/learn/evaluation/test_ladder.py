@@ -1,0 +1,190 @@
+"""Reference opponents that grow with the player, and ratings on one scale."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("torch")
+
+from tests.support.learning import small
+
+from pondertree.errors import InvalidArgumentError
+from pondertree.learn import train
+from pondertree.learn.config.defaults import default_config
+from pondertree.learn.config.sections import EvaluationConfig
+from pondertree.learn.evaluation.ladder import climb, first_rung, opponents_of, uncalibrated
+from pondertree.learn.evaluation.metrics import read_metrics
+from pondertree.learn.evaluation.ratings import Games, Interval, interval, rate, rating_of
+from pondertree.match.statistics import score_of as expected_score
+
+RUNGS = ("UCT 1", "UCT 2", "UCT 4", "UCT 8")
+LADDER: dict[str, Any] = {"games": 8, "simulations": 200, "solve": True, "ladder": RUNGS[:3], "ladder_score": 0.6}
+
+
+def line(**matches: list[int]) -> dict[str, Any]:
+    named = {name.replace("_", " "): counts for name, counts in matches.items()}
+    return {"kind": "evaluation", "name": "step 1", "matches": named}
+
+
+@pytest.mark.parametrize(
+    ("begin", "scores", "met"),
+    [
+        (0, {"UCT 1": 0.5}, ["UCT 1"]),
+        (0, {"UCT 1": 0.8, "UCT 2": 0.79}, ["UCT 1", "UCT 2"]),
+        (0, {"UCT 1": 1.0, "UCT 2": 1.0, "UCT 4": 1.0, "UCT 8": 1.0}, list(RUNGS)),
+        (3, {"UCT 8": 1.0}, ["UCT 8"]),
+        (3, {"UCT 8": 0.2, "UCT 4": 0.1, "UCT 2": 0.21}, ["UCT 8", "UCT 4", "UCT 2"]),
+        (0, {"UCT 1": 0.0}, ["UCT 1"]),
+        # Up and down do not alternate within one evaluation.
+        (1, {"UCT 2": 0.9, "UCT 4": 0.0}, ["UCT 2", "UCT 4"]),
+        (1, {"UCT 2": 0.0, "UCT 1": 1.0}, ["UCT 2", "UCT 1"]),
+    ],
+)
+def test_climb_meets_opponents_until_one_is_neither_too_weak_nor_too_strong(
+    begin: int, scores: dict[str, float], met: list[str]
+) -> None:
+    assert climb(RUNGS, begin, 0.8, scores.__getitem__) == met
+
+
+def test_evaluation_begins_with_the_opponent_that_the_last_one_ended_with() -> None:
+    assert first_rung(RUNGS, []) == 0
+    lines = [line(UCT_1=[0, 0, 0, 0, 2], UCT_2=[1, 0, 1, 0, 0]), {"kind": "round"}, line(step_1=[0, 0, 2, 0, 0])]
+    assert first_rung(RUNGS, lines) == 1
+    # Opponents that are no longer on the ladder do not count.
+    assert first_rung(("UCT 4", "UCT 8"), lines) == 0
+
+
+def test_opponents_that_have_not_met_are_calibrated_down_to_the_weakest() -> None:
+    assert uncalibrated(RUNGS, ["UCT 1"], []) == []
+    assert uncalibrated(RUNGS, ["UCT 4"], []) == [("UCT 2", "UCT 1"), ("UCT 4", "UCT 2")]
+    known = {**line(), "references": {"UCT 2": {"UCT 1": [0, 0, 2, 0, 0]}}}
+    assert uncalibrated(RUNGS, ["UCT 2", "UCT 4"], [known, line()]) == [("UCT 4", "UCT 2")]
+
+
+def test_interval_of_two_players_by_hand() -> None:
+    """n games with a share p won: both ends satisfy n (p log(p/q) + (1-p) log((1-p)/(1-q))) = 1.92."""
+    found = interval([Games("a", "anchor", 300.0, 400)], "anchor", "a")
+    assert found.elo == pytest.approx(400 * math.log10(3), rel=0.01)
+    for end in (found.low, found.high):
+        q = expected_score(end)
+        assert 400 * (0.75 * math.log(0.75 / q) + 0.25 * math.log(0.25 / (1 - q))) == pytest.approx(1.92, rel=0.05)
+    assert found.low < found.elo < found.high
+
+
+@given(st.integers(1, 200), st.integers(0, 200))
+def test_interval_of_exchanged_players_is_its_mirror_image(count: int, won: int) -> None:
+    points = min(won, count) / 1.0
+    one = interval([Games("a", "anchor", points, count)], "anchor", "a")
+    other = interval([Games("a", "anchor", count - points, count)], "anchor", "a")
+    assert (one.low, one.elo, one.high) == pytest.approx((-other.high, -other.elo, -other.low), abs=2.0)
+    assert one.low <= one.elo <= one.high
+    assert one.elo == pytest.approx(rate([Games("a", "anchor", points, count)], "anchor")["a"].elo, abs=1e-6)
+
+
+def test_interval_that_is_too_long_is_shown_as_a_bound() -> None:
+    def shown(points: float, count: int) -> str:
+        return str(interval([Games("a", "anchor", points, count)], "anchor", "a"))
+
+    assert shown(20, 20) == "≥ +360"
+    assert shown(0, 20) == "≤ -360"
+    assert shown(10, 20) == "+0 ± 154"
+    assert shown(1, 2) == "-534 to +534"
+    assert str(Interval(851.2, 41.8, 1660.6)) == "+42 to +1661"
+    # The bound grows with the number of games won, which a fixed estimate would not.
+    assert shown(200, 200).startswith("≥ +7")
+
+
+def test_rating_of_a_line_of_an_earlier_version_has_its_error_bar() -> None:
+    assert rating_of({"elo": 10.0, "elo_error": 20.0}) == Interval(10.0, -10.0, 30.0)
+    assert rating_of({"elo": None, "elo_error": None}) is None
+
+
+def test_intermediate_opponent_bounds_a_player_that_beats_the_weakest_always() -> None:
+    alone = [Games("player", "weak", 20.0, 20)]
+    chained = [*alone, Games("player", "strong", 11.0, 20), Games("strong", "weak", 17.0, 20)]
+    assert interval(alone, "weak", "player").bound == ">"
+    found = interval(chained, "weak", "player")
+    assert found.bound is None
+    assert 300 < found.elo < 600
+
+
+def evaluations(out: Path) -> list[dict[str, Any]]:
+    lines = read_metrics(out / "metrics.jsonl")
+    return [
+        {key: value for key, value in line.items() if key != "elapsed"}
+        for line in lines
+        if line["kind"] == "evaluation"
+    ]
+
+
+def test_training_climbs_the_ladder_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    """200 simulations with proofs beat UCT with 1 or 2 without a trained network; the next evaluation goes on there."""
+    config = small(tmp_path / "one", steps=4).with_values(evaluation=LADDER)
+    train(config)
+    [first] = evaluations(tmp_path / "one")
+    assert list(first["matches"]) == ["UCT 1", "UCT 2", "UCT 4"]
+    assert all(first["scores"][name] >= 0.6 for name in ("UCT 1", "UCT 2"))
+    assert {above: list(below) for above, below in first["references"].items()} == {
+        "UCT 2": ["UCT 1"],
+        "UCT 4": ["UCT 2"],
+    }
+    assert first["elo_low"] <= first["elo"] <= first["elo_high"]
+    result = train(config.with_values(steps=8), resume=True)
+    [again, second] = evaluations(tmp_path / "one")
+    assert again == first
+    assert next(iter(second["matches"])) == "UCT 4"
+    assert list(second["matches"])[-1] == "step 4"
+    assert second["references"] == {}, "opponents meet each other once"
+    assert len(result.evaluations) == 2
+    # Everything follows from the seed.
+    train(small(tmp_path / "other", steps=4).with_values(evaluation=LADDER))
+    assert evaluations(tmp_path / "other") == [first]
+
+
+def test_fixed_opponents_are_met_in_every_evaluation(tmp_path: Path) -> None:
+    fixed = {**LADDER, "uct_simulations": (2, 1), "games": 2}
+    train(small(tmp_path, steps=2).with_values(evaluation=fixed))
+    [found] = evaluations(tmp_path)
+    assert (list(found["matches"]), found["references"]) == (["UCT 1", "UCT 2"], {})
+    # Neither fixed opponents nor a ladder: only earlier players are met, and there is no scale.
+    train(small(tmp_path, steps=4).with_values(evaluation={**fixed, "uct_simulations": ()}), resume=True)
+    assert list(evaluations(tmp_path)[-1]["matches"]) == ["step 2"]
+    assert evaluations(tmp_path)[-1]["elo"] is None
+
+
+def test_ladder_of_each_game_begins_with_uct_100_and_chess_goes_on_with_hybrid() -> None:
+    for game in ("tic-tac-toe", "connect4", "othello", "chess"):
+        names = opponents_of(default_config(game))
+        assert names[0] == "UCT 100"
+        assert any(name.startswith("Hybrid") for name in names) == (game == "chess")
+        assert default_config(game).evaluation.uct_simulations is None
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"ladder": "UCT 100"}, "evaluation.ladder must be a list"),
+        ({"ladder": ("UCT 100", "UCB 7")}, r"evaluation.ladder\[1\] must be a search and its simulations"),
+        ({"ladder": (100,)}, r"evaluation.ladder\[0\] must be"),
+        ({"ladder": ("UCT 0",)}, r"evaluation.ladder\[0\] must be"),
+        ({"ladder": ("UCT 5", "UCT 5")}, "must name each opponent once"),
+        ({"ladder_score": 0.5}, "evaluation.ladder_score must be above 0.5"),
+        ({"ladder_score": 1.5}, "evaluation.ladder_score must be"),
+    ],
+)
+def test_a_wrong_ladder_is_refused_by_name(values: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=says):
+        EvaluationConfig(**values)
+
+
+def test_hybrid_opponents_are_refused_where_the_game_is_not_chess(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with pytest.raises(InvalidArgumentError, match=r"evaluation.ladder\[1\]: Hybrid plays chess and not tic_tac_toe"):
+        train(small(out, steps=1).with_values(evaluation={"ladder": ["UCT 5", "Hybrid 5"]}))
+    assert not out.exists()

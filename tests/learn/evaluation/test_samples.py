@@ -1,0 +1,262 @@
+"""Sample games in the report of a training, and boards as pictures."""
+
+from __future__ import annotations
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("torch")
+
+from tests.support.learning import small
+
+from pondertree.cli.position import Position
+from pondertree.errors import StorageError
+from pondertree.game import move_text
+from pondertree.games import Chess, ConnectFour, Othello, TicTacToe, name_of
+from pondertree.learn import train
+from pondertree.learn.data.shards import list_shards, read_shard
+from pondertree.learn.evaluation.board_svg import board_svg
+from pondertree.learn.evaluation.games_file import games_path, read_games
+from pondertree.learn.evaluation.report import write_report
+from pondertree.learn.evaluation.sample_pages import section
+from pondertree.learn.evaluation.samples import Sample
+
+EVALUATION = {"games": 4, "uct_simulations": (5,), "simulations": 4, "positions": 0}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("training") / "out"
+    train(small(out, steps=4).with_values(evaluation=EVALUATION))
+    return out
+
+
+def report_of(out: Path, factory: Any = None) -> str:
+    path, _ = write_report(out, factory)
+    return path.read_text(encoding="utf-8")
+
+
+def games_in(text: str) -> list[str]:
+    return re.findall(r'<section class="game">.*?</section>', text, re.S)
+
+
+@given(st.sampled_from([TicTacToe, ConnectFour, Othello, Chess]), st.integers(0, 60), st.integers(0, 1 << 30))
+def test_board_svg_draws_every_man_of_any_position(game: Any, plies: int, seed: int) -> None:
+    numbers = np.random.default_rng(seed)
+    state, move = game(), ""
+    for _ in range(plies):
+        if state.is_terminal:
+            break
+        action = int(numbers.choice(state.legal_actions()))
+        move = move_text(state, action)
+        state = state.play(action)
+    picture = board_svg(state, move)
+    assert picture is not None
+    root = ElementTree.fromstring(picture)
+    board = "\n".join(str(state).splitlines()[:-1])
+    if game is Chess:
+        men = sum(sign.isalpha() for sign in state.fen().split()[0])
+        glyphs = "".join(text.text or "" for text in root.iter("{http://www.w3.org/2000/svg}text"))
+        assert sum(ord(sign) > 255 for sign in glyphs) == men
+    else:
+        men = board.count("X") + board.count("O")
+    assert f"{men} men on the board" in root.attrib["aria-label"]
+
+
+def test_board_svg_marks_the_last_move_and_knows_compiled_games_alone() -> None:
+    marked = board_svg(TicTacToe().play(4), "b2")
+    assert marked is not None
+    assert '<rect x="20" y="20"' in marked
+    chess = Chess().play(Chess().parse_action("e4"))
+    picture = board_svg(chess, "e2e4")
+    assert picture is not None
+    assert picture.count('<rect x="80" y="120"') == picture.count('<rect x="80" y="80"') == 1
+    assert board_svg(object()) is None
+
+
+def test_report_shows_a_game_of_self_play_and_one_with_each_side_against_the_opponent(trained: Path) -> None:
+    text = report_of(trained)
+    games = games_in(text)
+    assert len(games) == 3
+    titles = [re.search("<h3>(.*?)</h3>", game)[1] for game in games]  # type: ignore[index]
+    assert titles[0].startswith("Self-play, game ")
+    assert titles[1:] == ["Evaluation, against UCT 5"] * 2
+    player, opponent = "step 4 with 4 simulations a move", "UCT with 5 simulations a move"
+    assert f"{player} (X) against {opponent} (O)" in games[1]
+    assert f"{opponent} (X) against {player} (O)" in games[2]
+    played = [one.game for one in read_games(trained / games_path(4)) if one.opponent == "UCT 5"]
+    for game, shown in zip(played[:2], games[1:], strict=True):
+        # Every position is there as a board, whether a script runs or not; moves and result are those of the record.
+        plies = len(game.opening) + len(game.moves)
+        assert shown.count('<figure class="position"><svg') == plies + 1
+        state = TicTacToe()
+        for place, action in enumerate((*game.opening, *game.moves), start=1):
+            assert f"{place}. {state.action_to_string(action)} by {'XO'[state.to_play]}" in shown
+            state = state.play(action)
+        assert state.is_terminal
+        result = {1.0: "X wins", -1.0: "O wins", 0.0: "a draw"}[state.returns()[0]]
+        assert f": {result}, {plies} moves" in shown
+    newest = read_shard(list_shards(trained / "games")[-1])
+    assert any(f"Self-play, game {game.number}" == titles[0] for game in newest)
+    assert ", value " in games[0]
+
+
+def test_report_with_games_needs_nothing_from_elsewhere_and_is_the_same_twice(trained: Path) -> None:
+    text = report_of(trained)
+    assert report_of(trained) == text
+    own = "".join(games_in(text)) + text[text.index("<script>") : text.index("</script>")]
+    assert not re.search(r"(src|href|url|import|fetch)\s*[=(]", own.replace("xmlns=", ""))
+    assert text.count("<script>") == text.count("</script>") == 1
+
+
+def test_report_without_evaluation_games_shows_more_of_self_play(tmp_path: Path) -> None:
+    train(small(tmp_path, steps=4))
+    titles = re.findall("<h3>(.*?)</h3>", report_of(tmp_path))
+    assert [title.split(",")[0] for title in titles] == ["Self-play"] * 3
+    assert len(set(titles)) == 3
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"",
+        b"[]",
+        b'{"format": "pondertree-evaluation-games", "version": 2, "games": []}',
+        b'{"format": "pondertree-evaluation-games", "version": 1, "games": [{"opponent": "UCT 5"}]}',
+        b'{"format": "pondertree-evaluation-games", "version": 1, "games": [{"opponent": "UCT 5", "side": 7, '
+        b'"opening": [], "moves": [], "returns": [1, -1]}]}',
+    ],
+)
+def test_report_is_made_when_the_evaluation_games_are_damaged(trained: Path, damaged: bytes) -> None:
+    path = trained / games_path(4)
+    whole = path.read_bytes()
+    try:
+        path.write_bytes(damaged)
+        with pytest.raises(StorageError, match=re.escape(str(path))):
+            read_games(path)
+        assert len(games_in(report_of(trained))) == 3
+        assert "Evaluation, against" not in report_of(trained)
+    finally:
+        path.write_bytes(whole)
+
+
+def test_illegal_moves_are_listed_without_boards() -> None:
+    shown = section([Sample("a", ("one", "other"), [], [4, 4, 3], [1.0, -1.0])], TicTacToe)
+    assert "<figure" not in shown
+    assert "Actions: <span>4</span> <span>4</span> <span>3</span>" in shown
+
+
+class Hostile:
+    """A game whose texts are HTML."""
+
+    num_players, num_actions, to_play = 2, 3, 0
+
+    def __init__(self, plies: int = 0) -> None:
+        self.plies = plies
+        self.is_terminal = plies == 2
+
+    def play(self, action: int) -> Hostile:
+        return Hostile(self.plies + 1)
+
+    def action_to_string(self, action: int) -> str:
+        return "<b onclick='x()'>&"
+
+    def __str__(self) -> str:
+        return "</pre><script>alert(1)</script>"
+
+
+def test_texts_of_a_game_are_escaped() -> None:
+    samples = [Sample("<i>title</i>", ("<u>", "&amp;"), [0], [1], [0.0, 0.0], "<hr>", [0.5])]
+    shown = section(samples, Hostile)
+    for wrong in ("<i>", "<u>", "<hr>", "<b onclick", "<script>alert"):
+        assert wrong not in shown
+    assert shown.count("<pre>&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;</pre>") == 3
+    assert "&amp;amp; (Player 2)" in shown
+
+
+def test_a_game_that_raises_when_it_is_shown_has_its_moves_alone() -> None:
+    class Raising(Hostile):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+        def play(self, action: int) -> Hostile:
+            return Raising(self.plies + 1)
+
+    shown = section([Sample("a", ("one", "other"), [], [1, 2], [0.0, 0.0])], Raising)
+    assert "<figure" not in shown
+    assert "onclick" in shown
+
+
+def test_report_imports_no_game_that_only_the_folder_names(trained: Path, tmp_path: Path) -> None:
+    """A folder is data: what its configuration names is not imported; who trained hands over the game."""
+    module = tmp_path / "named_by_a_folder.py"
+    module.write_text("raise AssertionError('imported')\n")
+    config = trained / "config.toml"
+    before = config.read_text()
+    sys.path.insert(0, str(tmp_path))
+    try:
+        config.write_text(before.replace('"tic-tac-toe"', '"named_by_a_folder:Game"'))
+        text = report_of(trained)
+        assert "named_by_a_folder" not in sys.modules
+        assert all("Actions: " in game and "<figure" not in game for game in games_in(text))
+        assert 'class="position"' in report_of(trained, TicTacToe)
+    finally:
+        sys.path.remove(str(tmp_path))
+        config.write_text(before)
+
+
+def test_report_of_a_python_game_shows_its_text(tmp_path: Path) -> None:
+    from examples.games.nim import Nim
+
+    train(small(tmp_path, "examples.games.nim:Nim", steps=2).with_values(evaluation=EVALUATION))
+    games = games_in(report_of(tmp_path, Nim))
+    assert len(games) == 3
+    assert all(f"<pre>{Nim()}</pre>" in game for game in games)
+
+
+def test_report_of_an_environment_shows_returns_and_actions(tmp_path: Path) -> None:
+    pytest.importorskip("gymnasium")
+    from pondertree.learn import default_config
+
+    config = default_config("gym:CartPole-v1", out=str(tmp_path), steps=2, device="cpu").with_values(
+        network={"blocks": 1, "channels": 8},
+        self_play={"games_at_once": 4, "simulations": 2, "workers": 1},
+        replay={"learned_first": 40},
+        learner={"batch_size": 8},
+        evaluation={"games": 0},
+    )
+    train(config)
+    text = report_of(tmp_path)
+    games = games_in(text)
+    assert "<h2>Sample episodes</h2>" in text
+    assert games[0].startswith('<section class="game"><h3>Best of the newest')
+    records = {game.number: game for shard in list_shards(tmp_path / "games") for game in read_shard(shard)}
+    for game in games:
+        record = records[int(re.search(r"number (\d+)", game)[1])]  # type: ignore[index]
+        assert f"return {float(record.returns[0]):g}, {len(record.moves)} moves" in game
+        assert "Actions: " + " ".join(f"<span>{action}</span>" for action in record.moves) in game
+        assert "<polyline" in game
+
+
+@pytest.mark.parametrize(
+    ("game", "colours"),
+    [(TicTacToe, ("", "")), (ConnectFour, (", red", ", yellow")), (Othello, (", black", ", white")), (Chess, ("", ""))],
+)
+def test_sample_games_call_players_as_the_printed_board_does(game: Any, colours: tuple[str, str]) -> None:
+    state = game()
+    action = int(state.legal_actions()[0])
+    first, second = (Position(name_of(game) or "", state).players for state in (state, state.play(action)))
+    assert first == second
+    assert f"{first[0]} to move" in str(state)
+    assert f"{first[1]} to move" in str(state.play(action))
+    shown = section([Sample("a", ("one", "other"), [], [action], [1.0, -1.0])], game)
+    assert f"one ({first[0]}{colours[0]}) against other ({first[1]}{colours[1]}): {first[0]} wins" in shown
+    assert f" by {first[0]}<" in shown

@@ -1,0 +1,205 @@
+"""Self-play: games that keep the rules of their configuration, and can be taken up anywhere."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.learn.data.test_records import same
+from tests.support.learning import small
+from tests.support.networks import table
+
+from pondertree.evaluators import Function
+from pondertree.games import TicTacToe
+from pondertree.learn.config.game_spec import game_spec
+from pondertree.learn.data.records import GameRecord, from_columns, to_columns
+from pondertree.learn.data.targets import pruned_visits
+from pondertree.learn.self_play.actor import SelfPlay
+from pondertree.learn.self_play.episode import ENOUGH, Resignation
+from pondertree.presets import AlphaZero, Gumbel
+
+
+def self_play(game: str = "tic-tac-toe", evaluator: Any = None, algorithm: str = "gumbel", **play: Any) -> SelfPlay:
+    spec = game_spec(game)
+    config = small(Path("unused"), game, self_play=play, algorithm=algorithm)
+    if evaluator is None:
+        evaluator = Function(lambda observations: table(observations, spec.info.num_actions), policy="logits")
+    found = SelfPlay(spec, config, evaluator)
+    found.begin()
+    return found
+
+
+def play_on(games: SelfPlay, moves: int) -> list[GameRecord]:
+    return [game for version in range(moves) for game in games.move(version)]
+
+
+@pytest.mark.parametrize("algorithm", ["gumbel", "alphazero"])
+@pytest.mark.parametrize("full_share", [1.0, 0.3])
+def test_games_are_legal_and_their_results_true(algorithm: str, full_share: float) -> None:
+    records = play_on(self_play(algorithm=algorithm, full_share=full_share), 20)
+    assert len(records) >= 16
+    assert len({game.number for game in records}) == len(records)
+    for game in records:
+        state = TicTacToe()
+        for move in (*game.opening.tolist(), *game.moves.tolist()):
+            assert move in state.legal_actions()
+            state = state.play(move)
+        assert state.is_terminal
+        assert game.returns.tolist() == state.returns()
+        assert len(game.opening) <= 2
+        assert not game.cut
+        ends = np.cumsum(game.counts)[:-1]
+        for policy in np.split(game.policy, ends):
+            assert policy.sum() == pytest.approx(1.0, abs=1e-5)
+            assert (policy >= 0.0).all()
+    shares = np.concatenate([game.full for game in records])
+    assert shares.all() if full_share == 1.0 else 0.15 < shares.mean() < 0.5
+
+
+def test_the_policy_that_is_learned_is_the_search_s_own() -> None:
+    games = self_play(games_at_once=1, opening_plies=0)
+    search = games._search
+    games.move(0)
+    game = games.games[0]
+    from pondertree.random import fold
+
+    evaluator = search.evaluator  # type: ignore[attr-defined]
+    again = Gumbel(evaluator, 8, 4, seed=0, solve=False).run([TicTacToe()], seeds=[fold(game.key, 0)])[0]
+    shares = again.policy[game.actions[0]] / again.policy.sum()
+    np.testing.assert_allclose(game.policy[0], shares, rtol=1e-6)
+    assert sorted(game.actions[0].tolist()) == list(range(9))
+    assert game.values[0] == again.value
+
+
+def test_parts_of_the_games_can_be_searched_in_threads() -> None:
+    alone, together = self_play(workers=1), self_play(workers=3)
+    try:
+        for one, other in zip(play_on(alone, 12), play_on(together, 12), strict=True):
+            assert same(one, other)
+    finally:
+        together.close()
+
+
+@pytest.mark.parametrize("moves", [1, 4, 7])
+def test_games_under_way_are_saved_and_taken_up(moves: int) -> None:
+    play = {"resign_below": -0.2, "resign_check": 0.5}
+    through, first, second = (self_play(algorithm="alphazero", **play) for _ in range(3))
+    before = play_on(first, moves)
+    records, data = first.saved()
+    second.restore(from_columns(to_columns(records)), data)
+    second.begin()
+    after = [game for version in range(moves, 14) for game in second.move(version)]
+    whole = play_on(through, 14)
+    assert len(whole) == len(before) + len(after)
+    assert all(same(one, other) for one, other in zip(whole, [*before, *after], strict=True))
+
+
+def test_games_that_were_finished_before_are_not_played_again() -> None:
+    games = self_play()
+    games.begin(known=frozenset({0, 3, 20}))
+    numbers = [game.number for game in games.games]
+    assert numbers == [1, 2, 4, 5, 6, 7, 21, 22]
+
+
+def test_a_game_that_is_too_long_is_a_draw_marked_as_cut() -> None:
+    records = play_on(self_play(max_moves=4, opening_plies=0), 12)
+    assert all(game.cut and game.returns.tolist() == [0.0, 0.0] and len(game.moves) == 4 for game in records)
+
+
+def test_after_the_first_moves_the_best_is_played() -> None:
+    """Without noise and chance all games are one."""
+    evaluator = Function(lambda observations: table(observations, 9), policy="logits")
+    games = self_play(
+        evaluator=evaluator, algorithm="alphazero", temperature_moves=0, opening_plies=0, dirichlet_epsilon=0.0
+    )
+    search = AlphaZero(evaluator, 8, 1.5, seed=0, solve=False, forced_playouts=2.0)
+    state = TicTacToe()
+    games.move(0)
+    result = search.run([state], seeds=[games.games[0].key])[0]
+    visits = [game.moves[0] for game in games.games]
+    assert set(visits) <= set(np.flatnonzero(result.visits == result.visits.max()).tolist())
+
+
+def lost_for_player(player: int) -> Any:
+    """Values that tell one player the game is lost. Plane 2 of an observation is 1 if player 0 is to move."""
+
+    def evaluate(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        first = observations[:, 2, 0, 0] == 1.0
+        mine = first if player == 0 else ~first
+        return np.zeros((len(observations), 7), np.float32), np.where(mine, -0.99, 0.99).astype(np.float32)
+
+    return Function(evaluate, policy="logits")
+
+
+def test_lost_games_are_given_up_and_some_played_on_to_check() -> None:
+    play = {"resign_below": -0.9, "opening_plies": 0, "games_at_once": 40, "resign_check": 0.25, "simulations": 2}
+    games = self_play("connect4", lost_for_player(1), **play)
+    records = play_on(games, 60)
+    resigned = [game for game in records if game.resigned]
+    assert 0.3 < len(resigned) / len(records) <= 1.0
+    assert all(game.returns.tolist() == [1.0, -1.0] and len(game.moves) == 4 for game in resigned)
+    assert any(not game.resigned for game in records)
+    # Values were made up, so about every second resignation was wrong: by now nobody may resign any more.
+    assert len(games.resignation.checked) >= ENOUGH
+    assert games.resignation.wrong_share > 0.05
+    assert not games.resignation.is_allowed
+
+
+def test_resigning_pauses_while_it_is_often_wrong() -> None:
+    config = small(Path("unused"), self_play={"resign_below": -0.9, "resign_wrong": 0.1}).self_play
+    watch = Resignation(config, [False] * (ENOUGH - 1))
+    assert watch.is_allowed
+    watch.learn(True)
+    assert watch.is_allowed
+    watch.learn(True)
+    assert not watch.is_allowed
+    assert watch.gives_up(-0.95)
+    assert not watch.gives_up(-0.85)
+    assert Resignation(config, watch.checked).wrong_share == watch.wrong_share
+
+
+@given(
+    visits=st.lists(st.integers(0, 200), min_size=2, max_size=9).filter(lambda told: max(told) > 1),
+    data=st.data(),
+)
+def test_pruning_takes_off_forced_visits_and_no_others(visits: list[int], data: Any) -> None:
+    count = len(visits)
+    n = np.array(visits, dtype=np.float64)
+    q = np.array(data.draw(st.lists(st.floats(-1, 1), min_size=count, max_size=count)))
+    p = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=count, max_size=count)))
+    p /= p.sum()
+    kept = pruned_visits(n, q * n, p, 1.5, 2.0)
+    best = int(np.argmax(n))
+    assert kept[best] == n[best]
+    assert ((kept >= 0) & (kept <= n)).all()
+    forced = np.ceil(np.sqrt(2.0 * p * n.sum()))
+    goal = q[best] + 1.5 * p[best] * np.sqrt(n.sum() + 1.0) / (1.0 + n[best])
+    for place in range(count):
+        if place == best:
+            continue
+        # No more is taken off than was forced, but for a single visit that is left.
+        assert kept[place] >= n[place] - forced[place] - 1e-9 or kept[place] == 0.0
+        if kept[place] > max(n[place] - forced[place], 0.0) and kept[place] > 1.0:
+            # As much is taken off as may be: with one visit less its score would be above the best move's.
+            assert q[place] + 1.5 * p[place] * np.sqrt(n.sum() + 1.0) / kept[place] > goal - 1e-9
+
+
+def test_forced_playouts_bring_visits_and_pruning_takes_them_off_again() -> None:
+    """A hand-made case: three moves, of which one is bad and was visited because it had to be."""
+    kept = pruned_visits(
+        np.array([60.0, 10.0, 30.0]), np.array([30.0, -9.0, 14.0]), np.array([0.5, 0.3, 0.2]), 1.0, 2.0
+    )
+    assert kept[0] == 60.0
+    assert kept[1] == 2.0  # ceil(0.3 sqrt(101) / (0.5 + 5.02 / 61 + 0.9) - 1) = 2, and 10 - ceil(sqrt(60)) = 2
+    assert 20 < kept[2] <= 30.0
+    evaluator = Function(lambda observations: table(observations, 9), policy="logits")
+    for forced in (0.0, 4.0):
+        result = AlphaZero(evaluator, 400, 0.3, seed=1, solve=False, forced_playouts=forced).run(TicTacToe())
+        tried = [(child.visit_count, child.prior) for child in result.root.children.values() if child.visit_count]
+        owed = [visits < math.floor(math.sqrt(4.0 * prior * 400)) for visits, prior in tried]
+        assert any(owed) == (forced == 0.0)

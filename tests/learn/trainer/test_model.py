@@ -1,0 +1,288 @@
+"""What a model learns: the losses by hand, that they fall, and that nothing but numbers is needed to go on."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.learn.data.test_trajectories import played
+from tests.support.learning import small
+
+torch = pytest.importorskip("torch")
+
+from pondertree.learn.data.trajectories import Unrolled  # noqa: E402
+from pondertree.learn.trainer.model import (  # noqa: E402 (after the packages it needs)
+    ModelLearner,
+    errors_by_depth,
+    inputs_of,
+    policy_losses,
+)
+from pondertree.networks.policy_value import player_of  # noqa: E402
+
+CPU = torch.device("cpu")
+
+
+def learner_of(spec: Any, **values: Any) -> ModelLearner:
+    return ModelLearner(spec, small(Path("unused"), algorithm="muzero", **values), CPU)
+
+
+def losses_of(learner: ModelLearner, batch: Unrolled, turns: Any) -> tuple[dict[str, Any], Any]:
+    return learner.losses([torch.from_numpy(array) for array in inputs_of(batch, turns)])
+
+
+def test_the_losses_of_a_flat_model_by_hand() -> None:
+    """All policies even, all values and rewards a third each: the losses are known."""
+    spec, replay, _ = played(10)
+    learner = learner_of(spec, learner={"symmetries": False})
+    batch = replay.take(np.arange(16), np.random.default_rng(0))
+    losses, errors = losses_of(learner, batch, np.zeros(16, np.int64))
+    steps = batch.moves.shape[1]
+    depths = np.array([1.0, *[1.0 / steps] * steps])
+    assert losses["policy_loss"].item() == pytest.approx((batch.searched * depths).sum() / 16 * math.log(9), rel=1e-5)
+    assert losses["value_loss"].item() == pytest.approx((batch.known * depths).sum() / 16 * math.log(3), rel=1e-5)
+    assert losses["reward_loss"].item() == pytest.approx(math.log(3), rel=1e-5)
+    np.testing.assert_allclose(errors.numpy(), np.abs(batch.values[:, 0]), atol=1e-6)
+
+
+def test_weights_count_rows() -> None:
+    spec, replay, _ = played(10)
+    learner = learner_of(spec)
+    batch = replay.take(np.arange(16), np.random.default_rng(0))
+    none = np.zeros(16, np.int64)
+    whole = losses_of(learner, batch, none)[0]["value_loss"].item()
+    batch.weights = np.full(16, 0.5, np.float32)
+    assert losses_of(learner, batch, none)[0]["value_loss"].item() == pytest.approx(0.5 * whole)
+
+
+def test_what_is_behind_a_broken_off_game_teaches_nothing() -> None:
+    """Other targets where nothing is known change no loss."""
+    spec, replay, _ = played(6, self_play={"max_moves": 4, "opening_plies": 0})
+    learner = learner_of(spec)
+    batch = replay.take(np.arange(12), np.random.default_rng(0))
+    assert (batch.known == 0.0).any()
+    none = np.zeros(12, np.int64)
+    before = losses_of(learner, batch, none)[0]
+    unknown = batch.known == 0.0
+    batch.values[unknown] = 1.0
+    batch.rewards[unknown[:, 1:]] = -1.0
+    batch.policy[batch.searched == 0.0] = 0.7
+    after = losses_of(learner, batch, none)[0]
+    assert {name: one.item() for name, one in before.items()} == {name: one.item() for name, one in after.items()}
+
+
+def test_the_policy_of_a_short_search_teaches_nothing() -> None:
+    spec, replay, _ = played(6, self_play={"full_share": 0.5})
+    learner = learner_of(spec)
+    batch = replay.take(np.arange(12), np.random.default_rng(0))
+    short = (batch.searched == 0.0) & (batch.actions[:, :, 0] < 9)
+    assert short.any()
+    before = losses_of(learner, batch, np.zeros(12, np.int64))[0]["policy_loss"].item()
+    batch.policy[short] *= 3.0
+    assert losses_of(learner, batch, np.zeros(12, np.int64))[0]["policy_loss"].item() == before
+
+
+def test_illegal_actions_lose_their_share() -> None:
+    """Inside the tree only the model rules them out, so the policy is over all actions."""
+    logits = torch.zeros(1, 3)
+    losses = policy_losses(logits, torch.tensor([[1, 3]]), torch.tensor([[1.0, 0.0]]))
+    assert losses.item() == pytest.approx(math.log(3))
+
+
+def test_all_steps_are_turned_alike() -> None:
+    """A model whose batch is turned learns what it would of the turned games themselves."""
+    spec, replay, games = played(10)
+    config = small(Path("unused"), algorithm="muzero", learner={"symmetries": True}, muzero={"consistency": 1.0})
+    learner = ModelLearner(spec, config, CPU)
+    numbers = np.random.default_rng(3)
+    batch = replay.take(np.arange(8), np.random.default_rng(0), later=True)
+    which = numbers.integers(len(spec.symmetries), size=8)
+    with torch.no_grad():
+        for tensor in learner.network.parameters():
+            tensor.add_(0.1 * torch.randn(tensor.shape, generator=torch.Generator().manual_seed(1)))
+    turned = losses_of(learner, batch, which)[0]
+    # By hand: moves and actions by the permutation, observations by the rules.
+    from pondertree.games import TicTacToe
+    from pondertree.learn.data.observations import Seen
+
+    states = []
+    for game in games:
+        state = TicTacToe()
+        for move in game.opening.tolist():
+            state = state.play(move)
+        for move in game.moves.tolist():
+            states.append((game, state, len(states)))
+            state = state.play(move)
+
+    def looked_at(row: int, place: int) -> Any:
+        board = np.asarray(states[place][1].observation(), np.float32).reshape(-1, 9)
+        return board[:, spec.symmetries[which[row]].cells].reshape(-1)
+
+    none = np.zeros((8, 0), np.uint64)
+    batch.seen = Seen(none, np.stack([looked_at(row, row) for row in range(8)]))
+    steps = batch.moves.shape[1]
+    assert batch.inside is not None
+    rows = [
+        (row, row + depth if batch.inside[row, depth - 1] else row) for row in range(8) for depth in range(1, steps + 1)
+    ]
+    batch.later = Seen(np.zeros((8 * steps, 0), np.uint64), np.stack([looked_at(*one) for one in rows]))
+    for row in range(8):
+        moved = np.append(spec.symmetries[which[row]].actions, 9)
+        batch.moves[row] = moved[batch.moves[row]]
+        batch.actions[row] = moved[batch.actions[row]]
+    plain = ModelLearner(spec, config.with_values(learner={"symmetries": False}), CPU)
+    plain.network.load_state_dict(learner.network.state_dict())
+    by_hand = losses_of(plain, batch, which)[0]
+    for name, one in turned.items():
+        assert one.item() == pytest.approx(by_hand[name].item(), rel=1e-4), name
+
+
+@pytest.mark.parametrize("muzero", [{}, {"consistency": 1.0}, {"priority": 0.8}, {"reanalyse": 0.5}])
+def test_losses_fall_and_going_on_is_exact(muzero: dict[str, float]) -> None:
+    spec, replay, _ = played(20, muzero=muzero)
+    learner = learner_of(spec, muzero=muzero, learner={"learning_rate": 0.01})
+    first: dict[str, Any] = {}
+    for step in range(30):
+        if step == 20:
+            saved, kept = learner.saved(), {name: array.copy() for name, array in replay.saved().items()}
+        losses = learner.learn_from(replay, 0.0)
+        first = first or losses
+    assert losses["value_loss"] < first["value_loss"]
+    assert losses["reward_loss"] < 0.7 * first["reward_loss"]
+    other = learner_of(spec, muzero=muzero, learner={"learning_rate": 0.01})
+    other.restore(saved, 20)
+    replay.restore(kept)
+    for _ in range(10):
+        other.learn_from(replay, 0.0)
+    for name, tensor in learner.saved().items():
+        assert torch.equal(tensor, other.saved()[name]), name
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_recorded_steps_are_those_done_one_by_one() -> None:
+    from pondertree.gpu.captured_step import Steps
+
+    spec, replay, _ = played(20)
+    config = small(Path("unused"), algorithm="muzero", learner={"reduced_precision": False, "learning_rate": 1e-3})
+    recorded, plain = (ModelLearner(spec, config, torch.device("cuda")) for _ in range(2))
+    plain.steps = Steps(torch.device("cuda"), plain.work, captured=False)
+    for _ in range(8):
+        losses = recorded.check(recorded.learn_from(replay, 0.0)), plain.check(plain.learn_from(replay, 0.0))
+        assert losses[0] == pytest.approx(losses[1], rel=1e-2)
+
+
+def test_reanalysis_gives_the_policy_of_a_search_with_the_present_weights() -> None:
+    spec, replay, _ = played(10, muzero={"reanalyse": 1.0})
+    learner = learner_of(spec, muzero={"reanalyse": 1.0, "reanalyse_simulations": 32})
+    numbers = np.random.default_rng(0)
+    batch = replay.take(np.arange(16), numbers)
+    old = batch.policy.copy(), batch.values.copy()
+    assert learner._reanalysis is not None
+    learner._reanalysis.renew(batch, replay, learner.average, 5)
+    inside = batch.actions[:, :, 0] < 9
+    sums = batch.policy.sum(axis=2)
+    np.testing.assert_allclose(sums[inside], 1.0, atol=1e-5)
+    assert (sums[~inside] == 0.0).all()
+    assert not np.allclose(batch.policy, old[0])
+    assert (batch.values[~inside] == old[1][~inside]).all()
+    again = replay.take(np.arange(16), np.random.default_rng(0))
+    learner._reanalysis.renew(again, replay, learner.average, 5)
+    np.testing.assert_array_equal(again.policy, batch.policy)
+
+
+def test_fresh_values_lean_on_what_the_present_weights_think() -> None:
+    from tests.end_to_end.test_learn_muzero import Stairs
+
+    from pondertree.evaluators import Uniform
+    from pondertree.learn.config.game_spec import game_spec
+    from pondertree.learn.data.trajectories import Trajectories
+    from pondertree.learn.self_play.actor import SelfPlay
+
+    muzero = {"support": 5, "td_steps": 2, "discount": 0.5, "fresh_values": True}
+    config = small(Path("unused"), algorithm="muzero", muzero=muzero, learner={"root_value_share": 0.0})
+    config = config.with_values(self_play={"opening_plies": 0})
+    spec = game_spec("", Stairs, rewards=True)
+    self_play = SelfPlay(spec, config.with_values(algorithm="gumbel"), Uniform())
+    self_play.begin()
+    games: Any = []
+    while not games:
+        games = self_play.move(0)
+    replay = Trajectories(spec, config)
+    replay.add(games)
+    learner = ModelLearner(spec, config, CPU)
+    with torch.no_grad():
+        learner.network.predictor.value_out.bias.copy_(torch.linspace(-2.0, 2.0, 11))
+    weights = {name: tensor.clone() for name, tensor in learner.network.state_dict().items()}
+    batch = replay.take(np.arange(6), np.random.default_rng(0))
+    assert learner._reanalysis is not None
+    learner._reanalysis.renew(batch, replay, weights, 0)
+    states = [Stairs()]
+    for move in games[0].moves.tolist():
+        states.append(states[-1].play(move))
+    player = player_of(learner.network)
+    seen = torch.from_numpy(np.stack([state.observation() for state in states]))
+    values = player.initial_inference(seen)[2].numpy()
+    paid = games[0].rewards
+    for place in range(6):
+        expected = paid[place] + (0.5 * paid[place + 1] if place < 5 else 0.0)
+        expected += 0.25 * values[place + 2] if place < 4 else 0.0
+        assert batch.values[place, 0] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.5])
+def test_less_of_a_gradient_is_left_at_each_step_back(kept: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With nothing left, what is seen is understood by what it says itself; with half, by what comes of it, too."""
+    from pondertree.learn.trainer import model
+
+    assert model.GRADIENT_KEPT == 0.5
+    monkeypatch.setattr(model, "GRADIENT_KEPT", kept)
+    spec, replay, _ = played(4)
+    learner = learner_of(spec)
+    with torch.no_grad():
+        for tensor in learner.network.parameters():
+            tensor.add_(0.1 * torch.randn(tensor.shape, generator=torch.Generator().manual_seed(1)))
+    learner.network.eval()  # norms of a batch would join its depths
+    batch, none = replay.take(np.arange(8), np.random.default_rng(0)), np.zeros(8, np.int64)
+    stem = learner.network.stem.layer.weight
+    (whole,) = torch.autograd.grad(sum(losses_of(learner, batch, none)[0].values()), stem)
+    batch.known[:, 1:] = batch.searched[:, 1:] = 0.0
+    (first,) = torch.autograd.grad(sum(losses_of(learner, batch, none)[0].values()), stem)
+    assert torch.allclose(whole, first, atol=1e-6) == (kept == 0.0)
+
+
+def test_the_quality_of_a_model_by_depth() -> None:
+    spec, replay, _ = played(30)
+    learner = learner_of(spec, learner={"learning_rate": 0.01})
+    before = errors_by_depth(player_of(learner.network), replay)
+    assert {name: len(errors) for name, errors in before.items()} == {"value": 6, "reward": 5, "policy": 6, "legal": 6}
+    assert before["legal"][0] < 0.9
+    for _ in range(60):
+        learner.learn_from(replay, 0.0)
+    after = errors_by_depth(player_of(learner.network), replay)
+    assert after["legal"][1] > before["legal"][1] + 0.05
+    assert after["reward"][0] < before["reward"][0] + 0.1
+    assert min(after["policy"]) >= 0.0
+
+
+def test_the_quality_is_of_what_happened_in_games(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that always says 0 is wrong by what was told, on average over positions of games; never behind them."""
+    spec, replay, _ = played(30, muzero={"unroll": 10})
+    player = player_of(learner_of(spec, muzero={"unroll": 10}).network)
+    monkeypatch.setattr(type(player.categories), "to_numbers", lambda _, logits: torch.zeros(len(logits)))
+    found = errors_by_depth(player, replay)
+    first = int(0.9 * len(replay))
+    batch = replay.take(np.arange(first, len(replay)), np.random.default_rng(0))
+    inside = batch.actions[:, :, 0] < 9
+    for depth in range(11):
+        rows = inside[:, depth]
+        expected = float(np.abs(batch.values[rows, depth]).mean()) if rows.any() else None
+        assert found["value"][depth] == (expected and pytest.approx(expected, abs=1e-4))
+        rows = inside[:, depth - 1]
+        expected = float(np.abs(batch.rewards[rows, depth - 1]).mean()) if depth and rows.any() else None
+        assert depth == 0 or found["reward"][depth - 1] == (expected and pytest.approx(expected, abs=1e-4))
+    assert found["value"][0]
+    assert found["value"][-1] is None
+    assert found["policy"][-1] is found["legal"][-1] is found["reward"][-1] is None

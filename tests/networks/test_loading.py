@@ -1,0 +1,240 @@
+"""Players of a training, for other commands and other programs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.learning import small
+
+import pondertree
+from pondertree import cli
+from pondertree.errors import EvaluationError, InvalidArgumentError, StorageError
+from pondertree.game import describe
+from pondertree.games import ConnectFour, TicTacToe
+from pondertree.match import play_match
+from pondertree.match.spec import read_player
+from pondertree.networks.loading import check_own_game
+from pondertree.uci.options import open_network
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+from pondertree.learn import train  # noqa: E402 (after the packages it needs)
+from pondertree.learn.evaluation.metrics import (  # noqa: E402
+    Metrics,
+    Summary,
+    read_metrics,
+)
+from pondertree.learn.evaluation.report import page, write_report  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("trained")
+    train(small(out, steps=12, evaluation={"games": 2, "uct_simulations": (5,), "simulations": 4}))
+    return out
+
+
+def test_a_folder_a_checkpoint_and_a_file_are_one_player(trained: Path) -> None:
+    newest = sorted((trained / "checkpoints").glob("round-*"))[-1]
+    states = [TicTacToe(), TicTacToe().play(4)]
+    observations = np.stack([state.observation() for state in states])
+    answers = [
+        pondertree.load(path).evaluate(observations) for path in (trained, newest, newest / "player.safetensors")
+    ]
+    for logits, values in answers[1:]:
+        np.testing.assert_array_equal(logits, answers[0][0])
+        np.testing.assert_array_equal(values, answers[0][1])
+    about = pondertree.load(str(trained)).about
+    assert (about["game"], about["step"]) == ("tic-tac-toe", 12)
+
+
+def test_what_cannot_be_loaded(trained: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="neither the folder of a training nor a file"):
+        pondertree.load("none-such")
+    with pytest.raises(StorageError, match="is no folder of a training"):
+        pondertree.load(tmp_path)
+    (tmp_path / "net.safetensors").write_bytes(b"PK\x03\x04 a pickle, perhaps")
+    with pytest.raises(StorageError, match="no file of a player"):
+        pondertree.load(tmp_path / "net.safetensors")
+    newest = sorted((trained / "checkpoints").glob("round-*"))[-1]
+    (tmp_path / "noise").write_bytes(np.random.default_rng(0).bytes(100_000))
+    (tmp_path / "other.safetensors").write_bytes(b"\x22" + bytes(7) + b'{"__metadata__":{"pondertree":"3"}}')
+    for name, message in (
+        (tmp_path / "noise", "no file of a player"),
+        (newest / "games.npz", "looks like a pickle, or an archive of them, which is never opened"),
+        (newest / "training.safetensors", "weights of a checkpoint, whose player.safetensors is beside it"),
+        (newest / "state.json", "no file of a player"),
+        (tmp_path / "other.safetensors", "no file of a player"),
+    ):
+        with pytest.raises(StorageError, match=message) as told:
+            pondertree.load(name)
+        assert len(str(told.value)) < 300 + len(str(name))
+        assert str(told.value).isprintable()
+    (tmp_path / "run.json").write_bytes((trained / "run.json").read_bytes())
+    with pytest.raises(InvalidArgumentError, match="has no checkpoint yet"):
+        pondertree.load(tmp_path)
+
+
+def test_a_player_of_another_game(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    player = pondertree.load(trained)
+    with pytest.raises(EvaluationError, match=r"a player of tic-tac-toe, which sees .* \(3, 3, 3\), not \(3, 6, 7\)"):
+        pondertree.Gumbel(player, num_simulations=4).run(ConnectFour())
+    assert cli.main(["search", "connect4", "--player", str(trained), "--simulations", "4"]) == 2
+    assert "this is a player of tic-tac-toe, not of connect4" in capsys.readouterr().err
+    named = f"alphazero:evaluator=player:{trained},num_simulations=4"
+    for given in (named, pondertree.AlphaZero(player, num_simulations=4)):
+        with pytest.raises(InvalidArgumentError, match="player1: this is a player of tic-tac-toe, not of othello"):
+            play_match(given, "random", game="othello", num_games=2)
+    with pytest.raises(InvalidArgumentError, match="this is a player of tic-tac-toe, not of chess"):
+        open_network(str(trained), 1)
+    check_own_game(player, describe(TicTacToe()))
+
+
+def test_the_player_that_comes_with_the_package() -> None:
+    player = pondertree.load("connect4")
+    assert player.about["game"] == "connect4"
+    # It sees that three in a column must be stopped.
+    search = pondertree.Gumbel(player, 64, gumbel_scale=0.0, seed=1, solve=False)
+    state = ConnectFour()
+    for move in ("1", "4", "1", "5", "1"):
+        state = state.play(state.parse_action(move))
+    assert search.run(state).move == "1"
+    with pytest.raises(InvalidArgumentError, match=r"nor a bundled player \(connect4\)"):
+        pondertree.load("checkers")
+
+
+def test_a_match_takes_the_player_by_name(trained: Path) -> None:
+    entrant = read_player(f"gumbel:evaluator=player:{trained},num_simulations=8")
+    assert "player:" in entrant.name
+    with pytest.raises(InvalidArgumentError, match="player:PLAYER"):
+        read_player("gumbel:evaluator=nothing")
+
+
+def test_the_onnx_player_gives_the_same_moves(trained: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    from pondertree.evaluators import Onnx
+
+    path = tmp_path / "player.onnx"
+    assert cli.main(["export", str(trained), "--onnx", str(path)]) == 0
+    states = [TicTacToe()]
+    while not states[-1].is_terminal:
+        states.append(states[-1].play(states[-1].legal_actions()[len(states) % 2]))
+    moves = [
+        [result.action for result in pondertree.AlphaZero(evaluator, 60, seed=1).run(states[:-1])]
+        for evaluator in (pondertree.load(trained), Onnx(str(path)))
+    ]
+    assert moves[0] == moves[1]
+
+
+def test_a_report_without_plots_leaves_no_folder_for_them(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("metrics.jsonl", "config.toml", "run.json"):
+        (tmp_path / name).write_bytes((trained / name).read_bytes())
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    path, complaint = write_report(tmp_path)
+    assert path.exists()
+    assert "no plots" in complaint
+    assert not (tmp_path / "plots").exists()
+
+
+def test_the_report_is_one_page(trained: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path, complaint = write_report(trained)
+    text = path.read_text()
+    assert not complaint
+    assert text.count("<figure><svg") == 4
+    assert "score against UCT 5" in text
+    assert "<title>A training of tic-tac-toe</title>" in text
+    assert "<h1>A training of tic-tac-toe</h1>" in text
+    for config, title in (("game = 'a<b'", "A training of a&lt;b"), ("game = ", "A training"), ("", "A training")):
+        assert f"<title>{title}</title>" in page(Summary([], [], [], [], config), [])
+    assert "http://" not in text.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
+        "http://creativecommons.org", ""
+    )
+    assert sorted(one.name for one in (trained / "plots").glob("*.png")) == [
+        "calibration.png",
+        "elo.png",
+        "games.png",
+        "loss.png",
+    ]
+    # Drawn again it is the same.
+    assert write_report(trained)[0].read_text() == text
+
+
+def test_metrics_survive_a_line_that_was_cut(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    lines = [{"kind": "round", "round": number, "step": 0} for number in range(3)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"kind": "rou')
+    assert read_metrics(path) == lines
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        '{"kind":"round","round":"x","step":null}',
+        '{"kind":"round","round":1,"step":null}',
+        '{"kind":"round","round":true,"step":0}',
+        '{"kind":3,"round":1,"step":0}',
+        '{"kind":"round","round":1}',
+        "[1]",
+    ],
+)
+def test_metrics_leave_out_a_damaged_line(tmp_path: Path, damaged: str) -> None:
+    path = tmp_path / "metrics.jsonl"
+    line = {"kind": "round", "round": 1, "step": 2}
+    path.write_text(f"{damaged}\n{json.dumps(line)}\n")
+    metrics = Metrics(path, 1)
+    metrics.close()
+    assert metrics.lines == read_metrics(path) == [line]
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, config = tmp_path / "run", tmp_path / "config.toml"
+    config.write_text(
+        "device = 'cpu'\n[self_play]\ngames_at_once = 8\nsimulations = 4\n[replay]\nlearned_first = 20\n"
+        "[learner]\nbatch_size = 16\n[evaluation]\ngames = 0\npositions = 0\n"
+    )
+    told = ["train", "tic-tac-toe", "--out", str(out), "--config", str(config), "--steps", "5", "--json"]
+    assert cli.main(told) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["finished"], result["steps"]) == (True, 5)
+    assert (out / "report.html").exists()
+    # Going on takes the settings from the folder, and the new limit.
+    assert cli.main(["train", "tic-tac-toe", "--out", str(out), "--steps", "8", "--resume", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 8
+    assert "games_at_once = 8" in (out / "config.toml").read_text()
+    assert cli.main(told) == 2
+    assert "there is a training in" in capsys.readouterr().err
+    for wrong, says in (
+        (["train", "tic-tac-toe", "--steps", "3"], "--out is missing"),
+        (["train", "go", "--out", "x", "--steps", "3"], "unknown game"),
+        (["train", "tic-tac-toe", "--out", str(tmp_path / "new")], "minutes, games or steps must be given"),
+    ):
+        assert cli.main(wrong) == 2
+        assert says in capsys.readouterr().err
+    assert cli.main(["search", "tic-tac-toe", "--player", str(out), "--simulations", "20", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["algorithm"] == "alphazero"
+
+
+def test_a_config_of_another_game_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("game = 'chess'\n")
+    assert cli.main(["train", "tic-tac-toe", "--config", str(config), "--print-config"]) == 2
+    assert f"config '{config}' is for chess, not for tic-tac-toe" in capsys.readouterr().err
+    config.write_text("game = 'tic-tac-toe'\nsteps = 7\n")
+    assert cli.main(["train", "tictactoe", "--config", str(config), "--print-config"]) == 0
+    assert "steps = 7" in capsys.readouterr().out
+
+
+def test_the_package_needs_no_torch_to_be_imported() -> None:
+    code = "import sys, pondertree.learn, pondertree.cli; pondertree.cli.parser(); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,532 @@
+"""The twin of Gumbel search: its table, completed Q, improved policy, both of its worlds, and proofs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.golden.tabular import Tabular
+from tests.support.perfect import Guess, Perfect
+from tests.support.trees import after, random_position
+
+from pondertree.games import ConnectFour, TicTacToe
+from pondertree.random import GUMBEL, Random
+from pondertree.reference import alphazero, model
+from pondertree.reference.gumbel import MCTS, Result, considered_visits
+from pondertree.reference.latent_world import Node, RootNode
+from pondertree.reference.sequential_halving import (
+    Bonus,
+    Completion,
+    Schedule,
+    gumbel_number,
+    improved_policy,
+    interior_scores,
+)
+from pondertree.reference.trace import first_difference
+from pondertree.testing.tabular import TabularGame, minimax_value
+
+# Most models here do not say how many players there are: with one it does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
+
+
+class Network:
+    """Policy and values drawn by the key of a tabular state."""
+
+    def evaluate_states(self, states: Any) -> tuple[list[list[float]], list[Any]]:
+        numbers = [np.random.PCG64(state.key).random_raw(state.num_actions + state.num_players) for state in states]
+        units = [(raw >> np.uint64(11)).astype(float) / 2**53 * 4.0 - 2.0 for raw in numbers]
+        values = [unit[-state.num_players :] / 2.0 for unit, state in zip(units, states, strict=True)]
+        return (
+            [unit[: state.num_actions].tolist() for unit, state in zip(units, states, strict=True)],
+            [value[:1] if state.zero_sum else value for value, state in zip(values, states, strict=True)],
+        )
+
+
+def node_with(raw: float, moves: list[tuple[float, int, float]], num_actions: int | None = None) -> Node:
+    """A node whose moves have these priors, visits and mean values; only the visited ones were tried."""
+    node = RootNode()
+    node.expand({action: prior for action, (prior, _, _) in enumerate(moves)}, num_actions or len(moves))
+    node.raw_value, node.visit_count = raw, 1
+    for child, (_, visits, mean) in zip(node.children.values(), moves, strict=True):
+        child.visit_count, child.returns, child.tried = visits, visits * mean, visits > 0
+        node.visit_count += visits
+    return node
+
+
+# --- The table of sequential halving ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("moves", "simulations", "table"),
+    [
+        (1, 4, [0, 1, 2, 3]),
+        (2, 5, [0, 0, 1, 1, 2]),
+        (3, 0, []),
+        (16, 2, [0, 0]),
+        # Two rounds of four: each of four once; each of two twice.
+        (4, 8, [0, 0, 0, 0, 1, 1, 2, 2]),
+        # Two rounds of eight: each of four twice; each of two four times.
+        (4, 16, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]),
+        # Three rounds of four are less than one turn for each of five: they get it all the same. Then two are left.
+        (5, 12, [0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4]),
+        # Three rounds of eight: each of eight once, each of four twice, each of two four times.
+        (8, 24, [0] * 8 + [1] * 4 + [2] * 4 + [3, 3, 4, 4, 5, 5, 6, 6]),
+    ],
+)
+def test_the_table_by_hand(moves: int, simulations: int, table: list[int]) -> None:
+    assert considered_visits(moves, simulations) == table
+
+
+@given(st.integers(1, 40), st.integers(0, 300))
+def test_the_table_can_always_be_followed(moves: int, simulations: int) -> None:
+    """In every simulation some move has just as many visits as the table asks for."""
+    table = considered_visits(moves, simulations)
+    assert len(table) == simulations
+    visits = [0] * moves
+    for wanted in table:
+        visits[visits.index(wanted)] += 1
+    assert sum(visits) == simulations
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 1000), st.integers(1, 12), st.integers(1, 80), st.integers(1, 20))
+def test_the_visits_of_the_root_are_those_of_the_table(seed: int, actions: int, simulations: int, most: int) -> None:
+    result = MCTS(Tabular(seed, 30, actions), simulations, most).run(observation=[0])
+    moves = min(most, actions)
+    expected = [0] * actions
+    for wanted in considered_visits(moves, simulations):
+        expected[expected.index(wanted)] += 1
+    assert sorted(result.visits.values()) == sorted(expected)
+    assert result.visits[result.action] == max(expected)
+
+
+# --- Gumbel numbers ---------------------------------------------------------------------------------------------
+
+
+def test_gumbel_numbers_have_the_moments_of_their_distribution() -> None:
+    random = Random(9, GUMBEL)
+    numbers = [gumbel_number(random) for _ in range(20_000)]
+    assert sum(numbers) / len(numbers) == pytest.approx(0.5772, abs=0.03)
+    assert np.var(numbers) == pytest.approx(math.pi**2 / 6, abs=0.08)
+
+
+def test_the_first_move_is_drawn_by_the_policy() -> None:
+    """The greatest of Gumbel number plus logit is a draw from the softmax."""
+    table = Tabular(3, 10, 4)
+    logits = table.logits[5]  # type: ignore[attr-defined]
+    shares = np.exp(logits) / np.exp(logits).sum()
+    counts = np.zeros(4)
+    for seed in range(1500):
+        (action,) = [a for a, n in MCTS(table, 1, seed=seed).run(observation=[5]).visits.items() if n]
+        counts[action] += 1
+    assert counts / 1500 == pytest.approx(shares, abs=0.05)
+
+
+def test_given_numbers_and_their_scale() -> None:
+    table = Tabular(3, 10, 4)
+    for best in range(4):
+        numbers = [0.0] * 4
+        numbers[best] = 50.0
+        assert MCTS(table, 2, gumbel=numbers).run(observation=[5]).action == best
+    plain = {MCTS(table, 8, gumbel_scale=0.0, seed=seed).run(observation=[5]).action for seed in range(20)}
+    assert len(plain) == 1, "without them there is no chance"
+    assert len({MCTS(table, 8, seed=seed).run(observation=[5]).action for seed in range(20)}) > 1
+
+
+def test_ties_go_to_the_lowest_action() -> None:
+    class Flat:
+        def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
+            return [0], [[0.0] * 4], [0.0]
+
+        def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
+            return [0], [0.0], [[0.0] * 4], [0.0]
+
+    search = MCTS(Flat(), gumbel_scale=0.0)
+    tree = search.tree(observation=[0], legal_actions=[3, 1, 2], trace=True)
+    search.simulate(tree, 8)
+    assert [row["path"] for row in tree.trace or []] == [[1], [2], [3], [1, 0], [2, 0], [1, 1], [2, 1], [1, 2]]
+    assert search.result(tree).action == 1
+
+
+# --- Completed Q ------------------------------------------------------------------------------------------------
+
+
+def test_the_mixed_value_by_hand() -> None:
+    """Tried: priors 0.5 and 0.2, visits 3 and 1, values 1 and -2; the node itself says 0.3."""
+    node = node_with(0.3, [(0.5, 3, 1.0), (0.2, 1, -2.0), (0.3, 0, 0.0)])
+    mixed = (0.3 + 4 * (0.5 * 1.0 + 0.2 * -2.0) / 0.7) / 5
+    assert Completion().at(node).completing == pytest.approx(mixed)
+    assert Completion(use_mixed_value=False).at(node).completing == 0.3
+    assert Completion().at(node_with(0.3, [(1.0, 0, 0.0)])).completing == 0.3, "nothing to mix yet"
+    bonus = Completion(0.1, 50).at(node)
+    assert bonus == Bonus((50 + 3) * 0.1, -2.0, 3.0, bonus.completing)
+    assert bonus.sigma(1.0) == pytest.approx(5.3)
+    assert bonus.untried == pytest.approx(5.3 * (mixed + 2.0) / 3.0)
+    assert Completion(rescale_values=False).at(node).sigma(0.25) == pytest.approx(5.3 * 0.25)
+    ruled_out = node_with(0.3, [(0.0, 2, 1.0), (1.0, 0, 0.0)])
+    assert Completion().at(ruled_out).completing == pytest.approx((0.3 + 2 * 1.0) / 3), "a prior of 0 is no NaN"
+
+
+def test_the_completing_value_counts_in_the_scale_where_actions_are_missing() -> None:
+    """All legal moves are tried, and worth more than the node said; with an illegal action its value is the lowest."""
+    moves = [(0.5, 1, 0.4), (0.5, 1, 0.6)]
+    whole, masked = (Completion().at(node_with(-1.0, moves, num_actions)) for num_actions in (2, 3))
+    assert (whole.low, whole.span) == (0.4, pytest.approx(0.2))
+    assert (masked.low, masked.span) == (pytest.approx(0.0), pytest.approx(0.6))
+
+
+def test_the_improved_policy_by_hand() -> None:
+    node = node_with(0.3, [(0.5, 3, 1.0), (0.2, 1, -2.0), (0.3, 0, 0.0)])
+    completion = Completion()
+    bonus = completion.at(node)
+    weights = np.array([0.5, 0.2, 0.3]) * np.exp([bonus.sigma(1.0), bonus.sigma(-2.0), bonus.untried])
+    shares = weights / weights.sum()
+    assert improved_policy(list(node.children.values()), bonus) == pytest.approx(shares)
+    scores = interior_scores(node, bonus)
+    assert list(scores.values()) == pytest.approx(shares - np.array([3, 1, 0]) / 5)
+    node.children[0].in_flight = 2
+    flying = completion.at(node)
+    assert flying.weight == pytest.approx((50 + 5) * 0.1)
+    assert interior_scores(node, flying)[1] == pytest.approx(
+        improved_policy(list(node.children.values()), flying)[1] - 1 / 7
+    )
+
+
+def test_what_the_policy_rules_out_stays_so_however_good_it_looks() -> None:
+    """Values of any size: exp would overflow, or all weights would vanish."""
+    node = node_with(0.0, [(0.0, 1, 1e6), (1.0, 1, -1e6), (0.0, 0, 0.0)])
+    bonus = Completion(rescale_values=False).at(node)
+    assert list(interior_scores(node, bonus).values()) == pytest.approx([-1 / 3, 1 - 1 / 3, 0.0])
+    assert improved_policy(list(node.children.values()), bonus) == [0.0, 1.0, 0.0]
+    ruled_out = [node.children[0], node.children[2]]
+    assert improved_policy(ruled_out, Bonus(1.0, 0.0, 1.0, 0.0))[1] == 0.0
+
+
+def test_visits_inside_the_tree_follow_the_improved_policy() -> None:
+    """The values of this world never change, so neither does the policy once all moves are tried."""
+    rewards, logits = [0.3, 0.2, 0.1, 0.25], [0.0, 1.0, -1.0, 0.5]
+
+    class Bandit:
+        def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
+            return [0], [logits], [0.2]
+
+        def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
+            return [0], [rewards[int(actions[0])]], [logits], [0.2], [0.0]
+
+    search = MCTS(Bandit(), maxvisit_init=0, value_scale=0.0)
+    tree = search.tree(observation=[0], legal_actions=[0])
+    search.simulate(tree, 1000)
+    inner = tree.root.children[0]
+    shares = np.exp(logits) / np.exp(logits).sum()
+    visits = [inner.children[action].visit_count for action in range(4)]
+    assert np.abs(np.array(visits) - 999 * shares).max() <= 2.0
+
+
+def test_a_few_simulations_improve_the_policy() -> None:
+    """Where values are exact, moves played by the search are worth more than moves drawn by the policy: the paper's
+    theorem, at two simulations and two moves."""
+    random = np.random.default_rng(4)
+    rewards, logits = random.normal(size=8), random.normal(size=8)
+    shares = np.exp(logits) / np.exp(logits).sum()
+
+    class Bandit:
+        def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
+            return [0], [logits], [float(shares @ rewards)]
+
+        def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
+            return [0], [rewards[int(actions[0])]], [logits], [0.0], [0.0]
+
+    for simulations, moves in ((2, 2), (4, 4), (16, 8)):
+        results = [MCTS(Bandit(), simulations, moves, seed=seed).run(observation=[0]) for seed in range(300)]
+        played = np.mean([rewards[result.action] for result in results])
+        improved = np.mean([sum(p * rewards[a] for a, p in result.policy.items()) for result in results])
+        assert played > shares @ rewards + 0.1
+        assert improved > shares @ rewards + 0.1
+
+
+# --- Any game, any model ----------------------------------------------------------------------------------------
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "num_simulations": st.integers(0, 50),
+        "max_num_considered_actions": st.sampled_from([1, 2, 5, 16]),
+        "gumbel_scale": st.sampled_from([0.0, 1.0]),
+        "value_scale": st.sampled_from([0.1, 1.0]),
+        "maxvisit_init": st.sampled_from([0, 50]),
+        "rescale_values": st.booleans(),
+        "use_mixed_value": st.booleans(),
+        "seed": st.integers(0, 2**64 - 1),
+        "solve": st.booleans(),
+        "in_flight": st.sampled_from([1, 2, 8]),
+    }
+)
+GAMES = st.builds(
+    TabularGame,
+    seed=st.integers(0, 100_000),
+    players=st.sampled_from([1, 2, 2, 2, 3]),
+    branching=st.sampled_from([(1, 2), (1, 4), (3, 3)]),
+    depth=st.sampled_from([(1, 2), (1, 6), (2, 9)]),
+    turn_order=st.sampled_from(["alternate", "random", "double"]),
+    rewards=st.sampled_from([False, False, True]),
+)
+
+
+def check_result(result: Result, legal: list[int]) -> None:
+    assert result.action in legal
+    assert list(result.visits) == list(result.policy) == list(result.q) == legal
+    assert sum(result.policy.values()) == pytest.approx(1.0)
+    assert all(share >= 0.0 for share in result.policy.values())
+    assert sum(result.visits.values()) == result.simulations
+    nodes = [result.root]
+    for node in nodes:
+        assert node.in_flight == 0
+        below = [child for child in node.children.values() if child.visit_count]
+        nodes.extend(below)
+        if node.children and node.proven is None:
+            assert node.visit_count == 1 + sum(child.visit_count for child in below)
+
+
+@settings(max_examples=120)
+@given(GAMES, OPTIONS, st.sampled_from([0.0, 1e-9, 1.0, 3.0]))
+def test_invariants_on_any_game(game: TabularGame, chosen: dict[str, Any], temperature: float) -> None:
+    state = game.start()
+    result = MCTS(Network(), **chosen).run(state, temperature=temperature, trace=True)
+    check_result(result, state.legal_actions())
+    assert result.simulations == chosen["num_simulations"] or result.proven is not None
+    if result.proven is not None:
+        assert chosen["solve"]
+        assert result.proven == minimax_value(state)
+    lost = [a for a, child in result.root.children.items() if child.proven_for_chooser == -1]
+    if result.proven != -1:
+        assert all(result.policy[action] == 0.0 and action != result.action for action in lost)
+
+
+@settings(max_examples=80)
+@given(
+    seed=st.integers(0, 10**6),
+    actions=st.sampled_from([1, 3, 12]),
+    players=st.sampled_from([1, 2]),
+    reward_scale=st.sampled_from([0.0, 1.0, 300.0]),
+    levels=st.sampled_from([0, 3]),
+    chosen=OPTIONS,
+    temperature=st.sampled_from([0.0, 1.0]),
+)
+def test_invariants_in_any_model(
+    seed: int, actions: int, players: int, reward_scale: float, levels: int, chosen: dict[str, Any], temperature: float
+) -> None:
+    table = Tabular(
+        seed, 40, actions, reward_scale=reward_scale, levels=levels, discounts=(0.997, 0.0) if seed % 2 else None
+    )
+    legal = list(range(actions))[:: 1 + seed % 2][::-1]
+    search = MCTS(table, num_players=players, **chosen)
+    tree = search.tree(observation=[0], legal_actions=legal, trace=True)
+    search.simulate(tree, chosen["num_simulations"])
+    result = search.result(tree, temperature)
+    check_result(result, legal)
+    assert result.proven is None
+    assert result.simulations == chosen["num_simulations"]
+    again = MCTS(table, num_players=players, **chosen).run(observation=[0], legal_actions=legal, trace=True)
+    assert first_difference(tree.trace or [], again.trace or []) is None
+
+
+@settings(max_examples=40)
+@given(GAMES, OPTIONS, st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10**6)), max_size=4))
+def test_a_kept_tree_keeps_what_was_known(
+    game: TabularGame, chosen: dict[str, Any], moves: list[tuple[int, int]]
+) -> None:
+    search = MCTS(Network(), **chosen)
+    state = game.start()
+    tree = search.tree(state)
+    for simulations, number in moves:
+        base = {action: child.visit_count for action, child in tree.root.children.items()}
+        done = tree.simulations
+        search.simulate(tree, simulations)
+        result = search.result(tree)
+        assert result.action in state.legal_actions()
+        if tree.schedule is not None and result.proven is None:
+            gained = {a: child.visit_count - base.get(a, 0) for a, child in tree.root.children.items()}
+            assert sum(gained.values()) == tree.simulations - done == simulations
+            if not any(child.proven for child in tree.root.children.values()):
+                allowed = sorted(considered_visits(min(search.max_num_considered_actions, len(gained)), simulations))
+                assert max(gained.values()) == max(allowed, default=-1) + 1, "the schedule counts from where it began"
+        action = state.legal_actions()[number % len(state.legal_actions())]
+        state = state.play(action)
+        if state.is_terminal:
+            return
+        known = tree.root.children[action].visit_count if tree.root.children else 0
+        search.advance(tree, action)
+        assert tree.schedule is None
+        assert tree.root.visit_count == known
+
+
+def test_a_kept_tree_of_a_model() -> None:
+    search = MCTS(Tabular(9, 30, 5), num_players=2)
+    tree = search.tree(observation=[0])
+    search.simulate(tree, 40)
+    action = search.result(tree).action
+    known = {a: c.visit_count for a, c in tree.root.children[action].children.items() if c.visit_count}
+    search.advance(tree, action, observation=[3], legal_actions=[4, 0, 1])
+    result = search.result(tree)
+    assert result.visits == {a: known.get(a, 0) for a in (4, 0, 1)}
+    assert result.action == max((4, 0, 1), key=lambda a: result.visits[a]), "no schedule yet: all visits count"
+    assert len(set(result.visits.values())) > 1
+    search.simulate(tree, 12)
+    assert search.result(tree).simulations == 12
+    gained = [visits - result.visits[a] for a, visits in search.result(tree).visits.items()]
+    expected = [0, 0, 0]
+    for wanted in considered_visits(3, 12):
+        expected[expected.index(wanted)] += 1
+    assert sorted(gained) == sorted(expected), "the new schedule counts from where it began"
+    assert tree.root.to_play == 1
+
+
+@pytest.mark.parametrize("cut", [1, 5, 9, 23])
+def test_a_schedule_cut_short_answers_with_the_best_of_the_most_visited(cut: int) -> None:
+    table = Tabular(9, 30, 8, reward_scale=1.0)
+    search, whole = MCTS(table, seed=4), MCTS(table, 32, seed=4).run(observation=[0], trace=True)
+    tree = search.tree(observation=[0], trace=True)
+    search.simulate(tree, 32, cut=cut)
+    result = search.result(tree)
+    assert result.simulations == cut
+    assert first_difference(tree.trace or [], (whole.trace or [])[:cut]) is None
+    most = [action for action, visits in result.visits.items() if visits == max(result.visits.values())]
+    assert tree.schedule is not None
+    bonus = search.completion.at(tree.root)
+    assert result.action == max(most, key=lambda a: tree.schedule.score(tree.root.children[a], bonus))  # type: ignore[union-attr]
+
+
+def test_dropping_what_cannot_be_needed_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = []
+    for wide in (256, 10**9):
+        monkeypatch.setattr(model, "WIDE", wide)
+        search = MCTS(Tabular(6, 200, 300, reward_scale=1.0, logit_scale=4.0), num_players=2, seed=1)
+        tree = search.tree(observation=[0], legal_actions=list(range(9)), trace=True)
+        search.simulate(tree, 90)
+        paths.append([row["path"] for row in tree.trace or []])
+        assert (min(len(child.children) for child in tree.root.children.values()) < 300) == (wide == 256)
+    assert paths[0] == paths[1]
+
+
+def test_leaves_in_flight_count_in_the_table() -> None:
+    """Sixteen moves in one batch: each is tried once, as one after another."""
+    visits = [
+        MCTS(Tabular(2, 50, 16), 16, in_flight=in_flight, seed=3).run(observation=[0]).visits for in_flight in (1, 16)
+    ]
+    assert visits[0] == visits[1] == dict.fromkeys(range(16), 1)
+
+
+# --- The two worlds are one -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("levels", [1001, 3])
+@pytest.mark.parametrize(("start", "plies"), [(TicTacToe, 0), (TicTacToe, 4), (ConnectFour, 0), (ConnectFour, 12)])
+def test_a_perfect_model_is_the_game_itself(start: Any, plies: int, levels: int) -> None:
+    for seed in range(3):
+        state, guess = random_position(start, plies, seed), Guess(seed, levels)
+        real = MCTS(guess, 100, seed=seed, solve=False).run(state)
+        imagined = MCTS(Perfect(state, guess), 100, seed=seed, discount=1.0).run(state)
+        assert imagined.visits == real.visits
+        assert imagined.policy == pytest.approx(real.policy)
+        assert imagined.action == real.action
+
+
+# --- Proofs -----------------------------------------------------------------------------------------------------
+
+WINS = [(ConnectFour, "4 1 4 1 4 1", "4"), (ConnectFour, "1 4 1 4 2 4 2", "4"), (TicTacToe, "a1 b1 a2 b2 c3", "b3")]
+BLOCKS = [(ConnectFour, "4 1 4 1 4", "4"), (ConnectFour, "1 4 1 4 2 4", "4"), (TicTacToe, "a1 b2 a2", "a3")]
+
+
+@pytest.mark.parametrize(("start", "moves", "best"), WINS + BLOCKS)
+def test_wins_and_blocks_are_found_by_both_players(start: Any, moves: str, best: str) -> None:
+    state = after(start(), moves)
+    action = state.parse_action(best)
+    # Without Gumbel numbers: they may prefer one winning move to another.
+    letter = MCTS(alphazero.Uniform(), 300, gumbel_scale=0.0, solve=False).run(state)
+    assert letter.proven is None
+    assert letter.action == action
+    for seed in range(3):
+        solved = MCTS(alphazero.Uniform(), 300, seed=seed).run(state)
+        assert solved.action == action
+        assert solved.policy[action] == max(solved.policy.values())
+        if (start, moves, best) in WINS:
+            assert solved.proven == 1
+            assert solved.policy[action] == 1.0
+
+
+def test_the_candidates_that_proofs_leave() -> None:
+    """Wanted are moves with two visits; without any, those nearest below, then those nearest above."""
+    node = node_with(0.0, [(0.25, 2, 0.0), (0.25, 1, 0.0), (0.25, 0, 0.0), (0.25, 5, 0.0)])
+    schedule = Schedule(10, [0, 0, 2], dict.fromkeys(range(4), 0), {0: 0.0, 1: 1.0, 2: 9.0, 3: 5.0})
+    bonus = Completion().at(node)
+    chosen = [
+        schedule.choose(node, schedule.scores(node, bonus, moves), 12) for moves in ([0, 1, 2, 3], [1, 2, 3], [3])
+    ]
+    assert chosen == [0, 1, 3]
+    for child in node.children.values():
+        child.in_flight += 1  # now it is the second move that had two
+    assert schedule.choose(node, schedule.scores(node, bonus, [0, 1, 3]), 12) == 1
+
+
+def test_a_drawn_root_plays_a_drawing_move() -> None:
+    games = [TabularGame(seed, branching=(2, 4), depth=(1, 3)) for seed in range(400)]
+    drawn = [game.start() for game in games if minimax_value(game.start()) == 0][:40]
+    proven = 0
+    for seed, state in enumerate(drawn):
+        result = MCTS(Network(), 200, seed=seed).run(state, temperature=float(seed % 2))
+        if result.proven == 0:
+            proven += 1
+            for action, share in result.policy.items():
+                assert share == 0.0 or minimax_value(state.play(action)) == 0
+            assert result.policy[result.action] > 0.0
+    assert proven > 5
+
+
+@dataclass
+class Counted:
+    """A network that counts what it is asked."""
+
+    sizes: list[int]
+
+    def evaluate_states(self, states: Any) -> tuple[None, list[float]]:
+        self.sizes.append(len(states))
+        return None, [0.0] * len(states)
+
+
+def test_nothing_happens_at_a_root_that_is_proven_or_without_simulations() -> None:
+    network = Counted([])
+    search = MCTS(network)
+    tree = search.tree(TicTacToe())
+    search.simulate(tree, 0)
+    result = search.result(tree)
+    assert network.sizes == []
+    assert result.action == 0
+    assert result.policy == pytest.approx(dict.fromkeys(range(9), 1 / 9))
+    won = search.tree(after(TicTacToe(), "a1 b1 a2 b2"))
+    search.simulate(won, 100)
+    asked = len(network.sizes)
+    search.simulate(won, 100)
+    assert len(network.sizes) == asked
+    assert search.result(won).proven == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("num_simulations", -1),
+        ("max_num_considered_actions", 0),
+        ("gumbel_scale", -1.0),
+        ("value_scale", math.nan),
+        ("maxvisit_init", -1),
+        ("discount", 1.5),
+        ("num_players", 0),
+        ("in_flight", 0),
+    ],
+)
+def test_impossible_settings_are_refused(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=name):
+        MCTS(Tabular(0, 5, 2), **{name: value})

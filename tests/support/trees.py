@@ -1,0 +1,155 @@
+"""What the tests of searches share: whole trees as plain data, games written in Python, evaluators that fail."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import pondertree
+from pondertree.random import fold
+
+
+def fingerprint(result: pondertree.SearchResult) -> tuple[Any, ...]:
+    """Everything a tree holds, to the last bit: nodes, edges in their order (untried ones too), counts."""
+    view = result._view
+    nodes = []
+    for index in range(view.num_nodes):
+        raw, to_play, end, proven, distance, edges, opened, forced, _, rewards = view.node(index)
+        columns = tuple(tuple(column.tolist()) for column in view.edges(index))
+        nodes.append((raw, to_play, end, proven, distance, edges, opened, forced, tuple(rewards), columns))
+    return (view.simulations, view.root_visits, view.positions, result._chosen[1], tuple(nodes))
+
+
+def every_node(root: pondertree.Node) -> Iterator[pondertree.Node]:
+    """All nodes below `root`, itself first."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(node.children.values())
+
+
+def after(state: Any, moves: str | Sequence[int]) -> Any:
+    """The state after moves: words in the game's notation, or actions."""
+    for move in moves.split() if isinstance(moves, str) else moves:
+        state = state.play(state.parse_action(move) if isinstance(move, str) else move)
+    return state
+
+
+def random_position(start: Callable[[], Any], plies: int, seed: int) -> Any:
+    """A position after `plies` random moves in which the game goes on (fewer, if it ends before)."""
+    numbers = random.Random(seed)
+    state = start()
+    for _ in range(plies):
+        following = state.play(numbers.choice(state.legal_actions()))
+        if following.is_terminal:
+            break
+        state = following
+    return state
+
+
+@dataclass(frozen=True)
+class PythonGame:
+    """A compiled game as if it were written in Python."""
+
+    inside: Any
+
+    @property
+    def to_play(self) -> int:
+        return int(self.inside.to_play)
+
+    @property
+    def is_terminal(self) -> bool:
+        return bool(self.inside.is_terminal)
+
+    @property
+    def num_actions(self) -> int:
+        return int(self.inside.num_actions)
+
+    @property
+    def num_players(self) -> int:
+        return 2
+
+    def legal_actions(self) -> list[int]:
+        return list(self.inside.legal_actions())
+
+    def play(self, action: int) -> PythonGame:
+        return type(self)(self.inside.play(action))
+
+    def returns(self) -> list[float]:
+        return list(self.inside.returns())
+
+    def observation(self) -> Any:
+        return self.inside.observation()
+
+    def action_to_string(self, action: int) -> str:
+        return str(self.inside.action_to_string(action))
+
+
+@dataclass(frozen=True)
+class Corridor:
+    """A long way: at every ply one may go on or step out (a loss for who does); at the end the last mover wins."""
+
+    length: int
+    ply: int = 0
+    left: bool = False
+    width: int = 1
+    num_actions = 3
+    num_players = 2
+
+    @property
+    def to_play(self) -> int:
+        return self.ply % 2
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.left or self.ply >= self.length
+
+    def legal_actions(self) -> list[int]:
+        return list(range(self.width))
+
+    def play(self, action: int) -> Corridor:
+        return Corridor(self.length, self.ply + 1, action > 0, self.width)
+
+    def returns(self) -> list[float]:
+        if not self.is_terminal:
+            return [0.0, 0.0]
+        mover = 1 - self.to_play
+        result = -1.0 if self.left else 1.0
+        return [result, -result] if mover == 0 else [-result, result]
+
+
+class Hashed:
+    """An evaluator whose values look random and are a function of the observation alone."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def evaluate(self, observations: np.ndarray) -> tuple[None, np.ndarray]:
+        self.calls += 1
+        return None, np.array([hashed_value(row) for row in observations])
+
+
+def hashed_value(observation: Any) -> float:
+    """A number in [-1, 1] for an observation, the same in every process."""
+    numbers = np.asarray(observation, dtype=np.float64).ravel()
+    key = fold(0, int(np.abs(numbers * 1000.0 + np.arange(numbers.size)).dot(np.arange(1, numbers.size + 1))))
+    return (key % 2001 - 1000) / 1000.0
+
+
+class Failing:
+    """An evaluator that raises at its `at`-th call, once."""
+
+    def __init__(self, at: int, error: BaseException) -> None:
+        self.left = at
+        self.error = error
+
+    def evaluate(self, observations: np.ndarray) -> tuple[None, np.ndarray]:
+        self.left -= 1
+        if self.left == 0:
+            raise self.error
+        return None, np.array([hashed_value(row) for row in observations])

@@ -1,0 +1,165 @@
+"""Fits: known weights are found again, held-back positions stop them, and interrupted ones go on to the same end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.tuning import drawn_by
+
+from pondertree import files
+from pondertree.chess import Pesto
+from pondertree.errors import InvalidArgumentError
+from pondertree.tune import FitOptions, material_only, tune
+from pondertree.tune.features import PLACES, errors, features_of, weights_of
+from pondertree.tune.fitting import FitState, begin, fit, identity, load_state, save_state, unpack
+from pondertree.tune.positions import collect
+from pondertree.tune.texel import prepare
+
+TRUTH = Pesto(scale=200.0)
+COUNT = 30_000
+
+
+def test_known_weights_are_found_again() -> None:
+    """From material alone, by results that were drawn with the weights to be found."""
+    ready = prepare(drawn_by(TRUTH, COUNT), material_only(), held_back=0.25)
+    options = FitOptions(fit_scale=False)
+    state, finished = fit(ready.train, ready.held, replace(material_only(), scale=200.0), options)
+    assert finished
+    start, best, truth = (
+        errors(ready.held, weights, 200.0).log
+        for weights in (weights_of(material_only()), unpack(state.best)[0], weights_of(TRUTH))
+    )
+    # Most of what the material did not know of the truth.
+    assert truth < best < start
+    assert start - best > 0.7 * (start - truth)
+    found, known = unpack(state.best)[0], weights_of(TRUTH)
+    for name in ("queen_value", "rook_value"):
+        # A table's mean and the piece's value are the same to the evaluation.
+        piece = name.removesuffix("_value")
+        whole = [one[:, PLACES[name]].mean() + one[:, PLACES[f"{piece}_squares"]].mean() for one in (found, known)]
+        assert whole[0] == pytest.approx(whole[1], rel=0.1)
+    # In random games the side with more mobility stands better, as in the truth.
+    assert (found[:, PLACES["queen_mobility_bonus"]] > 0).all()
+
+
+def test_held_back_positions_stop_a_fit() -> None:
+    """Few positions and no pull towards the start: the fit learns them by heart, and is stopped long before."""
+    ready = prepare(drawn_by(TRUTH, 1500), TRUTH, held_back=0.3)
+    state, finished = fit(ready.train, ready.held, TRUTH, FitOptions(regularisation=0.0, patience=5))
+    assert finished
+    assert state.iteration == state.best_iteration + 5 < 60
+    assert state.history[-1][1] > state.best_error
+    learned = [entry[0] for entry in state.history]
+    assert learned == sorted(learned, reverse=True)
+    # What is given back is never worse on them than the start was.
+    assert state.best_error <= begin(ready.train, ready.held, TRUTH, FitOptions()).best_error
+
+
+def test_a_strong_pull_keeps_the_start() -> None:
+    ready = prepare(drawn_by(TRUTH, 1500), TRUTH)
+    state, _ = fit(ready.train, ready.held, TRUTH, FitOptions(regularisation=1e9))
+    assert np.abs(unpack(state.numbers)[0] - weights_of(TRUTH)).max() < 0.1
+
+
+class Stopped(Exception):  # noqa: N818 (it is no error)
+    pass
+
+
+@pytest.mark.parametrize("how", [Stopped, KeyboardInterrupt])
+def test_a_fit_goes_on_to_the_same_result(how: type[BaseException], tmp_path: Path) -> None:
+    positions = drawn_by(TRUTH, 2000, per_game=4)
+    options = FitOptions(iterations=14, patience=14)
+    whole = tune(positions, material_only(), options, out=tmp_path / "whole")
+
+    def stop(state: FitState) -> None:
+        if state.iteration == 6:
+            raise how
+
+    if how is KeyboardInterrupt:
+        part = tune(positions, material_only(), options, out=tmp_path / "part", progress=stop)
+        assert not part.finished
+        assert len(part.history) == 5 or len(part.history) == 6
+        assert Pesto.from_file(tmp_path / "part" / "weights.json") == part.tuned
+    else:
+        with pytest.raises(Stopped):
+            tune(positions, material_only(), options, out=tmp_path / "part", progress=stop)
+    resumed = tune(positions, material_only(), options, out=tmp_path / "part", resume=True)
+    assert resumed.as_json() == whole.as_json()
+    assert resumed.tuned == whole.tuned
+    files = [(tmp_path / folder / "weights.json").read_bytes() for folder in ("whole", "part")]
+    assert files[0] == files[1]
+    # It is over: going on again changes nothing.
+    assert tune(positions, material_only(), options, out=tmp_path / "part", resume=True).tuned == whole.tuned
+
+
+def test_what_a_fit_refuses(tmp_path: Path) -> None:
+    positions = drawn_by(TRUTH, 200)
+    options = FitOptions(iterations=2)
+    tune(positions, TRUTH, options, out=tmp_path / "one")
+    with pytest.raises(InvalidArgumentError, match="has a fit already"):
+        tune(positions, TRUTH, options, out=tmp_path / "one")
+    with pytest.raises(InvalidArgumentError, match=r"begun with regularisation = 10\.0, not 5\.0"):
+        tune(positions, TRUTH, replace(options, regularisation=5.0), out=tmp_path / "one", resume=True)
+    with pytest.raises(InvalidArgumentError, match="begun with start = "):
+        tune(positions, material_only(), options, out=tmp_path / "one", resume=True)
+    with pytest.raises(InvalidArgumentError, match="begun with positions = "):
+        tune(drawn_by(TRUTH, 210), TRUTH, options, out=tmp_path / "one", resume=True)
+    assert len(tune(positions, TRUTH, FitOptions(iterations=4), out=tmp_path / "one", resume=True).history) == 4
+    with pytest.raises(InvalidArgumentError, match="resume needs out"):
+        tune(positions, TRUTH, options, resume=True)
+    with pytest.raises(InvalidArgumentError, match="there are no positions to learn from"):
+        tune(collect([]), TRUTH, options)
+    with pytest.raises(InvalidArgumentError, match="at least two games"):
+        tune(collect([([positions.fens[0].decode()] * 3, 1.0)]), TRUTH, options)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidArgumentError, match=r"the folder .* cannot be made"):
+        tune(positions, TRUTH, options, out=tmp_path / "file" / "below")
+    for wrong in ({"iterations": 0}, {"regularisation": -1.0}, {"regularisation": float("nan")}, {"fit_scale": 1}):
+        with pytest.raises(InvalidArgumentError, match=next(iter(wrong))):
+            FitOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_what_a_killed_fit_left_half_written_is_removed(tmp_path: Path) -> None:
+    positions, options = drawn_by(TRUTH, 200), FitOptions(iterations=2)
+    tune(positions, TRUTH, options, out=tmp_path)
+    for name in ("checkpoint.npz.part", "weights.json.part"):
+        (tmp_path / name).write_bytes(b"half")
+    # It is over, so that nothing is written in the place of what was left.
+    tune(positions, TRUTH, options, out=tmp_path, resume=True)
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_file_that_cannot_be_finished_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(InvalidArgumentError, match="No space left"):
+        files.write_bytes(tmp_path / "a", b"1", "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_checkpoints_that_were_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.npz"
+    features = features_of(drawn_by(TRUTH, 50), TRUTH)
+    belongs = identity(features, features, TRUTH, FitOptions())
+    state = begin(features, features, TRUTH, FitOptions())
+    save_state(path, state, belongs)
+    assert load_state(path, belongs).best_error == state.best_error
+    content = path.read_bytes()
+    for broken in (content[:-40], content[:100], content[:200] + b"?" * 50 + content[250:], b"", b"PK\x03\x04", b"{}"):
+        path.write_bytes(broken)
+        with pytest.raises(InvalidArgumentError, match=r"checkpoint\.npz.*damaged") as caught:
+            load_state(path, belongs)
+        assert "pickle" not in str(caught.value)
+    save_state(path, replace(state, best=np.full_like(state.best, np.nan)), belongs)
+    with pytest.raises(InvalidArgumentError, match="best must be finite numbers"):
+        load_state(path, belongs)
+    save_state(path, replace(state, numbers=np.zeros(3)), belongs)
+    with pytest.raises(InvalidArgumentError, match="numbers must be finite numbers, 881 in a row"):
+        load_state(path, belongs)
+    with pytest.raises(InvalidArgumentError, match="cannot be read"):
+        load_state(tmp_path / "none.npz", belongs)
