@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from pondertree import _core
+from pondertree._core import Forest as EngineForest
 from pondertree.evaluators.protocol import call
 from pondertree.gpu.protocol import NotForLanes
 
@@ -43,7 +43,7 @@ class Trees(Protocol):
 class Beside:
     """The trees of one forest that are elsewhere, if any are."""
 
-    def __init__(self, core: _core.Forest) -> None:
+    def __init__(self, core: EngineForest) -> None:
         self._core = core
         self._trees: Trees | None = None
         self.rows = 0

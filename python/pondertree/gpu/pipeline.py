@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pondertree import _core
+from pondertree._core import Forest as EngineForest
 from pondertree.config import Settings
 from pondertree.evaluators.outputs import check_values
 from pondertree.evaluators.protocol import call
@@ -23,7 +23,7 @@ from pondertree.search.world import Over
 class Turns(ABC):
     """The groups of one forest, each with its lane through a network."""
 
-    def __init__(self, core: _core.Forest, lanes: Sequence[Lane], over: Over | None) -> None:
+    def __init__(self, core: EngineForest, lanes: Sequence[Lane], over: Over | None) -> None:
         self._core = core
         self._lanes = lanes
         self._over = over
@@ -81,7 +81,7 @@ class GameTurns(Turns):
     """A forest of a compiled game, asking an evaluator."""
 
     def __init__(
-        self, core: _core.Forest, evaluator: LaneEvaluator, info: GameInfo, in_flight: int, over: Over | None
+        self, core: EngineForest, evaluator: LaneEvaluator, info: GameInfo, in_flight: int, over: Over | None
     ) -> None:
         self._evaluator = evaluator
         self._info = info
@@ -148,7 +148,7 @@ class ModelTurns(Turns):
 
     def __init__(
         self,
-        core: _core.Forest,
+        core: EngineForest,
         model: LaneModel,
         studio: Studio,
         in_flight: int,
