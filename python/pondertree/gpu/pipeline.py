@@ -89,7 +89,7 @@ class GameTurns(Turns):
         rows = evaluator.rows_per_call(len(core) * in_flight)
         self.sizes = sizes = core.form_groups(max(rows // in_flight, 1))
         """How many trees each group has."""
-        self._line = Line(*core.question_line(), *info.plane_shape, info.num_actions)
+        self._line = Line(*core.row_layout(), *info.plane_shape, info.num_actions)
         super().__init__(core, evaluator.open_lanes(self._line, [size * in_flight for size in sizes]), over)
 
     @property
@@ -101,7 +101,7 @@ class GameTurns(Turns):
         """Submits one batch of each group alone: of new trees, the roots, where they are not known yet."""
         first = 0
         for group, (lane, size) in enumerate(zip(self._lanes, self.sizes, strict=True)):
-            known = self._core.roots_known(first, first + size)
+            known = self._core.roots_evaluated(first, first + size)
             first += size
             asked = None if known else self._exchange(group, None, lane.questions)
             if asked is not None and asked[0]:
@@ -167,7 +167,7 @@ class ModelTurns(Turns):
         if actions not in (None, self._core.num_actions):
             raise NotForLanes("asked again batch by batch, it is told in words that logits are missing")
         asked = self._core.exchange_latent(group, answers, questions, lane.has_discount, lane.likeliest)
-        slots = self._core.most_slots()
+        slots = self._core.num_slots()
         if slots > self._pool.capacity:
             # The table moves: nobody may be reading it.
             for other in self._under_way:

@@ -216,7 +216,7 @@ class ModelWorld(World):
         if trees is None:
             return False
         # One more than there are positions: see `ModelTrees`.
-        return self._beside.search(trees, make_room=lambda: self._pool.reserve(self.core.most_slots() + 1))
+        return self._beside.search(trees, make_room=lambda: self._pool.reserve(self.core.num_slots() + 1))
 
     def settle(self) -> None:
         """Brings trees home that were searched beside the model."""
