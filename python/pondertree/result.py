@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import _core, validation
+from pondertree import validation
+from pondertree._core import Chess, TreeView
 from pondertree.errors import UnsearchedWarning, warn_caller
 from pondertree.game import GameInfo, leaves_rules, move_text, play_on, tried_text
 from pondertree.games.chess_interop import chess_move
@@ -65,7 +66,7 @@ class SearchResult(ReadOnly):
     It does not change: whoever wants to change an array takes a copy.
     """
 
-    _view: _core.TreeView
+    _view: TreeView
     _state: Any
     _info: GameInfo
     _tau: float
@@ -79,7 +80,7 @@ class SearchResult(ReadOnly):
 
     def __init__(
         self,
-        view: _core.TreeView,
+        view: TreeView,
         state: Any,
         info: GameInfo,
         temperature: float,
@@ -184,7 +185,7 @@ class SearchResult(ReadOnly):
     @property
     def chess_move(self) -> chess.Move:
         """`action` as a `chess.Move` of python-chess, in a search of chess: of a board, a `ChessGame` or a `Chess`."""
-        if not isinstance(self._state, _core.Chess):
+        if not isinstance(self._state, Chess):
             raise AttributeError(
                 f"chess_move is for results of chess, and this one is of {self._info.name}: "
                 "`action` and `move` say what to play"

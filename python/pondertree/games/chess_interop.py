@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pondertree import _core, validation
-from pondertree._core import Chess
+from pondertree import validation
+from pondertree._core import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError
 from pondertree.game import move_text
 from pondertree.games import chess_interop
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import chess
 
 Answer = Callable[[int], Any]
-_STATES = frozenset((_core.TicTacToe, _core.ConnectFour, _core.Othello, _core.Chess))
+_STATES = frozenset((TicTacToe, ConnectFour, Othello, Chess))
 
 
 def open_door(state: Any) -> tuple[Any, Answer]:

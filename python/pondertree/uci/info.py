@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pondertree import _core
-from pondertree._core import Chess
+from pondertree._core import Chess, ending, ending_line, mate_search
 from pondertree.chess.config import MAX_MATE_DEPTH
 from pondertree.result import UNPROVEN, SearchResult
 
@@ -169,7 +168,7 @@ BUDGET = 20_000
 
 def search(state: Chess, moves: int, stop: Callable[[], object]) -> tuple[Look | None, int]:
     """The shortest mate for or against the side to move within so many moves, and the positions looked at."""
-    found, actions, nodes = _core.mate_search(state, min(max(moves, 1), MAX_MATE_DEPTH), None, stop)
+    found, actions, nodes = mate_search(state, min(max(moves, 1), MAX_MATE_DEPTH), None, stop)
     if found == 0:
         return None, nodes
     pv = _texts(state, actions)
@@ -182,10 +181,10 @@ def by_table(state: Chess, moves: Collection[str]) -> list[Line]:
     lines = []
     for move in moves:
         after = state.play(state.parse_action(move))
-        known = (-1 if after.termination == "checkmate" else 0, 0) if after.is_terminal else _core.ending(after)
+        known = (-1 if after.termination == "checkmate" else 0, 0) if after.is_terminal else ending(after)
         if known is not None:
             value, plies = -known[0], known[1] + 1
-            pv = (move, *_texts(after, _core.ending_line(after)))
+            pv = (move, *_texts(after, ending_line(after)))
             lines.append(Line(move, 0, float(value), value, plies, pv))
     # The shortest win and the longest defence first.
     return sorted(lines, key=lambda line: (-line.value, line.value * line.plies))
@@ -208,10 +207,10 @@ def _completed(line: Line, state: Chess, budget: int) -> Line:
         state = state.play(state.parse_action(move))
     if state.is_terminal:
         return line
-    actions = _core.ending_line(state)
+    actions = ending_line(state)
     if not actions and budget > 0:
         left = line.plies - len(line.pv)
-        found, actions, _ = _core.mate_search(state, min((left + 1) // 2, MAX_MATE_DEPTH), budget)
+        found, actions, _ = mate_search(state, min((left + 1) // 2, MAX_MATE_DEPTH), budget)
         # After an even number of moves it is still us who mate, or are mated.
         wins = line.proven if len(line.pv) % 2 == 0 else -line.proven
         if found * wins <= 0:
