@@ -470,7 +470,7 @@ def test_pieces_of_work_are_all_steps(simulations: int, is_game: bool) -> None:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
-def test_lanes_are_not_lent_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_buffers_are_not_leased_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees that are not home yet must not be overwritten by the next search."""
     beside(monkeypatch)
     search = pondertree.AlphaZero(Torch(Stones(), "cpu"), 40, seed=3, solve=False)

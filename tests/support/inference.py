@@ -11,10 +11,10 @@ from pondertree.gpu.protocol import Line, NotForLanes
 from pondertree.models.pool import HiddenPool
 
 
-class TableLane:
+class TableBuffer:
     """Reads questions as they lie in memory, and writes what a function says of the observations."""
 
-    def __init__(self, owner: TableLanes, line: Line, capacity: int) -> None:
+    def __init__(self, owner: TableBackend, line: Line, capacity: int) -> None:
         self.owner, self.line = owner, line
         self.questions = np.zeros((capacity, line.words), dtype=np.uint64)
         self.answers = np.full((capacity, line.legal + 1), np.nan, dtype=np.float32)
@@ -43,7 +43,7 @@ class TableLane:
         self.answers[:rows, line.legal] = values
 
 
-class TableLanes:
+class TableBackend:
     """An evaluator that answers in lanes alone."""
 
     policy = "logits"
@@ -61,19 +61,19 @@ class TableLanes:
         """A few at a time."""
         return min(rows, self._rows)
 
-    def open_lanes(self, line: Line, capacities: Sequence[int]) -> list[TableLane]:
+    def acquire_buffers(self, line: Line, capacities: Sequence[int]) -> list[TableBuffer]:
         """New ones."""
         if self._refuses:
             raise NotForLanes("on purpose")
         self.open += len(capacities)
-        return [TableLane(self, line, capacity) for capacity in capacities]
+        return [TableBuffer(self, line, capacity) for capacity in capacities]
 
-    def close_lanes(self, lanes: Sequence[TableLane]) -> None:
+    def release_buffers(self, buffers: Sequence[TableBuffer]) -> None:
         """Counts."""
-        self.open -= len(lanes)
+        self.open -= len(buffers)
 
 
-class TableModelLane:
+class TableLatentBuffer:
     """Steps hidden states in a pool of NumPy."""
 
     def __init__(self, model: Any, pool: HiddenPool, capacity: int, likeliest: int | None) -> None:
@@ -112,9 +112,9 @@ class TableStudio:
         self.pool = HiddenPool(capacity=4)
         self._model, self._likeliest = model, likeliest
 
-    def open_lanes(self, capacities: Sequence[int], most_visits: int) -> list[TableModelLane]:
+    def acquire_buffers(self, capacities: Sequence[int], most_visits: int) -> list[TableLatentBuffer]:
         """New ones."""
-        return [TableModelLane(self._model, self.pool, capacity, self._likeliest) for capacity in capacities]
+        return [TableLatentBuffer(self._model, self.pool, capacity, self._likeliest) for capacity in capacities]
 
     def open_trees(self, kind: Any) -> None:
         """None: tables are not where kernels run."""

@@ -18,7 +18,7 @@ from pondertree.gpu.tree_shape import Kind
 Forward = Callable[[Any], tuple[Any, Any]]
 
 
-class TorchLane:
+class TorchBuffer:
     """One batch at a time on its way through a network."""
 
     def __init__(

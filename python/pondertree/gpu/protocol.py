@@ -43,7 +43,7 @@ class Line:
         return 4 * (self.planes + (self.scalars + 1) // 2)
 
 
-class Lane(Protocol):
+class InferenceBuffer(Protocol):
     """One batch at a time on its way through a network."""
 
     questions: NDArray[np.uint64]
@@ -60,7 +60,7 @@ class Lane(Protocol):
         ...
 
 
-class LaneEvaluator(Protocol):
+class PipelinedEvaluator(Protocol):
     """An evaluator that answers in lanes."""
 
     policy: str
@@ -69,11 +69,11 @@ class LaneEvaluator(Protocol):
         """How many of `rows` rows it would like to be asked at once."""
         ...
 
-    def open_lanes(self, line: Line, capacities: Sequence[int]) -> Sequence[Lane]:
+    def acquire_buffers(self, line: Line, capacities: Sequence[int]) -> Sequence[InferenceBuffer]:
         """A lane for each capacity, for as long as a search lasts."""
         ...
 
-    def close_lanes(self, lanes: Sequence[Lane]) -> None:
+    def release_buffers(self, buffers: Sequence[InferenceBuffer]) -> None:
         """Takes them back; the next search may have them again."""
         ...
 
@@ -82,7 +82,7 @@ class NotForLanes(PondertreeError):  # noqa: N818 (a signal inside the search, w
     """The network answers in a way that lanes have no room for; it must be asked batch by batch."""
 
 
-def answers_in_lanes(evaluator: Any) -> TypeGuard[LaneEvaluator]:
+def is_pipelined(evaluator: Any) -> TypeGuard[PipelinedEvaluator]:
     """Whether an evaluator has lanes."""
     return hasattr(evaluator, "open_lanes")
 

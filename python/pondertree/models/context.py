@@ -13,7 +13,7 @@ from pondertree.gpu.tree_shape import Kind
 from pondertree.models.pool import HiddenPool
 
 
-class ModelLane(Protocol):
+class LatentBuffer(Protocol):
     """One batch of steps at a time on its way through a model. A question is the slot of a position, an action, and the
     slot of the position after it.
     """
@@ -42,7 +42,7 @@ class Studio(Protocol):
 
     pool: HiddenPool
 
-    def open_lanes(self, capacities: Sequence[int], most_visits: int) -> Sequence[ModelLane]:
+    def acquire_buffers(self, capacities: Sequence[int], most_visits: int) -> Sequence[LatentBuffer]:
         """A lane for each capacity; no node of the search is visited more often than `most_visits`."""
         ...
 
@@ -51,7 +51,7 @@ class Studio(Protocol):
         ...
 
 
-class LaneModel(Protocol):
+class PipelinedModel(Protocol):
     """A model that has studios."""
 
     def rows_per_call(self, rows: int) -> int:
@@ -71,6 +71,6 @@ class LaneModel(Protocol):
         ...
 
 
-def has_studios(model: Any) -> TypeGuard[LaneModel]:
+def has_studios(model: Any) -> TypeGuard[PipelinedModel]:
     """Whether a model answers in lanes."""
     return hasattr(model, "hire_studio")

@@ -33,22 +33,22 @@ class TorchStudio:
         self._device = device
         self._step = step
         self._prepare = prepare
-        self._lanes: list[TorchModelLane] = []
+        self._buffers: list[TorchLatentBuffer] = []
         self._trees = Kept()
         self._weights: object = None
 
-    def open_lanes(self, capacities: Sequence[int], most_visits: int) -> list[TorchModelLane]:
+    def acquire_buffers(self, capacities: Sequence[int], most_visits: int) -> list[TorchLatentBuffer]:
         """A lane for each capacity."""
         likeliest = max(padded(most_visits), LEAST_LIKELIEST) if self._device.type != "cpu" else None
         kinds = [(capacity, likeliest) for capacity in capacities]
-        if kinds != [(lane.capacity, lane.most_likeliest) for lane in self._lanes]:
-            self._lanes = [
-                TorchModelLane(capacity, likeliest, self.pool, self._device, self._step, self._prepare)
+        if kinds != [(buffer.capacity, buffer.most_likeliest) for buffer in self._buffers]:
+            self._buffers = [
+                TorchLatentBuffer(capacity, likeliest, self.pool, self._device, self._step, self._prepare)
                 for capacity in capacities
             ]
-        for lane in self._lanes:
-            lane.follow()
-        return self._lanes
+        for buffer in self._buffers:
+            buffer.follow()
+        return self._buffers
 
     def open_trees(self, kind: Kind) -> Grove | None:
         """Trees that grow on the device itself; None where they cannot, or need not."""
@@ -63,12 +63,12 @@ class TorchStudio:
         """Forgets what was recorded of other weights."""
         if weights != self._weights:
             self._weights = weights
-            for lane in self._lanes:
-                lane.forget()
+            for buffer in self._buffers:
+                buffer.forget()
             self._trees.forget()
 
 
-class TorchModelLane:
+class TorchLatentBuffer:
     """One batch of steps at a time on its way through a model."""
 
     def __init__(

@@ -25,10 +25,10 @@ PATIENCE = 3
 Launch = Callable[[Trees, bool], None]
 
 
-def options_of(kind: Kind, lanes: int) -> tuple[str, ...]:
+def options_of(kind: Kind, buffers: int) -> tuple[str, ...]:
     """What the kernel is compiled with, for warps of so many lanes."""
     groups = 1
-    while groups * lanes < kind.actions:
+    while groups * buffers < kind.actions:
         groups *= 2
     return (
         f"-DPLACES={kind.actions}",
