@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from pondertree.gpu.protocol import Line, NotForLanes
+from pondertree.gpu.protocol import NotForLanes, RowLayout
 from pondertree.models.pool import HiddenPool
 
 
 class TableBuffer:
     """Reads questions as they lie in memory, and writes what a function says of the observations."""
 
-    def __init__(self, owner: TableBackend, line: Line, capacity: int) -> None:
-        self.owner, self.line = owner, line
-        self.questions = np.zeros((capacity, line.words), dtype=np.uint64)
-        self.answers = np.full((capacity, line.legal + 1), np.nan, dtype=np.float32)
+    def __init__(self, owner: TableBackend, layout: RowLayout, capacity: int) -> None:
+        self.owner, self.layout = owner, layout
+        self.questions = np.zeros((capacity, layout.words), dtype=np.uint64)
+        self.answers = np.full((capacity, layout.legal + 1), np.nan, dtype=np.float32)
         self._rows: int | None = None
 
     def submit(self, rows: int) -> None:
@@ -31,16 +31,16 @@ class TableBuffer:
         rows, self._rows = self._rows, None
         if rows is None:
             return
-        line, words = self.line, self.questions[:rows]
-        cells = np.arange(line.height * line.width, dtype=np.uint64)
-        planes = ((words[:, : line.planes, None] >> cells) & np.uint64(1)).astype(np.float32)
-        scalars = words.view(np.float32)[:, line.first_scalar : line.first_scalar + line.scalars]
+        layout, words = self.layout, self.questions[:rows]
+        cells = np.arange(layout.height * layout.width, dtype=np.uint64)
+        planes = ((words[:, : layout.planes, None] >> cells) & np.uint64(1)).astype(np.float32)
+        scalars = words.view(np.float32)[:, layout.first_scalar : layout.first_scalar + layout.scalars]
         whole = np.concatenate([planes, np.repeat(scalars[:, :, None], cells.size, axis=2)], axis=1)
-        logits, values = self.owner.function(whole.reshape(rows, -1, line.height, line.width))
-        actions = words.view(np.uint16)[:, line.first_action : line.first_action + line.legal].astype(np.int64)
+        logits, values = self.owner.function(whole.reshape(rows, -1, layout.height, layout.width))
+        actions = words.view(np.uint16)[:, layout.first_action : layout.first_action + layout.legal].astype(np.int64)
         self.answers[:] = np.nan
-        self.answers[:rows, : line.legal] = np.take_along_axis(np.asarray(logits), actions, axis=1)
-        self.answers[:rows, line.legal] = values
+        self.answers[:rows, : layout.legal] = np.take_along_axis(np.asarray(logits), actions, axis=1)
+        self.answers[:rows, layout.legal] = values
 
 
 class TableBackend:
@@ -61,12 +61,12 @@ class TableBackend:
         """A few at a time."""
         return min(rows, self._rows)
 
-    def acquire_buffers(self, line: Line, capacities: Sequence[int]) -> list[TableBuffer]:
+    def acquire_buffers(self, layout: RowLayout, capacities: Sequence[int]) -> list[TableBuffer]:
         """New ones."""
         if self._refuses:
             raise NotForLanes("on purpose")
         self.open += len(capacities)
-        return [TableBuffer(self, line, capacity) for capacity in capacities]
+        return [TableBuffer(self, layout, capacity) for capacity in capacities]
 
     def release_buffers(self, buffers: Sequence[TableBuffer]) -> None:
         """Counts."""

@@ -20,7 +20,7 @@ from pondertree.evaluators.dispatch import take_rows
 from pondertree.evaluators.outputs import policy_axes, require, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.forks import after_fork_in_child
-from pondertree.gpu.protocol import Line, padded
+from pondertree.gpu.protocol import RowLayout, padded
 from pondertree.gpu.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
 
 #: From so many rows on, halves of them take turns on an accelerator.
@@ -151,7 +151,7 @@ class Torch:
             return min(rows, self.batch_size)
         return (rows + 1) // 2 if self.device.type != "cpu" and rows >= TURNS_FROM else rows
 
-    def acquire_buffers(self, line: Line, capacities: Sequence[int]) -> list[Any]:
+    def acquire_buffers(self, layout: RowLayout, capacities: Sequence[int]) -> list[Any]:
         """A lane for each capacity, or for a little more; those of an earlier search if they fit."""
         from pondertree.gpu.buffer import TorchBuffer
 
@@ -161,28 +161,28 @@ class Torch:
                 self._buffers.append(self._returned.popleft())
             del self._buffers[:-MAX_BUFFERS]
         if key != self._fused_of:
-            self._fused_of, self._fused = key, self._fuse(line)
+            self._fused_of, self._fused = key, self._fuse(layout)
         # Of few sizes: games that end one after another would ask for a new one at every move.
         for capacity in map(padded, capacities):
             with _BUFFERS_LOCK:
-                known = next((one for one in self._buffers if _fits(one, line, capacity, self._input_dtype)), None)
+                known = next((one for one in self._buffers if _fits(one, layout, capacity, self._input_dtype)), None)
                 if known is not None:
                     self._buffers.remove(known)
             if known is None:
                 known = TorchBuffer(
-                    line, capacity, self.batch_size, self.device, self._input_dtype, self._forward, self._evaluating
+                    layout, capacity, self.batch_size, self.device, self._input_dtype, self._forward, self._evaluating
                 )
             known.renew(key)
             buffers.append(known)
         return buffers
 
-    def _fuse(self, line: Line) -> Any:
+    def _fuse(self, layout: RowLayout) -> Any:
         """The module with fewer kernels, where the device has such; None elsewhere."""
         if self.device.type != "cuda" or self._input_dtype == self._torch.float32 or self._autocast_dtype is not None:
             return None
         from pondertree.gpu.torch_fusion import fused
 
-        shape = (2, line.planes + line.scalars, line.height, line.width)
+        shape = (2, layout.planes + layout.scalars, layout.height, layout.width)
         with self._evaluating():
             example = self._torch.rand(shape, device=self.device).to(self._input_dtype)
             return fused(self.module, example.contiguous(memory_format=self._torch.channels_last))
@@ -302,5 +302,5 @@ class Torch:
         return f"Torch({type(self.module).__name__}, device={str(self.device)!r}, policy={self.policy!r})"
 
 
-def _fits(buffer: Any, line: Line, capacity: int, dtype: Any) -> bool:
-    return bool(buffer.line == line and buffer.capacity == capacity and buffer._dtype == dtype)
+def _fits(buffer: Any, layout: RowLayout, capacity: int, dtype: Any) -> bool:
+    return bool(buffer.layout == layout and buffer.capacity == capacity and buffer._dtype == dtype)

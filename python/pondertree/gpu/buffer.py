@@ -12,7 +12,7 @@ from pondertree.config import Rule
 from pondertree.errors import EvaluationError
 from pondertree.gpu.cuda_graph import Graphs, host_buffer
 from pondertree.gpu.device_trees import ONES, DeviceTrees, GameTrees, Kept
-from pondertree.gpu.protocol import Line, NotForLanes, padded
+from pondertree.gpu.protocol import NotForLanes, RowLayout, padded
 from pondertree.gpu.tree_shape import Kind
 
 Forward = Callable[[Any], tuple[Any, Any]]
@@ -23,7 +23,7 @@ class TorchBuffer:
 
     def __init__(
         self,
-        line: Line,
+        layout: RowLayout,
         capacity: int,
         most_at_once: int | None,
         device: Any,
@@ -32,17 +32,17 @@ class TorchBuffer:
         prepare: Callable[[], Any],
     ) -> None:
         """Rows beyond `most_at_once` are computed one lot after another. `forward` runs within `prepare()`."""
-        self.line = line
+        self.layout = layout
         self.capacity = capacity
         self._most_at_once = most_at_once or max(capacity, 1)
         self._forward = forward
-        self._asked, self.questions = host_buffer(capacity, line.words, np.uint64, device)
-        self._answered, self.answers = host_buffer(capacity, line.legal + 1, np.float32, device)
+        self._asked, self.questions = host_buffer(capacity, layout.words, np.uint64, device)
+        self._answered, self.answers = host_buffer(capacity, layout.legal + 1, np.float32, device)
         self._on_device = device.type == "cpu"
         self._questions = self._asked if self._on_device else torch.zeros_like(self._asked, device=device)
         self._dtype = dtype
         self._masks = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=device)
-        self._shifts = torch.arange(line.height * line.width, device=device)
+        self._shifts = torch.arange(layout.height * layout.width, device=device)
         self._channels_last = device.type == "cuda" and dtype in (torch.bfloat16, torch.float16)
         self._device, self._prepare = device, prepare
         self._graphs = Graphs(device, self._work, prepare)
@@ -69,14 +69,14 @@ class TorchBuffer:
 
     def open_trees(self, trees: int, simulations: int, rule: Rule) -> DeviceTrees | None:
         """So many trees that grow on the device itself; None where they cannot, or need not."""
-        kind = Kind(trees, simulations, self.line.num_actions, rule, is_game=True)
+        kind = Kind(trees, simulations, self.layout.num_actions, rule, is_game=True)
         if not kind.may_grow(self._device) or self._dtype not in ONES:
             return None
         return self._trees.find(kind, self._make_trees)
 
     def _make_trees(self, kind: Kind) -> GameTrees:
-        line = self.line
-        shape = (kind.trees, line.planes + line.scalars, line.height, line.width)
+        layout = self.layout
+        shape = (kind.trees, layout.planes + layout.scalars, layout.height, layout.width)
         with torch.inference_mode(False):
             seen = torch.zeros(shape, dtype=self._dtype, device=self._device)
             if self._channels_last:
@@ -95,7 +95,7 @@ class TorchBuffer:
     def _checked(self, observations: Any) -> tuple[Any, Any]:
         """What the network says, of the right shapes."""
         logits, values = self._forward(observations)
-        shape = (len(observations), self.line.num_actions)
+        shape = (len(observations), self.layout.num_actions)
         if logits.shape != shape:
             raise EvaluationError(f"policy_logits has shape {tuple(logits.shape)}: it must be {shape}")
         if values.numel() != len(observations) or torch.float64 in (values.dtype, logits.dtype):
@@ -118,39 +118,43 @@ class TorchBuffer:
 
     def _observations(self, questions: Any) -> Any:
         """[rows, planes + scalars, height, width]; bit row * width + column of a plane is its cell."""
-        line, rows = self.line, len(questions)
+        layout, rows = self.layout, len(questions)
         bits = self._bits(questions)
-        scalars = questions.view(torch.float32)[:, line.first_scalar : line.first_scalar + line.scalars]
+        scalars = questions.view(torch.float32)[:, layout.first_scalar : layout.first_scalar + layout.scalars]
         if self._channels_last:
             whole = torch.empty(
-                (rows, line.height, line.width, line.planes + line.scalars), dtype=self._dtype, device=questions.device
+                (rows, layout.height, layout.width, layout.planes + layout.scalars),
+                dtype=self._dtype,
+                device=questions.device,
             )
-            whole[..., : line.planes] = bits
-            whole[..., line.planes :] = scalars[:, None, None, :]
+            whole[..., : layout.planes] = bits
+            whole[..., layout.planes :] = scalars[:, None, None, :]
             return whole.permute(0, 3, 1, 2)
         whole = torch.empty(
-            (rows, line.planes + line.scalars, line.height, line.width), dtype=self._dtype, device=questions.device
+            (rows, layout.planes + layout.scalars, layout.height, layout.width),
+            dtype=self._dtype,
+            device=questions.device,
         )
-        whole[:, : line.planes] = bits.permute(0, 3, 1, 2)
-        whole[:, line.planes :] = scalars[:, :, None, None]
+        whole[:, : layout.planes] = bits.permute(0, 3, 1, 2)
+        whole[:, layout.planes :] = scalars[:, :, None, None]
         return whole
 
     def _bits(self, questions: Any) -> Any:
         """The bit planes [rows, height, width, planes]: whole channels are written side by side, which devices like."""
-        line, rows = self.line, len(questions)
-        if line.width == 8:
+        layout, rows = self.layout, len(questions)
+        if layout.width == 8:
             # A byte is a row of the board, and small numbers are quick.
-            octets = questions.view(torch.uint8)[:, : 8 * line.planes].view(rows, line.planes, 8)
-            ranks = octets[:, :, : line.height].transpose(1, 2).unsqueeze(2)
+            octets = questions.view(torch.uint8)[:, : 8 * layout.planes].view(rows, layout.planes, 8)
+            ranks = octets[:, :, : layout.height].transpose(1, 2).unsqueeze(2)
             return (ranks & self._masks[:, None]) != 0
-        words = questions[:, : line.planes]
-        return ((words[:, None, :] >> self._shifts[:, None]) & 1).view(rows, line.height, line.width, line.planes)
+        words = questions[:, : layout.planes]
+        return ((words[:, None, :] >> self._shifts[:, None]) & 1).view(rows, layout.height, layout.width, layout.planes)
 
     def _actions(self, questions: Any) -> Any:
         """The legal actions [rows, legal], 0 where there are no more. Torch knows signed numbers of 16 bits alone."""
-        first = self.line.first_action
-        actions = questions.view(torch.int16)[:, first : first + self.line.legal].to(torch.int64)
-        return actions if self.line.num_actions <= 1 << 15 else actions & 0xFFFF
+        first = self.layout.first_action
+        actions = questions.view(torch.int16)[:, first : first + self.layout.legal].to(torch.int64)
+        return actions if self.layout.num_actions <= 1 << 15 else actions & 0xFFFF
 
 
 def unpacked(planes: torch.Tensor, numbers: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:

@@ -15,7 +15,7 @@ from pondertree.config import Settings
 from pondertree.evaluators.outputs import check_values
 from pondertree.evaluators.protocol import call
 from pondertree.game import GameInfo
-from pondertree.gpu.protocol import InferenceBuffer, Line, NotForLanes, PipelinedEvaluator
+from pondertree.gpu.protocol import InferenceBuffer, NotForLanes, PipelinedEvaluator, RowLayout
 from pondertree.models.context import PipelinedModel, Studio
 from pondertree.search.world import Over
 
@@ -89,8 +89,8 @@ class GameTurns(Turns):
         rows = evaluator.rows_per_call(len(core) * in_flight)
         self.sizes = sizes = core.form_groups(max(rows // in_flight, 1))
         """How many trees each group has."""
-        self._line = Line(*core.row_layout(), *info.plane_shape, info.num_actions)
-        super().__init__(core, evaluator.acquire_buffers(self._line, [size * in_flight for size in sizes]), over)
+        self._layout = RowLayout(*core.row_layout(), *info.plane_shape, info.num_actions)
+        super().__init__(core, evaluator.acquire_buffers(self._layout, [size * in_flight for size in sizes]), over)
 
     @property
     def buffers(self) -> Sequence[InferenceBuffer]:
@@ -131,8 +131,8 @@ class GameTurns(Turns):
         counts = np.diff(offsets)
         rows = len(counts)
         answers = buffer.answers[:rows]
-        policy = answers[:, : self._line.legal][np.arange(self._line.legal) < counts[:, None]]
-        values = check_values(answers[:, self._line.legal], rows, self._info.num_players, self._info)
+        policy = answers[:, : self._layout.legal][np.arange(self._layout.legal) < counts[:, None]]
+        values = check_values(answers[:, self._layout.legal], rows, self._info.num_players, self._info)
         self._core.apply(policy, values, self._probabilities, group)
 
 

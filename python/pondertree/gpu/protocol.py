@@ -18,7 +18,7 @@ FINE_FROM = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RowLayout:
     """What one question holds, in words of 64 bits: bit planes, one to a word; scalars, two to a word (float32); legal
     actions, four to a word (16 bits). Low bits come first, and what is beyond the last is 0.
     """
@@ -69,7 +69,7 @@ class PipelinedEvaluator(Protocol):
         """How many of `rows` rows it would like to be asked at once."""
         ...
 
-    def acquire_buffers(self, line: Line, capacities: Sequence[int]) -> Sequence[InferenceBuffer]:
+    def acquire_buffers(self, layout: RowLayout, capacities: Sequence[int]) -> Sequence[InferenceBuffer]:
         """A lane for each capacity, for as long as a search lasts."""
         ...
 
