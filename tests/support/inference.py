@@ -16,8 +16,8 @@ class TableBuffer:
 
     def __init__(self, owner: TableBackend, layout: RowLayout, capacity: int) -> None:
         self.owner, self.layout = owner, layout
-        self.questions = np.zeros((capacity, layout.words), dtype=np.uint64)
-        self.answers = np.full((capacity, layout.legal + 1), np.nan, dtype=np.float32)
+        self.requests = np.zeros((capacity, layout.words), dtype=np.uint64)
+        self.responses = np.full((capacity, layout.legal + 1), np.nan, dtype=np.float32)
         self._rows: int | None = None
 
     def submit(self, rows: int) -> None:
@@ -31,16 +31,16 @@ class TableBuffer:
         rows, self._rows = self._rows, None
         if rows is None:
             return
-        layout, words = self.layout, self.questions[:rows]
+        layout, words = self.layout, self.requests[:rows]
         cells = np.arange(layout.height * layout.width, dtype=np.uint64)
         planes = ((words[:, : layout.planes, None] >> cells) & np.uint64(1)).astype(np.float32)
         scalars = words.view(np.float32)[:, layout.first_scalar : layout.first_scalar + layout.scalars]
         whole = np.concatenate([planes, np.repeat(scalars[:, :, None], cells.size, axis=2)], axis=1)
         logits, values = self.owner.function(whole.reshape(rows, -1, layout.height, layout.width))
         actions = words.view(np.uint16)[:, layout.first_action : layout.first_action + layout.legal].astype(np.int64)
-        self.answers[:] = np.nan
-        self.answers[:rows, : layout.legal] = np.take_along_axis(np.asarray(logits), actions, axis=1)
-        self.answers[:rows, layout.legal] = values
+        self.responses[:] = np.nan
+        self.responses[:rows, : layout.legal] = np.take_along_axis(np.asarray(logits), actions, axis=1)
+        self.responses[:rows, layout.legal] = values
 
 
 class TableBackend:
@@ -78,8 +78,8 @@ class TableLatentBuffer:
 
     def __init__(self, model: Any, pool: HiddenPool, capacity: int, likeliest: int | None) -> None:
         self.model, self.pool, self.likeliest, self.has_discount = model, pool, likeliest, False
-        self.questions = np.zeros((capacity, 3), dtype=np.int64)
-        self.answers = np.zeros((capacity, 0), dtype=np.float32)
+        self.requests = np.zeros((capacity, 3), dtype=np.int64)
+        self.responses = np.zeros((capacity, 0), dtype=np.float32)
         self._rows: int | None = None
 
     def submit(self, rows: int) -> None:
@@ -91,7 +91,7 @@ class TableLatentBuffer:
         rows, self._rows = self._rows, None
         if rows is None:
             return
-        parents, actions, slots = self.questions[:rows].T
+        parents, actions, slots = self.requests[:rows].T
         hidden, reward, logits, value, *discount = self.model.recurrent_inference(self.pool.gather(parents), actions)
         self.pool.scatter(np.ascontiguousarray(slots), hidden)
         self.has_discount = bool(discount)
@@ -102,7 +102,7 @@ class TableLatentBuffer:
             total = np.log(np.exp(logits.astype(np.float64)).sum(axis=1, keepdims=True))
             first = total.astype(np.float32)
             policy = [first, total - first, np.take_along_axis(logits, best, axis=1), best]
-        self.answers = np.ascontiguousarray(np.concatenate([*columns, *policy], axis=1), dtype=np.float32)
+        self.responses = np.ascontiguousarray(np.concatenate([*columns, *policy], axis=1), dtype=np.float32)
 
 
 class TableStudio:

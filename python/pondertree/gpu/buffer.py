@@ -36,10 +36,12 @@ class TorchBuffer:
         self.capacity = capacity
         self._most_at_once = most_at_once or max(capacity, 1)
         self._forward = forward
-        self._asked, self.questions = host_buffer(capacity, layout.words, np.uint64, device)
-        self._answered, self.answers = host_buffer(capacity, layout.legal + 1, np.float32, device)
+        self._host_requests, self.requests = host_buffer(capacity, layout.words, np.uint64, device)
+        self._host_responses, self.responses = host_buffer(capacity, layout.legal + 1, np.float32, device)
         self._on_device = device.type == "cpu"
-        self._questions = self._asked if self._on_device else torch.zeros_like(self._asked, device=device)
+        self._device_requests = (
+            self._host_requests if self._on_device else torch.zeros_like(self._host_requests, device=device)
+        )
         self._dtype = dtype
         self._masks = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=device)
         self._shifts = torch.arange(layout.height * layout.width, device=device)
@@ -107,25 +109,25 @@ class TorchBuffer:
             self._answer(slice(first, min(first + self._most_at_once, rows)))
 
     def _answer(self, which: slice) -> None:
-        questions = self._questions[which]
+        requests = self._device_requests[which]
         if not self._on_device:
-            questions.copy_(self._asked[which], non_blocking=True)
-        logits, values = self._checked(self._observations(questions))
-        rows = len(questions)
-        legal = logits.gather(1, self._actions(questions))
-        answers = torch.cat([legal.float(), values.float().reshape(rows, 1)], dim=1)
-        self._answered[which].copy_(answers, non_blocking=True)
+            requests.copy_(self._host_requests[which], non_blocking=True)
+        logits, values = self._checked(self._observations(requests))
+        rows = len(requests)
+        legal = logits.gather(1, self._actions(requests))
+        responses = torch.cat([legal.float(), values.float().reshape(rows, 1)], dim=1)
+        self._host_responses[which].copy_(responses, non_blocking=True)
 
-    def _observations(self, questions: Any) -> Any:
+    def _observations(self, requests: Any) -> Any:
         """[rows, planes + scalars, height, width]; bit row * width + column of a plane is its cell."""
-        layout, rows = self.layout, len(questions)
-        bits = self._bits(questions)
-        scalars = questions.view(torch.float32)[:, layout.first_scalar : layout.first_scalar + layout.scalars]
+        layout, rows = self.layout, len(requests)
+        bits = self._bits(requests)
+        scalars = requests.view(torch.float32)[:, layout.first_scalar : layout.first_scalar + layout.scalars]
         if self._channels_last:
             whole = torch.empty(
                 (rows, layout.height, layout.width, layout.planes + layout.scalars),
                 dtype=self._dtype,
-                device=questions.device,
+                device=requests.device,
             )
             whole[..., : layout.planes] = bits
             whole[..., layout.planes :] = scalars[:, None, None, :]
@@ -133,27 +135,27 @@ class TorchBuffer:
         whole = torch.empty(
             (rows, layout.planes + layout.scalars, layout.height, layout.width),
             dtype=self._dtype,
-            device=questions.device,
+            device=requests.device,
         )
         whole[:, : layout.planes] = bits.permute(0, 3, 1, 2)
         whole[:, layout.planes :] = scalars[:, :, None, None]
         return whole
 
-    def _bits(self, questions: Any) -> Any:
+    def _bits(self, requests: Any) -> Any:
         """The bit planes [rows, height, width, planes]: whole channels are written side by side, which devices like."""
-        layout, rows = self.layout, len(questions)
+        layout, rows = self.layout, len(requests)
         if layout.width == 8:
             # A byte is a row of the board, and small numbers are quick.
-            octets = questions.view(torch.uint8)[:, : 8 * layout.planes].view(rows, layout.planes, 8)
+            octets = requests.view(torch.uint8)[:, : 8 * layout.planes].view(rows, layout.planes, 8)
             ranks = octets[:, :, : layout.height].transpose(1, 2).unsqueeze(2)
             return (ranks & self._masks[:, None]) != 0
-        words = questions[:, : layout.planes]
+        words = requests[:, : layout.planes]
         return ((words[:, None, :] >> self._shifts[:, None]) & 1).view(rows, layout.height, layout.width, layout.planes)
 
-    def _actions(self, questions: Any) -> Any:
+    def _actions(self, requests: Any) -> Any:
         """The legal actions [rows, legal], 0 where there are no more. Torch knows signed numbers of 16 bits alone."""
         first = self.layout.first_action
-        actions = questions.view(torch.int16)[:, first : first + self.layout.legal].to(torch.int64)
+        actions = requests.view(torch.int16)[:, first : first + self.layout.legal].to(torch.int64)
         return actions if self.layout.num_actions <= 1 << 15 else actions & 0xFFFF
 
 

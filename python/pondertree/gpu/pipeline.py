@@ -55,11 +55,11 @@ class Turns(ABC):
         rows, goes_on = 0, True
         while rows == 0 and goes_on:
             stop = self._core.stopped or (self._over is not None and answered is not None and self._over())
-            questions = None if stop else buffer.questions
-            asked = self._exchange(group, None if answered is None else answered.answers, questions)
+            requests = None if stop else buffer.requests
+            asked = self._exchange(group, None if answered is None else answered.responses, requests)
             if asked is None:
                 self._apply_with_care(group, buffer)
-                asked = self._exchange(group, None, questions)
+                asked = self._exchange(group, None, requests)
                 assert asked is not None, "only answers can be unusual"
             rows, goes_on = asked
             # A batch of ends alone has no questions, and no answers.
@@ -69,7 +69,7 @@ class Turns(ABC):
             self._under_way.append(group)
 
     @abstractmethod
-    def _exchange(self, group: int, answers: Any, questions: Any) -> tuple[int, bool] | None:
+    def _exchange(self, group: int, responses: Any, requests: Any) -> tuple[int, bool] | None:
         """Answers in, questions out: how many, and whether the group goes on. None: the answers are unusual."""
 
     @abstractmethod
@@ -103,7 +103,7 @@ class GameTurns(Turns):
         for group, (buffer, size) in enumerate(zip(self._buffers, self.sizes, strict=True)):
             known = self._core.roots_evaluated(first, first + size)
             first += size
-            asked = None if known else self._exchange(group, None, buffer.questions)
+            asked = None if known else self._exchange(group, None, buffer.requests)
             if asked is not None and asked[0]:
                 call(buffer.submit, asked[0])
                 self._under_way.append(group)
@@ -113,7 +113,7 @@ class GameTurns(Turns):
         if group in self._under_way:
             call(self._buffers[group].wait)
             self._under_way.remove(group)
-            if self._exchange(group, self._buffers[group].answers, None) is None:
+            if self._exchange(group, self._buffers[group].responses, None) is None:
                 self._apply_with_care(group, self._buffers[group])
 
     def run(self) -> None:
@@ -123,16 +123,16 @@ class GameTurns(Turns):
         finally:
             self._evaluator.release_buffers(self._buffers)
 
-    def _exchange(self, group: int, answers: Any, questions: Any) -> tuple[int, bool] | None:
-        return self._core.exchange(group, answers, questions, self._probabilities)
+    def _exchange(self, group: int, responses: Any, requests: Any) -> tuple[int, bool] | None:
+        return self._core.exchange(group, responses, requests, self._probabilities)
 
     def _apply_with_care(self, group: int, buffer: InferenceBuffer) -> None:
         offsets, _ = self._core.waiting_legal(group)
         counts = np.diff(offsets)
         rows = len(counts)
-        answers = buffer.answers[:rows]
-        policy = answers[:, : self._layout.legal][np.arange(self._layout.legal) < counts[:, None]]
-        values = check_values(answers[:, self._layout.legal], rows, self._info.num_players, self._info)
+        responses = buffer.responses[:rows]
+        policy = responses[:, : self._layout.legal][np.arange(self._layout.legal) < counts[:, None]]
+        values = check_values(responses[:, self._layout.legal], rows, self._info.num_players, self._info)
         self._core.apply(policy, values, self._probabilities, group)
 
 
@@ -161,12 +161,12 @@ class ModelTurns(Turns):
         buffers: Any = studio.acquire_buffers([size * in_flight for size in sizes], most_visits)
         super().__init__(core, buffers, over)
 
-    def _exchange(self, group: int, answers: Any, questions: Any) -> tuple[int, bool] | None:
+    def _exchange(self, group: int, responses: Any, requests: Any) -> tuple[int, bool] | None:
         buffer = self._buffers[group]
-        actions = None if answers is None or buffer.likeliest else answers.shape[1] - 2 - buffer.has_discount
+        actions = None if responses is None or buffer.likeliest else responses.shape[1] - 2 - buffer.has_discount
         if actions not in (None, self._core.num_actions):
             raise NotForLanes("asked again batch by batch, it is told in words that logits are missing")
-        asked = self._core.exchange_latent(group, answers, questions, buffer.has_discount, buffer.likeliest)
+        asked = self._core.exchange_latent(group, responses, requests, buffer.has_discount, buffer.likeliest)
         slots = self._core.num_slots()
         if slots > self._pool.capacity:
             # The table moves: nobody may be reading it.

@@ -46,9 +46,9 @@ class RowLayout:
 class InferenceBuffer(Protocol):
     """One batch at a time on its way through a network."""
 
-    questions: NDArray[np.uint64]
+    requests: NDArray[np.uint64]
     """[capacity, line.words]; not to be written between `submit` and `wait`."""
-    answers: NDArray[np.float32]
+    responses: NDArray[np.float32]
     """[capacity, line.legal + 1]: what the policy says of each legal action, and the value for the player to move."""
 
     def submit(self, rows: int) -> None:

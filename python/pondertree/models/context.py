@@ -18,9 +18,9 @@ class LatentBuffer(Protocol):
     slot of the position after it.
     """
 
-    questions: NDArray[np.int64]
+    requests: NDArray[np.int64]
     """[capacity, 3]."""
-    answers: NDArray[np.float32]
+    responses: NDArray[np.float32]
     """[capacity, ...]: reward, value, discount if the model says one, then what it says of actions; see `likeliest`."""
     has_discount: bool
     likeliest: int | None

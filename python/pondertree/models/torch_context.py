@@ -88,10 +88,12 @@ class TorchLatentBuffer:
         self._pool_version = -1
         self._device = device
         self._step = step
-        self._asked, self.questions = host_buffer(capacity, 3, np.int64, device)
-        self._answered, self.answers = host_buffer(capacity, 0, np.float32, device)
+        self._host_requests, self.requests = host_buffer(capacity, 3, np.int64, device)
+        self._host_responses, self.responses = host_buffer(capacity, 0, np.float32, device)
         self._on_device = device.type == "cpu"
-        self._questions = self._asked if self._on_device else torch.zeros_like(self._asked, device=device)
+        self._device_requests = (
+            self._host_requests if self._on_device else torch.zeros_like(self._host_requests, device=device)
+        )
         self._graphs = Graphs(device, self._work, prepare)
 
     def submit(self, rows: int) -> None:
@@ -104,7 +106,7 @@ class TorchLatentBuffer:
         if not self._on_device:
             size = min(padded(rows), self.capacity)
             # Rows too many do the same as the first one, and no harm.
-            self.questions[rows:size] = self.questions[0]
+            self.requests[rows:size] = self.requests[0]
         self._graphs.launch(size)
 
     def wait(self) -> None:
@@ -120,25 +122,27 @@ class TorchLatentBuffer:
         self._graphs.forget()
 
     def _work(self, rows: int) -> None:
-        questions = self._questions[:rows]
+        requests = self._device_requests[:rows]
         if not self._on_device:
-            questions.copy_(self._asked[:rows], non_blocking=True)
-        parents, actions, slots = questions.unbind(1)
+            requests.copy_(self._host_requests[:rows], non_blocking=True)
+        parents, actions, slots = requests.unbind(1)
         hidden, reward, logits, value, *discount = self._step(self._pool.read(parents), actions)
         columns = [reward, value, *discount]
         for column in (*columns, logits):
             if not isinstance(column, torch.Tensor) or column.dtype == torch.float64 or column.is_complex():
                 raise NotForLanes("only tensors of at most 32 bits fit")
-            if column.device != questions.device:
+            if column.device != requests.device:
                 raise NotForLanes("what lies elsewhere cannot be read")
         if any(column.numel() != rows or len(column) != rows for column in columns) or logits.ndim != 2:
             raise NotForLanes("shapes that may be wrong are told in words")
         self._pool.write(slots, *flatten(hidden))
-        answers = self._together(columns, logits)
-        if answers.shape[1] != self.answers.shape[1]:
-            self._answered, self.answers = host_buffer(self.capacity, answers.shape[1], np.float32, self._device)
+        responses = self._together(columns, logits)
+        if responses.shape[1] != self.responses.shape[1]:
+            self._host_responses, self.responses = host_buffer(
+                self.capacity, responses.shape[1], np.float32, self._device
+            )
         self.has_discount = bool(discount)
-        self._answered[:rows].copy_(answers, non_blocking=True)
+        self._host_responses[:rows].copy_(responses, non_blocking=True)
 
     def _together(self, columns: list[Any], logits: Any) -> Any:
         """What comes down of the numbers and a policy [rows, num_actions], as one tensor."""
