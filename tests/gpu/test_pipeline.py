@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.inference import StudioModel, TableBackend
+from tests.support.inference import TableBackend, TableLatentBackend
 from tests.support.models import TableModel
 from tests.support.networks import table
 from tests.support.trees import fingerprint, random_position
@@ -196,7 +196,7 @@ def test_latent_pipeline_matches_batched_search(kind: Any, discounts: tuple[floa
     rounded = _Rounded(model)
     seen = [np.array([number], dtype=np.float32) for number in range(8)]
     found = []
-    for each, threads in ((rounded, 1), (StudioModel(rounded), 1), (StudioModel(rounded), 3)):
+    for each, threads in ((rounded, 1), (TableLatentBackend(rounded), 1), (TableLatentBackend(rounded), 3)):
         search = kind(
             model=each, num_simulations=40, seed=2, num_players=2, in_flight=in_flight, threads=threads, discount=0.9
         )
@@ -209,7 +209,7 @@ def test_the_likeliest_actions_are_enough() -> None:
     model = _Rounded(TableModel(num_actions=600, largest_reward=0.5))
     seen = [np.array([number], dtype=np.float32) for number in range(5)]
     visits = []
-    for each in (model, StudioModel(model, likeliest=64)):
+    for each in (model, TableLatentBackend(model, likeliest=64)):
         forest = pondertree.MuZero(model=each, num_simulations=50, seed=2).forest(observation=seen).simulate()
         visits.append(forest.visits())
     assert np.array_equal(visits[0], visits[1])
@@ -222,17 +222,17 @@ def test_a_model_that_says_nonsense_is_told_so_in_words() -> None:
             return hidden, reward, logits, np.where(hidden[:, 0] % 7 == 0, np.nan, value)
 
     seen = [np.array([number], dtype=np.float32) for number in range(8)]
-    forest = pondertree.MuZero(model=StudioModel(Broken()), num_simulations=40, seed=2).forest(observation=seen)
+    forest = pondertree.MuZero(model=TableLatentBackend(Broken()), num_simulations=40, seed=2).forest(observation=seen)
     with pytest.raises(EvaluationError, match=r"value of row \d+ is nan"):
         forest.simulate()
 
 
-def test_studios_are_given_back() -> None:
-    model = StudioModel(TableModel())
+def test_device_context_released_with_forest() -> None:
+    model = TableLatentBackend(TableModel())
     seen = [np.array([number], dtype=np.float32) for number in range(3)]
     results = pondertree.MuZero(model=model, num_simulations=5, seed=2).run(observation=seen)
     gc.collect()
-    assert (model.hired, model.returned) == (1, 1)
+    assert (model.acquired, model.released) == (1, 1)
     assert all(result.simulations == 5 for result in results)
 
 

@@ -21,7 +21,7 @@ from pondertree.models.torch_model import torch_modules
 
 torch = pytest.importorskip("torch")
 
-from pondertree.models.torch_context import TorchStudio  # noqa: E402 (after the package it needs)
+from pondertree.models.torch_context import TorchLatentContext  # noqa: E402 (after the package it needs)
 
 # Most models here do not say how many players there are: with one it does not matter.
 pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
@@ -626,9 +626,9 @@ def test_what_a_lane_cannot_read_is_refused(place: str) -> None:
             said[place] = said[place].to("meta")
             return hidden, said["reward"], said["logits"], said["value"]
 
-    studio = TorchStudio(None, 1, torch.device("cpu"), Elsewhere(), contextlib.nullcontext)
-    studio.pool.scatter(np.array([0]), torch.zeros(1, 3))
-    [buffer] = studio.acquire_buffers([1], 5)
+    context = TorchLatentContext(None, 1, torch.device("cpu"), Elsewhere(), contextlib.nullcontext)
+    context.pool.scatter(np.array([0]), torch.zeros(1, 3))
+    [buffer] = context.acquire_buffers([1], 5)
     with pytest.raises(NotForLanes, match="what lies elsewhere"):
         buffer.submit(1)
 

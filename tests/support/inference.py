@@ -105,7 +105,7 @@ class TableLatentBuffer:
         self.responses = np.ascontiguousarray(np.concatenate([*columns, *policy], axis=1), dtype=np.float32)
 
 
-class TableStudio:
+class TableContext:
     """A pool of NumPy with lanes."""
 
     def __init__(self, model: Any, likeliest: int | None) -> None:
@@ -120,26 +120,26 @@ class TableStudio:
         """None: tables are not where kernels run."""
 
 
-class StudioModel:
+class TableLatentBackend:
     """A model that answers in lanes."""
 
     def __init__(self, model: Any, rows: int = 3, likeliest: int | None = None) -> None:
         self.model, self._rows, self._likeliest = model, rows, likeliest
         self.initial_inference, self.recurrent_inference = model.initial_inference, model.recurrent_inference
-        self.hired = self.returned = 0
+        self.acquired = self.released = 0
 
     def rows_per_call(self, rows: int) -> int:
         """A few at a time."""
         return min(rows, self._rows)
 
-    def hire_studio(self, hidden: Any, trees: int) -> TableStudio:
+    def acquire(self, hidden: Any, trees: int) -> TableContext:
         """A new one."""
-        self.hired += 1
-        return TableStudio(self.model, self._likeliest)
+        self.acquired += 1
+        return TableContext(self.model, self._likeliest)
 
-    def renew_studio(self, studio: TableStudio) -> None:
+    def refresh(self, context: TableContext) -> None:
         """Tables are not replaced."""
 
-    def return_studio(self, studio: TableStudio) -> None:
+    def release(self, context: TableContext) -> None:
         """Counts."""
-        self.returned += 1
+        self.released += 1

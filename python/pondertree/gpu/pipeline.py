@@ -16,7 +16,7 @@ from pondertree.evaluators.outputs import check_values
 from pondertree.evaluators.protocol import call
 from pondertree.game import GameInfo
 from pondertree.gpu.protocol import InferenceBuffer, NotForLanes, PipelinedEvaluator, RowLayout
-from pondertree.models.context import PipelinedModel, Studio
+from pondertree.models.context import DeviceContext, PipelinedModel
 from pondertree.search.world import Over
 
 
@@ -150,15 +150,15 @@ class ModelTurns(Turns):
         self,
         core: EngineForest,
         model: PipelinedModel,
-        studio: Studio,
+        context: DeviceContext,
         in_flight: int,
         most_visits: int,
         over: Over | None,
     ) -> None:
         rows = model.rows_per_call(len(core) * in_flight)
         sizes = core.form_groups(max(rows // in_flight, 1))
-        self._pool = studio.pool
-        buffers: Any = studio.acquire_buffers([size * in_flight for size in sizes], most_visits)
+        self._pool = context.pool
+        buffers: Any = context.acquire_buffers([size * in_flight for size in sizes], most_visits)
         super().__init__(core, buffers, over)
 
     def _exchange(self, group: int, responses: Any, requests: Any) -> tuple[int, bool] | None:

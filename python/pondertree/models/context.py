@@ -37,7 +37,7 @@ class LatentBuffer(Protocol):
         ...
 
 
-class Studio(Protocol):
+class DeviceContext(Protocol):
     """A table of hidden states, and lanes that read and write it."""
 
     pool: HiddenPool
@@ -58,19 +58,19 @@ class PipelinedModel(Protocol):
         """How many of `rows` rows it would like to be asked at once."""
         ...
 
-    def hire_studio(self, hidden: Any, trees: int) -> Studio | None:
+    def acquire(self, hidden: Any, trees: int) -> DeviceContext | None:
         """A studio for hidden states like these, for as long as a forest lives; None if there can be none."""
         ...
 
-    def renew_studio(self, studio: Studio | None) -> None:
+    def refresh(self, context: DeviceContext | None) -> None:
         """Before each search: the model may have been changed, and a studio forgets what it knows of the old one."""
         ...
 
-    def return_studio(self, studio: Studio) -> None:
+    def release(self, context: DeviceContext) -> None:
         """Takes it back; the next forest may have it again."""
         ...
 
 
-def has_studios(model: Any) -> TypeGuard[PipelinedModel]:
+def is_pipelined(model: Any) -> TypeGuard[PipelinedModel]:
     """Whether a model answers in lanes."""
     return hasattr(model, "hire_studio")

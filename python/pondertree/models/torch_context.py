@@ -24,7 +24,7 @@ WIDE = 256
 LEAST_LIKELIEST = 64
 
 
-class TorchStudio:
+class TorchLatentContext:
     """A table of hidden states on a device, and lanes that read and write it."""
 
     def __init__(self, key: object, trees: int, device: Any, step: Step, prepare: Callable[[], Any]) -> None:
