@@ -13,7 +13,7 @@ from pondertree.errors import EvaluationError
 from pondertree.gpu.cuda_graph import Graphs, host_buffer
 from pondertree.gpu.device_trees import ONES, DeviceTrees, GameTrees, Kept
 from pondertree.gpu.protocol import NotForLanes, RowLayout, padded
-from pondertree.gpu.tree_shape import Kind
+from pondertree.gpu.tree_shape import TreeShape
 
 Forward = Callable[[Any], tuple[Any, Any]]
 
@@ -71,19 +71,19 @@ class TorchBuffer:
 
     def open_trees(self, trees: int, simulations: int, rule: Rule) -> DeviceTrees | None:
         """So many trees that grow on the device itself; None where they cannot, or need not."""
-        kind = Kind(trees, simulations, self.layout.num_actions, rule, is_game=True)
-        if not kind.may_grow(self._device) or self._dtype not in ONES:
+        shape = TreeShape(trees, simulations, self.layout.num_actions, rule, is_game=True)
+        if not shape.may_grow(self._device) or self._dtype not in ONES:
             return None
-        return self._trees.find(kind, self._make_trees)
+        return self._trees.find(shape, self._make_trees)
 
-    def _make_trees(self, kind: Kind) -> GameTrees:
+    def _make_trees(self, shape: TreeShape) -> GameTrees:
         layout = self.layout
-        shape = (kind.trees, layout.planes + layout.scalars, layout.height, layout.width)
+        size = (shape.trees, layout.planes + layout.scalars, layout.height, layout.width)
         with torch.inference_mode(False):
-            seen = torch.zeros(shape, dtype=self._dtype, device=self._device)
+            seen = torch.zeros(size, dtype=self._dtype, device=self._device)
             if self._channels_last:
                 seen = seen.contiguous(memory_format=torch.channels_last)
-        return GameTrees(kind, self._device, self._look, self._prepare, seen)
+        return GameTrees(shape, self._device, self._look, self._prepare, seen)
 
     def _look(self, observations: Any) -> tuple[Any, Any]:
         """Logits and values of positions, as many at once as one likes."""

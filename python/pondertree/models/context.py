@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.gpu.offload import Trees
-from pondertree.gpu.tree_shape import Kind
+from pondertree.gpu.tree_shape import TreeShape
 from pondertree.models.pool import HiddenPool
 
 
@@ -46,7 +46,7 @@ class DeviceContext(Protocol):
         """A lane for each capacity; no node of the search is visited more often than `most_visits`."""
         ...
 
-    def open_trees(self, kind: Kind) -> Trees | None:
+    def open_trees(self, shape: TreeShape) -> Trees | None:
         """Trees that are searched where the model computes; None where they cannot be, or need not."""
         ...
 

@@ -14,7 +14,7 @@ from pondertree.gpu.device_trees import DeviceTrees, Grove, Kept
 from pondertree.gpu.kernels.launch import Launch
 from pondertree.gpu.kernels.top_k import compiled, pick_likeliest
 from pondertree.gpu.protocol import NotForLanes, padded
-from pondertree.gpu.tree_shape import Kind
+from pondertree.gpu.tree_shape import TreeShape
 from pondertree.models.hidden import flatten
 from pondertree.models.pool import HiddenPool
 
@@ -40,8 +40,8 @@ class TorchLatentContext:
     def acquire_buffers(self, capacities: Sequence[int], most_visits: int) -> list[TorchLatentBuffer]:
         """A lane for each capacity."""
         likeliest = max(padded(most_visits), LEAST_LIKELIEST) if self._device.type != "cpu" else None
-        kinds = [(capacity, likeliest) for capacity in capacities]
-        if kinds != [(buffer.capacity, buffer.most_likeliest) for buffer in self._buffers]:
+        shapes = [(capacity, likeliest) for capacity in capacities]
+        if shapes != [(buffer.capacity, buffer.most_likeliest) for buffer in self._buffers]:
             self._buffers = [
                 TorchLatentBuffer(capacity, likeliest, self.pool, self._device, self._step, self._prepare)
                 for capacity in capacities
@@ -50,14 +50,14 @@ class TorchLatentContext:
             buffer.follow()
         return self._buffers
 
-    def open_trees(self, kind: Kind) -> Grove | None:
+    def open_trees(self, shape: TreeShape) -> Grove | None:
         """Trees that grow on the device itself; None where they cannot, or need not."""
-        if not kind.may_grow(self._device):
+        if not shape.may_grow(self._device):
             return None
         trees = self._trees.find(
-            kind, lambda kind: ModelTrees(kind, self.pool, self._device, self._step, self._prepare)
+            shape, lambda shape: ModelTrees(shape, self.pool, self._device, self._step, self._prepare)
         )
-        return None if trees is None else Grove([trees], [kind.trees])
+        return None if trees is None else Grove([trees], [shape.trees])
 
     def renew(self, weights: object) -> None:
         """Forgets what was recorded of other weights."""
@@ -171,14 +171,14 @@ class ModelTrees(DeviceTrees):
 
     def __init__(
         self,
-        kind: Kind,
+        shape: TreeShape,
         pool: HiddenPool,
         device: Any,
         step: Step,
         prepare: Callable[[], AbstractContextManager[Any]],
         launch: Launch | None = None,
     ) -> None:
-        super().__init__(kind, device, prepare, launch)
+        super().__init__(shape, device, prepare, launch)
         self._pool, self._pool_version, self._step = pool, pool.version, step
 
     def begin(self, roots: dict[str, Any]) -> None:

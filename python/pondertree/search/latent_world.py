@@ -18,7 +18,7 @@ from pondertree.game import GameInfo
 from pondertree.gpu.offload import Beside
 from pondertree.gpu.pipeline import ModelTurns
 from pondertree.gpu.protocol import NotForLanes
-from pondertree.gpu.tree_shape import Kind, suits
+from pondertree.gpu.tree_shape import TreeShape, suits
 from pondertree.models.context import DeviceContext, is_pipelined
 from pondertree.models.hidden import flatten
 from pondertree.models.inference import Inference
@@ -211,7 +211,7 @@ class ModelWorld(World):
         if not suits(settings) or not self.core.all_new():
             return False
         players, discount = info.num_players, settings.discount
-        kind = Kind(len(self.core), self._most_visits, info.num_actions, settings.score, players, discount)
+        kind = TreeShape(len(self.core), self._most_visits, info.num_actions, settings.score, players, discount)
         trees = context.open_trees(kind)
         if trees is None:
             return False
