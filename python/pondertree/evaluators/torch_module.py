@@ -222,7 +222,7 @@ class Torch:
     def __getstate__(self) -> dict[str, Any]:
         # Lanes hold memory of a device.
         without: dict[str, Any] = {
-            "_lanes": [],
+            "_buffers": [],
             "_returned": deque(),
             "_fused": None,
             "_fused_of": None,

@@ -84,7 +84,7 @@ class NotForLanes(PondertreeError):  # noqa: N818 (a signal inside the search, w
 
 def is_pipelined(evaluator: Any) -> TypeGuard[PipelinedEvaluator]:
     """Whether an evaluator has lanes."""
-    return hasattr(evaluator, "open_lanes")
+    return hasattr(evaluator, "acquire_buffers")
 
 
 def padded(rows: int) -> int:

@@ -73,4 +73,4 @@ class PipelinedModel(Protocol):
 
 def is_pipelined(model: Any) -> TypeGuard[PipelinedModel]:
     """Whether a model answers in lanes."""
-    return hasattr(model, "hire_studio")
+    return hasattr(model, "acquire")

@@ -185,7 +185,7 @@ class TorchModel:
 
     def __getstate__(self) -> dict[str, Any]:
         # Studios hold memory of a device, and rooms such as it reads; what tells models apart does so in one process.
-        state = {**self.__dict__, "_studios": [], "_rooms": deque(maxlen=MOST_ROOMS), "_known": None}
+        state = {**self.__dict__, "_contexts": [], "_rooms": deque(maxlen=MOST_ROOMS), "_known": None}
         if self.compile:
             # Compiled functions cannot be pickled. What was found out about the form of the seed goes along.
             state["_asked"] = getattr(self._asked, "batched", None)
