@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,16 @@ class MoveStatistics:
     """Plies to the end, this move included, where a result is proven."""
     pv: tuple[str, ...]
     """The line expected if it is played."""
+
+
+class RootEdges(NamedTuple):
+    """The edges of a root, as arrays over its legal actions."""
+
+    actions: NDArray[np.uint16]
+    visits: NDArray[np.uint32]
+    value_sums: NDArray[np.float64]
+    """Sums of backed-up values, for the player to move at the root."""
+    priors: NDArray[np.float32]
 
 
 class SearchResult(ReadOnly):
@@ -156,6 +166,11 @@ class SearchResult(ReadOnly):
                 "`action` and `move` say what to play"
             )
         return chess_move(self._state, self.action)
+
+    @property
+    def edges(self) -> RootEdges:
+        """The root's edges in the engine's order, without arrays over `num_actions`."""
+        return RootEdges(*self._view.edges(0)[:4])
 
     @lazy
     def visits(self) -> NDArray[np.int64]:
