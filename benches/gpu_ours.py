@@ -143,12 +143,12 @@ def game_case(case: GameCase, warm_ups: int, rounds: int) -> dict[str, Any]:
             play_on(forest, states)
             spent.update(dict.fromkeys(spent, 0.0))
             begun = planted = time.perf_counter()
-        engine = forest._world.core.exchange_seconds()
+        engine = forest._world.core.pipeline_seconds()
         forest.simulate(add_noise=True if case.search == "puct" else None)
         searched = time.perf_counter()
         forest.actions()
         answered = time.perf_counter()
-        checking, growing, writing = np.subtract(forest._world.core.exchange_seconds(), engine).tolist()
+        checking, growing, writing = np.subtract(forest._world.core.pipeline_seconds(), engine).tolist()
         # Where trees grow on the device, lanes are asked about the roots alone.
         rows = forest._world._beside.rows
         spent["rows"] += rows
@@ -203,7 +203,7 @@ def latent_case(case: LatentCase, warm_ups: int, rounds: int) -> dict[str, Any]:
         times.append(time.perf_counter())
         forest.actions()
         times.append(time.perf_counter())
-        engine = forest._world.core.exchange_seconds()
+        engine = forest._world.core.pipeline_seconds()
         on_device = forest._world._beside.rows > 0
         del forest
         times.append(time.perf_counter())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from pondertree import _core
+from pondertree._core import Forest as EngineForest
 from pondertree._core import usable_cpus
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
@@ -75,7 +75,7 @@ class Settings:
         if not self.score.has_priors:
             raise InvalidArgumentError("add_noise=True: this search has no priors that noise could be added to")
 
-    def set_noise(self, core: _core.Forest, index: int | None, wanted: bool, trees: int) -> None:
+    def set_noise(self, core: EngineForest, index: int | None, wanted: bool, trees: int) -> None:
         """Asks for fresh noise at the root of tree `index` of `trees`, or of all, or for none."""
         if self.score.takes_noise:
             core.set_noise(index, self.noise_alpha, self.noise_spread, self.noise_epsilon if wanted else 0.0)
@@ -83,7 +83,7 @@ class Settings:
             for each in range(trees) if index is None else (index,):
                 self.set_gumbel(core, each, trees, wanted)
 
-    def set_gumbel(self, core: _core.Forest, index: int, trees: int, wanted: bool = True) -> None:
+    def set_gumbel(self, core: EngineForest, index: int, trees: int, wanted: bool = True) -> None:
         """Gives tree `index` of `trees` its Gumbel numbers, if there are given ones; unwanted, they are all 0."""
         if not wanted:
             core.set_gumbel(index, [0.0] * core.num_actions)

@@ -24,7 +24,7 @@ from pondertree.models import TorchModel
 torch = pytest.importorskip("torch")
 
 from pondertree.gpu import device_trees  # noqa: E402
-from pondertree.gpu import tree_layout as kinds  # noqa: E402 (after the package they need)
+from pondertree.gpu import tree_shape as kinds  # noqa: E402 (after the package they need)
 from pondertree.gpu.device_trees import DeviceTrees  # noqa: E402
 from pondertree.gpu.kernels import launch  # noqa: E402
 from pondertree.gpu.kernels.launch import SOURCE, options_of  # noqa: E402
@@ -283,7 +283,7 @@ def test_an_interrupt_between_the_groups_on_their_way_home(monkeypatch: pytest.M
     def interrupted(home: Beside, trees: Any, nodes: int, groups: Any) -> None:
         calls.append(nodes)
         if len(calls) == 1:
-            home._core.come_back(0, nodes, groups[0])
+            home._core.import_results(0, nodes, groups[0])
             raise KeyboardInterrupt
         tell(home, trees, nodes, groups)
 
@@ -337,7 +337,7 @@ def test_slots_of_what_was_not_searched_are_free_again(monkeypatch: pytest.Monke
         forest.simulate()
         for tree in range(TREES):
             forest.reset(tree, observation=np.array([tree], dtype=np.float32))
-        most.append(forest._world.core.most_slots())
+        most.append(forest._world.core.num_slots())
     assert most[-1] <= most[0] + 10 * TREES
 
 

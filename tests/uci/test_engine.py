@@ -395,7 +395,7 @@ def test_depths_are_those_of_the_tree() -> None:
         total, depth = total + tried, depth + 1
         deepest = depth if tried else deepest
         level = [child for node in level for child in node.children.values() if child._index >= 0]
-    assert result._view.depths() == (pytest.approx(total / 400), deepest)
+    assert result.depths() == (pytest.approx(total / 400), deepest)
 
 
 def test_a_restricted_root() -> None:
@@ -405,8 +405,8 @@ def test_a_restricted_root() -> None:
         tree._forest._core.restrict(0, [state.parse_action("a1b1")])
     kept = [state.parse_action(move) for move in ("a1b1", "a1c1")]
     with pytest.raises(pondertree.PondertreeError, match="none of the actions"):
-        tree._forest._restrict(0, [4671])
-    tree._forest._restrict(0, kept)
+        tree.restrict([4671])
+    tree.restrict(kept)
     tree.simulate(100)
     result = tree.result()
     assert result.proven is None

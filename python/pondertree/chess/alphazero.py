@@ -93,6 +93,9 @@ class ChessGame:
     claimed (threefold, 50 moves) does not end it. Every search takes a `ChessGame` where it takes a state.
     """
 
+    #: Lets `chess_interop` use `board` without importing this module.
+    wraps_chess_board = True
+
     def __init__(self, fen_or_board: str | chess.Board | ChessGame | None = None) -> None:
         library = python_chess()
         board = None if isinstance(fen_or_board, str) else chess_interop.board_of(fen_or_board)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, fields
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pondertree import validation
 from pondertree.chess.config import (
@@ -16,6 +16,9 @@ from pondertree.chess.config import (
     root_budget,
     root_depth,
 )
+from pondertree.chess.move_ordering import MoveScores
+from pondertree.chess.pesto import Pesto
+from pondertree.chess.policy import PestoPolicy, PolicyEvaluator, is_evaluator
 from pondertree.config import Puct, Settings
 from pondertree.errors import InvalidArgumentError, UnknownOptionError
 from pondertree.evaluators.protocol import as_evaluator, compiled_leaf
@@ -25,16 +28,11 @@ from pondertree.presets.alphazero import first_play_urgency, tagged_number
 from pondertree.search.base import Search
 from pondertree.search.options import bounded_float, bounded_int, one_of, option, preset, simulations, unknown_option
 
-if TYPE_CHECKING:
-    from pondertree.chess.move_ordering import MoveScores
-
 PRIORITIES = ("strict", "tactical", "prior", None)
 
 
 def read_move_scores(given: Any, name: str = "move_scores") -> Any:
     """Scores of moves, given as such, by name or not at all; "auto" is for the evaluator to decide."""
-    from pondertree.chess.move_ordering import MoveScores
-
     if isinstance(given, MoveScores) or validation.is_one_of(given, (None, "auto")):
         return given
     if validation.is_one_of(given, ("learned",)):
@@ -43,7 +41,7 @@ def read_move_scores(given: Any, name: str = "move_scores") -> Any:
 
 
 def _evaluator(given: Any, name: str) -> Any:
-    if type(given).__module__ == "pondertree.chess.policy":
+    if isinstance(given, (PestoPolicy, PolicyEvaluator)):
         raise InvalidArgumentError(
             f"{type(given).__name__} is a policy network: give it as policy_network, not as {name}"
         )
@@ -108,8 +106,6 @@ class Hybrid(Search):
     def __post_init__(self) -> None:
         if self.evaluator is not None and self.policy_network is not None:
             raise InvalidArgumentError("evaluator and policy_network both value positions: give one of them")
-        from pondertree.chess.policy import is_evaluator
-
         if is_evaluator(self.policy_network):
             self.evaluator, self.policy_network = self.policy_network, None
         super().__post_init__()
@@ -120,10 +116,6 @@ class Hybrid(Search):
             raise InvalidArgumentError(
                 f"Hybrid searches chess alone, not {info.name}: give it a pondertree.games.Chess or a chess.Board"
             )
-        from pondertree.chess.move_ordering import MoveScores
-        from pondertree.chess.pesto import Pesto
-        from pondertree.chess.policy import PestoPolicy, PolicyEvaluator
-
         evaluator: Any = Pesto() if self.evaluator is None else self.evaluator
         if type(self.policy_network) is PestoPolicy:
             evaluator = self.policy_network.pesto

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from pondertree import _core, validation
+from pondertree import validation
 from pondertree._core import Chess
+from pondertree._core import mate_search as engine_mate_search
 from pondertree.chess.config import MAX_MATE_DEPTH
 from pondertree.errors import InvalidArgumentError
 from pondertree.games import chess_interop
@@ -77,7 +78,7 @@ def mate_search(state: Chess | str | chess.Board | ChessGame, depth: int, budget
         raise InvalidArgumentError(
             f"state must be a chess state, a FEN, a chess.Board or a ChessGame, not {type(state).__name__}"
         )
-    moves, actions, nodes = _core.mate_search(position, depth, budget)
+    moves, actions, nodes = engine_mate_search(position, depth, budget)
     as_text = position is state or isinstance(state, str)
     line: list[Any] = []
     for action in actions:

@@ -12,8 +12,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pondertree import _core, validation
-from pondertree._core import MoveWeights
+from pondertree import validation
+from pondertree._core import Chess, MoveWeights
+from pondertree._core import categorize as engine_categorize
+from pondertree._core import see as engine_see
 from pondertree.chess.mate import MateAnswer
 from pondertree.errors import GameOverError, InvalidArgumentError
 from pondertree.files import current_format, reading, write_bytes
@@ -71,7 +73,7 @@ def see(state: Any, action: Any, values: Sequence[int] = SEE_VALUES) -> int:
     if chess.is_terminal:
         raise GameOverError(f"the game is over in {chess.fen()!r}: there is no exchange")
     pawn, knight, bishop, rook, queen = worth
-    return _core.see(chess, legal_action(chess, action, "action"), (pawn, knight, bishop, rook, queen))
+    return engine_see(chess, legal_action(chess, action, "action"), (pawn, knight, bishop, rook, queen))
 
 
 def categorize(
@@ -99,11 +101,11 @@ def categorize(
     # The answer of `mate_search` will do: it knows its first move, or none.
     mate = mate.action if isinstance(mate, MateAnswer) else mate
     known = None if mate is None else legal_action(chess, mate, "mate")
-    found = _core.categorize(chess, known, (first, second), _history(chess, history), threshold)
+    found = engine_categorize(chess, known, (first, second), _history(chess, history), threshold)
     return {answer(action): _CATEGORIES[category] for action, category in found}
 
 
-def _killers(chess: _core.Chess, killers: Any) -> tuple[int | None, int | None]:
+def _killers(chess: Chess, killers: Any) -> tuple[int | None, int | None]:
     try:
         given = list(killers)
     except MemoryError:
@@ -119,7 +121,7 @@ def _killers(chess: _core.Chess, killers: Any) -> tuple[int | None, int | None]:
     return first, second
 
 
-def _history(chess: _core.Chess, history: Any) -> dict[int, float]:
+def _history(chess: Chess, history: Any) -> dict[int, float]:
     """The scores of the legal moves that have one."""
     if history is None:
         return {}

@@ -180,7 +180,7 @@ class Torch:
         """The module with fewer kernels, where the device has such; None elsewhere."""
         if self.device.type != "cuda" or self._input_dtype == self._torch.float32 or self._autocast_dtype is not None:
             return None
-        from pondertree.gpu.torch_network import fused
+        from pondertree.gpu.torch_fusion import fused
 
         shape = (2, line.planes + line.scalars, line.height, line.width)
         with self._evaluating():

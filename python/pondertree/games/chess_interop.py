@@ -1,7 +1,7 @@
 """Conversion at the door: positions of other libraries become states, and the answer goes back in their terms.
 
 A `chess.Board` of python-chess, or a `pondertree.chess.ChessGame` around one, becomes the compiled `Chess` with its
-history. They are known by the names of their classes: python-chess is not imported before somebody hands in a board.
+history. python-chess is recognised by its class name, without importing it; a wrapper by `wraps_chess_board`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pondertree import _core, validation
-from pondertree._core import Chess
+from pondertree import validation
+from pondertree._core import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError
 from pondertree.game import move_text
 from pondertree.games import chess_interop
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import chess
 
 Answer = Callable[[int], Any]
-_STATES = frozenset((_core.TicTacToe, _core.ConnectFour, _core.Othello, _core.Chess))
+_STATES = frozenset((TicTacToe, ConnectFour, Othello, Chess))
 
 
 def open_door(state: Any) -> tuple[Any, Answer]:
@@ -111,9 +111,7 @@ def _holds_board(kind: Any) -> bool | None:
     for base in kind.__mro__:
         if base.__name__ == "Board" and base.__module__ == "chess":
             return False
-        if base.__name__ == "ChessGame" and base.__module__ == "pondertree.chess.alphazero":
-            return True
-    return None
+    return True if getattr(kind, "wraps_chess_board", False) else None
 
 
 def chess_state(board: chess.Board) -> Chess:

@@ -13,7 +13,7 @@ from pondertree.errors import EvaluationError
 from pondertree.gpu.cuda_graph import Graphs, host_buffer
 from pondertree.gpu.device_trees import ONES, DeviceTrees, GameTrees, Kept
 from pondertree.gpu.protocol import Line, NotForLanes, padded
-from pondertree.gpu.tree_layout import Kind
+from pondertree.gpu.tree_shape import Kind
 
 Forward = Callable[[Any], tuple[Any, Any]]
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from pondertree.gpu.cuda_graph import Graphs
 from pondertree.gpu.kernels.launch import Launch, compiled
 from pondertree.gpu.protocol import NotForLanes, padded
-from pondertree.gpu.tree_layout import GIVEN, LATER, MOST_BYTES, NUMBER_TYPES, Columns, First, Kind, Trees, rules_of
+from pondertree.gpu.tree_layout import GIVEN, LATER, NUMBER_TYPES, Columns, First, Trees, rules_of
+from pondertree.gpu.tree_shape import MOST_BYTES, Kind
 
 #: So many steps are recorded as one, at most and at least; then the processor looks which trees want more.
 MOST_STEPS, FEWEST_STEPS = 64, 8

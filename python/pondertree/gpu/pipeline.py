@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pondertree import _core
+from pondertree._core import Forest as EngineForest
 from pondertree.config import Settings
 from pondertree.evaluators.outputs import check_values
 from pondertree.evaluators.protocol import call
@@ -23,7 +23,7 @@ from pondertree.search.world import Over
 class Turns(ABC):
     """The groups of one forest, each with its lane through a network."""
 
-    def __init__(self, core: _core.Forest, lanes: Sequence[Lane], over: Over | None) -> None:
+    def __init__(self, core: EngineForest, lanes: Sequence[Lane], over: Over | None) -> None:
         self._core = core
         self._lanes = lanes
         self._over = over
@@ -81,7 +81,7 @@ class GameTurns(Turns):
     """A forest of a compiled game, asking an evaluator."""
 
     def __init__(
-        self, core: _core.Forest, evaluator: LaneEvaluator, info: GameInfo, in_flight: int, over: Over | None
+        self, core: EngineForest, evaluator: LaneEvaluator, info: GameInfo, in_flight: int, over: Over | None
     ) -> None:
         self._evaluator = evaluator
         self._info = info
@@ -89,7 +89,7 @@ class GameTurns(Turns):
         rows = evaluator.rows_per_call(len(core) * in_flight)
         self.sizes = sizes = core.form_groups(max(rows // in_flight, 1))
         """How many trees each group has."""
-        self._line = Line(*core.question_line(), *info.plane_shape, info.num_actions)
+        self._line = Line(*core.row_layout(), *info.plane_shape, info.num_actions)
         super().__init__(core, evaluator.open_lanes(self._line, [size * in_flight for size in sizes]), over)
 
     @property
@@ -101,7 +101,7 @@ class GameTurns(Turns):
         """Submits one batch of each group alone: of new trees, the roots, where they are not known yet."""
         first = 0
         for group, (lane, size) in enumerate(zip(self._lanes, self.sizes, strict=True)):
-            known = self._core.roots_known(first, first + size)
+            known = self._core.roots_evaluated(first, first + size)
             first += size
             asked = None if known else self._exchange(group, None, lane.questions)
             if asked is not None and asked[0]:
@@ -148,7 +148,7 @@ class ModelTurns(Turns):
 
     def __init__(
         self,
-        core: _core.Forest,
+        core: EngineForest,
         model: LaneModel,
         studio: Studio,
         in_flight: int,
@@ -167,7 +167,7 @@ class ModelTurns(Turns):
         if actions not in (None, self._core.num_actions):
             raise NotForLanes("asked again batch by batch, it is told in words that logits are missing")
         asked = self._core.exchange_latent(group, answers, questions, lane.has_discount, lane.likeliest)
-        slots = self._core.most_slots()
+        slots = self._core.num_slots()
         if slots > self._pool.capacity:
             # The table moves: nobody may be reading it.
             for other in self._under_way:

@@ -6,7 +6,6 @@ An entrant is what a match is told: settings that can be sent to another process
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -135,10 +134,8 @@ class _SearchPlayer(Player):
         self._temperature = temperature
 
     def new_game(self, state: Any, seed: int) -> None:
-        # A copy whose calls are numbered from 0: game 7 is the same whoever played games 1 to 6.
-        self._search = copy.copy(self._given)
-        self._search.seed = seed
-        self._search._calls = 0
+        # A copy per game: the random numbers of a game do not depend on the games before it.
+        self._search = self._given.with_seed(seed)
         self._tree: Tree | None = None
 
     def choose(self, state: Any) -> Choice:

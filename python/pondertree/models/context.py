@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.gpu.offload import Trees
-from pondertree.gpu.tree_layout import Kind
+from pondertree.gpu.tree_shape import Kind
 from pondertree.models.pool import HiddenPool
 
 

@@ -14,7 +14,7 @@ from pondertree.gpu.device_trees import DeviceTrees, Grove, Kept
 from pondertree.gpu.kernels.launch import Launch
 from pondertree.gpu.kernels.top_k import compiled, pick_likeliest
 from pondertree.gpu.protocol import NotForLanes, padded
-from pondertree.gpu.tree_layout import Kind
+from pondertree.gpu.tree_shape import Kind
 from pondertree.models.hidden import flatten
 from pondertree.models.pool import HiddenPool
 

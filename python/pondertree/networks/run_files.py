@@ -39,6 +39,11 @@ def is_whole(path: Path, name: str) -> bool:
         return False
 
 
+def run_header(game: str) -> bytes:
+    """Returns the content of `run.json`."""
+    return (json.dumps({"format": FORMAT, "version": VERSION, "game": game}, indent=1) + "\n").encode()
+
+
 def read_about(path: Path) -> dict[str, Any]:
     """What a folder says it is; one of another version is refused."""
     if not (path / "run.json").is_file():

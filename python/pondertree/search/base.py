@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,12 @@ class Search(SearchOptions, ABC):
         self.__dict__.update(state)
         if self.seed is None:
             self._draw_seed()
+
+    def with_seed(self, seed: int) -> Self:
+        """Returns a copy with another seed, whose calls are numbered from 0."""
+        search = copy.copy(self)
+        search.seed, search._calls = seed, 0
+        return search
 
     @abstractmethod
     def settings(self, info: GameInfo) -> Settings:

@@ -12,7 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pondertree import _core
+from pondertree._core import Forest as EngineForest
+from pondertree._core import TreeView
 from pondertree.config import Settings
 from pondertree.errors import InternalError
 from pondertree.game import GameInfo, Position, game_mistakes, play, read_position
@@ -21,7 +22,7 @@ from pondertree.games.purity import PlayCheck
 from pondertree.gpu.offload import Beside
 from pondertree.gpu.pipeline import GameTurns, asks_of_leaves
 from pondertree.gpu.protocol import NotForLanes, answers_in_lanes
-from pondertree.gpu.tree_layout import GAMES, suits
+from pondertree.gpu.tree_shape import GAMES, suits
 from pondertree.search.leaf_evaluation import Leaves, OutOfTime
 from pondertree.search.root_actions import RootActions
 from pondertree.search.world import Key, Keys, Over, World
@@ -31,7 +32,7 @@ class CompiledWorld(World):
     """A compiled game."""
 
     def __init__(self, info: GameInfo, settings: Settings, trees: int) -> None:
-        super().__init__(_core.Forest(info.name, settings.engine(info, trees)), info, settings)
+        super().__init__(EngineForest(info.name, settings.engine(info, trees)), info, settings)
         self._leaves = Leaves(self.core, info, settings, None)
         self._in_turns = asks_of_leaves(settings)
         self._simulations = 0
@@ -128,7 +129,7 @@ class PythonWorld(World):
     """A game written in Python, and the table of its states."""
 
     def __init__(self, info: GameInfo, settings: Settings, trees: int) -> None:
-        super().__init__(_core.Forest("external", settings.engine(info, trees)), info, settings)
+        super().__init__(EngineForest("external", settings.engine(info, trees)), info, settings)
         self._forced_depth = settings.forced_depth
         self._states: dict[int, Any] = {}
         self._forced_left: dict[int, int] = {}
@@ -253,7 +254,7 @@ class PythonWorld(World):
                 paths.extend((child, [*path, action]) for action, child in below if child >= 0)
         raise InternalError(f"no tree has the slot {slot}")
 
-    def _repeat_proof(self, view: _core.TreeView) -> None:
+    def _repeat_proof(self, view: TreeView) -> None:
         """Plays the line again that a proven result rests on."""
         line: list[tuple[int, Any]] = []
         node = 0

@@ -271,16 +271,20 @@ class Forest:
                 raise GameOverError(f"{move} ends the game: nothing is left to search, the tree stays") from None
         self._set_root(index, after, int(self._core.view(index).simulations))
 
-    def _restrict(self, index: int, actions: Sequence[int]) -> None:
-        """Searches only `actions` at the root of tree `index`, a compiled game's, until it is advanced or reset.
+    def restrict(self, index: int, actions: Sequence[int]) -> None:
+        """Limits the root of tree `index`, of a compiled game, to `actions` until the tree is advanced or reset.
 
-        What is known of these moves stays, what was proven with the help of others does not; and the root is not
-        searched for mates. Asked of a root that is new or was just advanced to.
+        Keeps the statistics of these moves and drops proofs that rest on others; the root is not searched for mates.
+        For a root that is new or was just advanced to.
         """
-        self._core.skip_root_mates(index)
-        # Its moves must have their priors before some of them go.
+        self.skip_root_analysis(index)
+        # The root must be expanded before edges are removed.
         self.simulate(1)
         self._core.restrict(index, list(actions))
+
+    def skip_root_analysis(self, index: int) -> None:
+        """Leaves out the analysis of the next root of tree `index` (in chess: its mate search)."""
+        self._core.skip_root_mates(index)
 
     def reset(
         self,
@@ -414,6 +418,18 @@ class Tree:
     ) -> None:
         """Starts again from `state`, or from another observation."""
         self._forest.reset(0, state, observation=observation, legal_actions=legal_actions, to_play=to_play)
+
+    def restrict(self, actions: Sequence[int]) -> None:
+        """Limits the root to `actions`; see `Forest.restrict`."""
+        self._forest.restrict(0, actions)
+
+    def skip_root_analysis(self) -> None:
+        """Leaves out the analysis of the next root; see `Forest.skip_root_analysis`."""
+        self._forest.skip_root_analysis(0)
+
+    def depths(self) -> tuple[float, int]:
+        """Returns the mean depth of the simulations and the largest depth, in plies; walks the whole tree."""
+        return self.result().depths()
 
     def stop(self) -> None:
         """Asks a running `simulate` to come back soon; from any thread."""

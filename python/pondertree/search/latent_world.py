@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import _core
+from pondertree._core import Forest as EngineForest
 from pondertree.config import Settings
 from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.evaluators.protocol import RAISED
@@ -18,7 +18,7 @@ from pondertree.game import GameInfo
 from pondertree.gpu.offload import Beside
 from pondertree.gpu.pipeline import ModelTurns
 from pondertree.gpu.protocol import NotForLanes
-from pondertree.gpu.tree_layout import Kind, suits
+from pondertree.gpu.tree_shape import Kind, suits
 from pondertree.models.context import Studio, has_studios
 from pondertree.models.hidden import flatten
 from pondertree.models.inference import Inference
@@ -78,7 +78,7 @@ class ModelWorld(World):
             weakref.finalize(self, model.return_studio, self._studio)
         self._most_visits = 0
         """How often the search so far may visit one node, at most."""
-        super().__init__(_core.Forest("latent", parts), info, settings)
+        super().__init__(EngineForest("latent", parts), info, settings)
         self._beside = Beside(self.core)
 
     def plant(self, states: Sequence[Any], keys: Keys, among: RootActions | None = None) -> None:
@@ -216,7 +216,7 @@ class ModelWorld(World):
         if trees is None:
             return False
         # One more than there are positions: see `ModelTrees`.
-        return self._beside.search(trees, make_room=lambda: self._pool.reserve(self.core.most_slots() + 1))
+        return self._beside.search(trees, make_room=lambda: self._pool.reserve(self.core.num_slots() + 1))
 
     def settle(self) -> None:
         """Brings trees home that were searched beside the model."""

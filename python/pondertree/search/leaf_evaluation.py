@@ -9,7 +9,8 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import _core
+from pondertree._core import Forest as EngineForest
+from pondertree._core import PlayoutRandom
 from pondertree.config import Settings
 from pondertree.errors import GameContractError, PondertreeError, UnfinishedPlayoutWarning, warn_caller
 from pondertree.evaluators.batch import Batch, Packed
@@ -28,7 +29,7 @@ class Table(Protocol):
 class Leaves:
     """Evaluates what a forest has gathered."""
 
-    def __init__(self, core: _core.Forest, info: GameInfo, settings: Settings, world: Table | None) -> None:
+    def __init__(self, core: EngineForest, info: GameInfo, settings: Settings, world: Table | None) -> None:
         self._core = core
         self._info = info
         self._settings = settings
@@ -131,7 +132,7 @@ class SearchPlayouts(Playouts):
 
     __slots__ = ("_core", "_name", "deadline")
 
-    def __init__(self, core: _core.Forest, name: str) -> None:
+    def __init__(self, core: EngineForest, name: str) -> None:
         super().__init__()
         self._core = core
         self._name = name
@@ -160,7 +161,7 @@ def plain_playout(state: Any, key: int, info: GameInfo, playouts: Playouts) -> l
     The same moves as the twin's `random_playout`, with the engine's numbers and nothing asked twice: in a search of a
     Python game most of the time is spent here. A playout of `LONGEST_PLAYOUT` moves is cut.
     """
-    choose = _core.PlayoutRandom(key).choose
+    choose = PlayoutRandom(key).choose
     earned = [0.0] * info.num_players
     moves, action = 0, None
     try:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pondertree import _core
+from pondertree._core import Forest as EngineForest
 from pondertree.config import Settings
 from pondertree.game import GameInfo, game_mistakes, play, refuse_finished
 from pondertree.search.root_actions import RootActions
@@ -22,7 +22,7 @@ Over = Callable[[], bool]
 class World(ABC):
     """The positions of one forest, and how a batch of its leaves is dealt with."""
 
-    def __init__(self, core: _core.Forest, info: GameInfo, settings: Settings) -> None:
+    def __init__(self, core: EngineForest, info: GameInfo, settings: Settings) -> None:
         self.core = core
         self.info = info
         self.settings = settings

@@ -13,7 +13,8 @@ import torch
 from pondertree.config import Halving
 from pondertree.gpu.kernels.nvrtc import NotCompiled, kernel
 from pondertree.gpu.protocol import NotForLanes
-from pondertree.gpu.tree_layout import Kind, Trees
+from pondertree.gpu.tree_layout import Trees
+from pondertree.gpu.tree_shape import Kind
 
 SOURCE = Path(__file__).parent / "step.cu"
 #: Warps of one block.

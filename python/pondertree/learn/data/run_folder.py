@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import shutil
 from pathlib import Path
@@ -23,7 +22,7 @@ from pondertree import games
 from pondertree.errors import InvalidArgumentError, StorageError, UsageError
 from pondertree.files import check_path, lock, make_folder, replace_file
 from pondertree.learn.config.schema import Config, text_of_config
-from pondertree.networks.run_files import FORMAT, VERSION, list_checkpoints, read_about
+from pondertree.networks.run_files import list_checkpoints, read_about, run_header
 
 CONFIG = "config.toml"
 #: Everything that a training writes into its folder before it has a game or a checkpoint.
@@ -112,8 +111,7 @@ class RunFolder:
         """Writes down whose folder it is. Not before all is well: what was refused must leave nothing behind."""
         self.write(CONFIG, text_of_config(config).encode())
         if not self._goes_on:
-            told = {"format": FORMAT, "version": VERSION, "game": config.game}
-            self.write("run.json", (json.dumps(told, indent=1) + "\n").encode())
+            self.write("run.json", run_header(config.game))
 
     def write(self, name: str, content: bytes) -> None:
         """A file of the folder, whole or not at all."""
