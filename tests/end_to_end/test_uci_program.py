@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.faults.test_uci_mistakes import STREAMS, goes, stream
-from tests.support.uci_talk import BACK_RANK, COMMAND, MORPHY
+from tests.support.uci_client import BACK_RANK, COMMAND, MORPHY
 
 from pondertree.cli.uci import LONGEST_LINE, lines
 

@@ -61,7 +61,7 @@ def test_what_is_no_command(line: str) -> None:
 def test_mistakes_in_go_are_named_and_it_stays_a_go() -> None:
     command = parse("go wtime x nonsense depth")
     assert isinstance(command, Go)
-    assert [complaint.split(":")[1].strip() for complaint in command.complaints] == [
+    assert [complaint.split(":")[1].strip() for complaint in command.problems] == [
         "wtime wants a whole number",
         "'nonsense' is not known",
         "depth wants a whole number",
@@ -200,7 +200,7 @@ def test_a_game_goes_on_after_draws_by_rule() -> None:
     bare = read("position fen 8/8/4k3/8/8/4K3/8/8 w - - 0 1 moves e3e4 e6d6 e4d4")
     assert bare.state.fen().split()[0] == "8/8/3k4/8/3K4/8/8/8"
     assert sorted(position.legal_moves(bare.state)) == ["d6c6", "d6c7", "d6d7", "d6e6", "d6e7"]
-    assert position.at_first_sight(bare.state, Pesto()) in position.legal_moves(bare.state)
+    assert position.static_best_move(bare.state, Pesto()) in position.legal_moves(bare.state)
     late = read("position fen 8/8/4k3/8/8/4K3/8/7R w - - 148 200 moves h1h2 e6e5 h2h3 e5d5 h3h4")
     assert late.state.is_terminal
     assert len(position.legal_moves(late.state)) == 5
@@ -210,11 +210,11 @@ def test_a_game_goes_on_after_draws_by_rule() -> None:
 
 def test_a_move_at_first_sight() -> None:
     mate = Chess("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1")
-    assert position.at_first_sight(mate, Pesto()) == "a1a8"
-    assert position.at_first_sight(mate, Pesto(), frozenset({"e1e2"})) == "e1e2"
+    assert position.static_best_move(mate, Pesto()) == "a1a8"
+    assert position.static_best_move(mate, Pesto(), frozenset({"e1e2"})) == "e1e2"
     takes = Chess("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1")
-    assert position.at_first_sight(takes, Pesto()) == "e4d5"
-    assert position.at_first_sight(Chess("R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1"), Pesto()) is None
+    assert position.static_best_move(takes, Pesto()) == "e4d5"
+    assert position.static_best_move(Chess("R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1"), Pesto()) is None
 
 
 # --- scores -------------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_centipawns_are_the_inverse_of_the_evaluation(score: int, scale: float) 
 
 @given(st.floats(-1.0, 1.0))
 def test_chances_sum_to_1000_and_differ_by_the_value(value: float) -> None:
-    win, draw, loss = info.chances(value)
+    win, draw, loss = info.wdl_of(value)
     assert win + draw + loss == 1000
     assert min(win, draw, loss) >= 0
     assert (win - loss) / 1000 == pytest.approx(value, abs=0.0011)
@@ -240,12 +240,12 @@ def test_chances_sum_to_1000_and_differ_by_the_value(value: float) -> None:
     [(1, 1, "mate 1"), (1, 3, "mate 2"), (-1, 2, "mate -1"), (-1, 4, "mate -2"), (0, 5, "cp 0"), (None, 1, "cp 34")],
 )
 def test_scores(proven: int | None, plies: int, text: str) -> None:
-    line = info.Line("e2e4", 1, 0.11, proven, plies, ("e2e4",))
+    line = info.PvLine("e2e4", 1, 0.11, proven, plies, ("e2e4",))
     assert info.score(line, 153.4) == text
 
 
 def test_ends_of_values() -> None:
     assert info.centipawns(1.0, 153.4) == 15_000
     assert info.centipawns(-1.0, 153.4) == -15_000
-    assert info.chances(1.0) == (1000, 0, 0)
-    assert info.chances(0.0) == (250, 500, 250)
+    assert info.wdl_of(1.0) == (1000, 0, 0)
+    assert info.wdl_of(0.0) == (250, 500, 250)

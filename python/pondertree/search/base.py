@@ -15,7 +15,7 @@ from pondertree import validation
 from pondertree.config import Settings
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo, describe
-from pondertree.games.chess_interop import enter, enter_all, open_door
+from pondertree.games.chess_interop import adapt_state, to_state, to_states
 from pondertree.result import SearchResult
 from pondertree.search.compiled_world import CompiledWorld, PythonWorld
 from pondertree.search.forest import UNLIMITED, Forest, Progress, Tree
@@ -155,7 +155,7 @@ class Search(SearchOptions, ABC):
         """
         validation.no_iterator(state, "state", "states")
         many = isinstance(state, (list, tuple))
-        states = enter_all(state) if many else [enter(state)]
+        states = to_states(state) if many else [to_state(state)]
         if many and not states:
             return []
         results: SearchResult | list[SearchResult] = self._run(
@@ -206,7 +206,7 @@ class Search(SearchOptions, ABC):
         The action is an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`.
         """
         tau = self.default_temperature if temperature is None else temperature
-        state, answer = open_door(state)
+        state, answer = adapt_state(state)
         noise = self.default_noise if add_noise is None else add_noise
         result: SearchResult = self._run([state], False, tau, noise)
         return answer(result.action), result.policy.copy()
@@ -216,7 +216,7 @@ class Search(SearchOptions, ABC):
 
         With `root_actions` only these moves are searched at the root, until the tree is advanced or reset.
         """
-        return Tree(self, enter(state), seeds, root_actions)
+        return Tree(self, to_state(state), seeds, root_actions)
 
     def forest(
         self,
@@ -230,7 +230,7 @@ class Search(SearchOptions, ABC):
             raise InvalidArgumentError(
                 f"states must be a list of states, not a {type(states).__name__}; for one state use tree()"
             )
-        return Forest(self, enter_all(states), seeds, root_actions)
+        return Forest(self, to_states(states), seeds, root_actions)
 
 
 def per_row_temperature(value: Any, rows: int) -> list[float | None]:

@@ -15,7 +15,7 @@ from pondertree._core import Forest as Engine
 from pondertree._core import TreeView
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, UsageError
 from pondertree.game import GameInfo, game_is_over, game_mistakes, is_over, move_text, refuse_finished
-from pondertree.games.chess_interop import check_action, enter
+from pondertree.games.chess_interop import check_action, to_state
 from pondertree.games.lookahead import minimax
 from pondertree.result import SearchResult
 from pondertree.search.latent_world import ModelWorld
@@ -308,7 +308,7 @@ class Forest:
                     "observation, legal_actions and to_play are for trees of bare observations: give a state instead"
                 )
             state = observed(observation, legal_actions, to_play, "the new root", self._info.num_players)
-        state = enter(state)
+        state = to_state(state)
         if self._search.describe(state) != self._search.describe(self._states[index]):
             raise InvalidArgumentError(f"state is one of another game than this forest's ({self._info.name})")
         refuse_finished(state)
