@@ -199,7 +199,7 @@ def test_numbers_of_a_record_are_easy_to_read(gpu: Gpu) -> None:
     number = r"[\d.]+"
     row = rf"\| Connect 4, 256 x 64 \| 512 \| {number}M/s \| {number}M-{number}M \| {number}k/s \| {number}x \|"
     assert re.search(row, printed)
-    assert "write (questions encoded)" in printed
+    assert "write (encoding requests)" in printed
 
 
 @pytest.mark.parametrize(
