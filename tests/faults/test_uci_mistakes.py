@@ -24,7 +24,7 @@ from pondertree.uci.position import legal_moves
 STREAMS = int(os.environ.get("PONDERTREE_UCI_STREAMS", "120"))
 
 
-def test_mistakes_change_nothing() -> None:
+def test_invalid_commands_change_nothing() -> None:
     with EngineClient() as client:
         client.send("position startpos moves e2e4")
         before = client.session._game
@@ -73,7 +73,7 @@ def mutated(fen: str, chance: random.Random) -> str:
     return "".join(text)
 
 
-def test_malformed_positions() -> None:
+def test_malformed_fens_keep_or_replace_position() -> None:
     """Hundreds of broken FENs: the old position stays, or the new one is legal; the next `go` has a legal move."""
     chance = random.Random(6)
     good = [Chess().fen(), MORPHY, BACK_RANK, "r3k2r/8/8/2pP4/8/8/8/R3K2R w KQkq c6 0 1", STALEMATE]
@@ -95,7 +95,7 @@ NO_FILES = [LONG, f"{LONG}.onnx", f"/{LONG}/{LONG}.safetensors", "a\0b.onnx", "\
 
 
 @pytest.mark.parametrize("option", ["NetworkFile", "EvalFile"])
-def test_setoption_with_a_path_that_no_file_has_is_told_and_changes_nothing(option: str) -> None:
+def test_setoption_with_impossible_path_is_reported_and_changes_nothing(option: str) -> None:
     with EngineClient(Hash=1) as client:
         for value in NO_FILES:
             said = len(client.info_strings())
@@ -108,7 +108,7 @@ def test_setoption_with_a_path_that_no_file_has_is_told_and_changes_nothing(opti
         assert client.wait() in legal_moves(Chess())
 
 
-def test_more_threads_than_cpus_are_not_started_and_search_the_same_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_beyond_cpus_are_not_started_and_tree_is_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = []
     for cpus in (1, 2):
         monkeypatch.setattr("pondertree.validation.usable_cpus", lambda cpus=cpus: cpus)
@@ -129,7 +129,7 @@ def test_more_threads_than_cpus_are_not_started_and_search_the_same_tree(monkeyp
     assert lines[0] == lines[1]
 
 
-def test_a_command_that_fails_is_told_and_the_next_one_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_command_is_reported_and_next_one_handled(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise KeyError("x" * 1000)
 
@@ -144,7 +144,7 @@ def test_a_command_that_fails_is_told_and_the_next_one_is_heard(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("go", ["go nodes 5", "go movetime 50", "go infinite"])
-def test_go_is_answered_when_no_thread_can_be_started(go: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_go_replies_without_search_thread(go: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -167,7 +167,7 @@ def test_go_is_answered_when_no_thread_can_be_started(go: str, monkeypatch: pyte
         ([f"position fen {MATED}", "go nodes 5"], "(none)"),
     ],
 )
-def test_go_is_answered_once_when_the_search_cannot_be_made(
+def test_go_replies_once_if_search_cannot_be_built(
     commands: list[str], expected: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -185,7 +185,7 @@ def test_go_is_answered_once_when_the_search_cannot_be_made(
     assert len(client.bestmoves()) == 2
 
 
-def test_stop_is_answered_when_its_timer_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_replies_without_timer_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -199,7 +199,7 @@ def test_stop_is_answered_when_its_timer_cannot_be_started(monkeypatch: pytest.M
         assert client.info_strings() == []
 
 
-def test_close_waits_for_the_search_before_one_that_could_not_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_waits_for_previous_search_of_failed_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """The evaluator of the first search hangs; the second `go` finds no thread."""
     go_on, entered = threading.Event(), threading.Event()
 
@@ -229,7 +229,7 @@ def test_close_waits_for_the_search_before_one_that_could_not_be_started(monkeyp
     assert task.is_over
 
 
-def test_the_deadline_is_kept_with_256_threads() -> None:
+def test_deadline_is_kept_with_256_threads() -> None:
     """The best of five: other programs may take the CPUs for a while."""
     waited = []
     with EngineClient(Hash=64, Threads=256) as client:
@@ -245,7 +245,7 @@ def test_the_deadline_is_kept_with_256_threads() -> None:
     pytest.fail(f"go movetime 300 was answered after {waited} seconds")
 
 
-def test_threads_of_the_command_line_beyond_the_cpus_are_told_at_uci(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_line_threads_beyond_cpus_are_reported_at_uci(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pondertree.validation.usable_cpus", lambda: 2)
     with EngineClient(Threads=256) as client:
         client.send("uci")
@@ -258,7 +258,7 @@ def test_threads_of_the_command_line_beyond_the_cpus_are_told_at_uci(monkeypatch
         assert client.info_strings() == []
 
 
-def test_a_search_that_fails_still_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_search_replies(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("the disk is on fire\nreally")
 
@@ -273,7 +273,7 @@ def test_a_search_that_fails_still_answers(monkeypatch: pytest.MonkeyPatch) -> N
         assert len(client.info_strings()) == 1
 
 
-def test_an_evaluator_that_hangs_does_not_keep_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_evaluator_does_not_delay_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped, or out of time, the engine answers for it; when it is back, all is well again."""
     release = threading.Event()
     grow = pondertree.search.forest.Tree.simulate
@@ -298,7 +298,7 @@ def test_an_evaluator_that_hangs_does_not_keep_the_answer(monkeypatch: pytest.Mo
         assert client.wait(3) in legal_moves(Chess())
 
 
-def test_a_network(tmp_path: Path) -> None:
+def test_network_file_is_loaded_and_errors_are_reported(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
     from tests.evaluators.test_onnx_session import build
@@ -382,7 +382,7 @@ def goes(commands: list[str]) -> int:
 
 
 @pytest.mark.parametrize("seed", range(STREAMS))
-def test_streams_of_commands(seed: int) -> None:
+def test_random_command_streams_get_one_reply_per_go(seed: int) -> None:
     """Every `go` has one `bestmove`, nothing is raised, and it is always ready."""
     chance = random.Random(seed)
     with EngineClient(Hash=1) as client:

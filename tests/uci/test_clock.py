@@ -51,7 +51,7 @@ def test_limits_are_positive_and_within_the_clock(
         (-5.0, 0.0, None, (0.001, 0.001), (0.001, 0.001)),
     ],
 )
-def test_usual_clocks(
+def test_limits_of_usual_clocks(
     remaining: float, increment: float, moves: int | None, soft: tuple[float, float], hard: tuple[float, float]
 ) -> None:
     found = from_clock(remaining, increment, moves, 0.03)
@@ -63,7 +63,7 @@ def test_usual_clocks(
     ("base", "increment", "latency", "moves"),
     [(1.0, 0.01, 0.004, 300), (0.1, 0.0, 0.0005, 40), (60.0, 0.0, 0.005, 200), (10.0, 0.1, 0.02, 300)],
 )
-def test_a_game_is_never_lost_on_time_and_the_clock_is_used(
+def test_simulated_game_has_no_time_loss_and_uses_the_clock(
     base: float, increment: float, latency: float, moves: int
 ) -> None:
     """Every move is stretched to its hard limit at first, then to its soft one; the answer is late by `latency`."""
@@ -80,7 +80,7 @@ def test_a_game_is_never_lost_on_time_and_the_clock_is_used(
     assert used > 0.6 * base
 
 
-def test_with_moves_to_go_the_time_lasts() -> None:
+def test_movestogo_time_lasts_to_time_control() -> None:
     clock = 10.0
     for moves in range(40, 0, -1):
         found = from_clock(clock, 0.0, moves, 0.03)
@@ -88,7 +88,7 @@ def test_with_moves_to_go_the_time_lasts() -> None:
         assert clock > 0.0
 
 
-def test_an_unsettled_search_gets_more_time() -> None:
+def test_unstable_search_extends_target_time() -> None:
     given_ = Limits(1.0, 3.0, 3.1)
     assert target_time(given_, 1.0, True) == 1.0
     assert target_time(given_, 0.5, True) == 1.0
@@ -99,20 +99,20 @@ def test_an_unsettled_search_gets_more_time() -> None:
     assert target_time(Limits(), 0.0, False) == math.inf
 
 
-def test_a_leader_that_cannot_be_caught() -> None:
+def test_search_is_decided_when_leader_cannot_be_overtaken() -> None:
     assert is_decided(1000, 100, 100.0, 5.0)
     assert not is_decided(1000, 100, 1000.0, 5.0)
     assert is_decided(2, 1, 1000.0, -1.0)
 
 
-def test_the_other_clock_is_better_than_none() -> None:
+def test_missing_clock_uses_opponents_clock() -> None:
     assert limits(Go(wtime=60_000), 1, 0.03) == limits(Go(wtime=60_000), 0, 0.03)
     assert not limits(Go(depth=3), 0, 0.03).is_timed
     assert limits(Go(movetime=1000), 0, 0.03) == Limits(0.97, 0.97, 1.0)
     assert limits(Go(movetime=0), 0, 0.03).deadline == MIN_SECONDS
 
 
-def test_a_busy_machine_is_noticed_and_forgotten() -> None:
+def test_lag_estimate_rises_at_once_and_decays() -> None:
     """What is lost on the way is at least what the user says, and twice what answers were late by, for some moves."""
     lag = LagEstimate()
     assert lag.overhead(0.01) == 0.01

@@ -30,7 +30,7 @@ from pondertree.uci.options import TABLE
 from pondertree.uci.position import legal_moves
 
 
-def test_it_introduces_itself() -> None:
+def test_uci_declares_id_and_options() -> None:
     with EngineClient() as client:
         client.send("uci", "isready")
         assert client.output[0] == f"id name Pondertree {pondertree.__version__}"
@@ -38,7 +38,7 @@ def test_it_introduces_itself() -> None:
         assert sum(line.startswith("option name ") for line in client.output) == len(TABLE)
 
 
-def test_a_search_by_nodes_repeats() -> None:
+def test_node_limited_search_is_reproducible() -> None:
     answers = []
     for _ in range(2):
         with EngineClient() as client:
@@ -52,7 +52,7 @@ def test_a_search_by_nodes_repeats() -> None:
     assert answers[0] == answers[1]
 
 
-def test_what_info_says() -> None:
+def test_info_has_multipv_wdl_and_move_statistics() -> None:
     with EngineClient(MultiPV=3, UCI_ShowWDL="true", VerboseMoveStats="true") as client:
         client.send("position startpos", "go nodes 800")
         best = client.wait()
@@ -83,7 +83,7 @@ def test_what_info_says() -> None:
         ("8/8/4k3/8/8/4K3/8/8 w - - 0 1", "go movetime 10", "cp 0", None),
     ],
 )
-def test_mates_and_ends(fen: str, go: str, score: str, best: str | None) -> None:
+def test_mates_and_finished_games_report_exact_scores(fen: str, go: str, score: str, best: str | None) -> None:
     with EngineClient() as client:
         begun = time.perf_counter()
         client.send(f"position fen {fen}", go)
@@ -105,7 +105,7 @@ def test_mates_and_ends(fen: str, go: str, score: str, best: str | None) -> None
     ],
 )
 @pytest.mark.parametrize("go", ["go nodes 400", "go movetime 300", "go infinite"])
-def test_a_decided_root_has_as_many_lines_as_were_asked_for(fen: str, count: int, scores: list[str], go: str) -> None:
+def test_proven_root_reports_all_multipv_lines(fen: str, count: int, scores: list[str], go: str) -> None:
     """Each legal move with what is known of it, by a proof or by a search of its own."""
     with EngineClient(MultiPV=count) as client:
         client.send(f"position fen {fen}", go)
@@ -126,7 +126,7 @@ def test_a_decided_root_has_as_many_lines_as_were_asked_for(fen: str, count: int
         assert len(last[0].split(" pv ")[1].split()) == 2 * abs(field(last[0], "score mate")) - (scores[0][5] != "-")
 
 
-def test_lines_by_table_are_in_the_order_of_what_they_are_worth() -> None:
+def test_table_lines_are_sorted_by_result_and_distance() -> None:
     lost, won = Chess("8/8/8/3k4/8/8/1K6/7R b - - 0 1"), Chess("8/8/8/8/8/2k5/7R/K7 w - - 0 1")
     longest = [line.plies for line in info.table_lines(lost, legal_moves(lost))]
     assert longest == sorted(longest, reverse=True)
@@ -139,7 +139,7 @@ def test_lines_by_table_are_in_the_order_of_what_they_are_worth() -> None:
 
 
 @pytest.mark.parametrize("fen", ["8/8/8/3k4/8/8/8/KQ6 w - - 0 1", "8/8/8/3k4/8/8/8/KR6 w - - 0 1"])
-def test_elementary_endings_are_won_however_little_time_there_is(fen: str) -> None:
+def test_table_endings_are_won_with_little_time(fen: str) -> None:
     """The mate is told at the first move, and is one move nearer at every other."""
     with EngineClient() as client:
         moves: list[str] = []
@@ -155,7 +155,7 @@ def test_elementary_endings_are_won_however_little_time_there_is(fen: str) -> No
         assert (state.termination, left) == ("checkmate", 1)
 
 
-def test_go_mate_without_a_mate_still_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_go_mate_without_mate_replies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thinking, "NO_MATE_SECONDS", 0.1)
     with EngineClient() as client:
         client.send("position startpos", "go mate 1")
@@ -167,7 +167,7 @@ def test_go_mate_without_a_mate_still_answers(monkeypatch: pytest.MonkeyPatch) -
         client.wait(2, 0.5)
 
 
-def test_searchmoves_restrict_the_root_and_nothing_else() -> None:
+def test_searchmoves_restrict_only_the_root() -> None:
     with EngineClient(MultiPV=5) as client:
         client.send("position startpos", "go nodes 300")
         client.wait()
@@ -189,7 +189,7 @@ def test_searchmoves_restrict_the_root_and_nothing_else() -> None:
         assert len(client.info_strings()) == 1
 
 
-def test_the_tree_is_kept_for_the_game_that_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tree_is_reused_while_game_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     trees: list[Any] = []
     kept = pondertree.Hybrid.tree
     monkeypatch.setattr(pondertree.Hybrid, "tree", lambda self, state: trees.append(state) or kept(self, state))
@@ -212,7 +212,7 @@ def test_the_tree_is_kept_for_the_game_that_goes_on(monkeypatch: pytest.MonkeyPa
         assert len(trees) == 4
 
 
-def test_a_clock_is_used_also_where_the_tree_is_kept() -> None:
+def test_clock_is_used_with_tree_reuse() -> None:
     """The root's search for mates takes the first slice, which says nothing of how fast the search is."""
     with EngineClient() as client:
         moves = ""
@@ -224,7 +224,7 @@ def test_a_clock_is_used_also_where_the_tree_is_kept() -> None:
             moves += f" {best} {legal_moves(state)[0]}"
 
 
-def test_other_moves_than_the_one_that_mates() -> None:
+def test_searchmoves_without_mating_move_are_searched() -> None:
     with EngineClient() as client:
         for position, others in ((MORPHY, "c8d7 a1b1"), (BACK_RANK, "a1a2 e1e2"), (MATED_SOON, "g8h8")):
             number = len(client.bestmoves())
@@ -234,7 +234,7 @@ def test_other_moves_than_the_one_that_mates() -> None:
         assert not client.info_strings()
 
 
-def test_a_limit_that_cannot_be_read_still_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_limit_falls_back_to_movetime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pondertree.uci.protocol.FALLBACK_MOVETIME", 30)
     with EngineClient() as client:
         client.send("position startpos", "go movetime abc")
@@ -245,7 +245,7 @@ def test_a_limit_that_cannot_be_read_still_ends(monkeypatch: pytest.MonkeyPatch)
         assert "startpos" in client.info_strings()[-1]
 
 
-def test_in_a_hurry_the_old_tree_answers() -> None:
+def test_reply_without_time_comes_from_previous_tree() -> None:
     """With no time to move the tree, what it says of the position is read off where it stands."""
     with EngineClient() as client:
         client.send("position startpos", "go nodes 3000")
@@ -260,7 +260,7 @@ def test_in_a_hurry_the_old_tree_answers() -> None:
         assert client.wait(2) == expected
 
 
-def test_a_game_that_goes_on_after_a_draw_by_rule() -> None:
+def test_game_continues_after_automatic_draw() -> None:
     """The tree ends there; the engine does not."""
     shuffle = " ".join(("g1f3", "g8f6", "f3g1", "f6g8") * 4)
     with EngineClient() as client:
@@ -273,7 +273,7 @@ def test_a_game_that_goes_on_after_a_draw_by_rule() -> None:
         assert not client.info_strings()
 
 
-def test_endless_searches_and_pondering_wait() -> None:
+def test_infinite_and_ponder_wait_for_stop_or_ponderhit() -> None:
     with EngineClient(Ponder="true", Hash=1) as client:
         for number, (fen, go, end) in enumerate(
             [
@@ -298,7 +298,7 @@ def test_endless_searches_and_pondering_wait() -> None:
         assert client.output[-1] == "readyok"
 
 
-def test_ponder_names_the_move_expected() -> None:
+def test_bestmove_names_ponder_move() -> None:
     with EngineClient(Ponder="true") as client:
         client.send("position startpos", "go nodes 500")
         best = client.wait()
@@ -314,14 +314,14 @@ def test_ponder_names_the_move_expected() -> None:
         assert time.perf_counter() - begun < 1.0
 
 
-def test_go_depth() -> None:
+def test_go_depth_reaches_mean_depth() -> None:
     with EngineClient() as client:
         client.send("position startpos", "go depth 4")
         client.wait()
         assert field(client.infos()[-1], "depth") >= 4
 
 
-def test_a_full_tree_answers() -> None:
+def test_full_tree_replies() -> None:
     with EngineClient(Hash=1) as client:
         client.send("position startpos", "go wtime 600000 btime 600000")
         client.wait(1, 10.0)
@@ -330,7 +330,7 @@ def test_a_full_tree_answers() -> None:
         assert client.wait(2, 10.0) in legal_moves(Chess())
 
 
-def test_threads() -> None:
+def test_multithreaded_search_is_reproducible() -> None:
     answers = []
     for _ in range(2):
         with EngineClient(Threads=2) as client:
@@ -343,7 +343,7 @@ def test_threads() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"Threads": 2}, {"MultiPV": 4}])
-def test_stop_is_answered_at_once(options: dict[str, Any]) -> None:
+def test_stop_replies_within_100_ms(options: dict[str, Any]) -> None:
     """Within 100 ms by what is promised; a busy machine is given some more here."""
     chance = random.Random(1)
     waits = []
@@ -373,7 +373,7 @@ def test_stop_is_answered_at_once(options: dict[str, Any]) -> None:
         "99999999999 winc 0",
     ],
 )
-def test_no_clock_is_overrun(clock: str) -> None:
+def test_reply_arrives_before_clock_ends(clock: str) -> None:
     with EngineClient() as client:
         begun = time.perf_counter()
         client.send("position startpos moves e2e4 e7e5", f"go wtime {clock}")
@@ -385,7 +385,7 @@ def test_no_clock_is_overrun(clock: str) -> None:
         assert passed < max(int(clock.split()[0]), 200)
 
 
-def test_a_single_move_is_played_at_once() -> None:
+def test_single_legal_move_is_played_at_once() -> None:
     with EngineClient() as client:
         begun = time.perf_counter()
         client.send(f"position fen {ONE_MOVE}", "go wtime 600000 btime 600000")
@@ -396,7 +396,7 @@ def test_a_single_move_is_played_at_once() -> None:
 # --- what the tree offers for it ----------------------------------------------------------------------------------
 
 
-def test_depths_are_those_of_the_tree() -> None:
+def test_depths_match_walk_of_tree() -> None:
     result = pondertree.Hybrid(num_simulations=400, seed=1).run(Chess())
     total, deepest, level, depth = 0, 0, [result.root], 0
     while level:
@@ -408,7 +408,7 @@ def test_depths_are_those_of_the_tree() -> None:
     assert result.depths() == (pytest.approx(total / 400), deepest)
 
 
-def test_a_restricted_root() -> None:
+def test_restricted_root_searches_only_given_actions() -> None:
     state = Chess(MORPHY)
     tree = pondertree.Hybrid(seed=1).tree(state)
     with pytest.raises(pondertree.PondertreeError, match="when it has its priors"):
@@ -427,7 +427,7 @@ def test_a_restricted_root() -> None:
     assert len(tree.result()._view.edges(0)[0]) == len(tree.state.legal_actions())
 
 
-def test_threads_of_the_engine_are_gone_after_it() -> None:
+def test_session_leaves_no_threads() -> None:
     before = threading.active_count()
     with EngineClient() as client:
         client.send("position startpos", "go nodes 50")
