@@ -80,9 +80,10 @@ def uct_cases() -> Cases:
         if game != "python_tic_tac_toe":
             search = partial(with_evaluator, UCT, "table", game, num_simulations=100, seed=3, in_flight=4)
             yield f"UCT {game} table", run(search, root)
-    for options in (UCT_OPTIONS[place] for place in (7, 8, 9, 10)):
-        search = partial(UCT, **{"num_simulations": 200, "seed": 4, **options})
-        yield named("UCT python_tic_tac_toe", options), run(search, partial(position, "python_tic_tac_toe", 2))
+    for game in ("python_tic_tac_toe", "two_players", "two_players_irregular"):
+        for options in (UCT_OPTIONS[place] for place in (7, 8, 9, 10)):
+            search = partial(UCT, **{"num_simulations": 200, "seed": 4, **options})
+            yield named(f"UCT {game}", options), run(search, partial(position, game, 2))
     weights = partial(UCT, 100, seed=4, playout_policy=_weights)
     yield "UCT two_players playout weights", run(weights, partial(position, "two_players", 0))
     yield "UCT connect_four playout weights", run(weights, partial(position, "connect_four", 4))
