@@ -405,8 +405,8 @@ def test_a_restricted_root() -> None:
         tree._forest._core.restrict(0, [state.parse_action("a1b1")])
     kept = [state.parse_action(move) for move in ("a1b1", "a1c1")]
     with pytest.raises(pondertree.PondertreeError, match="none of the actions"):
-        tree._forest._restrict(0, [4671])
-    tree._forest._restrict(0, kept)
+        tree.restrict([4671])
+    tree.restrict(kept)
     tree.simulate(100)
     result = tree.result()
     assert result.proven is None

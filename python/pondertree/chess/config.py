@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 from pondertree import validation
@@ -53,8 +54,15 @@ class ChessConfig:
     killer_visits: int = 4
     """A quiet move that is better than its position becomes a killer after so many visits."""
 
-    def engine(self) -> dict[str, Any]:
-        """What the engine reads."""
+    @property
+    def move_categories(self) -> type[IntEnum]:
+        """`MoveCategory`."""
+        from pondertree.chess.move_ordering import MoveCategory
+
+        return MoveCategory
+
+    def to_data(self) -> dict[str, Any]:
+        """Returns the fields as the engine reads them."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 

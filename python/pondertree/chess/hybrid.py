@@ -16,14 +16,13 @@ from pondertree.chess.config import (
     root_budget,
     root_depth,
 )
-from pondertree.config import Puct, Settings
+from pondertree.config import Puct, SearchConfig, bounded_int, one_of, option, option_of
 from pondertree.errors import InvalidArgumentError, UnknownOptionError
 from pondertree.evaluators.protocol import as_evaluator, compiled_leaf
 from pondertree.game import GameInfo
-from pondertree.games.chess_interop import open_position
-from pondertree.presets.alphazero import first_play_urgency, tagged_number
+from pondertree.games.chess_interop import to_chess_and_answer
 from pondertree.search.base import Search
-from pondertree.search.options import bounded_float, bounded_int, one_of, option, preset, simulations, unknown_option
+from pondertree.search.options import preset, simulations, unknown_option
 
 if TYPE_CHECKING:
     from pondertree.chess.move_ordering import MoveScores
@@ -94,12 +93,12 @@ class Hybrid(Search):
     policy_network: Any = option(None, _policy_network, optional=True)
     num_simulations: int | Sequence[int] | None = simulations(1000)
     mate_search_depth: int = option(3, bounded_int(0, MAX_MATE_DEPTH))
-    exploration_constant: float = option(1.5, bounded_float(0.0))
+    exploration_constant: float = option_of(Puct, "c_puct", 1.5)
     priority: str | None = option("prior", one_of(*PRIORITIES))
     see_threshold: int = option(0, bounded_int(0, 20_000))
     quiescence: bool = option(True, validation.flag)
     _: KW_ONLY
-    fpu: float | tuple[str, float] = option(("parent", 0.0), first_play_urgency)
+    fpu: float | tuple[str, float] = option_of(Puct, "fpu", ("parent", 0.0))
     category_weights: Sequence[float] | None = option(None, _category_weights)
     move_scores: MoveScores | str | None = option("auto", read_move_scores)
     mate_search_budget: int = option(MATE_BUDGET, bounded_int(1, 10**9))
@@ -114,7 +113,7 @@ class Hybrid(Search):
             self.evaluator, self.policy_network = self.policy_network, None
         super().__post_init__()
 
-    def settings(self, info: GameInfo) -> Settings:
+    def config(self, info: GameInfo) -> SearchConfig:
         """PUCT with knowledge; PeSTO's values inside the engine."""
         if not (info.compiled and info.name == "chess"):
             raise InvalidArgumentError(
@@ -137,9 +136,9 @@ class Hybrid(Search):
         if scores == "auto":
             # Whoever values positions outside the engine may have its own opinion of moves.
             scores = None if inside is None else MoveScores()
-        relative, fpu = tagged_number(self.fpu, "fpu", "parent")
-        return Settings(
-            score=Puct(self.exploration_constant, fpu, relative),
+        return SearchConfig(
+            rule=Puct(self.exploration_constant, self.fpu),
+            options=self.snapshot(),
             leaf="outside" if inside is None else "classical",
             evaluator=evaluator if inside is None else None,
             domain=ChessConfig(
@@ -155,13 +154,12 @@ class Hybrid(Search):
                 weights=tuple(self.category_weights or CATEGORY_WEIGHTS),
                 move_scores=None if scores is None else scores.compiled,
             ),
-            **self.shared(),
         )
 
     def __repr__(self) -> str:
         by = self.evaluator if self.policy_network is None else self.policy_network
         return (
-            f"Hybrid({validation.shown(by)}, {self.limit}, mate_search_depth={self.mate_search_depth}, "
+            f"Hybrid({validation.shown(by)}, {self.limit_text}, mate_search_depth={self.mate_search_depth}, "
             f"priority={validation.shown(self.priority)}, seed={self.seed})"
         )
 
@@ -191,7 +189,7 @@ def mcts_search(
     if iterations is None and time_limit is None:
         raise InvalidArgumentError("mcts_search needs a limit: give iterations, time_limit, or both")
     iterations = None if iterations is None else validation.count(iterations, "iterations")
-    state, answer = open_position(root_state, "root_state")
+    state, answer = to_chess_and_answer(root_state, "root_state")
     search = Hybrid(
         policy_network=policy_network,
         num_simulations=iterations,

@@ -17,7 +17,7 @@ from pondertree._core import MoveWeights
 from pondertree.chess.mate import MateAnswer
 from pondertree.errors import GameOverError, InvalidArgumentError
 from pondertree.files import current_format, reading, write_bytes
-from pondertree.games.chess_interop import NUM_ACTIONS, any_action, legal_action, open_position, position
+from pondertree.games.chess_interop import NUM_ACTIONS, any_action, legal_action, to_chess, to_chess_and_answer
 
 #: Centipawns of pawn, knight, bishop, rook and queen in an exchange.
 SEE_VALUES = (100, 320, 330, 500, 900)
@@ -62,7 +62,7 @@ def see(state: Any, action: Any, values: Sequence[int] = SEE_VALUES) -> int:
     does what is best for it. A promotion counts for what it adds. A quiet move wins 0, or loses what it puts there.
     `values` are those of pawn, knight, bishop, rook and queen.
     """
-    chess = position(state)
+    chess = to_chess(state)
     if not validation.is_listed(values):
         raise InvalidArgumentError(f"values must be a list of numbers, not {validation.shown(values)}")
     worth = [validation.whole_number(value, f"values[{place}]", most=_MOST) for place, value in enumerate(values)]
@@ -93,7 +93,7 @@ def categorize(
     an array over all 4672. A score is high if it is above 0 and at least half of the highest among the quiet moves here
     (those that neither capture nor promote to a queen).
     """
-    chess, answer = open_position(state)
+    chess, answer = to_chess_and_answer(state)
     threshold = validation.whole_number(see_threshold, "see_threshold", most=_MOST)
     first, second = _killers(chess, killers)
     # The answer of `mate_search` will do: it knows its first move, or none.
@@ -166,7 +166,7 @@ class MoveScores:
 
     def factors(self, state: Any, see_threshold: int = 0) -> dict[Any, float]:
         """What the prior of each legal move is multiplied by: by action, or for a board by `chess.Move`."""
-        chess, answer = open_position(state)
+        chess, answer = to_chess_and_answer(state)
         return {answer(action): factor for action, factor in self.compiled.factors(chess, see_threshold)}
 
     def to_file(self, path: str | os.PathLike[str]) -> None:

@@ -16,7 +16,7 @@ from pondertree.chess.config import ChessConfig
 from pondertree.chess.weights import DEFAULT_SCALE, DEFAULTS, USUAL, check_field, flat, nested, read_file, write_file
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
-from pondertree.games.chess_interop import position
+from pondertree.games.chess_interop import to_chess
 
 #: Middlegame, endgame.
 Pair = tuple[int, int]
@@ -107,11 +107,11 @@ class Pesto:
 
     def eval(self, state: Any) -> int:
         """The static score of a position in centipawns for the side to move."""
-        return self.compiled.eval(position(state))[0]
+        return self.compiled.eval(to_chess(state))[0]
 
     def eval_plus_game_phase(self, state: Any) -> tuple[int, int]:
         """(centipawns for the side to move, phase): from 0, the endgame, to the middlegame, 24 by the usual weights."""
-        return self.compiled.eval(position(state))
+        return self.compiled.eval(to_chess(state))
 
     def eval_many(self, states: Sequence[Chess]) -> NDArray[np.int64]:
         """The static scores of many positions, each for its side to move."""
@@ -122,13 +122,13 @@ class Pesto:
 
         A mate scores a million less its plies. `max_depth` is in plies; 0 is the static score.
         """
-        return self.compiled.quiescence(position(state), validation.whole_number(max_depth, "max_depth", most=100))
+        return self.compiled.quiescence(to_chess(state), validation.whole_number(max_depth, "max_depth", most=100))
 
     # --- values -------------------------------------------------------------------------------------------------------
 
     def value(self, state: Any) -> float:
         """What a position is worth for the side to move, from -1 to 1. Ends of the game are not looked at."""
-        return self.compiled.value(position(state), self.quiescence)
+        return self.compiled.value(to_chess(state), self.quiescence)
 
     def values(self, states: Sequence[Chess]) -> NDArray[np.float64]:
         """The values of many positions, each for its side to move."""

@@ -1,7 +1,6 @@
-"""Conversion at the door: positions of other libraries become states, and the answer goes back in their terms.
+"""Conversion between states and python-chess: boards become the compiled `Chess`, actions become `chess.Move`.
 
-A `chess.Board` of python-chess, or a `pondertree.chess.ChessGame` around one, becomes the compiled `Chess` with its
-history. They are known by the names of their classes: python-chess is not imported before somebody hands in a board.
+Boards are recognised by the name of their class, so that python-chess is imported only where a caller has a board.
 """
 
 from __future__ import annotations
@@ -15,18 +14,24 @@ from pondertree import _core, validation
 from pondertree._core import Chess
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError
 from pondertree.game import move_text
-from pondertree.games import chess_interop
 from pondertree.optional import require
 
 if TYPE_CHECKING:
     import chess
 
+#: Converts an action into the terms of the caller: an int, or a `chess.Move`.
 Answer = Callable[[int], Any]
 _STATES = frozenset((_core.TicTacToe, _core.ConnectFour, _core.Othello, _core.Chess))
 
 
-def open_door(state: Any) -> tuple[Any, Answer]:
-    """The state to search, and how its actions are said to the caller: as `chess.Move` for a board, else as numbers."""
+class BoardHolder:
+    """The base of classes that stand for the python-chess board in their `board`, as `pondertree.chess.ChessGame`."""
+
+    board: chess.Board
+
+
+def to_state_and_answer(state: Any) -> tuple[Any, Answer]:
+    """Returns the state to search, and the conversion of its actions: to `chess.Move` for a board, else to int."""
     board = board_of(state)
     if board is None:
         return state, int
@@ -34,19 +39,19 @@ def open_door(state: Any) -> tuple[Any, Answer]:
     return converted, lambda action: chess_move(converted, action)
 
 
-def enter(state: Any) -> Any:
-    """The state to search."""
-    # The usual case comes first: batches have thousands of states.
-    return state if type(state) in _STATES else open_door(state)[0]
+def to_state(state: Any) -> Any:
+    """Returns the state to search."""
+    # Compiled states first: batches have thousands of them.
+    return state if type(state) in _STATES else to_state_and_answer(state)[0]
 
 
-def enter_all(states: Sequence[Any]) -> list[Any]:
-    """The states to search."""
-    return list(states) if set(map(type, states)) <= _STATES else [enter(state) for state in states]
+def to_states(states: Sequence[Any]) -> list[Any]:
+    """Returns the states to search."""
+    return list(states) if set(map(type, states)) <= _STATES else [to_state(state) for state in states]
 
 
 def check_action(state: Any, action: Any, name: str = "action") -> int:
-    """An action of a state, given as a number, as move text, or as a `chess.Move`.
+    """Returns the number of an action given as a number, as move text, or as a `chess.Move`.
 
     Move text is read by `state.parse_action`, or compared with the texts of the legal actions where there is none.
     """
@@ -62,7 +67,7 @@ def check_action(state: Any, action: Any, name: str = "action") -> int:
 
 
 def _parse(state: Any, text: str, name: str) -> int:
-    """The action that people write as `text`."""
+    """Returns the action that `text` denotes."""
     reader = getattr(state, "parse_action", None)
     if reader is None and not hasattr(state, "legal_actions"):  # a bare observation
         raise InvalidArgumentError(f"{name} must be a whole number, not {validation.shown(text)}")
@@ -89,14 +94,14 @@ def _parse(state: Any, text: str, name: str) -> int:
 
 
 def actions_written(state: Any, text: str) -> list[int]:
-    """The legal actions whose text is `text`, spaces aside; one, where the game writes its actions differently."""
+    """Returns the legal actions whose text is `text`, up to spaces; at most one if their texts differ."""
     wanted = text.split()
     actions = [operator.index(action) for action in state.legal_actions()]
     return [action for action in actions if move_text(state, action).split() == wanted]
 
 
 def board_of(state: Any) -> chess.Board | None:
-    """The python-chess board that `state` is or holds, if any."""
+    """Returns the python-chess board that `state` is or holds; None if neither."""
     kind: Any = type(state)
     held = _holds_board(kind)
     if held is None:
@@ -107,17 +112,15 @@ def board_of(state: Any) -> chess.Board | None:
 
 @lru_cache(maxsize=256)
 def _holds_board(kind: Any) -> bool | None:
-    """Whether things of this class hold a board; False: they are boards, None: they have nothing to do with any."""
+    """Returns True if objects of this class hold a board, False if they are boards, else None."""
     for base in kind.__mro__:
         if base.__name__ == "Board" and base.__module__ == "chess":
             return False
-        if base.__name__ == "ChessGame" and base.__module__ == "pondertree.chess.alphazero":
-            return True
-    return None
+    return True if issubclass(kind, BoardHolder) else None
 
 
 def chess_state(board: chess.Board) -> Chess:
-    """The state of a board, with the repetitions and past positions of its move stack. The board stays as it is."""
+    """Returns the state of a board, with the history of its move stack. The board does not change."""
     refuse_variants(board)
     now = Chess(board.fen())
     if not board.move_stack:
@@ -126,8 +129,7 @@ def chess_state(board: chess.Board) -> Chess:
         state = _replay(board)
     except (InvalidActionError, InvalidPositionError):
         state = None
-    # A board may have been played on after an automatic draw, or set up by hand on top of its stack: then its history
-    # is not one that leads here.
+    # The move stack does not lead here if moves were made after an automatic draw, or if the board was edited.
     if state is not None and state.fen() == now.fen():
         return state
     if board.is_fivefold_repetition():
@@ -136,20 +138,20 @@ def chess_state(board: chess.Board) -> Chess:
 
 
 def bare_state(board: chess.Board) -> Chess:
-    """The state of a board without its history: enough for the numbers and names of moves."""
+    """Returns the state of a board without its history, which suffices to number and name moves."""
     refuse_variants(board)
     return Chess(board.fen())
 
 
 def chess_move(state: Chess, action: int) -> chess.Move:
-    """The `chess.Move` of an action."""
+    """Returns the `chess.Move` of an action."""
     library = require("chess", "python-chess", "a chess.Move")
     move: chess.Move = library.Move.from_uci(state.action_to_string(action))
     return move
 
 
 def refuse_variants(board: chess.Board) -> None:
-    """Only the rules of standard chess are known here."""
+    """Raises `InvalidPositionError` unless the board has the rules of standard chess."""
     if board.uci_variant != "chess":
         raise InvalidPositionError(
             f"this is a board of the variant {validation.shown(board.uci_variant)}: only standard chess can be searched"
@@ -165,7 +167,7 @@ def _replay(board: chess.Board) -> Chess:
     start = board.root()
     null = next((place for place in reversed(range(len(moves))) if not moves[place]), None)
     if null is not None:
-        # A null move is none of the rules; what happened before it does not count.
+        # A null move is not legal: the history starts after it.
         moves = moves[null + 1 :]
         start = board.copy()
         for _ in moves:
@@ -180,11 +182,11 @@ def _replay(board: chess.Board) -> Chess:
 NUM_ACTIONS = 4672
 
 
-def open_position(state: Any, name: str = "state") -> tuple[Chess, chess_interop.Answer]:
-    """The state, and how its actions are said to the caller: as `chess.Move` for a board, else as ints."""
+def to_chess_and_answer(state: Any, name: str = "state") -> tuple[Chess, Answer]:
+    """Returns the chess state and the conversion of its actions: to `chess.Move` for a board, else to int."""
     if type(state) is Chess:
         return state, int
-    converted, answer = chess_interop.open_door(state)
+    converted, answer = to_state_and_answer(state)
     if not isinstance(converted, Chess):
         raise InvalidArgumentError(
             f"{name} is of the class {type(state).__name__}: it must be a position of chess "
@@ -193,13 +195,13 @@ def open_position(state: Any, name: str = "state") -> tuple[Chess, chess_interop
     return converted, answer
 
 
-def position(state: Any, name: str = "state") -> Chess:
-    """The state alone."""
-    return open_position(state, name)[0]
+def to_chess(state: Any, name: str = "state") -> Chess:
+    """Returns the chess state."""
+    return to_chess_and_answer(state, name)[0]
 
 
 def legal_action(state: Chess, action: Any, name: str) -> int:
-    """The number of a legal action, given as one or as a `chess.Move`; an error names the argument."""
+    """Returns the number of a legal action, given as such or as a `chess.Move`; errors name the argument."""
     number = any_action(state, action, name)
     if number is None or number not in state.legal_actions():
         raise InvalidActionError(f"{name} is {action!r}, which is not legal in {state.fen()!r}")
@@ -207,11 +209,11 @@ def legal_action(state: Chess, action: Any, name: str) -> int:
 
 
 def any_action(state: Chess, action: Any, name: str) -> int | None:
-    """The number of an action that may be illegal here; None for a `chess.Move` that is."""
+    """Returns the number of an action that may be illegal; None for an illegal `chess.Move`."""
     if isinstance(action, str):
         raise InvalidArgumentError(f"{name} must be a whole number or a chess.Move, not {action!r}")
     try:
-        number = chess_interop.check_action(state, action)
+        number = check_action(state, action)
     except InvalidActionError:
         return None
     except InvalidArgumentError as error:

@@ -6,7 +6,6 @@ An entrant is what a match is told: settings that can be sent to another process
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pondertree.errors import InvalidArgumentError, PlayerError
 from pondertree.game import GameInfo
 from pondertree.random import ANSWER, Random
 from pondertree.search.base import Search
-from pondertree.search.forest import Tree
+from pondertree.search.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ class SearchEntrant(Entrant):
 
     @property
     def name(self) -> str:
-        return self.label or f"{type(self.search).__name__}({self.search.limit})"
+        return self.label or f"{type(self.search).__name__}({self.search.limit_text})"
 
     def check(self, info: GameInfo) -> None:
         """Refuses a game that its network did not learn."""
@@ -135,10 +134,8 @@ class _SearchPlayer(Player):
         self._temperature = temperature
 
     def new_game(self, state: Any, seed: int) -> None:
-        # A copy whose calls are numbered from 0: game 7 is the same whoever played games 1 to 6.
-        self._search = copy.copy(self._given)
-        self._search.seed = seed
-        self._search._calls = 0
+        # Calls are numbered from 0, so that game 7 does not depend on which process played games 1 to 6.
+        self._search = self._given.with_seed(seed)
         self._tree: Tree | None = None
 
     def choose(self, state: Any) -> Choice:

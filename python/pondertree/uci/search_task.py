@@ -12,7 +12,8 @@ import threading
 import time
 
 from pondertree import _core
-from pondertree.search.forest import UNLIMITED, Tree
+from pondertree.search.limits import UNLIMITED
+from pondertree.search.tree import Tree
 from pondertree.uci import clock, info
 from pondertree.uci.info import Look
 from pondertree.uci.options import Options, evaluation, scale
@@ -202,7 +203,7 @@ class Thought:
         among = None if self._among is None else frozenset(state.parse_action(move) for move in self._among)
         tree = self._kept.tree(self._options, self._game, among)
         if self._hurry(TIME_FOR_MATES) and _core.ending(state) is None:
-            tree._forest._core.skip_root_mates(0)
+            tree.skip_root_mates()
         self._tree = tree
         self._grow(tree)
         self._grow_others()

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from pondertree.search.base import Search
-from pondertree.search.forest import Tree
+from pondertree.search.tree import Tree
 from pondertree.uci.options import Options, build
 from pondertree.uci.position import Game
 
@@ -100,7 +100,7 @@ class Kept:
 def _restricted(tree: Tree, among: frozenset[int] | None) -> Tree:
     """The tree with only some of its root's moves, if some were named."""
     if among is not None:
-        tree._forest._restrict(0, sorted(among))
+        tree.restrict(sorted(among))
     return tree
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from pondertree.config import Halving
+from pondertree.config import GumbelRule
 from pondertree.gpu.kernels.nvrtc import NotCompiled, kernel
 from pondertree.gpu.protocol import NotForLanes
 from pondertree.gpu.tree_layout import Kind, Trees
@@ -32,7 +32,7 @@ def options_of(kind: Kind, lanes: int) -> tuple[str, ...]:
     return (
         f"-DPLACES={kind.actions}",
         f"-DGROUPS={groups}",
-        f"-DGUMBEL={int(isinstance(kind.rule, Halving))}",
+        f"-DGUMBEL={int(isinstance(kind.rule, GumbelRule))}",
         f"-DCONNECT_FOUR={int(kind.is_game)}",
         f"-DPATIENCE={PATIENCE}",
     )
