@@ -1,4 +1,4 @@
-"""What was measured on a GPU, as a table."""
+"""Formats the GPU record as a section of RESULTS.md."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ HEAD = (
 )
 TITLE = "## On one GPU"
 LEGEND = """\
-What these are: plant (trees made, states looked at), submit (questions handed to the device), wait (for the network),
-check (answers looked at), grow (answers applied, the way down, moves made and generated), write (questions encoded), on
-the device (the whole search where trees grow there), search (the whole search in a model where they do not), answer
-(actions read), drop (trees given back), python (what is left of the search), network alone (one batch of the bare
-network), all (everything from planting to dropping)."""
+Phases: plant (creating trees from states), submit (submitting requests to the device), wait (for the network), check
+(validating responses), grow (backup, selection, playing and generating moves), write (encoding requests), on the device
+(the whole search, with GPU-resident trees), search (the whole search in a learned model with trees on the CPU), answer
+(reading actions), drop (releasing trees), python (the rest of the search), network alone (one batch of the bare
+network), all (from creating to releasing trees)."""
 
 
 def number(value: float) -> str:
-    """Three digits that count; rounded first, so that 999.9 is 1k."""
+    """Formats three significant digits; rounded first, so that 999.9 is 1k."""
     return report.number(float(f"{value:.3g}"))
 
 
 def milliseconds(value: float) -> str:
-    """Three digits that count, never with an exponent."""
+    """Formats three significant digits without an exponent."""
     return f"{float(f'{value:.3g}'):.9g}"
 
 
 def cells(row: dict[str, Any]) -> tuple[str, ...]:
-    """A row as text: simulations a second, or milliseconds of a search in a model."""
+    """Returns the cells of a row: simulations per second, or milliseconds per search in a learned model."""
     ours, others = row["ours"], row["mctx"]
     best = max(others, key=lambda line: line["rate"], default=None)
     in_model = "milliseconds" in ours
@@ -60,13 +60,13 @@ def cells(row: dict[str, Any]) -> tuple[str, ...]:
         show(ours, bare_key),
         "-" if share is None else f"{share:.2f}",
         "-" if share_bar is None else f">= {share_bar:g}{share_missed}",
-        # At the batch that ours was measured at.
+        # At the batch size of our measurement.
         show(min(others, key=lambda line: line["trees"], default=None), bare_key),
     )
 
 
 def table(record: dict[str, Any]) -> str:
-    """The whole record, as Markdown."""
+    """Returns the whole record as Markdown."""
     lines = [HEAD, ("---",) * len(HEAD), *map(cells, record["rows"])]
     versions = (f"{name} {version}" for name, version in record["versions"].items())
     cores = [f"{record['cores']} cores"] if record.get("cores") else []
@@ -89,7 +89,7 @@ def _profile(row: dict[str, Any]) -> str:
 
 
 def section(record: dict[str, Any] | None = None) -> str:
-    """For RESULTS.md: of a record, or of the one kept; nothing where nothing was recorded."""
+    """Returns the section of a record, by default the stored one; empty without a record."""
     file = Path(__file__).parent / "gpu.json"
     if record is None:
         if not file.exists():
@@ -98,27 +98,27 @@ def section(record: dict[str, Any] | None = None) -> str:
     return f"""
 {TITLE}
 
-Written by `python benches/gpu.py --record`. Simulations are rows that the network evaluated, padding excluded; a rate
-is of everything from planting the trees to dropping them, the median of five runs after six to warm up. Ours has two
-groups of as many trees as the batch has rows, and mctx the better of one batch and two; in models both have one batch.
-Both sides search new trees of openings after 2 to 12 random moves (ours are distinct, mctx's drawn row by row), with
-noise at the roots but in Gumbel search. Ours has `solve=False`, as mctx has nothing like it, and `in_flight=1`. Two
-rows are of our side alone: "solving" has `solve=True`, a user's default, and "self-play" is one later move: the second
-`simulate` alone, in trees that were searched before and advanced by their actions. mctx is the median of three runs
-after one to warm up; of the first, and at one batch alone, where it takes longer than five seconds.
+Written by `python benches/gpu.py --record`. Simulations are rows that the network evaluated, without padding; rates
+include everything from creating to releasing the trees, and are medians of five runs after six warm-up runs. Ours has
+two groups of as many trees as the batch has rows, mctx the better of one batch and two; in learned models both have one
+batch. Both search new trees of openings after 2 to 12 random moves (ours are distinct, mctx's drawn per row), with root
+noise except in Gumbel search. Ours has `solve=False`, since mctx proves nothing, and `in_flight=1`. Two rows have no
+counterpart: "solving" has `solve=True`, the default, and "self-play" is one later move: the second `simulate` alone, in
+kept trees advanced by their actions. mctx's figures are medians of three runs after one warm-up run; of the first run,
+with one batch only, if it takes longer than five seconds.
 
-The bare network is the same one in PyTorch, bf16, recorded as one graph, in the faster of two forms (as written, and
-with convolutions, additions and ReLUs in one); in JAX, 100 calls compiled as one program. In models, bare is as many
-steps of the model alone as the search has simulations, and the share that of the search's time. Both are at the batch
-named. Below the table: where the time of one call of the network (in models, of one step) goes, in microseconds, each
-the median of all runs; the engine works for one group while the network computes for the other, so that they do not
-add up. Below that: in how many trees all visits are the same on the GPU and on the processor.
+The bare network is the same one in PyTorch, bf16, as one CUDA graph, in the faster of two forms (as written, and with
+fused convolutions, additions and ReLUs); in JAX, 100 calls compiled as one program. In learned models, bare is as many
+steps of the model as the search has simulations, and the share is that of the search's time. Both use the batch size
+given. Below the table: the time per call of the network (in models, per step) by phase, in microseconds, medians of all
+runs; the engine works on one group while the network evaluates the other, so that phases do not add up. Below that: the
+number of trees whose visits are equal on the GPU and on the CPU.
 
 {table(record)}
 """
 
 
 def renewed(page: str, record: dict[str, Any]) -> str:
-    """RESULTS.md with this record in the place of the last one."""
+    """Returns RESULTS.md with its GPU section replaced by this record."""
     text, found = re.subn(rf"\n{TITLE}\n.*?(?=\n## |\Z)", lambda _: section(record), page, count=1, flags=re.DOTALL)
     return text if found else page + section(record)

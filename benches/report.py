@@ -1,4 +1,4 @@
-"""The table, and the description of the machine that belongs to it."""
+"""Formats measured rows as tables, and describes the machine they were measured on."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 from harness import PEERS, Plan, Row, ours, peer
 from strength import rating
 
-HEAD = ("what", "unit", "ours", "peer", "measured", "spread", "bar", "")
+HEAD = ("benchmark", "unit", "ours", "peer", "measured", "spread", "bar", "")
 
 
 def number(value: float | None) -> str:
-    """Three digits that count."""
+    """Formats a number with three significant digits."""
     if value is None:
         return "-"
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -28,7 +28,7 @@ def number(value: float | None) -> str:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """A row as text."""
+    """Returns the cells of a row."""
     is_ratio = row.measured != row.ours
     sign = "x" if is_ratio and row.measured is not None else ""
     peer_text = f"{number(row.peer)} ({row.peer_name})" if row.peer is not None else "-"
@@ -40,7 +40,7 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def text_table(rows: Sequence[Row]) -> str:
-    """For a terminal."""
+    """Returns the rows as a table for a terminal."""
     lines = [HEAD, *map(cells, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -49,13 +49,13 @@ def text_table(rows: Sequence[Row]) -> str:
 
 
 def markdown_table(rows: Iterable[Row]) -> str:
-    """For RESULTS.md."""
+    """Returns the rows as a Markdown table."""
     lines = [HEAD, ("---",) * len(HEAD), *map(cells, rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def machine(plan: Plan) -> dict[str, str]:
-    """What was measured on, and which versions."""
+    """Describes the machine and the versions of all packages."""
     packages: dict[str, str] = {}
     with ExitStack() as stack:
         for worker in (ours(), *(peer(name, plan) for name in PEERS)):
@@ -73,7 +73,7 @@ def machine(plan: Plan) -> dict[str, str]:
 
 
 def engine() -> str:
-    """Tells one build of the engine from another."""
+    """Returns the fingerprint of the engine's build."""
     with ours() as worker:
         return str(worker.do("about")["engine"])
 
@@ -89,13 +89,13 @@ def _cpu_model() -> str:
 
 
 def results_page(rows: Sequence[Row], about: dict[str, str]) -> str:
-    """The text of RESULTS.md."""
+    """Returns the text of RESULTS.md."""
     facts = "\n".join(f"- {name}: {value}" for name, value in about.items())
     return f"""# Measured speed
 
-Written by `make bench ARGS=--record`. Single thread unless said otherwise; rates are per second of CPU time, medians of
-several rounds in which both sides took turns; "measured" is the median of the ratios of the rounds (or our own number,
-where the bar is one), "spread" its lowest and highest. On a machine that others share, only the ratios mean anything.
+Written by `make bench ARGS=--record`. Single-threaded unless stated otherwise. Rates are per second of CPU time,
+medians of several rounds in which both sides alternate; "measured" is the median of the ratios per round (or our own
+value, if the bar is absolute), "spread" its minimum and maximum. On a shared machine only the ratios are meaningful.
 
 {facts}
 
@@ -104,14 +104,14 @@ where the bar is one), "spread" its lowest and highest. On a machine that others
 
 
 def gpu_section() -> str:
-    """What was recorded on a GPU."""
+    """Returns the section of the GPU record."""
     from gpu_report import section
 
     return section()
 
 
 def strength_section() -> str:
-    """The steps that made the search stronger, and how strong it is; nothing where nothing was recorded."""
+    """Returns the section on playing strength, empty without a record."""
     file = Path(__file__).parent / "strength.json"
     if not file.exists():
         return ""
@@ -137,23 +137,22 @@ def strength_section() -> str:
     return f"""
 ## Steps and Elo of the hybrid search
 
-Played by `python benches/strength.py --record`. A step is a match at equal time against the search without it; what is
-kept is the default now. `then` means: with the scores of moves on both sides. The first five had scores that were
-learned from 30,000 positions, the others those that are built in, from 46,000; all but the last two had PeSTO's
-published weights on both sides, the last two on one.
+Played by `python benches/strength.py --record`. A step is a match at equal time against the search without it; kept
+steps are defaults now. `then` means: with move scores on both sides. The first five steps used move scores fitted to
+30,000 positions, the others the built-in ones, fitted to 46,000; all but the last two used PeSTO's published weights on
+both sides, the last two on one.
 
 {_table(head, steps)}
 
 Against Stockfish 15.1 (`python benches/strength.py --stockfish stockfish --seconds 0.05 --record`), whose `UCI_Elo` is
-the number named, `UCI_LimitStrength` on, one thread, 16 MB of hash, the same time a move as ours:
+the number given, `UCI_LimitStrength` on, one thread, 16 MB of hash, and equal time per move:
 
 {_table(("the search", *head[1:]), levels)}
 
-The strength at which these results are to be expected, on the scale of `UCI_Elo`: {" ".join(ratings)}
-The errors are those of chance alone. Opponents do not agree as this scale would have it (against weaker ones the search
-does better than its number, against stronger ones worse), and what a step gains against an opponent of the same kind is
-more than it gains against Stockfish. When these were played, a queen or a rook alone did not mate a bare king; since
-then there are exact tables for that.
+The rating whose expected score equals the observed one, on the scale of `UCI_Elo`: {" ".join(ratings)}
+The errors are statistical only. Results against single opponents deviate from this scale (better against weaker ones,
+worse against stronger ones), and a step gains more against a search of the same kind than against Stockfish. These
+matches precede the exact tables of elementary endings: the search did not yet mate a bare king with a queen or a rook.
 """
 
 
@@ -162,7 +161,7 @@ def _table(head: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> str:
 
 
 def matches_section() -> str:
-    """What the recorded matches have shown; nothing where none were recorded."""
+    """Returns the section of recorded matches, empty without a record."""
     file = Path(__file__).parent / "matches.json"
     if not file.exists():
         return ""
@@ -172,18 +171,18 @@ def matches_section() -> str:
     return f"""
 ## Matches of the hybrid search
 
-Played by `python benches/matches.py --record`. Openings are random and about even, each played with both sides; Elo is
-that of the first side named, from the counts of pairs. Matches with a limit of time were played before the steps above:
-their default is `Hybrid(Pesto.published(), move_scores=None)`. "Costlier mate search" is how it was before that: 250
-positions instead of 20, wherever there was a check to give, and twice the time at the root. The matches of 200
-simulations a move are those of today's default.
+Played by `python benches/matches.py --record`. Openings are random and balanced, each played with both sides; Elo is
+that of the first side named, from the counts of pairs. Matches with a time limit precede the steps above: their default
+is `Hybrid(Pesto.published(), move_scores=None)`. "Costlier mate search" is an earlier version: 250 positions instead of
+20, wherever a check was possible, and twice the time at the root. Matches with 200 simulations a move are of the
+present default.
 
 {table}
 """
 
 
 def _match_cells(match: dict[str, Any]) -> tuple[str, ...]:
-    """A match as text."""
+    """Returns the cells of a match."""
     what, _, most = match["limit"].partition("=")
     limit = f"{most} s" if what == "time_limit" else f"{most} simulations"
     low, high = (_elo(bound) for bound in match["interval"])
@@ -201,5 +200,5 @@ def _match_cells(match: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _elo(number: float | None) -> str:
-    """Elo; a bound that there is none of has no number."""
+    """Formats an Elo difference; a missing bound is `none`."""
     return "none" if number is None else f"{number:+.0f}"

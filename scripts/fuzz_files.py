@@ -218,8 +218,7 @@ def players() -> list[bytes]:
     """A small player of tic-tac-toe, one of Connect 4, and a model."""
     from pondertree.learn import default_config
     from pondertree.learn.config.game_spec import game_spec
-    from pondertree.networks.architecture import Architecture
-    from pondertree.networks.model_architecture import ModelArchitecture
+    from pondertree.learn.trainer.architectures import model_architecture, policy_value_architecture
     from pondertree.networks.model_network import ModelNetwork
     from pondertree.networks.policy_value import PolicyValueNetwork, player_of
     from pondertree.networks.weights_file import player_bytes
@@ -229,8 +228,8 @@ def players() -> list[bytes]:
     for name in ("tic-tac-toe", "connect4"):
         spec = game_spec(name)
         config = default_config(name, algorithm="muzero").with_values(network=small)
-        networks: list[Any] = [PolicyValueNetwork(Architecture.of(spec, config.network))]
-        networks.append(ModelNetwork(ModelArchitecture.of(spec, config)))
+        networks: list[Any] = [PolicyValueNetwork(policy_value_architecture(spec, config.network))]
+        networks.append(ModelNetwork(model_architecture(spec, config)))
         found += [player_bytes(player_of(network), spec.about(5, 7)) for network in networks]
     return found
 

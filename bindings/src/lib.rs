@@ -2,24 +2,16 @@
 
 #[cfg(feature = "rayon")]
 mod ablation;
-mod any;
+mod arrays;
 mod call;
-mod chess_tools;
-mod columns;
-mod connect_four;
+mod chess;
+mod config;
 mod errors;
 mod forest;
-mod forest_answers;
-mod forest_elsewhere;
-mod forest_groups;
-mod forest_latent;
-mod latent;
-mod mate;
-mod parts;
 mod random;
-mod states;
-mod view;
-mod view_columns;
+mod solvers;
+mod state;
+mod tree_view;
 
 use pyo3::prelude::*;
 
@@ -42,17 +34,17 @@ mod _core {
     #[pymodule_export]
     use super::call::{_panic_for_tests, usable_cpus};
     #[pymodule_export]
-    use super::chess_tools::{categorize, see, MoveWeights, PestoWeights};
+    use super::chess::{categorize, see, MoveWeights, PestoWeights};
     #[pymodule_export]
-    use super::connect_four::solve_connect_four;
+    use super::chess::{checks_first, ending, ending_line, mate_search};
     #[pymodule_export]
     use super::forest::Forest;
     #[pymodule_export]
-    use super::mate::{checks_first, ending, ending_line, mate_search};
-    #[pymodule_export]
     use super::random::PlayoutRandom;
     #[pymodule_export]
-    use super::states::{perft, restore, Chess, ConnectFour, Othello, TicTacToe};
+    use super::solvers::solve_connect_four;
     #[pymodule_export]
-    use super::view::TreeView;
+    use super::state::{perft, restore, Chess, ConnectFour, Othello, TicTacToe};
+    #[pymodule_export]
+    use super::tree_view::TreeView;
 }

@@ -11,15 +11,15 @@ use crate::runtime::thread_pool::{self, ThreadPool};
 use crate::search::score::ucb1;
 
 /// Every static lock, in an order in which no thread waits for an earlier one while it holds a later one.
-struct Held {
+struct Locks {
     _endings: MutexGuard<'static, ()>,
     idle_pools: MutexGuard<'static, Vec<ThreadPool>>,
-    _slabs: slab::Held,
+    _slabs: slab::Locks,
 }
 
 thread_local! {
     /// The locks between the start of a fork and its end.
-    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
+    static HELD: RefCell<Option<Locks>> = const { RefCell::new(None) };
 }
 
 /// Makes forks safe from now on. To be called while no other thread uses this crate.
@@ -38,7 +38,7 @@ pub fn handle_forks() {
 extern "C" fn prepare() {
     // A thread that is so near its end that it has no such storage any more forks without the locks.
     let _ = HELD.try_with(|held| {
-        let all = Held { _endings: endings::hold(), idle_pools: thread_pool::idle_pools(), _slabs: slab::hold() };
+        let all = Locks { _endings: endings::lock_all(), idle_pools: thread_pool::idle_pools(), _slabs: slab::lock_all() };
         *held.borrow_mut() = Some(all);
     });
 }

@@ -3,7 +3,7 @@
 use cozy_chess::{Board, Color, Move, Piece};
 use pondertree_core::chess::evaluation::Pesto;
 use pondertree_core::chess::quiescence::{Quiescence, MATE};
-use pondertree_core::chess::{categorize, see, see_at_least, value, Categorized, Hints, MoveCategory, SeeValues};
+use pondertree_core::chess::{categorize, see, see_at_least, value, Categorized, CategoryOptions, MoveCategory, SeeValues};
 use pondertree_core::games::chess::Chess;
 use pondertree_core::games::{Action, Game};
 use pondertree_core::runtime::random::{Purpose, Random};
@@ -112,7 +112,7 @@ fn an_exchange_of_many_queens_is_soon_over() {
 }
 
 /// The rule of the categories once more, in plain words and with the slow tests of each part.
-fn plain_category(game: &Chess, hints: &Hints, scores: &[(Action, f64)], action: Action) -> MoveCategory {
+fn plain_category(game: &Chess, hints: &CategoryOptions, scores: &[(Action, f64)], action: Action) -> MoveCategory {
     let mut next = game.clone();
     next.play(action);
     let mv = game.legal_move(action).expect("a legal move");
@@ -154,7 +154,7 @@ fn categories_follow_the_rule() {
         let mut pick = || Some(legal[random.choose(legal.len() as u32) as usize]);
         let killers = [pick(), pick()];
         let mate = pick().filter(|action| action % 7 == 0);
-        let hints = Hints { mate, killers, see_threshold: [0, 0, 50, 300][legal.len() % 4], ..Hints::default() };
+        let hints = CategoryOptions { mate, killers, see_threshold: [0, 0, 50, 300][legal.len() % 4], ..CategoryOptions::default() };
         let scores: Vec<(Action, f64)> = legal.iter().map(|&action| (action, f64::from(action % 11) - 5.0)).collect();
         categorize(game, &hints, |action| f64::from(action % 11) - 5.0, &mut found);
         assert_eq!(found.len(), legal.len());
@@ -173,7 +173,7 @@ fn every_legal_move_has_one_category() {
     let (mut legal, mut found) = (Vec::new(), Vec::new());
     walk(3, 1_000_000, |game, random| {
         let killers = [Some(random.choose(4672) as Action), Some(random.choose(4672) as Action)];
-        let hints = Hints { killers, ..Hints::default() };
+        let hints = CategoryOptions { killers, ..CategoryOptions::default() };
         categorize(game, &hints, |action| f64::from(action % 5), &mut found);
         game.legal_actions(&mut legal);
         assert!(found.iter().map(|one| &one.action).eq(&legal), "{game:?}");
@@ -183,10 +183,10 @@ fn every_legal_move_has_one_category() {
 #[test]
 fn a_finished_game_has_no_categories() {
     let mut found = Vec::new();
-    categorize(&Chess::start(), &Hints::default(), |_| 0.0, &mut found);
+    categorize(&Chess::start(), &CategoryOptions::default(), |_| 0.0, &mut found);
     assert_eq!(found.len(), 20);
     for fen in ["7k/5Q2/8/8/8/8/8/K7 b - - 0 1", "k7/8/8/8/8/8/8/6NK w - - 0 1", "k7/8/8/8/8/8/8/6RK w - - 150 100"] {
-        categorize(&Chess::from_fen(fen).expect("a position"), &Hints::default(), |_| 0.0, &mut found);
+        categorize(&Chess::from_fen(fen).expect("a position"), &CategoryOptions::default(), |_| 0.0, &mut found);
         assert!(found.is_empty(), "{fen}");
     }
 }

@@ -7,14 +7,14 @@ use pondertree_core::error::Error;
 use pondertree_core::games::connect_four::ConnectFour;
 use pondertree_core::games::{Action, Game};
 use pondertree_core::runtime::random::{Purpose, Random};
-use pondertree_core::solvers::connect_four::{solve, Answer, Ending, Question};
+use pondertree_core::solvers::connect_four::{solve, Ending, Solution, SolveOptions};
 use proptest::prelude::*;
 
-const STRONG: Question = Question { weak: false, threads: 1, memory: 1 << 24, most_nodes: u64::MAX };
-const WEAK: Question = Question { weak: true, ..STRONG };
+const STRONG: SolveOptions = SolveOptions { weak: false, threads: 1, memory: 1 << 24, max_nodes: u64::MAX };
+const WEAK: SolveOptions = SolveOptions { weak: true, ..STRONG };
 
-fn one(state: &ConnectFour, question: &Question) -> Answer {
-    solve(&[*state], question, &mut || false).expect("not over")[0].clone().expect("no limit")
+fn one(state: &ConnectFour, options: &SolveOptions) -> Solution {
+    solve(&[*state], options, &mut || false).expect("not over")[0].clone().expect("no limit")
 }
 
 fn legal(state: &ConnectFour) -> Vec<Action> {
@@ -116,7 +116,7 @@ proptest! {
             next
         }).collect();
         let going_on: Vec<_> = open.iter().copied().filter(|next| next.outcome().is_none()).collect();
-        let mut answers = solve(&going_on, &Question { threads: 3, ..STRONG }, &mut || false).expect("not over").into_iter();
+        let mut answers = solve(&going_on, &SolveOptions { threads: 3, ..STRONG }, &mut || false).expect("not over").into_iter();
         for (next, (_, ending)) in open.iter().zip(one(&state, &STRONG).moves) {
             let (value, length) = match next.outcome() {
                 Some(result) => (-result.abs(), 0),
@@ -132,12 +132,12 @@ proptest! {
     #[test]
     fn little_memory_and_many_threads_change_nothing(key: u64) {
         let states: Vec<_> = (0..6).map(|row| after(random_actions(key.wrapping_add(row), 15 + 2 * row as u32))).collect();
-        let moves = |question: &Question| -> Vec<_> {
-            solve(&states, question, &mut || false).expect("not over").into_iter().map(|answer| answer.expect("solved").moves).collect()
+        let moves = |options: &SolveOptions| -> Vec<_> {
+            solve(&states, options, &mut || false).expect("not over").into_iter().map(|answer| answer.expect("solved").moves).collect()
         };
         let expected: Vec<_> = states.iter().map(|state| one(state, &STRONG).moves).collect();
-        prop_assert_eq!(&moves(&Question { threads: 4, memory: 0, ..STRONG }), &expected);
-        for (weak, strong) in moves(&Question { threads: 4, ..WEAK }).into_iter().zip(expected) {
+        prop_assert_eq!(&moves(&SolveOptions { threads: 4, memory: 0, ..STRONG }), &expected);
+        for (weak, strong) in moves(&SolveOptions { threads: 4, ..WEAK }).into_iter().zip(expected) {
             let values = strong.into_iter().map(|(action, ending)| (action, Ending { plies: None, ..ending }));
             prop_assert_eq!(weak, values.collect::<Vec<_>>());
         }
@@ -147,15 +147,15 @@ proptest! {
 #[test]
 fn limits_give_up_and_stop_is_asked() {
     let (late, early) = (after(random_actions(1, 34)), ConnectFour::start());
-    let question = Question { most_nodes: 20_000, threads: 2, ..WEAK };
-    let answers = solve(&[early, late, early], &question, &mut || false).expect("not over");
+    let options = SolveOptions { max_nodes: 20_000, threads: 2, ..WEAK };
+    let answers = solve(&[early, late, early], &options, &mut || false).expect("not over");
     assert_eq!(answers.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false]);
     let asked = Cell::new(0);
     let mut stop = || {
         asked.set(asked.get() + 1);
         asked.get() == 3
     };
-    assert_eq!(solve(&[early; 4], &Question { threads: 2, ..WEAK }, &mut stop), Ok(vec![None; 4]));
+    assert_eq!(solve(&[early; 4], &SolveOptions { threads: 2, ..WEAK }, &mut stop), Ok(vec![None; 4]));
     assert_eq!(asked.get(), 3);
     assert_eq!(solve(&[], &WEAK, &mut || false), Ok(vec![]));
 }

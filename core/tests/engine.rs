@@ -1,25 +1,25 @@
 //! The engine through its public face: invariants that hold after every search, on every compiled game.
 
 use pondertree_core::forest::Forest;
-use pondertree_core::games::analysis::Classical;
+use pondertree_core::games::analysis::LeafAnalysis;
 use pondertree_core::games::connect_four::ConnectFour;
 use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
 use pondertree_core::games::{Compiled, External, Game};
 use pondertree_core::runtime::random::tree_key;
-use pondertree_core::search::batch::Answer;
-use pondertree_core::search::config::Parts;
-use pondertree_core::search::evaluate::{Leaf, PlayoutPolicy};
+use pondertree_core::search::batch::StepResult;
+use pondertree_core::search::config::SearchConfig;
+use pondertree_core::search::evaluate::{LeafEvaluator, PlayoutPolicy};
 use pondertree_core::search::priors::Policy;
-use pondertree_core::search::score::Score;
+use pondertree_core::search::score::Rule;
 use pondertree_core::tree::{Tree, ROOT, UNPROVEN};
 use proptest::prelude::*;
 
-fn parts<G: Game + Classical>() -> Parts {
-    Parts {
+fn config<G: Game + LeafAnalysis>() -> SearchConfig {
+    SearchConfig {
         knowledge: None,
-        score: Score::Ucb1 { c_param: 1.0 },
-        leaf: Leaf::Playout { policy: PlayoutPolicy::Random, max_depth: None },
+        rule: Rule::Ucb1 { c_param: 1.0 },
+        leaf: LeafEvaluator::Playout { policy: PlayoutPolicy::Random, max_depth: None },
         solve: false,
         in_flight: 1,
         forced_depth: 0,
@@ -66,7 +66,7 @@ fn check_invariants(tree: &Tree) {
     assert_eq!(edges_seen, tree.num_edges());
 }
 
-fn root_visits<G: Game + Classical>(forest: &Forest<Compiled<G>>, index: usize) -> Vec<(u16, u32)> {
+fn root_visits<G: Game + LeafAnalysis>(forest: &Forest<Compiled<G>>, index: usize) -> Vec<(u16, u32)> {
     let tree = forest.tree(index).expect("a tree").tree();
     let edges = tree.edges(tree.node(ROOT));
     let mut visits: Vec<(u16, u32)> = edges.actions.iter().copied().zip(edges.visits.iter().copied()).collect();
@@ -74,8 +74,14 @@ fn root_visits<G: Game + Classical>(forest: &Forest<Compiled<G>>, index: usize) 
     visits
 }
 
-fn searched<G: Game + Classical>(parts: Parts, threads: usize, states: &[G], simulations: u64, seed: u64) -> Forest<Compiled<G>> {
-    let mut forest = Forest::<Compiled<G>>::new(parts, threads).expect("sound parts");
+fn searched<G: Game + LeafAnalysis>(
+    config: SearchConfig,
+    threads: usize,
+    states: &[G],
+    simulations: u64,
+    seed: u64,
+) -> Forest<Compiled<G>> {
+    let mut forest = Forest::<Compiled<G>>::new(config, threads).expect("sound config");
     for (row, state) in states.iter().enumerate() {
         forest.plant(state.clone(), tree_key(seed, 0, row as u64)).expect("a game that goes on");
         forest.allow(row, simulations).expect("a tree");
@@ -84,7 +90,7 @@ fn searched<G: Game + Classical>(parts: Parts, threads: usize, states: &[G], sim
     forest
 }
 
-fn opening<G: Game + Classical>(numbers: &[u16]) -> G {
+fn opening<G: Game + LeafAnalysis>(numbers: &[u16]) -> G {
     let mut state = G::start();
     let mut legal = Vec::new();
     for &number in numbers {
@@ -99,14 +105,14 @@ fn opening<G: Game + Classical>(numbers: &[u16]) -> G {
     state
 }
 
-fn search_and_check<G: Game + Classical>(numbers: &[u16], seed: u64, simulations: u64, solve: bool, in_flight: u32) {
-    let parts = Parts { solve, in_flight, ..parts::<G>() };
-    let forest = searched(parts, 1, &[opening::<G>(numbers)], simulations, seed);
+fn search_and_check<G: Game + LeafAnalysis>(numbers: &[u16], seed: u64, simulations: u64, solve: bool, in_flight: u32) {
+    let config = SearchConfig { solve, in_flight, ..config::<G>() };
+    let forest = searched(config, 1, &[opening::<G>(numbers)], simulations, seed);
     let tree = forest.tree(0).expect("a tree");
     check_invariants(tree.tree());
     let decided = tree.tree().node(ROOT).proven != UNPROVEN;
-    assert!(decided || tree.walker.simulations == simulations);
-    assert_eq!(u64::from(tree.tree().root_visits), tree.walker.simulations);
+    assert!(decided || tree.search_state.simulations == simulations);
+    assert_eq!(u64::from(tree.tree().root_visits), tree.search_state.simulations);
 }
 
 proptest! {
@@ -131,22 +137,22 @@ proptest! {
     #[test]
     fn threads_and_neighbours_change_nothing(seed in any::<u64>(), in_flight in prop::sample::select(vec![1u32, 4])) {
         let states: Vec<ConnectFour> = (0..6).map(|n| opening(&[n, n / 2, 3])).collect();
-        let parts = Parts { in_flight, ..parts::<ConnectFour>() };
-        let one = searched(parts.clone(), 1, &states, 200, seed);
-        let many = searched(parts.clone(), 4, &states, 200, seed);
+        let config = SearchConfig { in_flight, ..config::<ConnectFour>() };
+        let one = searched(config.clone(), 1, &states, 200, seed);
+        let many = searched(config.clone(), 4, &states, 200, seed);
         for row in 0..states.len() {
             prop_assert_eq!(root_visits(&one, row), root_visits(&many, row));
         }
-        let alone = searched(parts, 3, &states[..1], 200, seed);
+        let alone = searched(config, 3, &states[..1], 200, seed);
         prop_assert_eq!(root_visits(&one, 0), root_visits(&alone, 0));
     }
 
     #[test]
     fn a_dropped_batch_leaves_no_mark(seed in any::<u64>(), batches in 1usize..30, in_flight in 1u32..9, solve in any::<bool>()) {
-        let leaf = Leaf::Outside { policy: PlayoutPolicy::Random, max_depth: 0 };
-        let parts = Parts { leaf, in_flight, solve, ..parts::<TicTacToe>() };
+        let leaf = LeafEvaluator::External { policy: PlayoutPolicy::Random, max_depth: 0 };
+        let config = SearchConfig { leaf, in_flight, solve, ..config::<TicTacToe>() };
         let plant = || {
-            let mut forest = Forest::<Compiled<TicTacToe>>::new(parts.clone(), 1).expect("sound parts");
+            let mut forest = Forest::<Compiled<TicTacToe>>::new(config.clone(), 1).expect("sound config");
             forest.plant(opening(&[4, 0, 3]), seed).expect("a game that goes on");
             forest.allow(0, 10_000).expect("a tree");
             forest
@@ -166,14 +172,14 @@ proptest! {
         }
         prop_assert_eq!(root_visits(&smooth, 0), root_visits(&bumpy, 0));
         let (a, b) = (smooth.tree(0).expect("a tree"), bumpy.tree(0).expect("a tree"));
-        prop_assert_eq!(a.walker.simulations, b.walker.simulations);
+        prop_assert_eq!(a.search_state.simulations, b.search_state.simulations);
         prop_assert_eq!(a.tree().num_nodes(), b.tree().num_nodes());
         check_invariants(b.tree());
     }
 
     #[test]
     fn advancing_keeps_what_is_known(seed in any::<u64>(), plies in 1usize..6) {
-        let mut forest = searched(parts::<ConnectFour>(), 1, &[ConnectFour::start()], 600, seed);
+        let mut forest = searched(config::<ConnectFour>(), 1, &[ConnectFour::start()], 600, seed);
         for _ in 0..plies {
             let (kept, action) = {
                 let tree = forest.tree(0).expect("a tree").tree();
@@ -196,8 +202,8 @@ proptest! {
 
 #[test]
 fn a_search_in_pieces_is_the_search_in_one_go() {
-    let whole = searched(parts::<Othello>(), 1, &[Othello::start()], 300, 5);
-    let mut pieces = searched(parts::<Othello>(), 1, &[Othello::start()], 100, 5);
+    let whole = searched(config::<Othello>(), 1, &[Othello::start()], 300, 5);
+    let mut pieces = searched(config::<Othello>(), 1, &[Othello::start()], 100, 5);
     for _ in 0..4 {
         pieces.allow(0, 50).expect("a tree");
         pieces.run(false, &|| false);
@@ -207,11 +213,11 @@ fn a_search_in_pieces_is_the_search_in_one_go() {
 
 #[test]
 fn a_full_tree_stops_growing_and_still_answers() {
-    let limited = Parts { max_nodes: 500, ..parts::<ConnectFour>() };
+    let limited = SearchConfig { max_nodes: 500, ..config::<ConnectFour>() };
     let forest = searched(limited, 1, &[ConnectFour::start()], 100_000, 1);
     let tree = forest.tree(0).expect("a tree");
     assert!(tree.tree().positions <= 500 && tree.tree().positions > 450);
-    let small = Parts { max_bytes: 200_000, ..parts::<ConnectFour>() };
+    let small = SearchConfig { max_bytes: 200_000, ..config::<ConnectFour>() };
     let forest = searched(small, 1, &[ConnectFour::start()], 100_000, 1);
     let tree = forest.tree(0).expect("a tree").tree();
     assert!(tree.bytes() <= 200_000 && tree.bytes() > 100_000, "{}", tree.bytes());
@@ -220,23 +226,23 @@ fn a_full_tree_stops_growing_and_still_answers() {
 
 #[test]
 fn memory_per_edge_is_within_the_bar() {
-    let forest = searched(parts::<ConnectFour>(), 1, &[ConnectFour::start()], 20_000, 1);
+    let forest = searched(config::<ConnectFour>(), 1, &[ConnectFour::start()], 20_000, 1);
     let tree = forest.tree(0).expect("a tree").tree();
     assert!((tree.bytes() as f64) / (tree.num_edges() as f64) <= 28.0);
 }
 
 #[test]
 fn parts_that_make_no_search_are_refused() {
-    let nan = Parts { score: Score::Ucb1 { c_param: f64::NAN }, ..parts::<ConnectFour>() };
+    let nan = SearchConfig { rule: Rule::Ucb1 { c_param: f64::NAN }, ..config::<ConnectFour>() };
     assert!(Forest::<Compiled<ConnectFour>>::new(nan, 1).is_err());
-    assert!(Forest::<Compiled<ConnectFour>>::new(Parts { in_flight: 0, ..parts::<ConnectFour>() }, 1).is_err());
-    assert!(Forest::<Compiled<ConnectFour>>::new(parts::<ConnectFour>(), 0).is_err());
+    assert!(Forest::<Compiled<ConnectFour>>::new(SearchConfig { in_flight: 0, ..config::<ConnectFour>() }, 1).is_err());
+    assert!(Forest::<Compiled<ConnectFour>>::new(config::<ConnectFour>(), 0).is_err());
 }
 
 fn external() -> Forest<External> {
-    let leaf = Leaf::Outside { policy: PlayoutPolicy::Random, max_depth: 0 };
-    let parts = Parts { leaf, external: true, num_actions: 3, max_legal: 3, ..parts::<TicTacToe>() };
-    Forest::new(parts, 1).expect("sound parts")
+    let leaf = LeafEvaluator::External { policy: PlayoutPolicy::Random, max_depth: 0 };
+    let config = SearchConfig { leaf, external: true, num_actions: 3, max_legal: 3, ..config::<TicTacToe>() };
+    Forest::new(config, 1).expect("sound config")
 }
 
 #[test]
@@ -248,7 +254,7 @@ fn slots_come_back_when_a_batch_is_dropped() {
     assert_ne!(slot, root);
     assert_eq!(forest.roll_back(), vec![slot]);
     assert_eq!(forest.gather().expect("rows")[0].slot, slot, "a slot given back is given out again");
-    let open = Answer { to_play: 1, returns: None, rewards: &[], legal: &[0, 1] };
+    let open = StepResult { to_play: 1, returns: None, rewards: &[], legal: &[0, 1] };
     forest.step(&[open]).expect("sound");
     assert_eq!(forest.roll_back(), vec![slot], "after step the node has the slot, and the roll back finds it");
     assert_eq!(forest.tree(0).expect("a tree").tree().num_nodes(), 1);
@@ -260,15 +266,15 @@ fn wrong_answers_of_the_world_change_nothing() {
     forest.plant(0, &[0, 1, 2], 7).expect("sound");
     forest.allow(0, 10).expect("a tree");
     assert_eq!(forest.gather().expect("rows").len(), 1);
-    let open = Answer { to_play: 1, returns: None, rewards: &[], legal: &[0, 1] };
+    let open = StepResult { to_play: 1, returns: None, rewards: &[], legal: &[0, 1] };
     for wrong in [
-        Answer { to_play: 2, ..open },
-        Answer { legal: &[], ..open },
-        Answer { legal: &[1, 1], ..open },
-        Answer { legal: &[3], ..open },
-        Answer { returns: Some(&[1.0]), ..open },
-        Answer { returns: Some(&[1.0, 1.0]), ..open },
-        Answer { returns: Some(&[f64::NAN, 0.0]), ..open },
+        StepResult { to_play: 2, ..open },
+        StepResult { legal: &[], ..open },
+        StepResult { legal: &[1, 1], ..open },
+        StepResult { legal: &[3], ..open },
+        StepResult { returns: Some(&[1.0]), ..open },
+        StepResult { returns: Some(&[1.0, 1.0]), ..open },
+        StepResult { returns: Some(&[f64::NAN, 0.0]), ..open },
     ] {
         assert!(forest.step(&[wrong]).is_err(), "{wrong:?}");
     }

@@ -144,11 +144,11 @@ class ScoringRule:
     @classmethod
     def of(cls, search: Any) -> Self:
         """Returns the rule with the parameters that a search has under the same names."""
-        return cls(**{name: getattr(search, name) for name in cls.__dataclass_fields__})
+        return cls(**{name: getattr(search, name) for name in _engine_fields(cls)})
 
     def to_data(self) -> dict[str, Any]:
         """Returns the tag and the parameters as the engine reads them."""
-        return {"rule": self.tag, **{name: getattr(self, name) for name in self.__dataclass_fields__}}
+        return {"rule": self.tag, **{name: getattr(self, name) for name in _engine_fields(type(self))}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from pondertree import _core
+from pondertree._core import LARGEST_REWARD, Chess, ConnectFour, Othello, TicTacToe
 from pondertree.errors import GameContractError, GameOverError, InvalidArgumentError, PondertreeError
 from pondertree.validation import shown
 
@@ -65,10 +65,10 @@ class Game(Protocol):
 
 
 COMPILED: dict[type, str] = {
-    _core.TicTacToe: "tic_tac_toe",
-    _core.ConnectFour: "connect_four",
-    _core.Othello: "othello",
-    _core.Chess: "chess",
+    TicTacToe: "tic_tac_toe",
+    ConnectFour: "connect_four",
+    Othello: "othello",
+    Chess: "chess",
 }
 
 
@@ -114,8 +114,6 @@ class Position:
     legal: list[int]
 
 
-#: The largest reward of a move, as for the values and rewards of evaluators and learned models.
-LARGEST_REWARD = _core.LARGEST_REWARD
 REQUIRED = ("legal_actions", "play", "to_play", "is_terminal", "returns", "num_actions", "num_players")
 METHODS = ("legal_actions", "play", "returns")
 #: What to do where `play` refuses an action that was legal.

@@ -8,7 +8,7 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pondertree import _core
+from pondertree._core import TreeView
 from pondertree.game import GameInfo, game_mistakes, play_on, tried_text
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ReadOnly:
 class Node(ReadOnly):
     """A position in the tree. `total_value` and `q_value` are for the player to move **at this node**."""
 
-    _view: _core.TreeView
+    _view: TreeView
     _info: GameInfo
     _root_state: Any
     _parent: Node | None
@@ -60,7 +60,7 @@ class Node(ReadOnly):
 
     def __init__(
         self,
-        view: _core.TreeView,
+        view: TreeView,
         info: GameInfo,
         state: Any,
         parent: Node | None,
@@ -78,12 +78,12 @@ class Node(ReadOnly):
         )
 
     @classmethod
-    def of_root(cls, view: _core.TreeView, state: Any, info: GameInfo) -> Node:
+    def of_root(cls, view: TreeView, state: Any, info: GameInfo) -> Node:
         """The root of a tree."""
         return cls(view, info, state, None, None, {"child": 0, "visits": int(view.root_visits), "prior": 1.0})
 
     @classmethod
-    def at(cls, view: _core.TreeView, state: Any, info: GameInfo, path: Sequence[int]) -> Node:
+    def at(cls, view: TreeView, state: Any, info: GameInfo, path: Sequence[int]) -> Node:
         """The node that a path of actions from the root leads to."""
         node = cls.of_root(view, state, info)
         for action in path:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import _core, validation
+from pondertree import validation
+from pondertree._core import Chess, TreeView
 from pondertree.errors import UnsearchedWarning, warn_caller
 from pondertree.game import GameInfo, leaves_rules, move_text, play_on, tried_text
 from pondertree.games.chess_interop import chess_move
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     import chess
 
 Numbers = TypeVar("Numbers", bound=np.generic)
+#: "Nothing is proven" in columns of proven results.
+UNPROVEN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +43,30 @@ class MoveStatistics:
     """The line expected if it is played."""
 
 
+class RootEdges(NamedTuple):
+    """The edges of the root as columns, one row per legal action in the engine's order.
+
+    `q` and `proven` are for the player to move at the root.
+    """
+
+    actions: NDArray[np.intp]
+    visits: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    """Backed-up values, added up."""
+    priors: NDArray[np.float32]
+    q: NDArray[np.float64]
+    """Mean value, exact where proven; NaN where never tried."""
+    proven: NDArray[np.int8]
+    """-1, 0, +1, or `UNPROVEN`."""
+
+
 class SearchResult(ReadOnly):
     """The answer of one search. Arrays run over `num_actions`; values are for the player to move at the root.
 
     It does not change: whoever wants to change an array takes a copy.
     """
 
-    _view: _core.TreeView
+    _view: TreeView
     _state: Any
     _info: GameInfo
     _tau: float
@@ -59,7 +80,7 @@ class SearchResult(ReadOnly):
 
     def __init__(
         self,
-        view: _core.TreeView,
+        view: TreeView,
         state: Any,
         info: GameInfo,
         temperature: float,
@@ -139,8 +160,22 @@ class SearchResult(ReadOnly):
         return self._view.proven
 
     @lazy
+    def edges(self) -> RootEdges:
+        """The edges of the root as columns."""
+        actions, visits, sums, priors, _, proven, *_ = self._view.edges(0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = np.where(proven == UNPROVEN, sums / visits, proven.astype(np.float64))
+        q = np.where((visits == 0) & (proven == UNPROVEN), np.nan, means)
+        return RootEdges(actions.astype(np.intp), visits.astype(np.int64), sums, priors, q, proven)
+
+    @property
+    def best_row(self) -> int:
+        """The row of the best action in `edges`, whatever the temperature."""
+        return self._best[0]
+
+    @property
     def _actions(self) -> NDArray[np.intp]:
-        return self._view.edges(0)[0].astype(np.intp)
+        return self.edges.actions
 
     @lazy
     def move(self) -> str:
@@ -150,7 +185,7 @@ class SearchResult(ReadOnly):
     @property
     def chess_move(self) -> chess.Move:
         """`action` as a `chess.Move` of python-chess, in a search of chess: of a board, a `ChessGame` or a `Chess`."""
-        if not isinstance(self._state, _core.Chess):
+        if not isinstance(self._state, Chess):
             raise AttributeError(
                 f"chess_move is for results of chess, and this one is of {self._info.name}: "
                 "`action` and `move` say what to play"
@@ -165,11 +200,8 @@ class SearchResult(ReadOnly):
     @lazy
     def q(self) -> NDArray[np.float64]:
         """Value of each action, exact where proven; NaN where it was never tried."""
-        _, visits, sums, _, _, proven, *_ = self._view.edges(0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            means = np.where(proven == 2, sums / visits, proven.astype(np.float64))
         q = np.full(self._info.num_actions, np.nan)
-        q[self._actions] = np.where((visits == 0) & (proven == 2), np.nan, means)
+        q[self.edges.actions] = self.edges.q
         return _fixed(q)
 
     def policy_at(self, tau: float) -> NDArray[np.float64]:
@@ -191,17 +223,44 @@ class SearchResult(ReadOnly):
 
     @lazy
     def _pv(self) -> tuple[str, ...]:
-        return tuple(self._line(self._chosen[0]))
+        return tuple(self.line(self._chosen[0]))
 
-    def _line(self, place: int) -> list[str]:
+    def line(self, row: int) -> list[str]:
+        """The principal variation through the root's edge in this row of `edges`, as move texts."""
         texts = []
         state = self._state
-        for action in self._view.principal_variation(place):
+        for action in self._view.principal_variation(row):
             if leaves_rules(state, action, self._info):
                 break  # a model goes on imagining: what is expected is what can be played
             texts.append(tried_text(state, action, self._info))
             state = play_on(state, action, self._info)
         return texts
+
+    def distance(self, row: int) -> int:
+        """Plies to the end through the root's edge in this row of `edges`; meaningful where it is proven."""
+        child = int(self._view.edges(0)[4][row])
+        return 1 + (int(self._view.node(child)[4]) if child >= 0 else 0)
+
+    def most_visited(self, path: Sequence[int]) -> int | None:
+        """The most visited action, proven losses left out, of the node that `path`, actions from the root, leads to.
+
+        None if the tree does not reach that far. Nodes in between are not materialized.
+        """
+        node = 0
+        for action in path:
+            edges = self._view.edges(node)
+            children = edges[4][edges[0] == action]
+            node = int(children[0]) if len(children) else -1
+            if node < 0:
+                return None
+        actions, visits, _, _, _, proven, *_ = self._view.edges(node)
+        counts = np.where(proven == -1, 0, visits)
+        most, best = max(zip(counts.tolist(), actions.tolist(), strict=True), default=(0, 0))
+        return int(best) if most > 0 else None
+
+    def depths(self) -> tuple[float, int]:
+        """The mean depth of the simulations and the largest depth, in plies; walks the whole tree."""
+        return self._view.depths()
 
     @property
     def moves(self) -> list[MoveStatistics]:
@@ -227,7 +286,7 @@ class SearchResult(ReadOnly):
                     q=float(self.q[action]),
                     proven=proven,
                     distance=None if child is None or child.distance is None else child.distance + 1,
-                    pv=tuple(self._line(place)),
+                    pv=tuple(self.line(place)),
                 )
             )
         return tuple(sorted(rows, key=lambda row: -row.visits))

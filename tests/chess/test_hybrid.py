@@ -116,7 +116,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"quiescence": 1}, "quiescence must be True or False"),
     ({"fpu": math.nan}, "fpu must be a finite number"),
     ({"fpu": ("sibling", 0.1)}, "fpu must be a number or"),
-    ({"evaluator": Pesto(), "policy_network": PestoPolicy()}, "evaluator and policy_network both"),
+    ({"evaluator": Pesto(), "policy_network": PestoPolicy()}, "evaluator and policy_network exclude"),
     ({"evaluator": 3}, "evaluator is 3"),
     ({"policy_network": object()}, "policy_network is object"),
     ({"evaluator": PestoPolicy()}, "PestoPolicy is a policy network: give it as policy_network"),
@@ -137,7 +137,7 @@ def test_other_games_are_refused(state: Any) -> None:
     for policy in (None, PestoPolicy()):
         search = pondertree.Hybrid(policy_network=policy, num_simulations=5)
         for door in (search.run, search.tree, search.search, lambda state, search=search: search.forest([state])):
-            with pytest.raises(InvalidArgumentError, match="Hybrid searches chess alone, not "):
+            with pytest.raises(InvalidArgumentError, match="Hybrid searches only chess, not "):
                 door(state)
     with pytest.raises(InvalidArgumentError, match="root_state is of the class"):
         mcts_search(state, iterations=5)

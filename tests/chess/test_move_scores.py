@@ -247,7 +247,7 @@ def test_wrong_weights_are_named(weights: Any, says: str) -> None:
 def test_wrong_files_are_named(tmp_path: Path) -> None:
     for text, says in (
         ("rubbish", "is not a file of move scores"),
-        ("[]", "holds no move scores"),
+        ("[]", 'its "format" must be'),
         (json.dumps({"format": "pondertree move scores"}), f"has 0 weights: it must have {NUM_FEATURES}"),
     ):
         (tmp_path / "wrong.json").write_text(text)

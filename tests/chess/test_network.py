@@ -17,7 +17,7 @@ import pytest
 
 from pondertree import AlphaZero, evaluators
 from pondertree.chess import MCTS, ChessGame, ChessNN
-from pondertree.chess.config import NetworkConfig
+from pondertree.chess.config import ChessNetworkConfig
 from pondertree.errors import InvalidArgumentError, UsageError
 from pondertree.evaluators.batch import Packed
 from pondertree.games import Chess
@@ -251,7 +251,7 @@ def test_safetensors(tmp_path: Path) -> None:
     nn.save_model(path)
     other = ChessNN()
     assert other.load_model(str(path)) is other
-    assert other.config == nn.config == NetworkConfig(2, 12, 3, 10)
+    assert other.config == nn.config == ChessNetworkConfig(2, 12, 3, 10)
     assert_same(nn, other)
     assert [file.name for file in tmp_path.iterdir()] == ["net.safetensors"]
     other.module.train()  # it can be trained on

@@ -270,7 +270,7 @@ def broken(change: Any) -> Any:
     ("change", "text"),
     [
         (lambda c, w: w.pop("rook_value"), "weights has no rook_value"),
-        (lambda c, w: w.update(pawns=[1, 2]), "weights has 'pawns', which is not known"),
+        (lambda c, w: w.update(pawns=[1, 2]), "weights has 'pawns', which is unknown"),
         (lambda c, w: w.update(rook_value=[1, float("nan")]), r"rook_value\[1\] must be a whole number, not nan"),
         (lambda c, w: w.update(rook_value=[1, float("inf")]), r"rook_value\[1\]"),
         (lambda c, w: w.update(rook_value=[1, None]), r"rook_value\[1\]"),
@@ -290,7 +290,7 @@ def broken(change: Any) -> Any:
         (lambda c, w: c.update(version=2), "version must be 1"),
         (lambda c, w: c.update(format="other"), "format must be"),
         (lambda c, w: c.update(weights=[]), "weights must be an object"),
-        (lambda c, w: c.update(more=1), "'more', which is not known"),
+        (lambda c, w: c.update(more=1), "'more', which is unknown"),
     ],
 )
 def test_broken_files_name_the_field(change: Any, text: str, tmp_path: Path) -> None:

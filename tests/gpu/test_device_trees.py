@@ -24,7 +24,7 @@ from pondertree.models import TorchModel
 torch = pytest.importorskip("torch")
 
 from pondertree.gpu import device_trees  # noqa: E402
-from pondertree.gpu import tree_layout as kinds  # noqa: E402 (after the package they need)
+from pondertree.gpu import tree_shape as kinds  # noqa: E402 (after the package they need)
 from pondertree.gpu.device_trees import DeviceTrees  # noqa: E402
 from pondertree.gpu.kernels import launch  # noqa: E402
 from pondertree.gpu.kernels.launch import SOURCE, options_of  # noqa: E402
@@ -97,7 +97,7 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> list[DeviceTrees]:
 
     monkeypatch.setattr(DeviceTrees, "__init__", note)
     monkeypatch.setattr(device_trees, "compiled", compiled)
-    monkeypatch.setattr(kinds.Kind, "may_grow", lambda kind, device: kind.actions <= kinds.MOST_ACTIONS)
+    monkeypatch.setattr(kinds.TreeShape, "may_grow", lambda shape, device: shape.actions <= kinds.MOST_ACTIONS)
     return opened
 
 
@@ -283,7 +283,7 @@ def test_an_interrupt_between_the_groups_on_their_way_home(monkeypatch: pytest.M
     def interrupted(home: Beside, trees: Any, nodes: int, groups: Any) -> None:
         calls.append(nodes)
         if len(calls) == 1:
-            home._core.come_back(0, nodes, groups[0])
+            home._core.import_results(0, nodes, groups[0])
             raise KeyboardInterrupt
         tell(home, trees, nodes, groups)
 
@@ -337,7 +337,7 @@ def test_slots_of_what_was_not_searched_are_free_again(monkeypatch: pytest.Monke
         forest.simulate()
         for tree in range(TREES):
             forest.reset(tree, observation=np.array([tree], dtype=np.float32))
-        most.append(forest._world.core.most_slots())
+        most.append(forest._world.core.num_slots())
     assert most[-1] <= most[0] + 10 * TREES
 
 
@@ -462,7 +462,7 @@ def test_what_no_network_may_say_is_told_in_words(
 @pytest.mark.parametrize("is_game", [True, False])
 @pytest.mark.parametrize("simulations", [1, 2, 7, 8, 9, 50, 64, 100, 400, 1000])
 def test_pieces_of_work_are_all_steps(simulations: int, is_game: bool) -> None:
-    kind = kinds.Kind(8, simulations, 7, Puct(1.0) if is_game else LogPuct(19652.0, 1.25, "node"), is_game=is_game)
+    kind = kinds.TreeShape(8, simulations, 7, Puct(1.0) if is_game else LogPuct(19652.0, 1.25, "node"), is_game=is_game)
     lengths = device_trees.lengths_of(kind)
     assert sum(lengths) == simulations
     assert max(lengths) <= device_trees.MOST_STEPS
@@ -470,7 +470,7 @@ def test_pieces_of_work_are_all_steps(simulations: int, is_game: bool) -> None:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
-def test_lanes_are_not_lent_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_buffers_are_not_leased_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees that are not home yet must not be overwritten by the next search."""
     beside(monkeypatch)
     search = pondertree.AlphaZero(Torch(Stones(), "cpu"), 40, seed=3, solve=False)

@@ -19,11 +19,8 @@ from pondertree.models import TorchModel
 torch = pytest.importorskip("torch")
 
 from pondertree.gpu.cuda_graph import Graphs  # noqa: E402
-from pondertree.gpu.torch_network import (  # noqa: E402
-    all_modules,
-    fused,
-    network_key,
-)
+from pondertree.gpu.torch_fusion import fused  # noqa: E402
+from pondertree.gpu.torch_network import all_modules, network_key  # noqa: E402
 
 # Most models here do not say how many players there are: with one it does not matter.
 pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")

@@ -395,7 +395,7 @@ def test_depths_are_those_of_the_tree() -> None:
         total, depth = total + tried, depth + 1
         deepest = depth if tried else deepest
         level = [child for node in level for child in node.children.values() if child._index >= 0]
-    assert result._view.depths() == (pytest.approx(total / 400), deepest)
+    assert result.depths() == (pytest.approx(total / 400), deepest)
 
 
 def test_a_restricted_root() -> None:

@@ -1,15 +1,15 @@
-//! What is known of chess: evaluation, mates, kinds of moves.
+//! What is known of chess: evaluation, mates, hints of moves.
 
 use crate::chess::endings::{self, Ending};
 use crate::chess::evaluation::{bare_king, Pesto};
 use crate::chess::mate::{checks_first, mate_search, Verdict};
 use crate::chess::quiescence::Quiescence;
-use crate::chess::{categorize, Hints};
-use crate::games::analysis::{Classical, Exact, Experience, Kind, Knowledge, Priority, RootMate};
+use crate::chess::{categorize, CategoryOptions};
+use crate::games::analysis::{Exact, Knowledge, LeafAnalysis, MoveHint, OrderingContext, Priority, RootMate};
 use crate::games::chess::Chess;
 use crate::games::{Action, Game};
 
-impl Classical for Chess {
+impl LeafAnalysis for Chess {
     fn value(&self, knowledge: &Knowledge) -> f64 {
         value(self, &knowledge.pesto, knowledge.quiescence)
     }
@@ -53,15 +53,15 @@ impl Classical for Chess {
         }
     }
 
-    fn kinds(&self, knowledge: &Knowledge, experience: Experience<'_>, kinds: &mut Vec<Kind>) {
-        let hints = Hints { killers: experience.killers, see_threshold: knowledge.see_threshold, ..Hints::default() };
-        let history = |action: Action| experience.history.get(usize::from(action)).copied().unwrap_or(0.0);
+    fn hints(&self, knowledge: &Knowledge, context: OrderingContext<'_>, hints: &mut Vec<MoveHint>) {
+        let options = CategoryOptions { killers: context.killers, see_threshold: knowledge.see_threshold, ..CategoryOptions::default() };
+        let history = |action: Action| context.history.get(usize::from(action)).copied().unwrap_or(0.0);
         let mut found = Vec::with_capacity(Self::MAX_LEGAL);
-        categorize(self, &hints, history, &mut found);
-        kinds.clear();
-        kinds.extend(found.iter().map(|one| Kind { category: one.category as u8, weight: knowledge.weights[one.category as usize] }));
+        categorize(self, &options, history, &mut found);
+        hints.clear();
+        hints.extend(found.iter().map(|one| MoveHint { category: one.category as u8, weight: knowledge.weights[one.category as usize] }));
         if let (Some(Priority::Prior), Some(scores)) = (knowledge.priority, &knowledge.move_scores) {
-            let mut left = kinds.iter_mut();
+            let mut left = hints.iter_mut();
             scores.factors(self, &found, |factor| left.next().into_iter().for_each(|kind| kind.weight *= factor));
         }
     }

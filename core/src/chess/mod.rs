@@ -14,7 +14,7 @@ mod see;
 
 pub use analysis::value;
 pub use checks::Checks;
-pub use move_category::{categorize, Categorized, Hints, MoveCategory};
+pub use move_category::{categorize, Categorized, CategoryOptions, MoveCategory};
 pub use move_features::{Surroundings, FEATURES};
 pub use move_scores::MoveScores;
 pub(crate) use see::after;

@@ -35,10 +35,10 @@ pub enum MoveCategory {
 
 /// What a position is told about its moves.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Hints {
+pub struct CategoryOptions {
     /// A move that is known to begin a forced mate.
     pub mate: Option<Action>,
-    /// Quiet moves that were good answers elsewhere. One that is not legal here, or not quiet, does not count.
+    /// QuiescenceResult moves that were good answers elsewhere. One that is not legal here, or not quiet, does not count.
     pub killers: [Option<Action>; 2],
     /// Exchanges that win or lose no more than this are even; at least 0, in centipawns.
     pub see_threshold: i32,
@@ -65,7 +65,7 @@ pub struct Categorized {
 /// and underpromotions by capture too) by their exchange; first, second killer; check; high history; the rest.
 /// `history` gives the score of an action. It is high if it is above 0 and at least half of the highest score of the quiet moves
 /// here: all that neither capture nor promote to a queen.
-pub fn categorize(game: &Chess, hints: &Hints, history: impl Fn(Action) -> f64, categories: &mut Vec<Categorized>) {
+pub fn categorize(game: &Chess, options: &CategoryOptions, history: impl Fn(Action) -> f64, categories: &mut Vec<Categorized>) {
     categories.clear();
     if game.is_drawn_automatically() {
         return;
@@ -77,7 +77,7 @@ pub fn categorize(game: &Chess, hints: &Hints, history: impl Fn(Action) -> f64, 
         for mv in moves {
             let action = action::encode(board, mv);
             let gives_check = checks.gives_check(mv);
-            let category = fixed(board, &checks, hints, mv, action, gives_check);
+            let category = fixed(board, &checks, options, mv, action, gives_check);
             if !is_forcing(board, mv) {
                 highest = highest.max(history(action));
             }
@@ -95,20 +95,20 @@ pub fn categorize(game: &Chess, hints: &Hints, history: impl Fn(Action) -> f64, 
 }
 
 /// The category of a move but for its history.
-fn fixed(board: &Board, checks: &Checks<'_>, hints: &Hints, mv: Move, action: Action, check: bool) -> MoveCategory {
-    if hints.mate == Some(action) || check && checks.mates(mv) {
+fn fixed(board: &Board, checks: &Checks<'_>, options: &CategoryOptions, mv: Move, action: Action, check: bool) -> MoveCategory {
+    if options.mate == Some(action) || check && checks.mates(mv) {
         MoveCategory::ForcedMate
     } else if mv.promotion == Some(Piece::Queen) {
         MoveCategory::PromotionToQueen
     } else if captures(board, mv) {
-        match see(board, mv, &hints.values) {
-            won if won > hints.see_threshold => MoveCategory::WinningCapture,
-            lost if lost < -hints.see_threshold => MoveCategory::LosingCapture,
+        match see(board, mv, &options.values) {
+            won if won > options.see_threshold => MoveCategory::WinningCapture,
+            lost if lost < -options.see_threshold => MoveCategory::LosingCapture,
             _ => MoveCategory::EqualCapture,
         }
-    } else if hints.killers[0] == Some(action) {
+    } else if options.killers[0] == Some(action) {
         MoveCategory::KillerMove1
-    } else if hints.killers[1] == Some(action) {
+    } else if options.killers[1] == Some(action) {
         MoveCategory::KillerMove2
     } else if check {
         MoveCategory::Check

@@ -149,7 +149,7 @@ impl<'a> Surroundings<'a> {
         visit(FROM_SQUARE + place * 64 + from, middlegame);
         visit(FROM_SQUARE + (6 + place) * 64 + from, endgame);
         visit(NEAR_KING + place * 8 + distance(mv.to, self.enemy_king), 1.0);
-        // Quiet moves differ by killers and history, which are another matter.
+        // QuiescenceResult moves differ by killers and history, which are another matter.
         match one.category {
             MoveCategory::ForcedMate => visit(OUTCOME, 1.0),
             MoveCategory::WinningCapture => visit(OUTCOME + VICTIMS + victim, 1.0),

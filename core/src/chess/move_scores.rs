@@ -1,4 +1,4 @@
-//! How promising a move looks before it is tried: a sum of weights of its features, learned from searches.
+//! How promising a move looks before it is tried: a sum of weights of its features, history_table from searches.
 
 use super::move_category::Categorized;
 use super::move_features::{Surroundings, FEATURES};
@@ -48,7 +48,7 @@ impl MoveScores {
 }
 
 impl Default for MoveScores {
-    /// The weights that were learned.
+    /// The weights that were history_table.
     fn default() -> Self {
         Self { weights: LEARNED.iter().map(|&weight| f32::from(weight) / 1000.0).collect() }
     }

@@ -31,7 +31,7 @@ impl Default for Quiescence {
 
 /// What a quiescence search has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quiet {
+pub struct QuiescenceResult {
     /// Centipawns for the side to move; beyond `MATE - 100` for a mate.
     pub score: i32,
     /// Positions looked at.
@@ -41,16 +41,16 @@ pub struct Quiet {
 impl Quiescence {
     /// The score of a position when the captures are over.
     #[must_use]
-    pub fn search(&self, board: &Board, pesto: &Pesto) -> Quiet {
+    pub fn search(&self, board: &Board, pesto: &Pesto) -> QuiescenceResult {
         self.search_within(board, pesto, -MATE, MATE)
     }
 
     /// The same, exact between `alpha` and `beta`; outside, a bound (fail-soft).
     #[must_use]
-    pub fn search_within(&self, board: &Board, pesto: &Pesto, alpha: i32, beta: i32) -> Quiet {
+    pub fn search_within(&self, board: &Board, pesto: &Pesto, alpha: i32, beta: i32) -> QuiescenceResult {
         let mut search = Search { options: self, pesto, nodes: 0, moves: Vec::with_capacity(128) };
         let score = search.node(board, alpha, beta, 0);
-        Quiet { score, nodes: search.nodes }
+        QuiescenceResult { score, nodes: search.nodes }
     }
 }
 

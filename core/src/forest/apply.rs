@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Forest;
 use crate::error::Error;
 use crate::games::World;
-use crate::search::config::Parts;
+use crate::search::config::SearchConfig;
 use crate::search::priors::{check_dense, priors, Policy};
 use crate::tree::Edges;
 
@@ -19,26 +19,26 @@ impl<W: World> Forest<W> {
         if !self.stepping.is_empty() {
             return Err(Error::Usage(format!("{} rows wait for step: answer them before apply", self.stepping.len())));
         }
-        let spread = spread_values(values, &self.waiting_movers(trees.clone()), &self.parts)?;
-        let priors = if self.parts.score.uses_priors() { self.priors(trees.clone(), policy)? } else { Vec::new() };
+        let spread = spread_values(values, &self.waiting_movers(trees.clone()), &self.config)?;
+        let priors = if self.config.rule.uses_priors() { self.priors(trees.clone(), policy)? } else { Vec::new() };
         // Each tree takes its share of both, in order.
-        let players = self.parts.players;
+        let players = self.config.players;
         let (mut rows, mut moves) = (spread.as_slice(), priors.as_slice());
         let mut shares = Vec::with_capacity(trees.len());
         for tree in &self.trees[trees.clone()] {
-            let waiting = tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()).count();
-            let edges: usize = tree.walker.waiting_nodes().map(|node| usize::from(tree.tree().node(node).num_edges)).sum();
+            let waiting = tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()).count();
+            let edges: usize = tree.search_state.waiting_nodes().map(|node| usize::from(tree.tree().node(node).num_edges)).sum();
             let (own_rows, other_rows) = rows.split_at(waiting * players);
             let (own_moves, other_moves) = moves.split_at(if moves.is_empty() { 0 } else { edges });
             (rows, moves) = (other_rows, other_moves);
             shares.push((own_rows, own_moves));
         }
-        self.each_briefly(trees, &shares, |tree, parts, (values, priors)| {
-            if !tree.walker.has_batch() {
+        self.each_briefly(trees, &shares, |tree, config, (values, priors)| {
+            if !tree.search_state.has_batch() {
                 return;
             }
-            let (grown, walker) = tree.parts_mut();
-            walker.apply(grown, parts, values, priors);
+            let (grown, search_state) = tree.split_mut();
+            search_state.apply(grown, config, values, priors);
         });
         Ok(())
     }
@@ -47,7 +47,7 @@ impl<W: World> Forest<W> {
     fn waiting_movers(&self, trees: Range<usize>) -> Vec<u8> {
         let mut movers = Vec::new();
         for tree in &self.trees[trees] {
-            for leaf in tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()) {
+            for leaf in tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
                 movers.push(leaf.node.map_or_else(|| W::to_play(&leaf.state), |node| tree.tree().node(node).to_play));
             }
         }
@@ -59,7 +59,7 @@ impl<W: World> Forest<W> {
         let nodes = || {
             self.trees[trees.clone()]
                 .iter()
-                .flat_map(|tree| tree.walker.waiting_nodes().map(move |node| tree.tree().edges(tree.tree().node(node))))
+                .flat_map(|tree| tree.search_state.waiting_nodes().map(move |node| tree.tree().edges(tree.tree().node(node))))
         };
         let total: usize = nodes().map(|edges| edges.actions.len()).sum();
         let mut out = vec![0.0; total];
@@ -68,7 +68,7 @@ impl<W: World> Forest<W> {
         match policy {
             Policy::Even => return Ok(Vec::new()),
             Policy::Dense(numbers, kind) => {
-                let (rows, actions) = (nodes().count(), self.parts.num_actions);
+                let (rows, actions) = (nodes().count(), self.config.num_actions);
                 if numbers.len() != rows * actions {
                     return Err(Error::Evaluation(format!(
                         "policy_logits has {} numbers: it must have the shape [{rows}, {actions}]",
@@ -107,11 +107,11 @@ fn write(edges: &Edges<'_>, at: usize, out: &mut [f32], fill: impl FnOnce(&mut [
 }
 
 /// Turns evaluator values into one number per row and player.
-fn spread_values(values: &[f64], movers: &[u8], parts: &Parts) -> Result<Vec<f64>, Error> {
-    let (rows, players) = (movers.len(), parts.players);
-    let one_each = values.len() == rows && (players == 1 || (players == 2 && parts.zero_sum));
+fn spread_values(values: &[f64], movers: &[u8], config: &SearchConfig) -> Result<Vec<f64>, Error> {
+    let (rows, players) = (movers.len(), config.players);
+    let one_each = values.len() == rows && (players == 1 || (players == 2 && config.zero_sum));
     if !one_each && values.len() != rows * players {
-        let shape = if players == 1 || (players == 2 && parts.zero_sum) {
+        let shape = if players == 1 || (players == 2 && config.zero_sum) {
             format!("[{rows}] or [{rows}, {players}]")
         } else {
             format!("[{rows}, {players}]")

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{piece_size, threads_for, Forest};
 use crate::error::Error;
-use crate::games::analysis::Classical;
+use crate::games::analysis::LeafAnalysis;
 use crate::games::{Action, Compiled, Game};
 use crate::runtime::parallel_vec::parallel_extend;
 use crate::runtime::thread_pool::parallel_for;
-use crate::search::config::Parts;
+use crate::search::config::SearchConfig;
 use crate::search::expand;
 use crate::search::tree_search::TreeSearch;
 use crate::tree::{Tree, ROOT};
@@ -16,13 +16,13 @@ use crate::tree::{Tree, ROOT};
 const OVER: &str = "the game is over in this state: there is nothing to search";
 
 /// A tree of `state` alone, where the game goes on; of the moves that are `among` some, if any are given.
-fn fresh<G: Game + Classical>(parts: &Parts, state: &G, legal: &mut Vec<Action>, among: Option<&[Action]>) -> Tree {
-    let mut tree = Tree::new(parts.shape());
-    expand::root::<Compiled<G>>(&mut tree, parts, state, legal, among);
+fn fresh<G: Game + LeafAnalysis>(config: &SearchConfig, state: &G, legal: &mut Vec<Action>, among: Option<&[Action]>) -> Tree {
+    let mut tree = Tree::new(config.shape());
+    expand::root::<Compiled<G>>(&mut tree, config, state, legal, among);
     tree
 }
 
-impl<G: Game + Classical> Forest<Compiled<G>> {
+impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
     /// Plants a tree for `state`.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
         }
         let among = |index: usize| among.get(index).and_then(Option::as_deref);
         // Games with many moves have large positions.
-        let threads = threads_for(states.len(), 400 + 4 * self.parts.num_actions, self.threads);
+        let threads = threads_for(states.len(), 400 + 4 * self.config.num_actions, self.threads);
         let size = piece_size(states.len(), threads);
         let first_refused = AtomicUsize::new(states.len());
         parallel_for(threads, states.chunks(size).enumerate(), |(piece, states)| {
@@ -55,11 +55,11 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
             }
         });
         let count = first_refused.into_inner();
-        let Self { trees, parts, .. } = self;
+        let Self { trees, config, .. } = self;
         parallel_extend(trees, count, (size, threads), |index, legal| {
             let (state, key) = &states[index];
-            let mut search = TreeSearch::new(fresh(parts, state, legal, among(index)), state.clone(), *key);
-            search.walker.root_searched = among(index).is_some();
+            let mut search = TreeSearch::new(fresh(config, state, legal, among(index)), state.clone(), *key);
+            search.search_state.root_searched = among(index).is_some();
             search
         });
         if count < states.len() {
@@ -72,7 +72,7 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
         if state.outcome().is_some() {
             return Err(Error::GameOver(OVER.into()));
         }
-        Ok(fresh(&self.parts, state, &mut Vec::new(), None))
+        Ok(fresh(&self.config, state, &mut Vec::new(), None))
     }
 
     /// Puts `state` in the place of tree `index`, with a new key.
@@ -90,14 +90,14 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
     /// # Errors
     /// `Error::InvalidAction` if it is not legal there, `Error::GameOver` if it ends the game.
     pub fn advance(&mut self, index: usize, action: u16) -> Result<(), Error> {
-        let mut next = self.tree(index)?.walker.root.clone();
+        let mut next = self.tree(index)?.search_state.root.clone();
         if !next.is_legal(action) {
             return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
         }
         next.play(action);
         let fresh = self.fresh(&next)?;
         self.advance_with(index, action, None, |_, _| (fresh, 0))?;
-        self.tree_mut(index)?.walker.root = next;
+        self.tree_mut(index)?.search_state.root = next;
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
     /// `Error::InvalidAction` if none of them is among the root's moves, `Error::Usage` before it has priors, or in a batch.
     pub fn restrict(&mut self, index: usize, actions: &[u16]) -> Result<(), Error> {
         let search = self.tree_mut(index)?;
-        if search.walker.has_batch() || search.tree().root_visits == 0 {
+        if search.search_state.has_batch() || search.tree().root_visits == 0 {
             return Err(Error::Usage("the moves of a root are restricted when it has its priors, between two batches".into()));
         }
         let tree = search.tree();
@@ -123,13 +123,13 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
     pub fn skip_root_mates(&mut self, index: usize) -> Result<(), Error> {
-        self.tree_mut(index)?.walker.root_searched = true;
+        self.tree_mut(index)?.search_state.root_searched = true;
         Ok(())
     }
 
     /// The position of each waiting leaf, in the order of `waiting`.
     pub fn waiting_states(&self) -> Vec<&G> {
-        let leaves = self.trees.iter().flat_map(|tree| tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()));
+        let leaves = self.trees.iter().flat_map(|tree| tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()));
         leaves.map(|leaf| &leaf.state).collect()
     }
 }

@@ -4,7 +4,7 @@ use super::latent::LARGEST_REWARD;
 use super::Forest;
 use crate::error::Error;
 use crate::games::External;
-use crate::search::batch::Answer;
+use crate::search::batch::StepResult;
 use crate::search::tree_search::TreeSearch;
 use crate::tree::{Tree, ROOT};
 
@@ -21,23 +21,23 @@ impl Forest<External> {
 
     fn fresh(&mut self, to_play: u8, legal: &[u16]) -> Result<(Tree, u32), Error> {
         self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("at the root {text}")))?;
-        let slot = self.slots.take();
-        let mut tree = Tree::new(self.parts.shape());
-        let root = tree.add_node(to_play, self.parts.forced_depth);
+        let slot = self.slots.allocate();
+        let mut tree = Tree::new(self.config.shape());
+        let root = tree.add_node(to_play, self.config.forced_depth);
         tree.add_edges(root, legal);
         tree.set_slot(root, slot);
         Ok((tree, slot))
     }
 
     fn check_position(&self, to_play: u8, legal: &[u16]) -> Result<(), String> {
-        if usize::from(to_play) >= self.parts.players {
-            return Err(format!("to_play is {to_play}: it must be from 0 to {}", self.parts.players - 1));
+        if usize::from(to_play) >= self.config.players {
+            return Err(format!("to_play is {to_play}: it must be from 0 to {}", self.config.players - 1));
         }
         if legal.is_empty() {
             return Err("legal_actions() is empty although the game is not over".into());
         }
-        if let Some(action) = legal.iter().find(|&&action| usize::from(action) >= self.parts.num_actions) {
-            return Err(format!("legal_actions() has {action}: actions must be below num_actions = {}", self.parts.num_actions));
+        if let Some(action) = legal.iter().find(|&&action| usize::from(action) >= self.config.num_actions) {
+            return Err(format!("legal_actions() has {action}: actions must be below num_actions = {}", self.config.num_actions));
         }
         let mut sorted = legal.to_vec();
         sorted.sort_unstable();
@@ -56,7 +56,7 @@ impl Forest<External> {
         let (tree, slot) = self.fresh(to_play, legal)?;
         *self.tree_mut(index)? = TreeSearch::new(tree, (), key);
         let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
-        self.slots.give_back(&released);
+        self.slots.release(&released);
         Ok((slot, released))
     }
 
@@ -79,10 +79,10 @@ impl Forest<External> {
             return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
         }
         self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("after action {action} {text}")))?;
-        let released = self.advance_with(index, action, None, |parts, slots| {
-            let slot = slots.take();
-            let mut tree = Tree::new(parts.shape());
-            let root = tree.add_node(to_play, parts.forced_depth);
+        let released = self.advance_with(index, action, None, |config, slots| {
+            let slot = slots.allocate();
+            let mut tree = Tree::new(config.shape());
+            let root = tree.add_node(to_play, config.forced_depth);
             tree.add_edges(root, legal);
             tree.set_slot(root, slot);
             (tree, slot)
@@ -94,22 +94,22 @@ impl Forest<External> {
     ///
     /// # Errors
     /// `Error::GameContract` names the row and what is wrong; `Error::Usage` if the number of answers is.
-    pub fn step(&mut self, answers: &[Answer<'_>]) -> Result<(), Error> {
+    pub fn step(&mut self, answers: &[StepResult<'_>]) -> Result<(), Error> {
         if answers.len() != self.stepping.len() {
             return Err(Error::Usage(format!("step has {} answers for {} rows", answers.len(), self.stepping.len())));
         }
         for (row, answer) in answers.iter().enumerate() {
-            self.check_answer(answer).map_err(|text| Error::GameContract(format!("row {row}: {text}")))?;
+            self.check_step(answer).map_err(|text| Error::GameContract(format!("row {row}: {text}")))?;
         }
         for (row, answer) in std::mem::take(&mut self.stepping).into_iter().zip(answers) {
-            let (grown, walker) = self.trees[row.tree as usize].parts_mut();
-            walker.step(grown, &self.parts, *answer);
+            let (grown, search_state) = self.trees[row.tree as usize].split_mut();
+            search_state.step(grown, &self.config, *answer);
         }
         Ok(())
     }
 
-    fn check_answer(&self, answer: &Answer<'_>) -> Result<(), String> {
-        let players = self.parts.players;
+    fn check_step(&self, answer: &StepResult<'_>) -> Result<(), String> {
+        let players = self.config.players;
         let finite = |name: &str, numbers: &[f64]| {
             if numbers.len() != players {
                 return Err(format!("{name} has {} numbers: one for each of the {players} players is right", numbers.len()));
@@ -119,7 +119,7 @@ impl Forest<External> {
                 None => Ok(()),
             }
         };
-        if self.parts.has_rewards {
+        if self.config.has_rewards {
             finite("rewards()", answer.rewards)?;
             if let Some(reward) = answer.rewards.iter().find(|reward| reward.abs() > LARGEST_REWARD) {
                 return Err(format!("rewards() has {reward:?}: a reward may be at most {LARGEST_REWARD:e} in size"));
@@ -134,7 +134,7 @@ impl Forest<External> {
             return Err(format!("returns() has {wrong}: results are from -1 to 1 (a game of points pays them by rewards())"));
         }
         let sum: f64 = returns.iter().sum();
-        if self.parts.zero_sum && !self.parts.has_rewards && sum.abs() > 1e-9 {
+        if self.config.zero_sum && !self.config.has_rewards && sum.abs() > 1e-9 {
             return Err(format!(
                 "returns() is {returns:?}, which sums to {sum}: a zero-sum game's sum to 0 (set zero_sum = False if this one is not)"
             ));

@@ -1,4 +1,4 @@
-//! Forests of a learned model: positions are hidden states outside, and the model's word on them is checked before it is believed.
+//! Forests of a history_table model: positions are hidden states outside, and the model's word on them is checked before it is believed.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,10 +6,10 @@ use super::{piece_size, threads_for, Forest, Row};
 use crate::error::Error;
 use crate::games::Latent;
 use crate::runtime::parallel_vec::parallel_extend;
-use crate::search::config::Parts;
-use crate::search::expand_latent::ModelAnswer;
+use crate::search::config::SearchConfig;
+use crate::search::expand_latent::ModelResponse;
 use crate::search::priors::{priors, PolicyKind};
-use crate::search::tree_search::{TreeSearch, Walker};
+use crate::search::tree_search::{SearchState, TreeSearch};
 use crate::tree::{Tree, ROOT};
 
 /// Rewards and values above this size are refused, so that no sum of them overflows.
@@ -18,7 +18,7 @@ pub const LARGEST_REWARD: f64 = 1e12;
 /// The root of a tree, as the model and the caller describe it.
 #[derive(Clone, Copy, Debug)]
 pub struct Root<'a> {
-    /// Who moves.
+    /// Who buffers.
     pub to_play: u8,
     /// The legal actions.
     pub legal: &'a [u16],
@@ -29,9 +29,9 @@ pub struct Root<'a> {
 }
 
 /// A tree of a root alone, after everything about it has been checked.
-fn planted(parts: &Parts, root: Root<'_>, row: usize, slot: u32) -> Result<Tree, Error> {
-    check_root(parts, root, row)?;
-    let mut tree = Tree::new(parts.shape());
+fn root_tree(config: &SearchConfig, root: Root<'_>, row: usize, slot: u32) -> Result<Tree, Error> {
+    check_root(config, root, row)?;
+    let mut tree = Tree::new(config.shape());
     let node = tree.add_node(root.to_play, 0);
     tree.add_edges(node, root.legal);
     let logits = root.legal.iter().map(|&action| root.logits[usize::from(action)]);
@@ -43,8 +43,8 @@ fn planted(parts: &Parts, root: Root<'_>, row: usize, slot: u32) -> Result<Tree,
 }
 
 /// Refuses what no root can be.
-fn check_root(parts: &Parts, root: Root<'_>, row: usize) -> Result<(), Error> {
-    let (players, actions) = (parts.players, parts.num_actions);
+fn check_root(config: &SearchConfig, root: Root<'_>, row: usize) -> Result<(), Error> {
+    let (players, actions) = (config.players, config.num_actions);
     let refuse = |text: String| Err(Error::InvalidArgument(format!("row {row}: {text}")));
     if usize::from(root.to_play) >= players {
         return refuse(format!("to_play is {}: it must be from 0 to {}", root.to_play, players - 1));
@@ -70,31 +70,31 @@ fn check_root(parts: &Parts, root: Root<'_>, row: usize) -> Result<(), Error> {
 }
 
 impl Forest<Latent> {
-    /// Plants a tree for each root, with its key: the slots of the roots. Where one is wrong, none is planted.
+    /// Plants a tree for each root, with its key: the slots of the roots. Where one is wrong, none is root_tree.
     ///
     /// # Errors
     /// `Error::InvalidArgument` or `Error::Evaluation` name what is wrong with a root.
     pub fn plant_all(&mut self, roots: &[(Root<'_>, u64)]) -> Result<Vec<u32>, Error> {
         let begun = self.trees.len();
-        let threads = threads_for(roots.len(), 400 + 12 * self.parts.num_actions, self.threads);
+        let threads = threads_for(roots.len(), 400 + 12 * self.config.num_actions, self.threads);
         let size = piece_size(roots.len(), threads);
-        let slots: Vec<u32> = roots.iter().map(|_| self.slots.take()).collect();
-        let parts = &self.parts;
+        let slots: Vec<u32> = roots.iter().map(|_| self.slots.allocate()).collect();
+        let config = &self.config;
         let wrong: Mutex<Option<(usize, Error)>> = Mutex::new(None);
         parallel_extend(&mut self.trees, roots.len(), (size, threads), |index, (): &mut ()| {
             let (root, key) = roots[index];
-            let tree = planted(parts, root, begun + index, slots[index]).unwrap_or_else(|error| {
+            let tree = root_tree(config, root, begun + index, slots[index]).unwrap_or_else(|error| {
                 let mut first = wrong.lock().unwrap_or_else(PoisonError::into_inner);
                 if first.as_ref().is_none_or(|&(row, _)| index < row) {
                     *first = Some((index, error));
                 }
-                Tree::new(parts.shape())
+                Tree::new(config.shape())
             });
             TreeSearch::new(tree, (), key)
         });
         if let Some((_, error)) = wrong.into_inner().unwrap_or_else(PoisonError::into_inner) {
             self.trees.truncate(begun);
-            self.slots.give_back(&slots);
+            self.slots.release(&slots);
             return Err(error);
         }
         Ok(slots)
@@ -106,16 +106,16 @@ impl Forest<Latent> {
     /// As `plant`; `Error::InvalidArgument` if there is no such tree.
     pub fn reset(&mut self, index: usize, root: Root<'_>, key: u64) -> Result<(u32, Vec<u32>), Error> {
         let old = self.tree(index)?.snapshot();
-        let mut fresh = planted(&self.parts, root, index, u32::MAX)?;
-        let slot = self.slots.take();
+        let mut fresh = root_tree(&self.config, root, index, u32::MAX)?;
+        let slot = self.slots.allocate();
         fresh.set_slot(ROOT, slot);
         *self.tree_mut(index)? = TreeSearch::new(fresh, (), key);
         let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
-        self.slots.give_back(&released);
+        self.slots.release(&released);
         Ok((slot, released))
     }
 
-    /// Plays `action` at the root of tree `index`. What is known below the legal moves of the new root stays; its priors and value
+    /// Plays `action` at the root of tree `index`. What is known below the legal buffers of the new root stays; its priors and value
     /// are new: the slot of the new root, and the slots released.
     ///
     /// # Errors
@@ -125,34 +125,34 @@ impl Forest<Latent> {
         if !tree.edges(tree.node(ROOT)).actions.contains(&action) {
             return Err(Error::InvalidAction(format!("action {action} is not legal at the root of tree {index}")));
         }
-        let mut fresh = planted(&self.parts, root, index, u32::MAX)?;
+        let mut fresh = root_tree(&self.config, root, index, u32::MAX)?;
         let own = fresh.priors_mut(ROOT).to_vec();
         if self.turn_after(index, action)?.is_some_and(|turn| turn != root.to_play) {
             // The model was wrong about whose turn it is: all it imagined is seen from the wrong side.
-            let slot = self.slots.take();
+            let slot = self.slots.allocate();
             fresh.set_slot(ROOT, slot);
             let search = self.tree_mut(index)?;
             let old = search.snapshot();
             search.replant(fresh);
-            search.walker.target = search.walker.simulations;
-            search.walker.forget_schedules();
+            search.search_state.target = search.search_state.simulations;
+            search.search_state.reset_schedules();
             let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
-            self.slots.give_back(&released);
+            self.slots.release(&released);
             return Ok((slot, released));
         }
         let released = self.advance_with(index, action, Some(root.legal), |_, slots| {
-            let slot = slots.take();
+            let slot = slots.allocate();
             fresh.set_slot(ROOT, slot);
             (fresh, slot)
         })?;
-        let (tree, _) = self.tree_mut(index)?.parts_mut();
+        let (tree, _) = self.tree_mut(index)?.split_mut();
         tree.replace_root_edges(root.legal, &own);
         let node = tree.node_mut(ROOT);
         (node.raw, node.to_play) = (root.value, root.to_play);
         Ok((tree.slot(ROOT).unwrap_or(u32::MAX), released))
     }
 
-    /// Who moves after `action` at the root of tree `index`, as far as the tree knows.
+    /// Who buffers after `action` at the root of tree `index`, as far as the tree knows.
     ///
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
@@ -175,8 +175,8 @@ impl Forest<Latent> {
     fn waiting_with_slots(&mut self) -> Vec<Row> {
         let mut rows = Vec::with_capacity(self.trees.len());
         for tree in &mut self.trees {
-            for leaf in tree.walker.pending.iter_mut().filter(|leaf| leaf.slot == u32::MAX) {
-                leaf.slot = self.slots.take();
+            for leaf in tree.search_state.pending.iter_mut().filter(|leaf| leaf.slot == u32::MAX) {
+                leaf.slot = self.slots.allocate();
             }
         }
         self.each_waiting(|row| rows.push(row));
@@ -187,7 +187,7 @@ impl Forest<Latent> {
     ///
     /// # Errors
     /// `Error::Evaluation` names the row and what is wrong.
-    pub fn apply_model(&mut self, answer: ModelAnswer<'_>) -> Result<(), Error> {
+    pub fn apply_model(&mut self, answer: ModelResponse<'_>) -> Result<(), Error> {
         self.apply_and(answer, |_, _, _| ())
     }
 
@@ -195,36 +195,40 @@ impl Forest<Latent> {
     ///
     /// # Errors
     /// As `apply_model`.
-    pub fn step_model(&mut self, answer: ModelAnswer<'_>) -> Result<Vec<Row>, Error> {
-        self.apply_and(answer, |walker, tree, parts| {
-            if walker.wants_more(tree, parts) {
-                walker.gather(tree, parts);
+    pub fn step_model(&mut self, answer: ModelResponse<'_>) -> Result<Vec<Row>, Error> {
+        self.apply_and(answer, |search_state, tree, config| {
+            if search_state.wants_more(tree, config) {
+                search_state.gather(tree, config);
             }
         })?;
         Ok(self.waiting_with_slots())
     }
 
-    fn apply_and(&mut self, answer: ModelAnswer<'_>, then: impl Fn(&mut Walker<Latent>, &mut Tree, &Parts) + Sync) -> Result<(), Error> {
+    fn apply_and(
+        &mut self,
+        answer: ModelResponse<'_>,
+        then: impl Fn(&mut SearchState<Latent>, &mut Tree, &SearchConfig) + Sync,
+    ) -> Result<(), Error> {
         self.check_model(answer)?;
         let mut at = 0;
         let mut shares = Vec::with_capacity(self.trees.len());
         for tree in &self.trees {
-            let end = at + tree.walker.pending.len();
-            shares.push(answer.rows(at, end, self.parts.num_actions));
+            let end = at + tree.search_state.pending.len();
+            shares.push(answer.rows(at, end, self.config.num_actions));
             at = end;
         }
-        self.each_briefly(self.all(), &shares, |tree, parts, answer| {
-            if tree.walker.has_batch() {
-                let (grown, walker) = tree.parts_mut();
-                walker.apply_model(grown, parts, |row| answer.row(row, parts.num_actions));
-                then(walker, grown, parts);
+        self.each_briefly(self.all(), &shares, |tree, config, answer| {
+            if tree.search_state.has_batch() {
+                let (grown, search_state) = tree.split_mut();
+                search_state.apply_model(grown, config, |row| answer.row(row, config.num_actions));
+                then(search_state, grown, config);
             }
         });
         Ok(())
     }
 
-    fn check_model(&self, answer: ModelAnswer<'_>) -> Result<(), Error> {
-        let (rows, actions) = (self.num_waiting(self.all()), self.parts.num_actions);
+    fn check_model(&self, answer: ModelResponse<'_>) -> Result<(), Error> {
+        let (rows, actions) = (self.num_waiting(self.all()), self.config.num_actions);
         let lengths = [
             ("reward", answer.rewards.len(), rows),
             ("discount", answer.discounts.map_or(rows, <[f64]>::len), rows),
@@ -235,8 +239,8 @@ impl Forest<Latent> {
             return Err(Error::Evaluation(format!("{name} has {given} numbers: {rows} rows need {right}")));
         }
         for row in 0..rows {
-            check_number(answer.rewards[row]).map_err(|wrong| named("reward", row, &wrong))?;
-            check_number(answer.values[row]).map_err(|wrong| named("value", row, &wrong))?;
+            check_number(answer.rewards[row]).map_err(|wrong| row_error("reward", row, &wrong))?;
+            check_number(answer.values[row]).map_err(|wrong| row_error("value", row, &wrong))?;
             if let Some(discounts) = answer.discounts {
                 self.check_discount(discounts[row], row)?;
             }
@@ -249,7 +253,7 @@ impl Forest<Latent> {
             }
             if broken {
                 let action = logits.iter().position(|logit| logit.is_nan() || *logit == f32::INFINITY).unwrap_or(0);
-                let number = written(f64::from(logits[action]));
+                let number = python_repr(f64::from(logits[action]));
                 return Err(Error::Evaluation(format!(
                     "policy_logits of row {row}, action {action} is {number}: as float32 a logit must be a finite number or -inf"
                 )));
@@ -263,9 +267,9 @@ impl Forest<Latent> {
 
     fn check_discount(&self, discount: f64, row: usize) -> Result<(), Error> {
         if !(-1.0..=1.0).contains(&discount) {
-            return Err(named("discount", row, &format!("{}: it must be from -1 to 1", written(discount))));
+            return Err(row_error("discount", row, &format!("{}: it must be from -1 to 1", python_repr(discount))));
         }
-        if discount < 0.0 && self.parts.players == 1 {
+        if discount < 0.0 && self.config.players == 1 {
             return Err(Error::Evaluation(format!(
                 "row {row}: discount is {discount}: a negative one changes the player, and num_players is 1"
             )));
@@ -275,12 +279,12 @@ impl Forest<Latent> {
 }
 
 /// What is wrong with the number of a row, in the words of the checks in Python.
-fn named(name: &str, row: usize, wrong: &str) -> Error {
+fn row_error(name: &str, row: usize, wrong: &str) -> Error {
     Error::Evaluation(format!("{name} of row {row} is {wrong}"))
 }
 
 /// A number as Python writes it.
-fn written(number: f64) -> String {
+fn python_repr(number: f64) -> String {
     if number.is_nan() {
         "nan".into()
     } else {
@@ -291,10 +295,10 @@ fn written(number: f64) -> String {
 /// Refuses what no reward and no value can be; the number and what it must be, in words.
 pub(super) fn check_number(number: f64) -> Result<(), String> {
     if !number.is_finite() {
-        return Err(format!("{}: it must be a finite number", written(number)));
+        return Err(format!("{}: it must be a finite number", python_repr(number)));
     }
     if number.abs() > LARGEST_REWARD {
-        return Err(format!("{}: it may be at most {LARGEST_REWARD:e} in size", written(number)));
+        return Err(format!("{}: it may be at most {LARGEST_REWARD:e} in size", python_repr(number)));
     }
     Ok(())
 }

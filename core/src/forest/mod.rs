@@ -13,11 +13,11 @@ mod row_layout;
 pub mod rows;
 
 use crate::error::Error;
-use crate::forest::rows::Slots;
+use crate::forest::rows::SlotAllocator;
 use crate::games::World;
 use crate::runtime::parallel_vec::parallel_drop;
 use crate::runtime::thread_pool::parallel_for;
-use crate::search::config::Parts;
+use crate::search::config::SearchConfig;
 use crate::search::leaf_analysis;
 use crate::search::noise::{self, Noise};
 use crate::search::tree_search::{Stop, TreeSearch};
@@ -62,16 +62,16 @@ pub struct Row {
 #[derive(Debug)]
 pub struct Forest<W: World> {
     /// What the search is made of.
-    pub parts: Parts,
+    pub config: SearchConfig,
     threads: usize,
     trees: Vec<TreeSearch<W>>,
-    slots: Slots,
+    slots: SlotAllocator,
     /// The rows `gather` has handed out for `step` and not yet had an answer to (external worlds).
     stepping: Vec<Row>,
-    /// Trees that are asked about together (compiled worlds and learned models).
+    /// Trees that are status about together (compiled worlds and history_table models).
     groups: Vec<pipeline::Group>,
     /// Where the time of exchanges with a network went.
-    pub spent: pipeline::Spent,
+    pub pipeline_times: pipeline::PipelineTimes,
 }
 
 impl<W: World> Drop for Forest<W> {
@@ -88,20 +88,20 @@ impl<W: World> Forest<W> {
     /// An empty forest.
     ///
     /// # Errors
-    /// `Error::InvalidArgument` for parts that no search can be made of.
-    pub fn new(parts: Parts, threads: usize) -> Result<Self, Error> {
-        parts.check()?;
+    /// `Error::InvalidArgument` for config that no search can be made of.
+    pub fn new(config: SearchConfig, threads: usize) -> Result<Self, Error> {
+        config.check()?;
         if threads == 0 {
             return Err(Error::InvalidArgument("threads must be at least 1, not 0".into()));
         }
         Ok(Self {
-            parts,
+            config,
             threads,
             trees: Vec::new(),
-            slots: Slots::default(),
+            slots: SlotAllocator::default(),
             stepping: Vec::new(),
             groups: Vec::new(),
-            spent: pipeline::Spent::default(),
+            pipeline_times: pipeline::PipelineTimes::default(),
         })
     }
 
@@ -131,13 +131,13 @@ impl<W: World> Forest<W> {
         self.trees.iter()
     }
 
-    /// Reads something off every tree into its place of `answers`, on as many threads as there are.
-    pub fn each_answer<T: Send>(&self, answers: &mut [T], read: impl Fn(usize, &TreeSearch<W>, &mut T) + Sync) {
-        let threads = threads_for(self.trees.len(), 150 + 4 * self.parts.num_actions, self.threads);
+    /// Reads something off every tree into its place of `results`, on as many threads as there are.
+    pub fn read_each<T: Send>(&self, results: &mut [T], read: impl Fn(usize, &TreeSearch<W>, &mut T) + Sync) {
+        let threads = threads_for(self.trees.len(), 150 + 4 * self.config.num_actions, self.threads);
         let size = piece_size(self.trees.len(), threads);
-        let pieces = self.trees.chunks(size).zip(answers.chunks_mut(size)).enumerate();
-        parallel_for(threads, pieces, |(piece, (trees, answers))| {
-            for (place, (tree, answer)) in trees.iter().zip(answers).enumerate() {
+        let pieces = self.trees.chunks(size).zip(results.chunks_mut(size)).enumerate();
+        parallel_for(threads, pieces, |(piece, (trees, results))| {
+            for (place, (tree, answer)) in trees.iter().zip(results).enumerate() {
                 read(piece * size + place, tree, answer);
             }
         });
@@ -153,59 +153,64 @@ impl<W: World> Forest<W> {
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
     pub fn allow(&mut self, index: usize, simulations: u64) -> Result<(), Error> {
-        let walker = &mut self.tree_mut(index)?.walker;
+        let search_state = &mut self.tree_mut(index)?.search_state;
         if simulations > 0 {
             // Until the new schedule has run a simulation, the answer is that of the old one.
-            if walker.simulations > walker.begun {
-                walker.answered = walker.schedule.take();
+            if search_state.simulations > search_state.begun {
+                search_state.answered = search_state.schedule.take();
             }
-            walker.schedule = None;
-            walker.begun = walker.simulations;
+            search_state.schedule = None;
+            search_state.begun = search_state.simulations;
         }
-        walker.target = walker.simulations.saturating_add(simulations);
+        search_state.target = search_state.simulations.saturating_add(simulations);
         Ok(())
     }
 
     /// Whether some tree wants more simulations.
     #[must_use]
     pub fn wants_more(&self) -> bool {
-        self.trees.iter().any(|tree| tree.wants_more(&self.parts))
+        self.trees.iter().any(|tree| tree.wants_more(&self.config))
     }
 
     /// Simulations done by all trees, and wanted by all.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
-        self.trees.iter().fold((0, 0), |(done, wanted), tree| (done + tree.walker.simulations, wanted + tree.walker.target))
+        self.trees.iter().fold((0, 0), |(done, wanted), tree| (done + tree.search_state.simulations, wanted + tree.search_state.target))
     }
 
     /// Works on every tree, on as many threads as there are.
-    fn each_in_parallel(&mut self, work: impl Fn(&mut TreeSearch<W>, &Parts) + Sync) {
-        let parts = &self.parts;
-        parallel_for(self.threads, self.trees.iter_mut(), |tree| work(tree, parts));
+    fn each_in_parallel(&mut self, work: impl Fn(&mut TreeSearch<W>, &SearchConfig) + Sync) {
+        let config = &self.config;
+        parallel_for(self.threads, self.trees.iter_mut(), |tree| work(tree, config));
     }
 
     /// The same for work of some microseconds a tree, each with its own share of `shares`.
-    fn each_briefly<T: Copy + Sync>(&mut self, trees: Range<usize>, shares: &[T], work: impl Fn(&mut TreeSearch<W>, &Parts, T) + Sync) {
-        let parts = &self.parts;
+    fn each_briefly<T: Copy + Sync>(
+        &mut self,
+        trees: Range<usize>,
+        shares: &[T],
+        work: impl Fn(&mut TreeSearch<W>, &SearchConfig, T) + Sync,
+    ) {
+        let config = &self.config;
         let size = piece_size(trees.len(), self.threads);
         parallel_for(self.threads, self.trees[trees].chunks_mut(size).zip(shares.chunks(size)), |(trees, shares)| {
-            trees.iter_mut().zip(shares).for_each(|(tree, &share)| work(tree, parts, share));
+            trees.iter_mut().zip(shares).for_each(|(tree, &share)| work(tree, config, share));
         });
     }
 
     /// Runs every tree inside the engine until none wants more or `stop` says so. With `share`, trees take turns of a few
-    /// simulations, so that a limit of time is spent on all of them alike.
+    /// simulations, so that a limit of time is pipeline_times on all of them alike.
     pub fn run(&mut self, share: bool, stop: Stop<'_>) {
         let threads_per_tree = if self.trees.len() == 1 { self.threads } else { 1 };
-        let done = |tree: &TreeSearch<W>| tree.walker.simulations - tree.walker.begun;
+        let done = |tree: &TreeSearch<W>| tree.search_state.simulations - tree.search_state.begun;
         while !stop() {
             // Trees that are behind catch up first, also those that a stop has cut out of the last turn.
-            let Some(least) = self.trees.iter().filter(|tree| tree.wants_more(&self.parts)).map(done).min() else { return };
-            // Turns begin with one simulation, so that a short time is not spent on the first trees alone.
+            let Some(least) = self.trees.iter().filter(|tree| tree.wants_more(&self.config)).map(done).min() else { return };
+            // Turns begin with one simulation, so that a short time is not pipeline_times on the first trees alone.
             let level = if share { least + least.clamp(1, SIMULATIONS_PER_TURN) } else { u64::MAX };
-            self.each_in_parallel(|tree, parts| {
+            self.each_in_parallel(|tree, config| {
                 if !stop() {
-                    tree.run(parts, threads_per_tree, level.saturating_sub(done(tree)), stop);
+                    tree.run(config, threads_per_tree, level.saturating_sub(done(tree)), stop);
                 }
             });
         }
@@ -214,9 +219,9 @@ impl<W: World> Forest<W> {
     /// Gives every tree that wants simulations its first since its limit was set: a limit of time, however short, leaves none
     /// without.
     pub fn begin(&mut self, stop: Stop<'_>) {
-        self.each_in_parallel(|tree, parts| {
-            if tree.walker.simulations == tree.walker.begun {
-                tree.run(parts, 1, 1, stop);
+        self.each_in_parallel(|tree, config| {
+            if tree.search_state.simulations == tree.search_state.begun {
+                tree.run(config, 1, 1, stop);
             }
         });
     }
@@ -224,7 +229,7 @@ impl<W: World> Forest<W> {
     /// Whether every tree that wants simulations has had one since its limit was set.
     #[must_use]
     pub fn all_begun(&self) -> bool {
-        self.trees.iter().all(|tree| tree.walker.simulations > tree.walker.begun || !tree.wants_more(&self.parts))
+        self.trees.iter().all(|tree| tree.search_state.simulations > tree.search_state.begun || !tree.wants_more(&self.config))
     }
 
     /// Gathers leaves from every tree that wants work. Compiled worlds: afterwards `waiting` has the leaves to evaluate.
@@ -237,21 +242,21 @@ impl<W: World> Forest<W> {
             return Err(Error::Usage(format!("{} rows wait for step: answer them, or roll back, before gather", self.stepping.len())));
         }
         let nothing = vec![(); self.trees.len()];
-        self.each_briefly(0..nothing.len(), &nothing, |tree, parts, ()| {
-            if !tree.walker.full_batch && (tree.wants_more(parts) || !tree.walker.pending.is_empty()) {
-                let (grown, walker) = tree.parts_mut();
-                walker.gather(grown, parts);
+        self.each_briefly(0..nothing.len(), &nothing, |tree, config, ()| {
+            if !tree.search_state.full_batch && (tree.wants_more(config) || !tree.search_state.pending.is_empty()) {
+                let (grown, search_state) = tree.split_mut();
+                search_state.gather(grown, config);
                 if !W::EXTERNAL {
-                    leaf_analysis::at_leaves::<W>(parts, &walker.learned, &mut walker.pending);
+                    leaf_analysis::analyze_leaves::<W>(config, &search_state.history_table, &mut search_state.pending);
                 }
             }
         });
         if W::STEPPED {
             for (index, tree) in self.trees.iter_mut().enumerate() {
-                let (grown, walker) = tree.parts_mut();
-                let Some(leaf) = walker.pending.last_mut().filter(|leaf| leaf.node.is_none()) else { continue };
+                let (grown, search_state) = tree.split_mut();
+                let Some(leaf) = search_state.pending.last_mut().filter(|leaf| leaf.node.is_none()) else { continue };
                 let Some(last) = leaf.path.last() else { continue };
-                leaf.slot = self.slots.take();
+                leaf.slot = self.slots.allocate();
                 self.stepping.push(Row {
                     tree: index as u32,
                     slot: leaf.slot,
@@ -272,7 +277,7 @@ impl<W: World> Forest<W> {
     }
 
     /// The leaves that wait for values, by tree and then in the order they were gathered.
-    /// Leaves whose playout reached an end by itself are not among them.
+    /// PendingLeaves whose playout reached an end by itself are not among them.
     #[must_use]
     pub fn waiting(&self) -> Vec<Row> {
         let mut rows = Vec::new();
@@ -283,7 +288,7 @@ impl<W: World> Forest<W> {
     fn each_waiting(&self, mut take: impl FnMut(Row)) {
         for (index, search) in self.trees.iter().enumerate() {
             let tree = search.tree();
-            for leaf in search.walker.pending.iter().filter(|leaf| leaf.value.is_none()) {
+            for leaf in search.search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
                 let last = leaf.path.last();
                 take(Row {
                     tree: index as u32,
@@ -317,7 +322,7 @@ impl<W: World> Forest<W> {
     /// How many leaves of these trees wait for values.
     #[must_use]
     pub fn num_waiting(&self, trees: Range<usize>) -> usize {
-        self.trees[trees].iter().map(|tree| tree.walker.pending.iter().filter(|leaf| leaf.value.is_none()).count()).sum()
+        self.trees[trees].iter().map(|tree| tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()).count()).sum()
     }
 
     /// The legal actions of each waiting leaf of these trees whose moves want priors: where each row begins (and the last ends),
@@ -326,7 +331,7 @@ impl<W: World> Forest<W> {
     pub fn waiting_legal(&self, trees: Range<usize>) -> (Vec<i64>, Vec<u16>) {
         let (mut offsets, mut actions) = (vec![0], Vec::new());
         for tree in &self.trees[trees] {
-            for node in tree.walker.waiting_nodes() {
+            for node in tree.search_state.waiting_nodes() {
                 actions.extend_from_slice(tree.tree().edges(tree.tree().node(node)).actions);
                 offsets.push(actions.len() as i64);
             }
@@ -339,8 +344,8 @@ impl<W: World> Forest<W> {
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
     pub fn set_noise(&mut self, index: usize, wanted: Option<Noise>) -> Result<(), Error> {
-        let (tree, walker) = self.tree_mut(index)?.parts_mut();
-        walker.noise = wanted;
+        let (tree, search_state) = self.tree_mut(index)?.split_mut();
+        search_state.noise = wanted;
         if wanted.is_none() {
             noise::remove(tree);
         }
@@ -352,7 +357,7 @@ impl<W: World> Forest<W> {
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree, or the numbers are not one for each action, all finite.
     pub fn set_gumbel(&mut self, index: usize, numbers: Option<Vec<f64>>) -> Result<(), Error> {
-        let actions = self.parts.num_actions;
+        let actions = self.config.num_actions;
         if let Some(numbers) = &numbers {
             if numbers.len() != actions {
                 return Err(Error::InvalidArgument(format!(
@@ -364,20 +369,20 @@ impl<W: World> Forest<W> {
                 return Err(Error::InvalidArgument(format!("gumbel has {number}: every number must be finite")));
             }
         }
-        self.tree_mut(index)?.walker.gumbel = numbers;
+        self.tree_mut(index)?.search_state.gumbel = numbers;
         Ok(())
     }
 
     /// Whether a batch is under way.
     #[must_use]
     pub fn has_batch(&self) -> bool {
-        self.trees.iter().any(|tree| tree.walker.has_batch())
+        self.trees.iter().any(|tree| tree.search_state.has_batch())
     }
 
     /// Whether some tree can gather more into the batch under way (external worlds, between `step` and `apply`).
     #[must_use]
     pub fn batch_can_grow(&self) -> bool {
-        self.trees.iter().any(|tree| !tree.walker.full_batch && tree.wants_more(&self.parts))
+        self.trees.iter().any(|tree| !tree.search_state.full_batch && tree.wants_more(&self.config))
     }
 
     /// Takes back the batch under way, if any; the slots it had are free again and returned.
@@ -385,10 +390,10 @@ impl<W: World> Forest<W> {
         self.stepping.clear();
         let mut released = Vec::new();
         for tree in &mut self.trees {
-            let (grown, walker) = tree.parts_mut();
-            released.extend(walker.roll_back(grown));
+            let (grown, search_state) = tree.split_mut();
+            released.extend(search_state.roll_back(grown));
         }
-        self.slots.give_back(&released);
+        self.slots.release(&released);
         released
     }
 
@@ -400,25 +405,25 @@ impl<W: World> Forest<W> {
         index: usize,
         action: u16,
         legal: Option<&[u16]>,
-        plant: impl FnOnce(&Parts, &mut Slots) -> (Tree, u32),
+        plant: impl FnOnce(&SearchConfig, &mut SlotAllocator) -> (Tree, u32),
     ) -> Result<Vec<u32>, Error> {
-        let Self { trees, parts, slots, .. } = self;
+        let Self { trees, config, slots, .. } = self;
         let count = trees.len();
         let search =
             trees.get_mut(index).ok_or_else(|| Error::InvalidArgument(format!("tree {index} does not exist: this forest has {count}")))?;
         let old = search.snapshot();
-        let dropped = search.keep_child(action, parts.evaluates_root(), legal);
+        let dropped = search.keep_child(action, config.evaluates_root(), legal);
         let released: Vec<u32> = if let Some(dropped) = dropped {
             dropped.into_iter().filter_map(|node| old.slot(node)).collect()
         } else {
-            search.replant(plant(parts, slots).0);
+            search.replant(plant(config, slots).0);
             old.indices().filter_map(|node| old.slot(node)).collect()
         };
-        search.walker.target = search.walker.simulations;
-        search.walker.learned.advance();
-        search.walker.root_searched = false;
-        search.walker.forget_schedules();
-        slots.give_back(&released);
+        search.search_state.target = search.search_state.simulations;
+        search.search_state.history_table.advance();
+        search.search_state.root_searched = false;
+        search.search_state.reset_schedules();
+        slots.release(&released);
         Ok(released)
     }
 }

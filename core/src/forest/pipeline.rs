@@ -1,21 +1,21 @@
-//! Batches of a compiled game for a network that computes while the engine goes on: the trees of a group write their questions
-//! into lines that the network reads, and read its answers where it wrote them. While one group waits, another is searched.
+//! Batches of a compiled game for a network that computes while the engine goes on: the trees of a group write their requests
+//! into lines that the network reads, and read its responses where it wrote them. While one group waits, another is searched.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-pub use super::row_layout::Line;
-use super::row_layout::{close_gaps, split_lines, Beyond, Writer};
+pub use super::row_layout::RowLayout;
+use super::row_layout::{close_gaps, split_rows, Overflow, RequestWriter};
 use super::{piece_size, Forest};
 use crate::error::Error;
-use crate::games::analysis::Classical;
+use crate::games::analysis::LeafAnalysis;
 use crate::games::{Compiled, Game, World};
 use crate::runtime::thread_pool::parallel_for;
-use crate::search::config::Parts;
-use crate::search::interleaved::each_abreast;
+use crate::search::config::SearchConfig;
+use crate::search::interleaved::for_each_interleaved;
 use crate::search::priors::{priors, PolicyKind};
-use crate::search::tree_search::Walker;
+use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
 
 /// How far a value may lie outside -1 to 1, because networks round; it is clipped.
@@ -23,7 +23,7 @@ const TOLERANCE: f32 = 1e-3;
 
 /// What a network answered: for each row a number for every place of a legal action, then the value for the player to move.
 #[derive(Clone, Copy, Debug)]
-pub struct Answers<'a> {
+pub struct Responses<'a> {
     /// Row after row.
     pub numbers: &'a [f32],
     /// What the policy's are.
@@ -32,25 +32,25 @@ pub struct Answers<'a> {
 
 /// Where the time of exchanges went.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Spent {
-    /// Looking at answers before they are believed.
+pub struct PipelineTimes {
+    /// Looking at responses before they are believed.
     pub checking: Duration,
     /// Backing values up, going down again, and giving new leaves their moves.
     pub growing: Duration,
-    /// Writing questions.
+    /// Writing requests.
     pub writing: Duration,
 }
 
 /// The batch of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct BatchStatus {
     /// Rows to be answered.
     pub rows: usize,
     /// Whether it is under way, if only with ends, which nobody need answer.
     pub open: bool,
 }
 
-/// Trees that are asked about together.
+/// Trees that are status about together.
 #[derive(Clone, Debug, Default)]
 pub struct Group {
     pub(super) trees: Range<usize>,
@@ -63,40 +63,45 @@ pub struct Group {
 }
 
 impl<W: World> Forest<W> {
-    /// Parts the trees into groups of about the same size, at most `most` trees each: how many trees each has.
-    pub fn form_groups(&mut self, most: usize) -> Vec<usize> {
+    /// SearchConfig the trees into groups of about the same size, at most `most` trees each: how many trees each has.
+    pub fn form_groups(&mut self, max_trees: usize) -> Vec<usize> {
         let trees = self.trees.len();
-        let count = trees.div_ceil(most.max(1)).max(1);
+        let count = trees.div_ceil(max_trees.max(1)).max(1);
         let bounds = |group: usize| trees * group / count;
         self.groups = (0..count).map(|group| Group { trees: bounds(group)..bounds(group + 1), ..Group::default() }).collect();
         self.groups.iter().map(|group| group.trees.len()).collect()
     }
 }
 
-impl<G: Game + Classical> Forest<Compiled<G>> {
-    /// Gives group `index` the answers to its batch, if they are given, and gathers the next into `questions`, if those are.
-    /// None if the answers have something wrong or unusual in them: then nothing has changed.
+impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
+    /// Gives group `index` the responses to its batch, if they are given, and gathers the next into `requests`, if those are.
+    /// None if the responses have something wrong or unusual in them: then nothing has changed.
     ///
     /// # Errors
-    /// `Error::Usage` if there is no such group, or the answers or questions do not have room for its rows.
-    pub fn exchange(&mut self, index: usize, answers: Option<Answers<'_>>, questions: Option<&mut [u64]>) -> Result<Option<Asked>, Error> {
+    /// `Error::Usage` if there is no such group, or the responses or requests do not have room for its rows.
+    pub fn exchange(
+        &mut self,
+        index: usize,
+        responses: Option<Responses<'_>>,
+        requests: Option<&mut [u64]>,
+    ) -> Result<Option<BatchStatus>, Error> {
         let range = self.group_or_all(Some(index))?;
-        let line = Line::of::<G>();
+        let layout = RowLayout::of::<G>();
         let size = piece_size(range.len(), self.threads);
-        let Self { parts, trees, groups, threads, .. } = self;
-        let (parts, threads, group) = (&*parts, *threads, &mut groups[index]);
+        let Self { config, trees, groups, threads, .. } = self;
+        let (config, threads, group) = (&*config, *threads, &mut groups[index]);
         let trees = &mut trees[range];
-        let room = trees.len() * parts.in_flight as usize;
-        if questions.as_ref().is_some_and(|questions| questions.len() < room * line.words()) {
-            return Err(Error::Usage(format!("questions has no room for {room} rows")));
+        let room = trees.len() * config.in_flight as usize;
+        if requests.as_ref().is_some_and(|requests| requests.len() < room * layout.words()) {
+            return Err(Error::Usage(format!("requests has no room for {room} rows")));
         }
-        let columns = line.legal + 1;
+        let columns = layout.legal + 1;
         let begun = Instant::now();
-        if let Some(answers) = answers {
-            if answers.numbers.len() < group.legal.len() * columns {
-                return Err(Error::Usage(format!("answers has no room for {} rows", group.legal.len())));
+        if let Some(responses) = responses {
+            if responses.numbers.len() < group.legal.len() * columns {
+                return Err(Error::Usage(format!("responses has no room for {} rows", group.legal.len())));
             }
-            if !are_usual(answers, &group.legal, columns, threads) {
+            if !are_valid(responses, &group.legal, columns, threads) {
                 return Ok(None);
             }
         }
@@ -104,37 +109,37 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
         // Before the first batch every tree has one row: its root.
         group.rows.resize(trees.len(), 1);
         let expected: Vec<Range<usize>> = pieces_of(&group.rows, size);
-        let (gathers, open) = (questions.is_some(), AtomicBool::new(false));
-        let mut questions = questions;
+        let (gathers, open) = (requests.is_some(), AtomicBool::new(false));
+        let mut requests = requests;
         group.next_legal.resize(room.max(trees.len()), 0);
-        let mut beyond: Vec<Beyond> = expected.iter().map(|_| Beyond::default()).collect();
+        let mut overflow: Vec<Overflow> = expected.iter().map(|_| Overflow::default()).collect();
         {
-            let lines = split_lines(questions.as_deref_mut().unwrap_or_default(), &mut group.next_legal, &expected, line.words());
+            let lines = split_rows(requests.as_deref_mut().unwrap_or_default(), &mut group.next_legal, &expected, layout.words());
             let pieces = trees.chunks_mut(size).zip(group.rows.chunks_mut(size)).zip(expected.iter().cloned());
-            let pieces: Vec<_> = pieces.zip(lines).zip(&mut beyond).collect();
+            let pieces: Vec<_> = pieces.zip(lines).zip(&mut overflow).collect();
             let legal = &group.legal;
-            parallel_for(threads, pieces.into_iter(), |((((trees, counts), rows), (lines, next_legal)), beyond)| {
-                let mut reader = answers.map(|answers| Reader {
-                    numbers: &answers.numbers[rows.start * columns..rows.end * columns],
+            parallel_for(threads, pieces.into_iter(), |((((trees, counts), rows), (lines, next_legal)), overflow)| {
+                let mut reader = responses.map(|responses| ResponseReader {
+                    numbers: &responses.numbers[rows.start * columns..rows.end * columns],
                     legal: &legal[rows],
-                    kind: answers.kind,
+                    kind: responses.kind,
                     columns,
                     values: Vec::new(),
                     priors: Vec::new(),
                 });
-                let mut writer = Writer::new(line, lines, next_legal, beyond);
-                let told = counts.to_vec();
+                let mut writer = RequestWriter::new(layout, lines, next_legal, overflow);
+                let expected_rows = counts.to_vec();
                 let mut under_way = false;
-                let tell = |place: usize, tree: &mut Tree, walker: &mut Walker<Compiled<G>>| {
-                    let rows = told[place] as usize;
+                let apply = |place: usize, tree: &mut Tree, search_state: &mut SearchState<Compiled<G>>| {
+                    let rows = expected_rows[place] as usize;
                     if let Some(reader) = &mut reader {
-                        reader.tell(tree, walker, parts, rows);
+                        reader.apply(tree, search_state, config, rows);
                     }
                 };
-                each_abreast(trees, parts, gathers, tell, |place, tree, walker| {
-                    under_way |= walker.has_batch();
+                for_each_interleaved(trees, config, gathers, apply, |place, tree, search_state| {
+                    under_way |= search_state.has_batch();
                     // Written while they are at hand.
-                    counts[place] = if gathers { writer.write(tree, walker) } else { 0 };
+                    counts[place] = if gathers { writer.write(tree, search_state) } else { 0 };
                 });
                 if under_way {
                     open.store(true, Ordering::Relaxed);
@@ -144,30 +149,30 @@ impl<G: Game + Classical> Forest<Compiled<G>> {
         let gathered = Instant::now();
         let places = pieces_of(&group.rows, size);
         let rows = places.last().map_or(0, |last| last.end);
-        if let Some(questions) = questions {
-            close_gaps(questions, &mut group.next_legal, line.words(), &expected, &places, &beyond);
+        if let Some(requests) = requests {
+            close_gaps(requests, &mut group.next_legal, layout.words(), &expected, &places, &overflow);
         }
         std::mem::swap(&mut group.legal, &mut group.next_legal);
         group.legal.truncate(if gathers { rows } else { 0 });
-        self.spent.checking += checked - begun;
-        self.spent.growing += gathered - checked;
-        self.spent.writing += gathered.elapsed();
-        Ok(Some(Asked { rows, open: open.into_inner() }))
+        self.pipeline_times.checking += checked - begun;
+        self.pipeline_times.growing += gathered - checked;
+        self.pipeline_times.writing += gathered.elapsed();
+        Ok(Some(BatchStatus { rows, open: open.into_inner() }))
     }
 }
 
 /// Whether all numbers are what they should be, which nearly always they are.
-fn are_usual(answers: Answers<'_>, legal: &[u16], columns: usize, threads: usize) -> bool {
+fn are_valid(responses: Responses<'_>, legal: &[u16], columns: usize, threads: usize) -> bool {
     let wrong = AtomicBool::new(false);
     // Looking is quick: many rows at a time, or it costs more to hand them over.
     let size = legal.len().div_ceil(threads).max(512);
-    parallel_for(threads, answers.numbers.chunks(size * columns).zip(legal.chunks(size)), |(numbers, legal)| {
+    parallel_for(threads, responses.numbers.chunks(size * columns).zip(legal.chunks(size)), |(numbers, legal)| {
         let mut broken = false;
         for (row, &legal) in numbers.chunks_exact(columns).zip(legal) {
             let policy = &row[..usize::from(legal)];
             // One pass without a branch for each number.
             let (mut unusual, mut possible) = (false, false);
-            match answers.kind {
+            match responses.kind {
                 PolicyKind::Logits => {
                     for &logit in policy {
                         unusual |= logit.is_nan() | (logit == f32::INFINITY);
@@ -191,8 +196,8 @@ fn are_usual(answers: Answers<'_>, legal: &[u16], columns: usize, threads: usize
     !wrong.into_inner()
 }
 
-/// Reads the answers of some trees, one tree after another.
-struct Reader<'a> {
+/// Reads the responses of some trees, one tree after another.
+struct ResponseReader<'a> {
     numbers: &'a [f32],
     legal: &'a [u16],
     kind: PolicyKind,
@@ -201,10 +206,16 @@ struct Reader<'a> {
     priors: Vec<f32>,
 }
 
-impl Reader<'_> {
+impl ResponseReader<'_> {
     /// Tells a tree what was answered to its `rows` rows.
-    fn tell<G: Game + Classical>(&mut self, tree: &mut Tree, walker: &mut Walker<Compiled<G>>, parts: &Parts, rows: usize) {
-        if !walker.has_batch() {
+    fn apply<G: Game + LeafAnalysis>(
+        &mut self,
+        tree: &mut Tree,
+        search_state: &mut SearchState<Compiled<G>>,
+        config: &SearchConfig,
+        rows: usize,
+    ) {
+        if !search_state.has_batch() {
             return;
         }
         let (own, others) = self.numbers.split_at(rows * self.columns);
@@ -212,7 +223,7 @@ impl Reader<'_> {
         (self.numbers, self.legal) = (others, other_legal);
         self.values.clear();
         self.priors.clear();
-        let waiting = walker.pending.iter().filter(|leaf| leaf.value.is_none());
+        let waiting = search_state.pending.iter().filter(|leaf| leaf.value.is_none());
         for ((row, &legal), leaf) in own.chunks_exact(self.columns).zip(legal).zip(waiting) {
             let value = f64::from(row[self.columns - 1]).clamp(-1.0, 1.0);
             let value = if leaf.state.to_play() == 0 { value } else { -value };
@@ -222,7 +233,7 @@ impl Reader<'_> {
             // What could be wrong was looked for before anything was changed.
             let _ = priors(row[..legal].iter().copied(), self.kind, &mut self.priors[begun..]);
         }
-        walker.apply(tree, parts, &self.values, &self.priors);
+        search_state.apply(tree, config, &self.values, &self.priors);
     }
 }
 

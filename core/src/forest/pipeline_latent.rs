@@ -1,55 +1,55 @@
-//! Batches for a learned model that computes while the engine goes on; see `exchange.rs`. A question is three numbers: the slot of
+//! Batches for a history_table model that computes while the engine goes on; see `exchange.rs`. A question is three numbers: the slot of
 //! the position before, the action, the slot of the new one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::latent::check_number;
-use super::pipeline::{pieces_of, Asked};
+use super::pipeline::{pieces_of, BatchStatus};
 use super::{piece_size, Forest};
 use crate::error::Error;
 use crate::games::Latent;
 use crate::runtime::thread_pool::parallel_for;
-use crate::search::config::Parts;
-use crate::search::expand_latent::{LeafAnswer, Logits};
-use crate::search::interleaved::each_abreast;
-use crate::search::tree_search::Walker;
+use crate::search::config::SearchConfig;
+use crate::search::expand_latent::{LeafResponse, Logits};
+use crate::search::interleaved::for_each_interleaved;
+use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
 
 /// Numbers of a question.
-pub const QUESTION: usize = 3;
+pub const REQUEST_NUMBERS: usize = 3;
 
-/// What a row of a model's answers holds, in this order: reward, value, discount if it says one; then a logit for each action, or of
-/// the likeliest actions alone the logarithm of the sum of all exponentials, as the sum of two numbers, the logits, and the actions.
+/// What a row of a model's responses holds, in this order: reward, value, discount if it says one; then a logit for each action, or of
+/// the top_k actions alone the logarithm of the sum of all exponentials, as the sum of two numbers, the logits, and the actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
     /// Whether there is a discount.
     pub discount: bool,
-    /// How many of the likeliest actions it has; None: all actions.
-    pub likeliest: Option<usize>,
+    /// How many of the top_k actions it has; None: all actions.
+    pub top_k: Option<usize>,
 }
 
 impl Columns {
     /// How many numbers a row has.
     #[must_use]
     pub fn count(self, num_actions: usize) -> usize {
-        self.before_policy() + self.likeliest.map_or(num_actions, |likeliest| 2 + 2 * likeliest)
+        self.before_policy() + self.top_k.map_or(num_actions, |top_k| 2 + 2 * top_k)
     }
 
     fn before_policy(self) -> usize {
         2 + usize::from(self.discount)
     }
 
-    fn read(self, row: &[f32]) -> LeafAnswer<'_> {
+    fn read(self, row: &[f32]) -> LeafResponse<'_> {
         let (numbers, policy) = row.split_at(self.before_policy());
-        let logits = match self.likeliest {
+        let logits = match self.top_k {
             None => Logits::All(policy),
-            Some(likeliest) => {
-                let (logits, actions) = policy[2..].split_at(likeliest);
-                Logits::Likeliest { actions, logits, log_sum: f64::from(policy[0]) + f64::from(policy[1]) }
+            Some(top_k) => {
+                let (logits, actions) = policy[2..].split_at(top_k);
+                Logits::TopK { actions, logits, log_sum: f64::from(policy[0]) + f64::from(policy[1]) }
             }
         };
-        LeafAnswer {
+        LeafResponse {
             reward: f64::from(numbers[0]),
             value: f64::from(numbers[1]),
             discount: self.discount.then(|| f64::from(numbers[2])),
@@ -59,81 +59,81 @@ impl Columns {
 }
 
 impl Forest<Latent> {
-    /// Gives group `index` the model's answers to its batch, if they are given, and gathers the next into `questions`, if those are.
-    /// None if the answers have something wrong in them: then nothing has changed.
+    /// Gives group `index` the model's responses to its batch, if they are given, and gathers the next into `requests`, if those are.
+    /// None if the responses have something wrong in them: then nothing has changed.
     ///
     /// # Errors
-    /// `Error::Usage` if there is no such group, or the answers or questions do not have room for its rows.
+    /// `Error::Usage` if there is no such group, or the responses or requests do not have room for its rows.
     pub fn exchange_latent(
         &mut self,
         index: usize,
-        answers: Option<(&[f32], Columns)>,
-        questions: Option<&mut [i64]>,
-    ) -> Result<Option<Asked>, Error> {
+        responses: Option<(&[f32], Columns)>,
+        requests: Option<&mut [i64]>,
+    ) -> Result<Option<BatchStatus>, Error> {
         let range = self.group_or_all(Some(index))?;
         let size = piece_size(range.len(), self.threads);
-        let Self { parts, trees, groups, threads, slots, .. } = self;
-        let (parts, threads, group) = (&*parts, *threads, &mut groups[index]);
+        let Self { config, trees, groups, threads, slots, .. } = self;
+        let (config, threads, group) = (&*config, *threads, &mut groups[index]);
         let trees = &mut trees[range];
-        let room = trees.len() * parts.in_flight as usize;
-        if questions.as_ref().is_some_and(|questions| questions.len() < room * QUESTION) {
-            return Err(Error::Usage(format!("questions has no room for {room} rows")));
+        let room = trees.len() * config.in_flight as usize;
+        if requests.as_ref().is_some_and(|requests| requests.len() < room * REQUEST_NUMBERS) {
+            return Err(Error::Usage(format!("requests has no room for {room} rows")));
         }
         let begun = Instant::now();
         group.rows.resize(trees.len(), 1);
         let expected = pieces_of(&group.rows, size);
         let rows = expected.last().map_or(0, |last| last.end);
-        if let Some((numbers, columns)) = answers {
-            let width = columns.count(parts.num_actions);
+        if let Some((numbers, columns)) = responses {
+            let width = columns.count(config.num_actions);
             if numbers.len() < rows * width {
-                return Err(Error::Usage(format!("answers has no room for {rows} rows")));
+                return Err(Error::Usage(format!("responses has no room for {rows} rows")));
             }
-            if !are_sound(&numbers[..rows * width], columns, parts, threads) {
+            if !are_valid(&numbers[..rows * width], columns, config, threads) {
                 return Ok(None);
             }
         }
         let checked = Instant::now();
-        let (gathers, open, as_expected) = (questions.is_some(), AtomicBool::new(false), AtomicBool::new(true));
-        let mut questions = questions;
-        let taken: Vec<u32> = (0..if gathers { rows } else { 0 }).map(|_| slots.take()).collect();
+        let (gathers, open, as_expected) = (requests.is_some(), AtomicBool::new(false), AtomicBool::new(true));
+        let mut requests = requests;
+        let taken: Vec<u32> = (0..if gathers { rows } else { 0 }).map(|_| slots.allocate()).collect();
         {
-            let mut lines = questions.as_deref_mut().unwrap_or_default();
+            let mut lines = requests.as_deref_mut().unwrap_or_default();
             let pieces = trees.chunks_mut(size).zip(group.rows.chunks_mut(size)).zip(expected);
             let pieces: Vec<_> = pieces
                 .map(|piece| {
                     let count = if gathers { piece.1.len() } else { 0 };
-                    let (own, others) = std::mem::take(&mut lines).split_at_mut(count * QUESTION);
+                    let (own, others) = std::mem::take(&mut lines).split_at_mut(count * REQUEST_NUMBERS);
                     lines = others;
                     (piece, own)
                 })
                 .collect();
             parallel_for(threads, pieces.into_iter(), |(((trees, counts), rows), lines)| {
-                let mut own = answers.map(|(numbers, columns)| {
-                    let width = columns.count(parts.num_actions);
+                let mut own = responses.map(|(numbers, columns)| {
+                    let width = columns.count(config.num_actions);
                     (&numbers[rows.start * width..rows.end * width], columns, width)
                 });
-                let mut writer = Writer { lines, slots: if gathers { &taken[rows] } else { &[] } };
-                let told = counts.to_vec();
+                let mut writer = RequestWriter { lines, slots: if gathers { &taken[rows] } else { &[] } };
+                let expected_rows = counts.to_vec();
                 let (mut usual, mut under_way) = (true, false);
-                let tell = |place: usize, tree: &mut Tree, walker: &mut Walker<Latent>| {
-                    let rows = told[place] as usize;
+                let apply = |place: usize, tree: &mut Tree, search_state: &mut SearchState<Latent>| {
+                    let rows = expected_rows[place] as usize;
                     if let Some((numbers, columns, width)) = &mut own {
                         let (these, others) = numbers.split_at(rows * *width);
                         *numbers = others;
-                        if walker.has_batch() {
-                            walker.apply_model(tree, parts, |row| columns.read(&these[row * *width..(row + 1) * *width]));
+                        if search_state.has_batch() {
+                            search_state.apply_model(tree, config, |row| columns.read(&these[row * *width..(row + 1) * *width]));
                         }
                     }
                 };
-                each_abreast(trees, parts, gathers, tell, |place, tree, walker| {
-                    under_way |= walker.has_batch();
-                    let rows = walker.pending.len() as u32;
+                for_each_interleaved(trees, config, gathers, apply, |place, tree, search_state| {
+                    under_way |= search_state.has_batch();
+                    let rows = search_state.pending.len() as u32;
                     // Nearly always as many as the last time.
                     let count = &mut counts[place];
                     usual &= rows == *count;
                     *count = rows;
                     if gathers && usual {
-                        writer.write(tree, walker);
+                        writer.write(tree, search_state);
                     }
                 });
                 if under_way {
@@ -147,42 +147,42 @@ impl Forest<Latent> {
         let gathered = Instant::now();
         let rows = group.rows.iter().sum::<u32>() as usize;
         if !as_expected.into_inner() {
-            slots.give_back(&taken);
-            if let Some(lines) = questions {
-                let taken: Vec<u32> = (0..rows).map(|_| slots.take()).collect();
-                let mut writer = Writer { lines: &mut lines[..rows * QUESTION], slots: &taken };
+            slots.release(&taken);
+            if let Some(lines) = requests {
+                let taken: Vec<u32> = (0..rows).map(|_| slots.allocate()).collect();
+                let mut writer = RequestWriter { lines: &mut lines[..rows * REQUEST_NUMBERS], slots: &taken };
                 for search in trees {
-                    let (tree, walker) = search.parts_mut();
-                    writer.write(tree, walker);
+                    let (tree, search_state) = search.split_mut();
+                    writer.write(tree, search_state);
                 }
             }
         }
-        self.spent.checking += checked - begun;
-        self.spent.growing += gathered - checked;
-        self.spent.writing += gathered.elapsed();
-        Ok(Some(Asked { rows, open: open.into_inner() }))
+        self.pipeline_times.checking += checked - begun;
+        self.pipeline_times.growing += gathered - checked;
+        self.pipeline_times.writing += gathered.elapsed();
+        Ok(Some(BatchStatus { rows, open: open.into_inner() }))
     }
 
     /// How many slots there have been at the same time: all are below.
     #[must_use]
-    pub fn most_slots(&self) -> usize {
-        self.slots.most()
+    pub fn num_slots(&self) -> usize {
+        self.slots.capacity()
     }
 }
 
-/// Writes questions, and gives leaves their slots, one after another.
-struct Writer<'a> {
+/// Writes requests, and gives leaves their slots, one after another.
+struct RequestWriter<'a> {
     lines: &'a mut [i64],
     slots: &'a [u32],
 }
 
-impl Writer<'_> {
-    fn write(&mut self, tree: &Tree, walker: &mut Walker<Latent>) {
-        for leaf in &mut walker.pending {
+impl RequestWriter<'_> {
+    fn write(&mut self, tree: &Tree, search_state: &mut SearchState<Latent>) {
+        for leaf in &mut search_state.pending {
             let (Some((&slot, slots)), Some(last)) = (self.slots.split_first(), leaf.path.last()) else { continue };
             self.slots = slots;
             leaf.slot = slot;
-            let (line, others) = std::mem::take(&mut self.lines).split_at_mut(QUESTION);
+            let (line, others) = std::mem::take(&mut self.lines).split_at_mut(REQUEST_NUMBERS);
             self.lines = others;
             let parent = tree.slot(last.node).unwrap_or(u32::MAX);
             line.copy_from_slice(&[i64::from(parent), i64::from(tree.action(last.edge)), i64::from(slot)]);
@@ -191,8 +191,8 @@ impl Writer<'_> {
 }
 
 /// Whether all numbers are what they should be.
-fn are_sound(numbers: &[f32], columns: Columns, parts: &Parts, threads: usize) -> bool {
-    let width = columns.count(parts.num_actions);
+fn are_valid(numbers: &[f32], columns: Columns, config: &SearchConfig, threads: usize) -> bool {
+    let width = columns.count(config.num_actions);
     let wrong = AtomicBool::new(false);
     let rows = numbers.len() / width;
     let size = rows.div_ceil(threads).max(64);
@@ -200,14 +200,14 @@ fn are_sound(numbers: &[f32], columns: Columns, parts: &Parts, threads: usize) -
         let sound = numbers.chunks_exact(width).all(|row| {
             let answer = columns.read(row);
             let policy = match answer.logits {
-                Logits::All(logits) => has_a_policy(logits),
-                Logits::Likeliest { actions, logits, log_sum } => {
-                    let is_action = |&action: &f32| (0.0..parts.num_actions as f32).contains(&action);
-                    log_sum.is_finite() && has_a_policy(logits) && actions.iter().all(is_action)
+                Logits::All(logits) => is_valid_policy(logits),
+                Logits::TopK { actions, logits, log_sum } => {
+                    let is_action = |&action: &f32| (0.0..config.num_actions as f32).contains(&action);
+                    log_sum.is_finite() && is_valid_policy(logits) && actions.iter().all(is_action)
                 }
             };
             let discounted =
-                answer.discount.is_none_or(|discount| (-1.0..=1.0).contains(&discount) && (discount >= 0.0 || parts.players == 2));
+                answer.discount.is_none_or(|discount| (-1.0..=1.0).contains(&discount) && (discount >= 0.0 || config.players == 2));
             policy && discounted && check_number(answer.reward).is_ok() && check_number(answer.value).is_ok()
         });
         if !sound {
@@ -218,7 +218,7 @@ fn are_sound(numbers: &[f32], columns: Columns, parts: &Parts, threads: usize) -
 }
 
 /// None is NaN or infinite, but that some may be -inf.
-fn has_a_policy(logits: &[f32]) -> bool {
+fn is_valid_policy(logits: &[f32]) -> bool {
     let (mut broken, mut possible) = (false, false);
     for &logit in logits {
         broken |= logit.is_nan() | (logit == f32::INFINITY);

@@ -1,16 +1,16 @@
-//! Questions of a compiled game as lines of words, written where a network reads them.
+//! Questions of a compiled game as words_of_rows of words, written where a network reads them.
 
 use std::ops::Range;
 
-use crate::games::analysis::Classical;
+use crate::games::analysis::LeafAnalysis;
 use crate::games::{Compiled, Game};
-use crate::search::tree_search::Walker;
+use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
 
-/// Where the parts of a question lie in its line of 64-bit words: bit planes, then scalars (two to a word, float32), then legal
-/// actions (four to a word, 16 bits), the low bits first; what is beyond the last of them is 0.
+/// Where the config of a question lie in its layout of 64-bit words: bit planes, then scalars (two to a word, float32), then legal
+/// actions (four to a word, 16 bits), the low bits first; what is overflow the last of them is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct RowLayout {
     /// Bit planes, one to a word.
     pub planes: usize,
     /// Scalars.
@@ -19,33 +19,33 @@ pub struct Line {
     pub legal: usize,
 }
 
-impl Line {
-    /// The line of a game.
+impl RowLayout {
+    /// The layout of a game.
     #[must_use]
     pub const fn of<G: Game>() -> Self {
         Self { planes: G::PLANES, scalars: G::SCALARS, legal: G::MAX_LEGAL }
     }
 
-    /// Words in a line.
+    /// Words in a layout.
     #[must_use]
     pub const fn words(self) -> usize {
         self.planes + self.scalars.div_ceil(2) + self.legal.div_ceil(4)
     }
 }
 
-/// The lines, and the counts of legal actions, that belong to each of `places`; none where there are no lines.
-pub(super) fn split_lines<'a>(
-    mut lines: &'a mut [u64],
+/// The words_of_rows, and the counts of legal actions, that belong to each of `places`; none where there are no words_of_rows.
+pub(super) fn split_rows<'a>(
+    mut words_of_rows: &'a mut [u64],
     mut legal: &'a mut [u16],
     places: &[Range<usize>],
     words: usize,
 ) -> Vec<(&'a mut [u64], &'a mut [u16])> {
-    let there = !lines.is_empty();
+    let there = !words_of_rows.is_empty();
     let split = |rows: &Range<usize>| {
         let count = if there { rows.len() } else { 0 };
-        let (own_lines, other_lines) = std::mem::take(&mut lines).split_at_mut(count * words);
+        let (own_lines, other_lines) = std::mem::take(&mut words_of_rows).split_at_mut(count * words);
         let (own_legal, other_legal) = std::mem::take(&mut legal).split_at_mut(count);
-        (lines, legal) = (other_lines, other_legal);
+        (words_of_rows, legal) = (other_lines, other_legal);
         (own_lines, own_legal)
     };
     places.iter().map(split).collect()
@@ -53,47 +53,47 @@ pub(super) fn split_lines<'a>(
 
 /// Lines of some trees that have more of them than was expected, and the counts of their legal actions.
 #[derive(Debug, Default)]
-pub(super) struct Beyond {
-    lines: Vec<u64>,
+pub(super) struct Overflow {
+    words_of_rows: Vec<u64>,
     legal: Vec<u16>,
 }
 
-/// Writes questions, one line after another.
-pub(super) struct Writer<'a> {
-    line: Line,
-    lines: std::slice::ChunksExactMut<'a, u64>,
+/// Writes requests, one layout after another.
+pub(super) struct RequestWriter<'a> {
+    layout: RowLayout,
+    words_of_rows: std::slice::ChunksExactMut<'a, u64>,
     legal: std::slice::IterMut<'a, u16>,
-    beyond: &'a mut Beyond,
+    overflow: &'a mut Overflow,
     scalars: Vec<f32>,
 }
 
-impl<'a> Writer<'a> {
-    pub(super) fn new(line: Line, lines: &'a mut [u64], legal: &'a mut [u16], beyond: &'a mut Beyond) -> Self {
-        let lines = lines.chunks_exact_mut(line.words());
-        Self { line, lines, legal: legal.iter_mut(), beyond, scalars: vec![0.0; line.scalars] }
+impl<'a> RequestWriter<'a> {
+    pub(super) fn new(layout: RowLayout, words_of_rows: &'a mut [u64], legal: &'a mut [u16], overflow: &'a mut Overflow) -> Self {
+        let words_of_rows = words_of_rows.chunks_exact_mut(layout.words());
+        Self { layout, words_of_rows, legal: legal.iter_mut(), overflow, scalars: vec![0.0; layout.scalars] }
     }
 
-    /// Writes a line for every waiting leaf of a tree, and how many legal actions it has: how many lines.
-    pub(super) fn write<G: Game + Classical>(&mut self, tree: &Tree, walker: &Walker<Compiled<G>>) -> u32 {
+    /// Writes a layout for every waiting leaf of a tree, and how many legal actions it has: how many words_of_rows.
+    pub(super) fn write<G: Game + LeafAnalysis>(&mut self, tree: &Tree, search_state: &SearchState<Compiled<G>>) -> u32 {
         let mut written = 0;
-        for leaf in walker.pending.iter().filter(|leaf| leaf.value.is_none()) {
+        for leaf in search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
             let actions: &[u16] = leaf.node.map_or(&[], |node| tree.edges(tree.node(node)).actions);
             written += 1;
-            let words = match (self.lines.next(), self.legal.next()) {
+            let words = match (self.words_of_rows.next(), self.legal.next()) {
                 (Some(words), Some(count)) => {
                     *count = actions.len() as u16;
                     words
                 }
                 _ => {
-                    self.beyond.legal.push(actions.len() as u16);
-                    let begun = self.beyond.lines.len();
-                    self.beyond.lines.resize(begun + self.line.words(), 0);
-                    &mut self.beyond.lines[begun..]
+                    self.overflow.legal.push(actions.len() as u16);
+                    let begun = self.overflow.words_of_rows.len();
+                    self.overflow.words_of_rows.resize(begun + self.layout.words(), 0);
+                    &mut self.overflow.words_of_rows[begun..]
                 }
             };
-            let (planes, rest) = words.split_at_mut(self.line.planes);
+            let (planes, rest) = words.split_at_mut(self.layout.planes);
             leaf.state.pack_observation(planes, &mut self.scalars);
-            let (scalar_words, legal_words) = rest.split_at_mut(self.line.scalars.div_ceil(2));
+            let (scalar_words, legal_words) = rest.split_at_mut(self.layout.scalars.div_ceil(2));
             for (word, pair) in scalar_words.iter_mut().zip(self.scalars.chunks(2)) {
                 *word = pair.iter().rev().fold(0, |word, scalar| word << 32 | u64::from(scalar.to_bits()));
             }
@@ -111,19 +111,19 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Moves lines, and their counts, that were written from where each of `expected` begins to `places`, where they belong now that it is
-/// known how many there are of each; those `beyond` come behind the others of their place.
+/// Moves words_of_rows, and their counts, that were written from where each of `expected` begins to `places`, where they belong now that it is
+/// known how many there are of each; those `overflow` come behind the others of their place.
 pub(super) fn close_gaps(
-    lines: &mut [u64],
+    words_of_rows: &mut [u64],
     legal: &mut [u16],
     words: usize,
     expected: &[Range<usize>],
     places: &[Range<usize>],
-    beyond: &[Beyond],
+    overflow: &[Overflow],
 ) {
     let mut shift = |from: &Range<usize>, to: &Range<usize>| {
         let count = from.len().min(to.len());
-        lines.copy_within(from.start * words..(from.start + count) * words, to.start * words);
+        words_of_rows.copy_within(from.start * words..(from.start + count) * words, to.start * words);
         legal.copy_within(from.start..from.start + count, to.start);
     };
     // Both are in the same order, so that what moves down, the lowest first, and what moves up, the highest first, never covers
@@ -131,10 +131,10 @@ pub(super) fn close_gaps(
     let pairs = || expected.iter().zip(places);
     pairs().filter(|(from, to)| to.start < from.start).for_each(|(from, to)| shift(from, to));
     pairs().rev().filter(|(from, to)| to.start > from.start).for_each(|(from, to)| shift(from, to));
-    for ((from, to), beyond) in pairs().zip(beyond).filter(|(_, beyond)| !beyond.legal.is_empty()) {
+    for ((from, to), overflow) in pairs().zip(overflow).filter(|(_, overflow)| !overflow.legal.is_empty()) {
         let first = to.start + from.len();
-        lines[first * words..to.end * words].copy_from_slice(&beyond.lines);
-        legal[first..to.end].copy_from_slice(&beyond.legal);
+        words_of_rows[first * words..to.end * words].copy_from_slice(&overflow.words_of_rows);
+        legal[first..to.end].copy_from_slice(&overflow.legal);
     }
 }
 
@@ -161,26 +161,26 @@ mod tests {
             let expected = ranges(counts.iter().map(|&(expected, _)| expected));
             let places = ranges(counts.iter().map(|&(_, written)| written));
             let room = expected.iter().chain(&places).map(|range| range.end).max().unwrap_or(0);
-            let (mut lines, mut legal) = (vec![u64::MAX; room * words], vec![u16::MAX; room]);
-            let mut beyond: Vec<Beyond> = counts.iter().map(|_| Beyond::default()).collect();
-            // Every line has the number that its row is to have.
-            for ((from, to), beyond) in expected.iter().zip(&places).zip(&mut beyond) {
+            let (mut words_of_rows, mut legal) = (vec![u64::MAX; room * words], vec![u16::MAX; room]);
+            let mut overflow: Vec<Overflow> = counts.iter().map(|_| Overflow::default()).collect();
+            // Every layout has the number that its row is to have.
+            for ((from, to), overflow) in expected.iter().zip(&places).zip(&mut overflow) {
                 for (offset, row) in to.clone().enumerate() {
-                    let line = vec![row as u64; words];
+                    let layout = vec![row as u64; words];
                     if offset < from.len() {
                         let at = from.start + offset;
-                        lines[at * words..(at + 1) * words].copy_from_slice(&line);
+                        words_of_rows[at * words..(at + 1) * words].copy_from_slice(&layout);
                         legal[at] = row as u16;
                     } else {
-                        beyond.lines.extend(line);
-                        beyond.legal.push(row as u16);
+                        overflow.words_of_rows.extend(layout);
+                        overflow.legal.push(row as u16);
                     }
                 }
             }
-            close_gaps(&mut lines, &mut legal, words, &expected, &places, &beyond);
+            close_gaps(&mut words_of_rows, &mut legal, words, &expected, &places, &overflow);
             let rows = places.last().map_or(0, |last| last.end);
             for row in 0..rows {
-                prop_assert!(lines[row * words..(row + 1) * words].iter().all(|&word| word == row as u64));
+                prop_assert!(words_of_rows[row * words..(row + 1) * words].iter().all(|&word| word == row as u64));
                 prop_assert_eq!(usize::from(legal[row]), row);
             }
         }

@@ -1,15 +1,15 @@
-//! Slots: small numbers under which positions are kept outside. A slot never moves; one that is given back is given out again.
+//! SlotAllocator: small numbers under which positions are kept outside. A slot never moves; one that is given back is given out again.
 
 /// Hands out slots.
 #[derive(Clone, Debug, Default)]
-pub struct Slots {
+pub struct SlotAllocator {
     free: Vec<u32>,
     next: u32,
 }
 
-impl Slots {
+impl SlotAllocator {
     /// A slot nobody has.
-    pub fn take(&mut self) -> u32 {
+    pub fn allocate(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.next += 1;
             self.next - 1
@@ -18,12 +18,12 @@ impl Slots {
 
     /// How many slots there have been at the same time: all are below.
     #[must_use]
-    pub fn most(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.next as usize
     }
 
-    /// Slots that are free again.
-    pub fn give_back(&mut self, slots: &[u32]) {
+    /// SlotAllocator that are free again.
+    pub fn release(&mut self, slots: &[u32]) {
         self.free.extend(slots.iter().rev());
     }
 }

@@ -1,4 +1,4 @@
-//! What a search may know of a game beside its rules (seed 4): an evaluation, mates, kinds of moves. Of our games only chess
+//! What a search may know of a game beside its rules (seed 4): an evaluation, mates, hints of moves. Of our games only chess
 //! has it; the others keep the defaults, which say nothing.
 
 use std::sync::Arc;
@@ -108,9 +108,9 @@ pub enum RootMate {
     },
 }
 
-/// What was learned of quiet moves elsewhere, as one position hears of it.
+/// What was history_table of quiet moves elsewhere, as one position hears of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Experience<'a> {
+pub struct OrderingContext<'a> {
     /// Moves that were good at other positions of the same ply.
     pub killers: [Option<Action>; 2],
     /// How often each action was good for this player; empty where nothing is known.
@@ -119,7 +119,7 @@ pub struct Experience<'a> {
 
 /// What is told of a legal action.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Kind {
+pub struct MoveHint {
     /// Its category.
     pub category: u8,
     /// What its prior is multiplied by, where categories shape the priors.
@@ -127,7 +127,7 @@ pub struct Kind {
 }
 
 /// What a game can tell beside its rules.
-pub trait Classical {
+pub trait LeafAnalysis {
     /// The value of a position for the player to move, from -1 to 1.
     fn value(&self, _knowledge: &Knowledge) -> f64 {
         0.0
@@ -143,12 +143,12 @@ pub trait Classical {
         None
     }
 
-    /// Replaces `kinds` by the kind of each legal action, in their order.
-    fn kinds(&self, _knowledge: &Knowledge, _experience: Experience<'_>, kinds: &mut Vec<Kind>) {
-        kinds.clear();
+    /// Replaces `hints` by the kind of each legal action, in their order.
+    fn hints(&self, _knowledge: &Knowledge, _experience: OrderingContext<'_>, hints: &mut Vec<MoveHint>) {
+        hints.clear();
     }
 }
 
-impl Classical for TicTacToe {}
-impl Classical for ConnectFour {}
-impl Classical for Othello {}
+impl LeafAnalysis for TicTacToe {}
+impl LeafAnalysis for ConnectFour {}
+impl LeafAnalysis for Othello {}

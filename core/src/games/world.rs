@@ -1,7 +1,7 @@
 //! Where positions come from: a compiled game, whose states the engine holds and steps itself, or an external world
-//! (a game in Python, a learned model), whose states live outside in slots and are stepped once per batch.
+//! (a game in Python, a history_table model), whose states live outside in slots and are stepped once per batch.
 
-use crate::games::analysis::Classical;
+use crate::games::analysis::LeafAnalysis;
 use crate::games::{Action, Game};
 use crate::runtime::random::Random;
 
@@ -11,7 +11,7 @@ pub trait World: Send + Sync + 'static {
     type State: Clone + std::fmt::Debug + Send + Sync + 'static;
     /// Whether positions live outside, under slots.
     const EXTERNAL: bool;
-    /// Whether the outside must be asked what a position is before it can be evaluated; a learned model says both at once.
+    /// Whether the outside must be asked what a position is before it can be evaluated; a history_table model says both at once.
     const STEPPED: bool = false;
 
     // Worlds outside are never asked any of these.
@@ -36,7 +36,7 @@ pub trait World: Send + Sync + 'static {
     }
     /// What is known of the game beside its rules.
     #[inline]
-    fn classical(_state: &Self::State) -> Option<&dyn Classical> {
+    fn analysis(_state: &Self::State) -> Option<&dyn LeafAnalysis> {
         None
     }
     /// Random play to the end, or None if `max_depth` moves did not reach it.
@@ -50,7 +50,7 @@ pub trait World: Send + Sync + 'static {
 #[derive(Debug)]
 pub struct Compiled<G>(std::marker::PhantomData<fn() -> G>);
 
-impl<G: Game + Classical> World for Compiled<G> {
+impl<G: Game + LeafAnalysis> World for Compiled<G> {
     type State = G;
     const EXTERNAL: bool = false;
 
@@ -71,7 +71,7 @@ impl<G: Game + Classical> World for Compiled<G> {
         state.legal_actions(actions);
     }
     #[inline]
-    fn classical(state: &G) -> Option<&dyn Classical> {
+    fn analysis(state: &G) -> Option<&dyn LeafAnalysis> {
         Some(state)
     }
     #[inline]
@@ -90,7 +90,7 @@ impl World for External {
     const STEPPED: bool = true;
 }
 
-/// The world of a learned model: positions are hidden states outside, under slots, and nothing is known of any rules.
+/// The world of a history_table model: positions are hidden states outside, under slots, and nothing is known of any rules.
 #[derive(Debug)]
 pub struct Latent;
 

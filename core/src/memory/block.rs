@@ -6,36 +6,36 @@ use std::ops::{Deref, DerefMut};
 use bytemuck::allocation::zeroed_slice_box;
 use bytemuck::Zeroable;
 
-use super::slab::{Lot, Pool};
+use super::slab::{Allocation, Pool};
 
 /// What blocks are made of. All zeros are one of them, so that there is always something valid in a block.
-pub(crate) trait Stored: Copy + Zeroable + Send + Sync + 'static {
+pub(crate) trait Element: Copy + Zeroable + Send + Sync + 'static {
     /// Where blocks of this capacity come from; None if each is fetched by itself.
     fn pool(capacity: usize) -> Option<&'static Pool<Self>>;
 }
 
 /// A list of a fixed number of elements. At first they are anything: zeros, or what another tree has left.
-pub(crate) struct Block<T: Stored> {
-    lot: Lot<T>,
+pub(crate) struct Block<T: Element> {
+    allocation: Allocation<T>,
     capacity: u32,
 }
 
 // SAFETY: a block is the only owner of its elements, as a vector is, and they can be sent and shared.
 #[expect(unsafe_code, reason = "see above")]
-unsafe impl<T: Stored> Send for Block<T> {}
+unsafe impl<T: Element> Send for Block<T> {}
 // SAFETY: as above.
 #[expect(unsafe_code, reason = "see above")]
-unsafe impl<T: Stored> Sync for Block<T> {}
+unsafe impl<T: Element> Sync for Block<T> {}
 
-impl<T: Stored> Block<T> {
+impl<T: Element> Block<T> {
     /// A block of so many elements.
     pub(crate) fn new(capacity: usize) -> Self {
-        let lot = T::pool(capacity).map_or_else(|| Lot::alone(zeroed_slice_box(capacity)), Pool::take);
-        Self { lot, capacity: capacity as u32 }
+        let allocation = T::pool(capacity).map_or_else(|| Allocation::boxed(zeroed_slice_box(capacity)), Pool::allocate);
+        Self { allocation, capacity: capacity as u32 }
     }
 }
 
-impl<T: Stored> Clone for Block<T> {
+impl<T: Element> Clone for Block<T> {
     fn clone(&self) -> Self {
         let mut copy = Self::new(self.len());
         copy.copy_from_slice(self);
@@ -43,19 +43,19 @@ impl<T: Stored> Clone for Block<T> {
     }
 }
 
-impl<T: Stored> Drop for Block<T> {
+impl<T: Element> Drop for Block<T> {
     fn drop(&mut self) {
         let capacity = self.capacity as usize;
         match T::pool(capacity) {
-            Some(pool) => pool.give_back(&self.lot),
+            Some(pool) => pool.release(&self.allocation),
             // SAFETY: a block without a pool was made of a box of so many elements, and nothing looks at it any more.
             #[expect(unsafe_code, reason = "see above")]
-            None => drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.lot.start.as_ptr(), capacity)) }),
+            None => drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.allocation.start.as_ptr(), capacity)) }),
         }
     }
 }
 
-impl<T: Stored> Deref for Block<T> {
+impl<T: Element> Deref for Block<T> {
     type Target = [T];
 
     #[inline(always)]
@@ -64,23 +64,23 @@ impl<T: Stored> Deref for Block<T> {
         // and they are this block's alone until it is dropped.
         #[expect(unsafe_code, reason = "see above")]
         unsafe {
-            std::slice::from_raw_parts(self.lot.start.as_ptr(), self.capacity as usize)
+            std::slice::from_raw_parts(self.allocation.start.as_ptr(), self.capacity as usize)
         }
     }
 }
 
-impl<T: Stored> DerefMut for Block<T> {
+impl<T: Element> DerefMut for Block<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as above.
         #[expect(unsafe_code, reason = "see above")]
         unsafe {
-            std::slice::from_raw_parts_mut(self.lot.start.as_ptr(), self.capacity as usize)
+            std::slice::from_raw_parts_mut(self.allocation.start.as_ptr(), self.capacity as usize)
         }
     }
 }
 
-impl<T: Stored> fmt::Debug for Block<T> {
+impl<T: Element> fmt::Debug for Block<T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Block of {}", self.capacity)
     }

@@ -13,95 +13,95 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::pages::Pages;
 
 /// Slabs without a block in use are kept up to so many bytes.
-const MOST_KEPT: usize = 256 << 20;
+const MAX_IDLE_BYTES: usize = 256 << 20;
 /// A pool's first slabs are small, if several blocks fit: a single search of a small tree shall not fill a huge page.
 const SMALL_SLAB: usize = 64 << 10;
 /// So much of a pool is in small slabs.
-const MOST_SMALL: usize = 2 << 20;
-/// Slabs stand on so many shelves, so that threads do not wait for each other.
-const SHELVES: usize = 16;
+const MAX_SMALL_BYTES: usize = 2 << 20;
+/// Slabs stand on so many shards, so that threads do not wait for each other.
+const SHARDS: usize = 16;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
 /// Bytes of slabs without a block in use, in all pools.
-static KEPT: AtomicUsize = AtomicUsize::new(0);
+static IDLE_BYTES: AtomicUsize = AtomicUsize::new(0);
 /// Counts slabs that came into use.
 static CLOCK: AtomicUsize = AtomicUsize::new(0);
 /// The pools that are in use.
-static POOLS: Mutex<Vec<&'static dyn Keeps>> = Mutex::new(Vec::new());
+static POOLS: Mutex<Vec<&'static dyn AnyPool>> = Mutex::new(Vec::new());
 
 /// Every lock of this module.
 #[cfg(unix)]
-pub(crate) struct Held {
-    _pools: MutexGuard<'static, Vec<&'static dyn Keeps>>,
-    _shelves: Vec<MutexGuard<'static, Shelf>>,
+pub(crate) struct Locks {
+    _pools: MutexGuard<'static, Vec<&'static dyn AnyPool>>,
+    _shards: Vec<MutexGuard<'static, Shard>>,
 }
 
-/// Locks every pool. Who waits for a shelf here holds `POOLS`; so nobody may wait for `POOLS` who holds a shelf.
+/// Locks every pool. Who waits for a shard here holds `POOLS`; so nobody may wait for `POOLS` who holds a shard.
 #[cfg(unix)]
-pub(crate) fn hold() -> Held {
+pub(crate) fn lock_all() -> Locks {
     let pools = pools();
-    let shelves = pools.iter().flat_map(|pool| pool.hold()).collect();
-    Held { _pools: pools, _shelves: shelves }
+    let shards = pools.iter().flat_map(|pool| pool.lock_all()).collect();
+    Locks { _pools: pools, _shards: shards }
 }
 
-fn pools() -> MutexGuard<'static, Vec<&'static dyn Keeps>> {
+fn pools() -> MutexGuard<'static, Vec<&'static dyn AnyPool>> {
     POOLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A pool of any kind.
-trait Keeps: Sync {
-    /// Locks every shelf.
+trait AnyPool: Sync {
+    /// Locks every shard.
     #[cfg(unix)]
-    fn hold(&self) -> Vec<MutexGuard<'_, Shelf>>;
+    fn lock_all(&self) -> Vec<MutexGuard<'_, Shard>>;
     /// Lets go of a slab without a block in use, if there is one that nobody is looking at.
-    fn give_up_one(&self) -> Option<Slab>;
+    fn evict_idle_slab(&self) -> Option<Slab>;
     /// When the last of its slabs came into use.
-    fn last_needed(&self) -> usize;
+    fn last_used(&self) -> usize;
 }
 
 thread_local! {
-    /// The shelf of this thread: the next one, for each thread that comes.
-    static OWN_SHELF: usize = {
+    /// The shard of this thread: the next one, for each thread that comes.
+    static OWN_SHARD: usize = {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        NEXT.fetch_add(1, Ordering::Relaxed) % SHELVES
+        NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS
     };
 }
 
 /// Memory for one block, and where it came from. It is there, and nobody else's, until it is given back.
 #[derive(Debug)]
-pub(crate) struct Lot<T> {
+pub(crate) struct Allocation<T> {
     pub(crate) start: NonNull<T>,
     slab: u32,
     place: u16,
-    shelf: u8,
+    shard: u8,
 }
 
-impl<T> Lot<T> {
+impl<T> Allocation<T> {
     /// Memory that is part of no slab. Who drops it makes a box of it again.
-    pub(crate) fn alone(list: Box<[T]>) -> Self {
-        Self { start: NonNull::from(Box::leak(list)).cast(), slab: u32::MAX, place: 0, shelf: 0 }
+    pub(crate) fn boxed(list: Box<[T]>) -> Self {
+        Self { start: NonNull::from(Box::leak(list)).cast(), slab: u32::MAX, place: 0, shard: 0 }
     }
 }
 
 /// Slabs for blocks of `capacity` elements. All of a slab is zeros at first, and later holds what blocks of the same kind have left.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
-    shelves: [Apart; SHELVES],
+    shards: [PaddedShard; SHARDS],
     capacity: usize,
     /// Bytes in small slabs.
     small: AtomicUsize,
     /// Whether it is one of `POOLS`.
-    known: AtomicBool,
+    registered: AtomicBool,
     /// When the last slab came into use.
-    last_needed: AtomicUsize,
+    last_used: AtomicUsize,
     kind: PhantomData<fn() -> T>,
 }
 
-/// A shelf on cache lines of its own (processors fetch them in pairs): threads must not wait for each other's.
+/// A shard on cache lines of its own (processors fetch them in pairs): threads must not wait for each other's.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Apart(Mutex<Shelf>);
+struct PaddedShard(Mutex<Shard>);
 
 #[derive(Debug)]
 struct Slab {
@@ -121,7 +121,7 @@ struct Free {
 }
 
 #[derive(Debug)]
-struct Shelf {
+struct Shard {
     slabs: Vec<Option<Slab>>,
     /// Slabs that have a free block; the last is used first.
     open: Vec<u32>,
@@ -131,13 +131,13 @@ struct Shelf {
 
 impl<T> Pool<T> {
     pub(crate) const fn new(capacity: usize) -> Self {
-        let shelves = [const { Apart(Mutex::new(Shelf { slabs: Vec::new(), open: Vec::new(), vacant: Vec::new() })) }; SHELVES];
+        let shards = [const { PaddedShard(Mutex::new(Shard { slabs: Vec::new(), open: Vec::new(), vacant: Vec::new() })) }; SHARDS];
         Self {
-            shelves,
+            shards,
             capacity,
             small: AtomicUsize::new(0),
-            known: AtomicBool::new(false),
-            last_needed: AtomicUsize::new(0),
+            registered: AtomicBool::new(false),
+            last_used: AtomicUsize::new(0),
             kind: PhantomData,
         }
     }
@@ -148,44 +148,44 @@ impl<T> Pool<T> {
         ((self.capacity * size_of::<T>()).div_ceil(LINE) | 1) * LINE
     }
 
-    fn shelf(&self, index: usize) -> MutexGuard<'_, Shelf> {
+    fn shard(&self, index: usize) -> MutexGuard<'_, Shard> {
         // Nothing that is done while the lock is held can panic but for want of memory.
-        self.shelves[index].0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shards[index].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A block that nobody has: of this thread's shelf, of another, or of a new slab.
-    pub(crate) fn take(&'static self) -> Lot<T> {
-        if !self.known.load(Ordering::Acquire) {
+    /// A block that nobody has: of this thread's shard, of another, or of a new slab.
+    pub(crate) fn allocate(&'static self) -> Allocation<T> {
+        if !self.registered.load(Ordering::Acquire) {
             self.register();
         }
-        let own = OWN_SHELF.with(|&own| own);
-        let known = self.shelf(own).take().map(|found| (found, own));
+        let own = OWN_SHARD.with(|&own| own);
+        let registered = self.shard(own).allocate().map(|found| (found, own));
         let elsewhere = || {
-            let found = |(index, shelf): (usize, &Apart)| Some((shelf.0.try_lock().ok()?.take()?, index));
-            self.shelves.iter().enumerate().find_map(found)
+            let found = |(index, shard): (usize, &PaddedShard)| Some((shard.0.try_lock().ok()?.allocate()?, index));
+            self.shards.iter().enumerate().find_map(found)
         };
         let added = || {
             let slab = self.new_slab();
-            (self.shelf(own).add(slab), own)
+            (self.shard(own).add(slab), own)
         };
-        let (Free { slab, place, start, was_idle }, shelf) = known.or_else(elsewhere).unwrap_or_else(added);
+        let (Free { slab, place, start, was_idle }, shard) = registered.or_else(elsewhere).unwrap_or_else(added);
         if was_idle {
-            self.last_needed.store(CLOCK.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            self.last_used.store(CLOCK.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
         // Within the slab: `add` has counted how many blocks there is room for.
         let start = NonNull::new(start.as_ptr().wrapping_add(usize::from(place) * self.stride())).unwrap_or(start);
-        Lot { start: start.cast(), slab, place, shelf: shelf as u8 }
+        Allocation { start: start.cast(), slab, place, shard: shard as u8 }
     }
 
     /// Takes back what `take` gave.
-    pub(crate) fn give_back(&self, lot: &Lot<T>) {
-        let kept = self.shelf(usize::from(lot.shelf)).give_back(lot.slab, lot.place);
-        if kept.is_some_and(|kept| kept > MOST_KEPT) {
+    pub(crate) fn release(&self, allocation: &Allocation<T>) {
+        let kept = self.shard(usize::from(allocation.shard)).release(allocation.slab, allocation.place);
+        if kept.is_some_and(|kept| kept > MAX_IDLE_BYTES) {
             let mut unneeded = Vec::new();
             let mut pools = pools();
-            pools.sort_unstable_by_key(|pool| pool.last_needed());
-            while KEPT.load(Ordering::Relaxed) > MOST_KEPT {
-                let Some(slab) = pools.iter().find_map(|pool| pool.give_up_one()) else { break };
+            pools.sort_unstable_by_key(|pool| pool.last_used());
+            while IDLE_BYTES.load(Ordering::Relaxed) > MAX_IDLE_BYTES {
+                let Some(slab) = pools.iter().find_map(|pool| pool.evict_idle_slab()) else { break };
                 unneeded.push(slab);
             }
             // The system is asked when nobody waits for the lock.
@@ -194,18 +194,18 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Adds the pool to `POOLS`, before any of its shelves is locked: `hold` must find it there.
+    /// Adds the pool to `POOLS`, before any of its shards is locked: `hold` must find it there.
     fn register(&'static self) {
         let mut pools = pools();
-        if !self.known.load(Ordering::Relaxed) {
+        if !self.registered.load(Ordering::Relaxed) {
             pools.push(self);
-            self.known.store(true, Ordering::Release);
+            self.registered.store(true, Ordering::Release);
         }
     }
 
     fn new_slab(&self) -> Slab {
         let stride = self.stride();
-        let is_small = 2 * stride <= SMALL_SLAB && self.small.load(Ordering::Relaxed) < MOST_SMALL;
+        let is_small = 2 * stride <= SMALL_SLAB && self.small.load(Ordering::Relaxed) < MAX_SMALL_BYTES;
         let pages = if is_small {
             self.small.fetch_add(SMALL_SLAB, Ordering::Relaxed);
             Pages::plain(SMALL_SLAB)
@@ -213,21 +213,21 @@ impl<T> Pool<T> {
             Pages::huge()
         };
         let blocks = u16::try_from(pages.bytes() / stride).unwrap_or(u16::MAX);
-        KEPT.fetch_add(pages.bytes(), Ordering::Relaxed);
+        IDLE_BYTES.fetch_add(pages.bytes(), Ordering::Relaxed);
         Slab { pages, blocks, free: (0..blocks).rev().collect() }
     }
 }
 
-impl<T> Keeps for Pool<T> {
+impl<T> AnyPool for Pool<T> {
     #[cfg(unix)]
-    fn hold(&self) -> Vec<MutexGuard<'_, Shelf>> {
-        (0..SHELVES).map(|index| self.shelf(index)).collect()
+    fn lock_all(&self) -> Vec<MutexGuard<'_, Shard>> {
+        (0..SHARDS).map(|index| self.shard(index)).collect()
     }
 
-    fn give_up_one(&self) -> Option<Slab> {
-        let unneeded = self.shelves.iter().find_map(|shelf| shelf.0.try_lock().ok()?.give_up_one());
+    fn evict_idle_slab(&self) -> Option<Slab> {
+        let unneeded = self.shards.iter().find_map(|shard| shard.0.try_lock().ok()?.evict_idle_slab());
         if let Some(slab) = &unneeded {
-            KEPT.fetch_sub(slab.pages.bytes(), Ordering::Relaxed);
+            IDLE_BYTES.fetch_sub(slab.pages.bytes(), Ordering::Relaxed);
             if slab.pages.bytes() == SMALL_SLAB {
                 self.small.fetch_sub(SMALL_SLAB, Ordering::Relaxed);
             }
@@ -235,14 +235,14 @@ impl<T> Keeps for Pool<T> {
         unneeded
     }
 
-    fn last_needed(&self) -> usize {
-        self.last_needed.load(Ordering::Relaxed)
+    fn last_used(&self) -> usize {
+        self.last_used.load(Ordering::Relaxed)
     }
 }
 
-impl Shelf {
+impl Shard {
     /// A slab without a block in use, if there is one.
-    fn give_up_one(&mut self) -> Option<Slab> {
+    fn evict_idle_slab(&mut self) -> Option<Slab> {
         let is_free = |slab: &Slab| slab.free.len() == usize::from(slab.blocks);
         let at = self.open.iter().position(|&id| self.slabs[id as usize].as_ref().is_some_and(is_free))?;
         let id = self.open.remove(at);
@@ -251,12 +251,12 @@ impl Shelf {
     }
 
     /// A free block.
-    fn take(&mut self) -> Option<Free> {
+    fn allocate(&mut self) -> Option<Free> {
         let id = *self.open.last()?;
         let slab = self.slabs[id as usize].as_mut()?;
         let was_idle = slab.free.len() == usize::from(slab.blocks);
         if was_idle {
-            KEPT.fetch_sub(slab.pages.bytes(), Ordering::Relaxed);
+            IDLE_BYTES.fetch_sub(slab.pages.bytes(), Ordering::Relaxed);
         }
         let place = slab.free.pop()?;
         let start = slab.pages.start();
@@ -275,18 +275,18 @@ impl Shelf {
         });
         self.slabs[id as usize] = Some(slab);
         self.open.push(id);
-        self.take().unwrap_or(Free { slab: id, place: 0, start, was_idle: true })
+        self.allocate().unwrap_or(Free { slab: id, place: 0, start, was_idle: true })
     }
 
     /// Puts a block back. If its slab is not in use any more, how many bytes are kept now.
-    fn give_back(&mut self, id: u32, place: u16) -> Option<usize> {
+    fn release(&mut self, id: u32, place: u16) -> Option<usize> {
         let slab = self.slabs[id as usize].as_mut()?;
         slab.free.push(place);
         if slab.free.len() == 1 {
             self.open.push(id);
         }
         let bytes = slab.pages.bytes();
-        (slab.free.len() == usize::from(slab.blocks)).then(|| KEPT.fetch_add(bytes, Ordering::Relaxed) + bytes)
+        (slab.free.len() == usize::from(slab.blocks)).then(|| IDLE_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes)
     }
 }
 
@@ -297,22 +297,22 @@ mod tests {
     #[test]
     fn slabs_that_nobody_needs_go_back_to_the_system() {
         static POOL: Pool<u64> = Pool::new(1024);
-        let wanted = 2 * MOST_KEPT / 8192;
-        let lots: Vec<Lot<u64>> = (0..wanted).map(|_| POOL.take()).collect();
-        let slabs = || POOL.shelves.iter().map(|shelf| shelf.0.lock().expect("no panic").slabs.iter().flatten().count()).sum::<usize>();
+        let wanted = 2 * MAX_IDLE_BYTES / 8192;
+        let allocations: Vec<Allocation<u64>> = (0..wanted).map(|_| POOL.allocate()).collect();
+        let slabs = || POOL.shards.iter().map(|shard| shard.0.lock().expect("no panic").slabs.iter().flatten().count()).sum::<usize>();
         let most = slabs();
-        assert!(most > MOST_KEPT / (2 << 20), "there are more than would be kept");
-        lots.iter().for_each(|lot| POOL.give_back(lot));
-        assert!(KEPT.load(Ordering::Relaxed) <= MOST_KEPT);
+        assert!(most > MAX_IDLE_BYTES / (2 << 20), "there are more than would be kept");
+        allocations.iter().for_each(|allocation| POOL.release(allocation));
+        assert!(IDLE_BYTES.load(Ordering::Relaxed) <= MAX_IDLE_BYTES);
         assert!(slabs() < most);
         static OTHER: Pool<u64> = Pool::new(2048);
-        let other: Vec<Lot<u64>> = (0..MOST_KEPT / 4 / 16384).map(|_| OTHER.take()).collect();
-        other.iter().for_each(|lot| OTHER.give_back(lot));
-        let kept = |pool: &Pool<u64>| pool.shelves.iter().map(|shelf| shelf.0.lock().expect("no panic").open.len()).sum::<usize>();
-        assert!(kept(&OTHER) > MOST_KEPT / 5 / (2 << 20), "the slabs of the first have made room");
-        assert!(KEPT.load(Ordering::Relaxed) <= MOST_KEPT);
-        let again = POOL.take();
-        assert!(lots.iter().any(|lot| lot.start == again.start), "what was kept is used again");
-        POOL.give_back(&again);
+        let other: Vec<Allocation<u64>> = (0..MAX_IDLE_BYTES / 4 / 16384).map(|_| OTHER.allocate()).collect();
+        other.iter().for_each(|allocation| OTHER.release(allocation));
+        let kept = |pool: &Pool<u64>| pool.shards.iter().map(|shard| shard.0.lock().expect("no panic").open.len()).sum::<usize>();
+        assert!(kept(&OTHER) > MAX_IDLE_BYTES / 5 / (2 << 20), "the slabs of the first have made room");
+        assert!(IDLE_BYTES.load(Ordering::Relaxed) <= MAX_IDLE_BYTES);
+        let again = POOL.allocate();
+        assert!(allocations.iter().any(|allocation| allocation.start == again.start), "what was kept is used again");
+        POOL.release(&again);
     }
 }

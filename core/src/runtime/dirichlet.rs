@@ -75,7 +75,7 @@ fn normal(random: &mut Random) -> f64 {
 /// Gamma variates of a shape below 1, or their logarithms where some would vanish (Ahrens & Dieter 1974, algorithm GS).
 fn variates_below_one(alpha: f64, random: &mut Random, variates: &mut [f64]) {
     #[cfg(target_arch = "x86_64")]
-    if simd::is_there() {
+    if simd::is_available() {
         #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
         // SAFETY: the processor has just been seen to have what this form is compiled for.
         return unsafe { below_one_wide(alpha, random, variates) };

@@ -56,17 +56,17 @@ pub fn ln(x: f64) -> f64 {
 /// exp(number - `subtracted`) of each number.
 pub fn exp_all(numbers: &[f32], subtracted: f64, out: &mut [f64]) {
     #[cfg(target_arch = "x86_64")]
-    if simd::is_there() {
+    if simd::is_available() {
         #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
         // SAFETY: the processor has just been seen to have what this form is compiled for.
-        return unsafe { exp_all_wide(numbers, subtracted, out) };
+        return unsafe { exp_all_avx2(numbers, subtracted, out) };
     }
     exp_each(numbers, subtracted, out);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-fn exp_all_wide(numbers: &[f32], subtracted: f64, out: &mut [f64]) {
+fn exp_all_avx2(numbers: &[f32], subtracted: f64, out: &mut [f64]) {
     exp_each(numbers, subtracted, out);
 }
 

@@ -37,7 +37,7 @@ pub fn per_player(tree: &mut Tree, path: &[Step], values: &mut [f64]) {
     }
 }
 
-/// Backs up the value of a learned model's leaf, given for the player to move there: `g = r + discount * g`, turned where the
+/// Backs up the value of a history_table model's leaf, given for the player to move there: `g = r + discount * g`, turned where the
 /// player changes (Schrittwieser et al. 2020, appendix B). The path itself says what lies below each of its edges.
 pub fn discounted(tree: &mut Tree, path: &[Step], leaf: NodeIndex, value: f64, keep_bounds: bool) {
     tree.root_visits += 1;
@@ -45,7 +45,7 @@ pub fn discounted(tree: &mut Tree, path: &[Step], leaf: NodeIndex, value: f64, k
     let mut bounds = tree.bounds;
     for step in path.iter().rev() {
         let own = if to_play == step.chooser { gain } else { -gain };
-        let (reward, discount) = tree.gain(below);
+        let (reward, discount) = tree.reward_discount(below);
         gain = reward + discount * own;
         let (visits, sum) = tree.visit(step.edge, gain);
         if keep_bounds {
@@ -69,7 +69,7 @@ pub fn hand_up(tree: &mut Tree, path: &[Step], mut changed: impl FnMut(&Tree, St
         changed(tree, *step);
         let value = if child.to_play == step.chooser { child.proven } else { -child.proven };
         tree.set_proven(step.edge, value);
-        tree.node_mut(step.node).tagged = true;
+        tree.node_mut(step.node).has_proven_edge = true;
         if tree.node(step.node).proven != UNPROVEN {
             return;
         }

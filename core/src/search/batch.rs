@@ -4,17 +4,17 @@
 use crate::error::Error;
 use crate::games::World;
 use crate::runtime::random::fold;
-use crate::search::config::{Parts, MAX_ENDS_PER_GATHER};
+use crate::search::config::{SearchConfig, MAX_ENDS_PER_GATHER};
 use crate::search::path::TraceRow;
-use crate::search::pending::Pending;
+use crate::search::pending::PendingLeaf;
 use crate::search::select::{descend, Descent, Reached, Start};
-use crate::search::tree_search::{Stop, Walker, ROOT_EVALUATION};
+use crate::search::tree_search::{SearchState, Stop, ROOT_EVALUATION};
 use crate::search::{backup, expand, leaf_analysis, scratch};
 use crate::tree::{NodeIndex, Tree, ROOT};
 
 /// What the outside says of one position (external worlds).
 #[derive(Clone, Copy, Debug)]
-pub struct Answer<'a> {
+pub struct StepResult<'a> {
     /// Who moves.
     pub to_play: u8,
     /// The returns, one per player, if the game is over.
@@ -25,71 +25,77 @@ pub struct Answer<'a> {
     pub legal: &'a [u16],
 }
 
-impl<W: World> Walker<W> {
+impl<W: World> SearchState<W> {
     /// Gathers until the batch is full: `in_flight` leaves, no more simulations wanted, or a leaf met that is under way already.
     /// External worlds gather one leaf at a time, because only `step` can say whether the game is over there.
-    pub fn gather(&mut self, tree: &mut Tree, parts: &Parts) {
+    pub fn gather(&mut self, tree: &mut Tree, config: &SearchConfig) {
         let mut descents = scratch::descents::<W>(&self.root);
-        self.open_batch(tree, parts, &mut descents[0]);
-        self.gather_on(tree, parts, &mut descents[0]);
+        self.open_batch(tree, config, &mut descents[0]);
+        self.continue_batch(tree, config, &mut descents[0]);
         scratch::keep::<W>(descents);
     }
 
     /// Begins a batch, if none has begun.
-    pub(crate) fn open_batch(&mut self, tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>) {
-        self.settle_root_with(tree, parts, descent);
+    pub(crate) fn open_batch(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) {
+        self.prepare_root_with(tree, config, descent);
         self.journal.begin(tree, self.simulations);
-        if parts.evaluates_root() && tree.root_visits == 0 && !backup::root_is_proven(tree) {
+        if config.evaluates_root() && tree.root_visits == 0 && !backup::root_is_proven(tree) {
             if self.pending.is_empty() {
-                self.wait_for_root(tree, descent);
+                self.add_root(tree, descent);
             }
             self.full_batch = true;
         }
     }
 
     /// Gathers the rest of a batch that has begun.
-    pub(crate) fn gather_on(&mut self, tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>) {
-        while self.sets_out(tree, parts, descent) {
-            let reached = descend::<W>(tree, parts, descent, &mut self.journal);
-            if !self.arrive(tree, parts, reached, descent) {
+    pub(crate) fn continue_batch(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) {
+        while self.begin_descent(tree, config, descent) {
+            let reached = descend::<W>(tree, config, descent, &mut self.journal);
+            if !self.finish_descent(tree, config, reached, descent) {
                 return;
             }
         }
     }
 
     /// Begins the next descent of the batch; false if it has all the leaves it will get.
-    pub(crate) fn sets_out(&mut self, tree: &Tree, parts: &Parts, descent: &mut Descent<W::State>) -> bool {
-        let flying = self.pending.len();
-        self.full_batch |= flying >= parts.in_flight as usize || self.ends >= MAX_ENDS_PER_GATHER || !self.wants_more(tree, parts);
+    pub(crate) fn begin_descent(&mut self, tree: &Tree, config: &SearchConfig, descent: &mut Descent<W::State>) -> bool {
+        let in_flight = self.pending.len();
+        self.full_batch |= in_flight >= config.in_flight as usize || self.ends >= MAX_ENDS_PER_GATHER || !self.wants_more(tree, config);
         if self.full_batch {
             return false;
         }
-        let key = fold(self.key, self.simulations + flying as u64);
-        let start = Start { first: self.first_place(tree, parts, descent), flying: flying as u32, key };
+        let key = fold(self.key, self.simulations + in_flight as u64);
+        let start = Start { first: self.scheduled_place(tree, config, descent), in_flight: in_flight as u32, key };
         descent.begin(tree, &self.root, start);
         true
     }
 
     /// Deals with where the descent has ended; false if the batch has to wait for the outside before it can go on.
-    pub(crate) fn arrive(&mut self, tree: &mut Tree, parts: &Parts, reached: Reached, descent: &mut Descent<W::State>) -> bool {
+    pub(crate) fn finish_descent(
+        &mut self,
+        tree: &mut Tree,
+        config: &SearchConfig,
+        reached: Reached,
+        descent: &mut Descent<W::State>,
+    ) -> bool {
         match reached {
             Reached::InFlight => self.full_batch = true,
             Reached::Exact(node) => {
                 self.ends += 1;
-                self.back_up_exact(tree, parts, node, descent);
+                self.back_up_exact(tree, config, node, descent);
             }
             Reached::New => {
                 let key = fold(self.key, self.simulations + self.pending.len() as u64);
                 if W::EXTERNAL {
-                    self.wait(tree, key, None, descent);
+                    self.add_pending(tree, key, None, descent);
                     return !W::STEPPED;
                 }
-                if let Some(node) = self.land(tree, parts, descent) {
+                if let Some(node) = self.expand_terminal(tree, config, descent) {
                     self.ends += 1;
-                    self.back_up_exact(tree, parts, node, descent);
+                    self.back_up_exact(tree, config, node, descent);
                 } else {
-                    let node = self.expand_leaf(tree, parts, descent);
-                    self.wait(tree, key, node, descent);
+                    let node = self.expand_leaf(tree, config, descent);
+                    self.add_pending(tree, key, node, descent);
                 }
             }
         }
@@ -97,22 +103,22 @@ impl<W: World> Walker<W> {
     }
 
     /// The root waits to be evaluated: a leaf at the end of an empty path.
-    fn wait_for_root(&mut self, tree: &mut Tree, descent: &mut Descent<W::State>) {
+    fn add_root(&mut self, tree: &mut Tree, descent: &mut Descent<W::State>) {
         descent.path.clear();
         descent.state.clone_from(&self.root);
-        self.wait(tree, fold(self.key, ROOT_EVALUATION), Some(ROOT), descent);
+        self.add_pending(tree, fold(self.key, ROOT_EVALUATION), Some(ROOT), descent);
         if let Some(leaf) = self.pending.last_mut() {
             leaf.slot = tree.slot(ROOT).unwrap_or(u32::MAX);
         }
     }
 
-    fn wait(&mut self, tree: &mut Tree, key: u64, node: Option<NodeIndex>, descent: &mut Descent<W::State>) {
+    fn add_pending(&mut self, tree: &mut Tree, key: u64, node: Option<NodeIndex>, descent: &mut Descent<W::State>) {
         for step in &descent.path {
-            tree.fly(step.edge, 1);
+            tree.add_in_flight(step.edge, 1);
         }
         let simulation = self.simulations + self.pending.len() as u64;
         let root = &self.root;
-        let leaf = self.pending.add(|| Pending {
+        let leaf = self.pending.add(|| PendingLeaf {
             path: Vec::new(),
             state: root.clone(),
             simulation,
@@ -121,7 +127,7 @@ impl<W: World> Walker<W> {
             slot: u32::MAX,
             value: None,
             mate: None,
-            kinds: Vec::new(),
+            hints: Vec::new(),
             trace: Vec::new(),
         });
         // Copied, so that what the thread works with stays in its cache.
@@ -138,12 +144,12 @@ impl<W: World> Walker<W> {
     }
 
     /// Takes the outside's word on the leaf gathered last. An end is backed up at once and leaves the batch.
-    pub fn step(&mut self, tree: &mut Tree, parts: &Parts, answer: Answer<'_>) {
+    pub fn step(&mut self, tree: &mut Tree, config: &SearchConfig, answer: StepResult<'_>) {
         let Some(leaf) = self.pending.last_mut() else { return };
         let Some(last) = leaf.path.last().copied() else { return };
         self.journal.edge(tree, last.edge);
         let node = if let Some(returns) = answer.returns {
-            expand::end(tree, parts, last.edge, answer.to_play, returns)
+            expand::end(tree, config, last.edge, answer.to_play, returns)
         } else {
             let forced_depth_left = tree.node(last.node).forced_depth_left.saturating_sub(1);
             let node = tree.add_node(answer.to_play, forced_depth_left);
@@ -152,19 +158,19 @@ impl<W: World> Walker<W> {
             node
         };
         tree.set_slot(node, leaf.slot);
-        if parts.has_rewards {
+        if config.has_rewards {
             tree.set_rewards(node, answer.rewards);
         }
         if answer.returns.is_some() {
             for step in &leaf.path {
-                tree.fly(step.edge, -1);
+                tree.add_in_flight(step.edge, -1);
             }
             let mut descents = scratch::descents::<W>(&self.root);
             std::mem::swap(&mut descents[0].path, &mut leaf.path);
             std::mem::swap(&mut descents[0].trace, &mut leaf.trace);
             self.pending.drop_last();
             self.ends += 1;
-            self.back_up_exact(tree, parts, node, &mut descents[0]);
+            self.back_up_exact(tree, config, node, &mut descents[0]);
             scratch::keep::<W>(descents);
         } else {
             leaf.node = Some(node);
@@ -174,12 +180,12 @@ impl<W: World> Walker<W> {
     /// Backs up one value per player for each waiting leaf, in order, and closes the batch. `values` holds `players` numbers for
     /// each leaf that no playout has valued, `priors` one for each legal move of each leaf (none: they are even).
     /// Nothing here can fail: what comes from outside is checked before.
-    pub fn apply(&mut self, tree: &mut Tree, parts: &Parts, values: &[f64], mut priors: &[f32]) {
-        let mut rows = values.chunks_exact(parts.players);
+    pub fn apply(&mut self, tree: &mut Tree, config: &SearchConfig, values: &[f64], mut priors: &[f32]) {
+        let mut rows = values.chunks_exact(config.players);
         let mut leaves = std::mem::take(&mut self.pending);
         for leaf in &mut leaves {
             for step in &leaf.path {
-                tree.fly(step.edge, -1);
+                tree.add_in_flight(step.edge, -1);
             }
             let played_out;
             let row = match leaf.value {
@@ -190,7 +196,7 @@ impl<W: World> Walker<W> {
                 None => rows.next().unwrap_or(&[0.0, 0.0]),
             };
             let is_root = leaf.path.is_empty();
-            if parts.trace && !is_root {
+            if config.trace && !is_root {
                 let steps = std::mem::take(&mut leaf.trace);
                 self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: row.to_vec() });
             }
@@ -205,7 +211,7 @@ impl<W: World> Walker<W> {
                 if tree.shape().returns {
                     tree.set_returns(node, row);
                 }
-                if parts.score.uses_priors() {
+                if config.rule.uses_priors() {
                     let own = tree.priors_mut(node);
                     if priors.is_empty() {
                         expand::even_priors(tree, node);
@@ -215,23 +221,23 @@ impl<W: World> Walker<W> {
                         priors = rest;
                     }
                 }
-                if let Some(knowledge) = &parts.knowledge {
+                if let Some(knowledge) = &config.knowledge {
                     if is_root {
-                        leaf_analysis::at_restricted_root::<W>(tree, &self.root, &mut leaf.kinds);
+                        leaf_analysis::restrict_hints::<W>(tree, &self.root, &mut leaf.hints);
                     }
-                    leaf_analysis::arrange(tree, knowledge, node, &leaf.kinds);
+                    leaf_analysis::order_edges(tree, knowledge, node, &leaf.hints);
                 }
             }
-            if parts.is_plain() {
+            if config.is_plain() {
                 backup::zero_sum(tree, &leaf.path, row[0]);
             } else {
                 backup::per_player(tree, &leaf.path, &mut row.to_vec());
             }
-            if leaf.mate.is_some() && parts.solves() {
+            if leaf.mate.is_some() && config.solves() {
                 backup::hand_up(tree, &leaf.path, |_, _| {});
             }
-            if let Some(knowledge) = parts.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
-                self.learned.learn(tree, knowledge, parts.num_actions, &leaf.path, row[0]);
+            if let Some(knowledge) = config.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
+                self.history_table.update(tree, knowledge, config.num_actions, &leaf.path, row[0]);
             }
             self.simulations += u64::from(!is_root);
         }
@@ -257,7 +263,7 @@ impl<W: World> Walker<W> {
         let mut released: Vec<u32> = Vec::new();
         for leaf in self.pending.iter() {
             for step in &leaf.path {
-                tree.fly(step.edge, -1);
+                tree.add_in_flight(step.edge, -1);
             }
             if leaf.node.is_none() && leaf.slot != u32::MAX {
                 released.push(leaf.slot);
@@ -274,12 +280,12 @@ impl<W: World> Walker<W> {
         released
     }
 
-    /// Leaves in flight with an evaluator inside the engine: gathered one after another, evaluated on `threads`, applied in order.
-    pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, parts: &Parts, threads: usize, pause: u64, stop: Stop<'_>) {
-        while self.simulations < pause && self.wants_more(tree, parts) && !stop() {
-            self.gather(tree, parts);
-            leaf_analysis::at_leaves_parallel::<W>(threads, parts, &self.learned, &mut self.pending);
-            self.apply(tree, parts, &[], &[]);
+    /// PendingLeaves in flight with an evaluator inside the engine: gathered one after another, evaluated on `threads`, applied in order.
+    pub(crate) fn run_in_flight(&mut self, tree: &mut Tree, config: &SearchConfig, threads: usize, pause: u64, stop: Stop<'_>) {
+        while self.simulations < pause && self.wants_more(tree, config) && !stop() {
+            self.gather(tree, config);
+            leaf_analysis::analyze_leaves_parallel::<W>(threads, config, &self.history_table, &mut self.pending);
+            self.apply(tree, config, &[], &[]);
         }
     }
 }

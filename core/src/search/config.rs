@@ -1,25 +1,25 @@
-//! The parts a search is made of: a preset is one value of `Parts`.
+//! The config a search is made of: a preset is one value of `SearchConfig`.
 
 use std::sync::Arc;
 
 use crate::error::Error;
 use crate::games::analysis::Knowledge;
-use crate::search::evaluate::Leaf;
-use crate::search::score::{Fpu, Score};
+use crate::search::evaluate::LeafEvaluator;
+use crate::search::score::{Fpu, Rule};
 use crate::tree::Shape;
 
 /// Everything that makes one search differ from another.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct SearchConfig {
     /// How an edge is scored.
-    pub score: Score,
+    pub rule: Rule,
     /// Who values a leaf.
-    pub leaf: Leaf,
+    pub leaf: LeafEvaluator,
     /// What is known of the game beside its rules (chess).
     pub knowledge: Option<Arc<Knowledge>>,
     /// Keep proven results (two-player zero-sum games).
     pub solve: bool,
-    /// Leaves under way in one tree at a time.
+    /// PendingLeaves under way in one tree at a time.
     pub in_flight: u32,
     /// Plies below the root in which forced moves are looked for.
     pub forced_depth: u8,
@@ -33,7 +33,7 @@ pub struct Parts {
     pub zero_sum: bool,
     /// The game pays rewards along the way, and nothing at its end.
     pub has_rewards: bool,
-    /// What a learned model's values are multiplied by, a move later, where the model does not say.
+    /// What a history_table model's values are multiplied by, a move later, where the model does not say.
     pub discount: f64,
     /// Size of the action space.
     pub num_actions: usize,
@@ -41,7 +41,7 @@ pub struct Parts {
     pub max_legal: usize,
     /// Positions live outside.
     pub external: bool,
-    /// They are hidden states of a learned model.
+    /// They are hidden states of a history_table model.
     pub latent: bool,
     /// Most positions one tree may hold.
     pub max_nodes: usize,
@@ -52,19 +52,19 @@ pub struct Parts {
 /// At most so many ends are met in one gathering of one tree, so that time limits hold.
 pub const MAX_ENDS_PER_GATHER: u32 = 1024;
 
-impl Parts {
+impl SearchConfig {
     /// Refuses what no search can be made of.
     ///
     /// # Errors
     /// `Error::InvalidArgument` names the setting and its range.
     pub fn check(&self) -> Result<(), Error> {
         let refuse = |text: String| Err(Error::InvalidArgument(text));
-        match self.score {
-            Score::Ucb1 { c_param } if !(c_param.is_finite() && c_param >= 0.0) => {
+        match self.rule {
+            Rule::Ucb1 { c_param } if !(c_param.is_finite() && c_param >= 0.0) => {
                 return refuse(format!("c_param must be a finite number of at least 0, not {c_param}"));
             }
-            Score::Ucb1 { .. } => {}
-            Score::Puct { c_puct, fpu, forced_playouts, .. } => {
+            Rule::Ucb1 { .. } => {}
+            Rule::Puct { c_puct, fpu, forced_playouts, .. } => {
                 if !(c_puct.is_finite() && c_puct >= 0.0) {
                     return refuse(format!("c_puct must be a finite number of at least 0, not {c_puct}"));
                 }
@@ -76,7 +76,7 @@ impl Parts {
                     return refuse(format!("fpu must be a finite number, not {number}"));
                 }
             }
-            Score::MuZero(ref rule) => {
+            Rule::LogPuct(ref rule) => {
                 let (pb_c_base, pb_c_init) = (rule.pb_c_base, rule.pb_c_init);
                 if !(pb_c_base.is_finite() && pb_c_base > 0.0) {
                     return refuse(format!("pb_c_base must be a finite number above 0, not {pb_c_base}"));
@@ -85,9 +85,12 @@ impl Parts {
                     return refuse(format!("pb_c_init must be a finite number of at least 0, not {pb_c_init}"));
                 }
             }
-            Score::Gumbel { completed, max_num_considered_actions, gumbel_scale } => {
-                let numbers =
-                    [("value_scale", completed.value_scale), ("maxvisit_init", completed.maxvisit_init), ("gumbel_scale", gumbel_scale)];
+            Rule::Gumbel { completed_q, max_num_considered_actions, gumbel_scale } => {
+                let numbers = [
+                    ("value_scale", completed_q.value_scale),
+                    ("maxvisit_init", completed_q.maxvisit_init),
+                    ("gumbel_scale", gumbel_scale),
+                ];
                 if let Some((name, number)) = numbers.into_iter().find(|(_, number)| !(number.is_finite() && *number >= 0.0)) {
                     return refuse(format!("{name} must be a finite number of at least 0, not {number}"));
                 }
@@ -106,7 +109,7 @@ impl Parts {
             return refuse(format!("discount must be from 0 to 1, not {}", self.discount));
         }
         if self.latent && !(1..=2).contains(&self.players) {
-            return refuse(format!("num_players must be 1 or 2 with a learned model, not {}", self.players));
+            return refuse(format!("num_players must be 1 or 2 with a history_table model, not {}", self.players));
         }
         if self.in_flight == 0 || self.in_flight > u32::from(u16::MAX) {
             return refuse(format!("in_flight must be from 1 to 65535, not {}", self.in_flight));
@@ -127,7 +130,7 @@ impl Parts {
     #[inline]
     #[must_use]
     pub fn evaluates_root(&self) -> bool {
-        self.score.uses_priors()
+        self.rule.uses_priors()
     }
 
     /// A two-player zero-sum game without rewards: one number says what a position is worth to everybody.

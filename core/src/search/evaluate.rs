@@ -6,7 +6,7 @@ use crate::runtime::random::{Purpose, Random};
 
 /// Who values a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaf {
+pub enum LeafEvaluator {
     /// A random playout; one cut after `max_depth` moves scores 0.
     Playout {
         /// How moves are drawn.
@@ -16,10 +16,10 @@ pub enum Leaf {
     },
     /// Always 0: searches that only look for ends.
     Zero,
-    /// The classical evaluation (`Knowledge`), of games that have one.
-    Classical,
+    /// The analysis evaluation (`Knowledge`), of games that have one.
+    Static,
     /// An evaluator outside. With `max_depth`, a playout comes first, and where it is cut is what the evaluator sees.
-    Outside {
+    External {
         /// How moves are drawn.
         policy: PlayoutPolicy,
         /// Moves of the playout before the evaluator is asked; 0 asks at the leaf itself.
@@ -27,7 +27,7 @@ pub enum Leaf {
     },
 }
 
-impl Leaf {
+impl LeafEvaluator {
     /// Values `state`, changing it: a result for player 0, or None where the evaluator outside must say (of the state left behind).
     #[inline]
     pub fn value<W: World>(&self, state: &mut W::State, simulation_key: u64, knowledge: Option<&Knowledge>) -> Option<f64> {
@@ -37,12 +37,12 @@ impl Leaf {
                 Some(playout::<W>(state, policy, &mut random, max_depth.unwrap_or(u32::MAX)).map_or(0.0, f64::from))
             }
             Self::Zero => Some(0.0),
-            Self::Classical => {
-                let value = knowledge.zip(W::classical(state)).map_or(0.0, |(knowledge, classical)| classical.value(knowledge));
+            Self::Static => {
+                let value = knowledge.zip(W::analysis(state)).map_or(0.0, |(knowledge, analysis)| analysis.value(knowledge));
                 Some(if W::to_play(state) == 0 { value } else { -value })
             }
-            Self::Outside { max_depth: 0, .. } => None,
-            Self::Outside { policy, max_depth } => playout::<W>(state, policy, &mut random, max_depth).map(f64::from),
+            Self::External { max_depth: 0, .. } => None,
+            Self::External { policy, max_depth } => playout::<W>(state, policy, &mut random, max_depth).map(f64::from),
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use crate::games::analysis::Exact;
 use crate::games::World;
-use crate::search::config::Parts;
+use crate::search::config::SearchConfig;
 use crate::solvers::forced_moves;
 use crate::tree::{Edge, Node, NodeIndex, Tree};
 
 /// Makes the root of a compiled world's tree, with those of its legal moves alone that are `among` some, if any are given.
-pub fn root<W: World>(tree: &mut Tree, parts: &Parts, state: &W::State, legal: &mut Vec<u16>, among: Option<&[u16]>) {
-    let root = tree.add_node(W::to_play(state), parts.forced_depth);
+pub fn root<W: World>(tree: &mut Tree, config: &SearchConfig, state: &W::State, legal: &mut Vec<u16>, among: Option<&[u16]>) {
+    let root = tree.add_node(W::to_play(state), config.forced_depth);
     legal_edges::<W>(tree, state, root, legal, among);
 }
 
@@ -61,14 +61,14 @@ fn legal_edges<W: World>(tree: &mut Tree, state: &W::State, node: NodeIndex, leg
 }
 
 /// Hangs an end under `edge`. `returns` has one number per player.
-pub fn end(tree: &mut Tree, parts: &Parts, edge: Edge, to_play: u8, returns: &[f64]) -> NodeIndex {
+pub fn end(tree: &mut Tree, config: &SearchConfig, edge: Edge, to_play: u8, returns: &[f64]) -> NodeIndex {
     let index = tree.add_node(to_play, 0);
     tree.set_child(edge, index);
     let value = returns[to_play as usize];
     let node = tree.node_mut(index);
     node.end = true;
     node.raw = value;
-    if parts.solves() && (value == 1.0 || value == 0.0 || value == -1.0) {
+    if config.solves() && (value == 1.0 || value == 0.0 || value == -1.0) {
         node.proven = value as i8;
     }
     if tree.shape().returns {

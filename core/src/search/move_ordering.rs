@@ -1,17 +1,17 @@
 //! What a search learns of quiet moves while it runs (seed 4): killers by ply, and a history by player and action.
 //!
-//! An alpha-beta search learns from cutoffs; a tree search has none. Here a quiet move was good if a simulation through it
+//! An alpha-beta search learns from cutoffs; a tree search has none. Cursor a quiet move was good if a simulation through it
 //! brought more than its position is worth on average (history), and is a killer once its own mean is higher than that after
 //! a few visits. Everything changes when leaves are applied, in their order, and never while they are gathered.
 
-use crate::games::analysis::{Experience, Knowledge};
+use crate::games::analysis::{Knowledge, OrderingContext};
 use crate::games::Action;
 use crate::search::backup::Step;
 use crate::tree::{Tree, ROOT};
 
 /// Killers and history of one search.
 #[derive(Clone, Debug, Default)]
-pub struct Learned {
+pub struct HistoryTable {
     /// By ply from the first root of the tree: the latest first.
     killers: Vec<[Option<Action>; 2]>,
     /// By player: a score for each action, once there is one.
@@ -20,16 +20,16 @@ pub struct Learned {
     root_ply: usize,
 }
 
-impl Learned {
+impl HistoryTable {
     /// What a position `depth` plies below the root, where `player` moves, is told.
     #[must_use]
-    pub fn at(&self, depth: usize, player: u8) -> Experience<'_> {
+    pub fn at(&self, depth: usize, player: u8) -> OrderingContext<'_> {
         let killers = self.killers.get(self.root_ply + depth).copied().unwrap_or_default();
-        Experience { killers, history: &self.history[usize::from(player & 1)] }
+        OrderingContext { killers, history: &self.history[usize::from(player & 1)] }
     }
 
     /// Learns from a simulation along `path` that brought `value` to player 0, after it was backed up.
-    pub fn learn(&mut self, tree: &Tree, knowledge: &Knowledge, num_actions: usize, path: &[Step], value: f64) {
+    pub fn update(&mut self, tree: &Tree, knowledge: &Knowledge, num_actions: usize, path: &[Step], value: f64) {
         let mut before: Option<Step> = None;
         for (depth, &step) in path.iter().enumerate() {
             let (visits, sum, link) = tree.edge(step.edge);
@@ -42,7 +42,7 @@ impl Learned {
                 }
             };
             before = Some(step);
-            if !is_quiet(link.category()) {
+            if !is_quiet(link.tag()) {
                 continue;
             }
             let action = tree.action(step.edge);

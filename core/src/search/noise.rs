@@ -19,14 +19,14 @@ pub struct Noise {
 
 thread_local! {
     /// Actions and draws of the last tree: thousands of numbers each, which the allocator would fetch from the system for every tree.
-    static ROOM: RefCell<(Vec<u16>, Vec<f64>)> = const { RefCell::new((Vec::new(), Vec::new())) };
+    static BUFFERS: RefCell<(Vec<u16>, Vec<f64>)> = const { RefCell::new((Vec::new(), Vec::new())) };
 }
 
 impl Noise {
     /// Mixes fresh noise into the clean priors of the root.
     pub fn add(&self, tree: &mut Tree, tree_key: u64, simulations: u64) {
         remove(tree);
-        ROOM.with_borrow_mut(|(actions, draws)| {
+        BUFFERS.with_borrow_mut(|(actions, draws)| {
             actions.clear();
             actions.extend_from_slice(tree.edges(tree.node(ROOT)).actions);
             let mut random = Random::new(fold(tree_key, simulations), Purpose::Noise);

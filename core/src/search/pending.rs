@@ -1,15 +1,15 @@
-//! Leaves of a tree that wait for what something outside says of them.
+//! PendingLeaves of a tree that wait for what something outside says of them.
 
 use std::ops::{Deref, DerefMut};
 
-use crate::games::analysis::{Exact, Kind};
+use crate::games::analysis::{Exact, MoveHint};
 use crate::search::backup::Step;
 use crate::search::path::TraceStep;
 use crate::tree::NodeIndex;
 
 /// A leaf on its way to being evaluated.
 #[derive(Clone, Debug)]
-pub struct Pending<S> {
+pub struct PendingLeaf<S> {
     /// How it was reached.
     pub path: Vec<Step>,
     /// The position to evaluate (compiled worlds; where a playout was cut, the position of the cut).
@@ -27,28 +27,28 @@ pub struct Pending<S> {
     /// The mate for or against the player to move, where one was found: its value is then known.
     pub mate: Option<Exact>,
     /// What is told of its legal moves, in searches that ask for them.
-    pub kinds: Vec<Kind>,
+    pub hints: Vec<MoveHint>,
     /// What was seen on the way, if recorded.
     pub trace: Vec<TraceStep>,
 }
 
-/// Leaves under way, in the order they were reached. Those that are done stay behind them, and the next ones take over their place
+/// PendingLeaves under way, in the order they were reached. Those that are done stay behind them, and the next ones take over their place
 /// and their buffers: nothing is moved from one list to another on every simulation.
 #[derive(Clone, Debug)]
-pub struct Leaves<S> {
-    all: Vec<Pending<S>>,
+pub struct PendingLeaves<S> {
+    all: Vec<PendingLeaf<S>>,
     under_way: usize,
 }
 
-impl<S> Default for Leaves<S> {
+impl<S> Default for PendingLeaves<S> {
     fn default() -> Self {
         Self { all: Vec::new(), under_way: 0 }
     }
 }
 
-impl<S> Leaves<S> {
+impl<S> PendingLeaves<S> {
     /// One more leaf, with buffers that hold anything; `make` makes one where none is left over.
-    pub(crate) fn add(&mut self, make: impl FnOnce() -> Pending<S>) -> &mut Pending<S> {
+    pub(crate) fn add(&mut self, make: impl FnOnce() -> PendingLeaf<S>) -> &mut PendingLeaf<S> {
         if self.under_way == self.all.len() {
             if self.all.is_empty() {
                 // Most trees never have two.
@@ -71,25 +71,25 @@ impl<S> Leaves<S> {
     }
 }
 
-impl<S> Deref for Leaves<S> {
-    type Target = [Pending<S>];
+impl<S> Deref for PendingLeaves<S> {
+    type Target = [PendingLeaf<S>];
 
     #[inline]
-    fn deref(&self) -> &[Pending<S>] {
+    fn deref(&self) -> &[PendingLeaf<S>] {
         &self.all[..self.under_way]
     }
 }
 
-impl<S> DerefMut for Leaves<S> {
+impl<S> DerefMut for PendingLeaves<S> {
     #[inline]
-    fn deref_mut(&mut self) -> &mut [Pending<S>] {
+    fn deref_mut(&mut self) -> &mut [PendingLeaf<S>] {
         &mut self.all[..self.under_way]
     }
 }
 
-impl<'a, S> IntoIterator for &'a mut Leaves<S> {
-    type Item = &'a mut Pending<S>;
-    type IntoIter = std::slice::IterMut<'a, Pending<S>>;
+impl<'a, S> IntoIterator for &'a mut PendingLeaves<S> {
+    type Item = &'a mut PendingLeaf<S>;
+    type IntoIter = std::slice::IterMut<'a, PendingLeaf<S>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter_mut()

@@ -59,13 +59,13 @@ pub fn priors(numbers: impl Iterator<Item = f32> + Clone, kind: PolicyKind, out:
 
 thread_local! {
     /// Exponentials of many numbers, which the allocator would fetch from the system every time.
-    static ROOM: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
+    static BUFFER: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Logits become exp(logit) over their sum. The greatest is subtracted first, so that nothing overflows; one must be above minus
 /// infinity, and none NaN.
 pub fn softmax(numbers: &mut [f32]) {
-    let (least, most) = span(numbers);
+    let (least, most) = min_max(numbers);
     if least == most {
         // Alike, and so are the priors: exp(0) / n.
         let even = (1.0 / numbers.len() as f64) as f32;
@@ -75,26 +75,26 @@ pub fn softmax(numbers: &mut [f32]) {
     let most = f64::from(most);
     // An exponential costs more than anything else here, so each is kept.
     match numbers.len() {
-        0..=8 => share_out(numbers, most, &mut [0.0; 8]),
-        9..=64 => share_out(numbers, most, &mut [0.0; 64]),
-        count => ROOM.with_borrow_mut(|room| {
+        0..=8 => normalize_exp(numbers, most, &mut [0.0; 8]),
+        9..=64 => normalize_exp(numbers, most, &mut [0.0; 64]),
+        count => BUFFER.with_borrow_mut(|room| {
             room.resize(count.max(room.len()), 0.0);
-            share_out_by(exp_all, numbers, most, room);
+            normalize_exp_by(exp_all, numbers, most, room);
         }),
     }
 }
 
 /// Logits become exp(logit - most) over their sum; `weights` has room for all.
 #[inline(always)]
-fn share_out(numbers: &mut [f32], most: f64, weights: &mut [f64]) {
+fn normalize_exp(numbers: &mut [f32], most: f64, weights: &mut [f64]) {
     let exp_each = |numbers: &[f32], most: f64, weights: &mut [f64]| {
         weights.iter_mut().zip(numbers).for_each(|(weight, &logit)| *weight = (f64::from(logit) - most).exp());
     };
-    share_out_by(exp_each, numbers, most, weights);
+    normalize_exp_by(exp_each, numbers, most, weights);
 }
 
 #[inline(always)]
-fn share_out_by(exp: impl Fn(&[f32], f64, &mut [f64]), numbers: &mut [f32], most: f64, weights: &mut [f64]) {
+fn normalize_exp_by(exp: impl Fn(&[f32], f64, &mut [f64]), numbers: &mut [f32], most: f64, weights: &mut [f64]) {
     let weights = &mut weights[..numbers.len()];
     exp(numbers, most, weights);
     let total = weights.iter().fold(0.0, |total, weight| total + weight);
@@ -104,7 +104,7 @@ fn share_out_by(exp: impl Fn(&[f32], f64, &mut [f64]), numbers: &mut [f32], most
 }
 
 /// The least and the greatest of numbers without NaN, in lanes that processors compare at once.
-fn span(numbers: &[f32]) -> (f32, f32) {
+fn min_max(numbers: &[f32]) -> (f32, f32) {
     const LANES: usize = 8;
     let (mut least, mut most) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
     let groups = numbers.chunks_exact(LANES);
@@ -159,7 +159,7 @@ mod tests {
         let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let (mut many, mut few) = (logits.clone(), logits.clone());
         softmax(&mut many);
-        share_out(&mut few, f64::from(most), &mut vec![0.0; logits.len()]);
+        normalize_exp(&mut few, f64::from(most), &mut vec![0.0; logits.len()]);
         for (one, other) in many.iter().zip(&few) {
             assert!((one - other).abs() <= f32::EPSILON * other, "{one} {other}");
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::runtime::random::{fold, Purpose, Random};
-use crate::search::score::{gumbel, Completed};
+use crate::search::score::{gumbel, CompletedQ};
 use crate::search::sequential_halving::Schedule;
 use crate::solvers::minimax::Verdict;
 use crate::tree::{Edges, Tree, ROOT, UNPROVEN};
@@ -11,8 +11,8 @@ use crate::tree::{Edges, Tree, ROOT, UNPROVEN};
 /// What Gumbel search answers by, instead of visits.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// How Q is completed.
-    pub completed: Completed,
+    /// How Q is completed_q.
+    pub completed_q: CompletedQ,
     /// The draws, and what the visits were when they were made.
     pub schedule: Arc<Schedule>,
 }
@@ -53,7 +53,7 @@ pub fn policy(tree: &Tree, tau: f64, greedy: usize, plan: Option<&Plan>) -> Vec<
         return policy;
     }
     let places = allowed(tree, &edges);
-    let improved = plan.map(|plan| gumbel::policy(&plan.completed, &edges, tree.node(ROOT), &places));
+    let improved = plan.map(|plan| gumbel::policy(&plan.completed_q, &edges, tree.node(ROOT), &places));
     if let Some(improved) = improved.as_ref().filter(|_| tau == 1.0) {
         return improved.clone();
     }
@@ -79,7 +79,7 @@ pub fn choose(tree: &Tree, tau: f64, tree_key: u64, simulations: u64, verdicts: 
     let best = match plan.filter(|_| matches!(tree.node(ROOT).proven, 0 | UNPROVEN)) {
         Some(plan) => {
             let (node, edges) = (tree.node(ROOT), tree.edges(tree.node(ROOT)));
-            plan.schedule.answer(&plan.completed, &edges, node, &allowed(tree, &edges))
+            plan.schedule.answer(&plan.completed_q, &edges, node, &allowed(tree, &edges))
         }
         None => guarded(tree, verdicts, &mut random),
     };
@@ -187,7 +187,7 @@ pub fn value(tree: &Tree) -> f64 {
     (root.raw + sum) / f64::from(tree.root_visits)
 }
 
-/// The value of the root for each player. Two-player zero-sum games and learned models have one number and its negative; elsewhere
+/// The value of the root for each player. Two-player zero-sum games and history_table models have one number and its negative; elsewhere
 /// each player's own mean of all that was backed up, rewards included, which is added up over the whole tree: O(nodes).
 #[must_use]
 pub fn values(tree: &Tree) -> Vec<f64> {

@@ -8,10 +8,10 @@ use crate::games::World;
 use crate::search::select::Descent;
 
 /// So many walks of one thread take turns.
-pub const ABREAST: usize = 8;
+pub const INTERLEAVED: usize = 8;
 
 /// Descents for as many walks.
-pub type Descents<W> = [Descent<<W as World>::State>; ABREAST];
+pub type Descents<W> = [Descent<<W as World>::State>; INTERLEAVED];
 
 thread_local! {
     /// Those of the world that this thread has worked on last.

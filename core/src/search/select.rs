@@ -1,15 +1,15 @@
 //! The way down: from the root to a leaf, by the score of the edges, with untried edges opened as the rule says.
 
-use crate::games::analysis::Kind;
+use crate::games::analysis::MoveHint;
 use crate::games::World;
 use crate::runtime::random::{Purpose, Random};
 #[cfg(target_arch = "x86_64")]
 use crate::runtime::simd;
 use crate::search::backup::Step;
-use crate::search::config::Parts;
+use crate::search::config::SearchConfig;
 use crate::search::expand;
 use crate::search::path::TraceStep;
-use crate::search::score::{Context, ANY, MUZERO, PUCT};
+use crate::search::score::{Context, ANY, LOG_PUCT, PUCT};
 use crate::tree::journal::Journal;
 use crate::tree::{NodeIndex, Tree, ROOT};
 
@@ -38,13 +38,13 @@ pub struct Descent<S> {
     /// The scores of the last choice.
     pub scores: Vec<f64>,
     /// What is told of the legal moves at the end of the path, in searches that ask for it.
-    pub kinds: Vec<Kind>,
-    here: Here,
+    pub hints: Vec<MoveHint>,
+    cursor: Cursor,
 }
 
 /// Where a descent under way is.
 #[derive(Clone, Debug)]
-struct Here {
+struct Cursor {
     node: NodeIndex,
     /// N of the edge that led here.
     edge_visits: u32,
@@ -58,8 +58,8 @@ struct Here {
 impl<S> Descent<S> {
     /// Empty buffers, with a state to be overwritten.
     pub fn new(state: S) -> Self {
-        let here = Here { node: ROOT, edge_visits: 0, visits: 0, first: None, random: Random::new(0, Purpose::Select) };
-        Self { path: Vec::new(), state, legal: Vec::new(), trace: Vec::new(), scores: Vec::new(), kinds: Vec::new(), here }
+        let cursor = Cursor { node: ROOT, edge_visits: 0, visits: 0, first: None, random: Random::new(0, Purpose::Select) };
+        Self { path: Vec::new(), state, legal: Vec::new(), trace: Vec::new(), scores: Vec::new(), hints: Vec::new(), cursor }
     }
 }
 
@@ -68,8 +68,8 @@ impl<S> Descent<S> {
 pub struct Start {
     /// The place to follow at the root, where that has a rule of its own.
     pub first: Option<usize>,
-    /// Leaves of this tree that are under way.
-    pub flying: u32,
+    /// PendingLeaves of this tree that are under way.
+    pub in_flight: u32,
     /// The key of the simulation's random numbers.
     pub key: u64,
 }
@@ -81,32 +81,33 @@ impl<S: Clone> Descent<S> {
         self.path.clear();
         self.trace.clear();
         self.state.clone_from(root);
-        let visits = tree.root_visits + start.flying;
-        self.here = Here { node: ROOT, edge_visits: visits, visits, first: start.first, random: Random::new(start.key, Purpose::Select) };
+        let visits = tree.root_visits + start.in_flight;
+        self.cursor =
+            Cursor { node: ROOT, edge_visits: visits, visits, first: start.first, random: Random::new(start.key, Purpose::Select) };
     }
 }
 
 /// Walks down from where `begin` has put the descent.
-pub fn descend<W: World>(tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
+pub fn descend<W: World>(tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
     #[cfg(target_arch = "x86_64")]
-    if simd::is_there() {
+    if simd::is_available() {
         #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
         // SAFETY: the processor has just been seen to have what this form is compiled for.
-        return unsafe { descend_wide::<W>(tree, parts, descent, journal) };
+        return unsafe { descend_avx2::<W>(tree, config, descent, journal) };
     }
-    descend_any::<W>(tree, parts, descent, journal)
+    descend_portable::<W>(tree, config, descent, journal)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-fn descend_wide<W: World>(tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
-    descend_any::<W>(tree, parts, descent, journal)
+fn descend_avx2<W: World>(tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
+    descend_portable::<W>(tree, config, descent, journal)
 }
 
 #[inline(always)]
-fn descend_any<W: World>(tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
+fn descend_portable<W: World>(tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>, journal: &mut Journal) -> Reached {
     loop {
-        if let Some(reached) = step::<W, ANY>(tree, parts, descent, journal) {
+        if let Some(reached) = step::<W, ANY>(tree, config, descent, journal) {
             return reached;
         }
     }
@@ -114,7 +115,7 @@ fn descend_any<W: World>(tree: &mut Tree, parts: &Parts, descent: &mut Descent<W
 
 /// One walk of several that take turns.
 #[derive(Debug)]
-pub struct Walking<'a, S> {
+pub struct InterleavedDescent<'a, S> {
     /// Its tree.
     pub tree: &'a mut Tree,
     /// Where it is.
@@ -126,45 +127,45 @@ pub struct Walking<'a, S> {
 }
 
 /// Walks down several trees, a step of each in turn: while memory fetches what one of them needs next, the others go on.
-pub fn descend_abreast<W: World>(walks: &mut [Option<Walking<'_, W::State>>], parts: &Parts) {
+pub fn descend_interleaved<W: World>(walks: &mut [Option<InterleavedDescent<'_, W::State>>], config: &SearchConfig) {
     #[cfg(target_arch = "x86_64")]
-    if simd::is_there() {
+    if simd::is_available() {
         #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]
         // SAFETY: the processor has just been seen to have what this form is compiled for.
-        return unsafe { abreast_wide::<W>(walks, parts) };
+        return unsafe { interleaved_avx2::<W>(walks, config) };
     }
-    abreast_any::<W>(walks, parts);
+    interleaved_portable::<W>(walks, config);
 }
 
 /// The way down for each rule by itself.
 #[inline(always)]
-fn abreast_any<W: World>(walks: &mut [Option<Walking<'_, W::State>>], parts: &Parts) {
-    match parts.score.kind() {
-        PUCT => abreast_by::<W, PUCT>(walks, parts),
-        MUZERO => abreast_by::<W, MUZERO>(walks, parts),
-        _ => abreast_by::<W, ANY>(walks, parts),
+fn interleaved_portable<W: World>(walks: &mut [Option<InterleavedDescent<'_, W::State>>], config: &SearchConfig) {
+    match config.rule.kind() {
+        PUCT => interleaved_by_rule::<W, PUCT>(walks, config),
+        LOG_PUCT => interleaved_by_rule::<W, LOG_PUCT>(walks, config),
+        _ => interleaved_by_rule::<W, ANY>(walks, config),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-fn abreast_wide<W: World>(walks: &mut [Option<Walking<'_, W::State>>], parts: &Parts) {
-    abreast_any::<W>(walks, parts);
+fn interleaved_avx2<W: World>(walks: &mut [Option<InterleavedDescent<'_, W::State>>], config: &SearchConfig) {
+    interleaved_portable::<W>(walks, config);
 }
 
 #[inline(always)]
-fn abreast_by<W: World, const KIND: u8>(walks: &mut [Option<Walking<'_, W::State>>], parts: &Parts) {
+fn interleaved_by_rule<W: World, const KIND: u8>(walks: &mut [Option<InterleavedDescent<'_, W::State>>], config: &SearchConfig) {
     let mut under_way = true;
     while under_way {
         under_way = false;
         // First all nodes, which have been asked for, then their edges.
         for walk in walks.iter().flatten().filter(|walk| walk.reached.is_none()) {
-            walk.tree.prefetch_tried(walk.descent.here.node);
+            walk.tree.prefetch_tried(walk.descent.cursor.node);
         }
         for walk in walks.iter_mut().flatten().filter(|walk| walk.reached.is_none()) {
-            walk.reached = step::<W, KIND>(walk.tree, parts, walk.descent, walk.journal);
+            walk.reached = step::<W, KIND>(walk.tree, config, walk.descent, walk.journal);
             if walk.reached.is_none() {
-                walk.tree.prefetch_node(walk.descent.here.node);
+                walk.tree.prefetch_node(walk.descent.cursor.node);
                 under_way = true;
             }
         }
@@ -176,36 +177,36 @@ fn abreast_by<W: World, const KIND: u8>(walks: &mut [Option<Walking<'_, W::State
 #[inline(always)]
 fn step<W: World, const KIND: u8>(
     tree: &mut Tree,
-    parts: &Parts,
+    config: &SearchConfig,
     descent: &mut Descent<W::State>,
     journal: &mut Journal,
 ) -> Option<Reached> {
-    let index = descent.here.node;
+    let index = descent.cursor.node;
     let node = *tree.node(index);
     if !descent.path.is_empty() {
         if node.is_exact() {
             return Some(Reached::Exact(index));
         }
-        if descent.here.edge_visits == 0 {
+        if descent.cursor.edge_visits == 0 {
             return Some(Reached::InFlight);
         }
     }
-    let visits = descent.here.visits;
-    let context = Context { visits, virtual_loss: !parts.has_rewards, all_scores: parts.trace };
-    let eager = node.opened < u16::from(node.eager);
-    let place = match descent.here.first.take() {
+    let visits = descent.cursor.visits;
+    let context = Context { visits, virtual_loss: !config.has_rewards, all_scores: config.trace };
+    let ordered_prefix = node.opened < u16::from(node.ordered_prefix);
+    let place = match descent.cursor.first.take() {
         Some(place) => place,
-        None if eager => node.opened as usize,
+        None if ordered_prefix => node.opened as usize,
         None => {
-            let best = parts.score.choose::<KIND>(tree, index, &node, context, &mut descent.scores, &mut descent.here.random);
-            let forced = if index == ROOT { parts.score.forced(tree, &node, visits) } else { None };
+            let best = config.rule.choose::<KIND>(tree, index, &node, context, &mut descent.scores, &mut descent.cursor.random);
+            let forced = if index == ROOT { config.rule.forced(tree, &node, visits) } else { None };
             forced.unwrap_or(best)
         }
     };
     let fresh = place >= node.opened as usize;
     let mut edge = node.edge(place);
-    if parts.trace {
-        let unscored = fresh && (eager || parts.score.opens_unscored());
+    if config.trace {
+        let unscored = fresh && (ordered_prefix || config.rule.opens_unscored());
         // Proven losses that were passed over have no score.
         let scored = || tree.edges(&node).actions.iter().copied().zip(descent.scores.iter().copied()).filter(|(_, s)| s.is_finite());
         descent.trace.push(TraceStep { action: tree.action(edge), scores: (!unscored).then(|| scored().collect()) });
@@ -223,7 +224,7 @@ fn step<W: World, const KIND: u8>(
         return Some(Reached::New);
     }
     let (edge_visits, link) = tree.visits_and_link(edge);
-    descent.here.node = match link.child() {
+    descent.cursor.node = match link.child() {
         Some(child) => child,
         None if edge_visits == 0 => return Some(Reached::InFlight),
         None => {
@@ -231,7 +232,7 @@ fn step<W: World, const KIND: u8>(
             expand::second_visit::<W>(tree, &descent.state, edge, &node, &mut descent.legal)
         }
     };
-    descent.here.edge_visits = edge_visits;
-    descent.here.visits = edge_visits + u32::from(tree.in_flight(edge));
+    descent.cursor.edge_visits = edge_visits;
+    descent.cursor.visits = edge_visits + u32::from(tree.in_flight(edge));
     None
 }

@@ -1,4 +1,4 @@
-//! The root of Gumbel search (Danihelka et al. 2022, sections 2 to 4): moves are drawn without replacement by Gumbel numbers,
+//! The root of Gumbel search (Danihelka et al. 2022, sections 2 to 4): moves are candidate without replacement by Gumbel numbers,
 //! and sequential halving spends the simulations on the best of them.
 
 use std::cell::RefCell;
@@ -8,16 +8,16 @@ use crate::error::Error;
 use crate::runtime::prefetch;
 use crate::runtime::random::{fold, Purpose, Random};
 use crate::search::score::gumbel::counted;
-use crate::search::score::Completed;
+use crate::search::score::CompletedQ;
 use crate::tree::{Edges, Node, Tree, ROOT};
 
 /// The score of a move that its prior and its Gumbel number all but rule out: still a number, so that it can be compared.
-const LEAST_SCORE: f64 = -1e9;
+const MIN_SCORE: f64 = -1e9;
 
 /// So many moves are asked of memory ahead of a choice: the likeliest draws stand first.
-const FEW: usize = 16;
+const PREFETCHED: usize = 16;
 /// Longer lists of visits are not kept for other trees.
-const LONGEST_SHARED: u64 = 1 << 12;
+const MAX_SHARED: u64 = 1 << 12;
 
 /// Moves and simulations, and what `considered_visits` says for them.
 type Visits = ((u32, u64), Arc<[u32]>);
@@ -28,7 +28,7 @@ thread_local! {
 
 /// One move of the root in a schedule.
 #[derive(Clone, Copy, Debug)]
-struct Drawn {
+struct RootCandidate {
     action: u16,
     /// Visits it had when the schedule began.
     base: u32,
@@ -44,7 +44,7 @@ pub struct Schedule {
     /// The visits that the move chosen in each simulation must have had.
     considered: Arc<[u32]>,
     /// The moves, the likeliest draw first.
-    moves: Vec<Drawn>,
+    moves: Vec<RootCandidate>,
     /// Where each action stands among them.
     ranks: Vec<u16>,
     /// No move had any visits when it began.
@@ -75,7 +75,7 @@ fn considered_visits(moves: u32, simulations: u64) -> Vec<u32> {
 
 /// The same, one list for all trees of a thread that have as many moves and simulations, which most have.
 fn shared_visits(moves: u32, simulations: u64) -> Arc<[u32]> {
-    if simulations > LONGEST_SHARED {
+    if simulations > MAX_SHARED {
         return considered_visits(moves, simulations).into();
     }
     LAST_VISITS.with_borrow_mut(|last| match last {
@@ -92,12 +92,12 @@ impl Schedule {
     /// Asks memory for what a choice looks at, when the schedule itself is at hand.
     #[inline]
     pub fn prefetch(&self) {
-        prefetch::slice(&self.moves[..self.moves.len().min(FEW)]);
-        prefetch::slice(&self.ranks[..self.ranks.len().min(4 * FEW)]);
+        prefetch::slice(&self.moves[..self.moves.len().min(PREFETCHED)]);
+        prefetch::slice(&self.ranks[..self.ranks.len().min(4 * PREFETCHED)]);
     }
 
     /// A schedule for the next `simulations` of a tree whose root has its priors. `given` are Gumbel numbers by action;
-    /// without them, fresh ones are drawn. Both are multiplied by `scale`.
+    /// without them, fresh ones are candidate. Both are multiplied by `scale`.
     #[must_use]
     pub fn new(tree: &Tree, key: u64, begun: u64, simulations: u64, most_moves: u32, scale: f64, given: Option<&[f64]>) -> Self {
         let edges = tree.edges(tree.node(ROOT));
@@ -111,9 +111,9 @@ impl Schedule {
                 Some(numbers) => numbers[usize::from(action)],
                 None => gumbel_number(&mut random),
             };
-            Drawn { action, base: edges.visits[place], draw: scale * number + (f64::from(edges.priors[place]).ln() - most) }
+            RootCandidate { action, base: edges.visits[place], draw: scale * number + (f64::from(edges.priors[place]).ln() - most) }
         };
-        let mut moves: Vec<Drawn> = places.iter().map(draw).collect();
+        let mut moves: Vec<RootCandidate> = places.iter().map(draw).collect();
         let considered = shared_visits(most_moves.min(moves.len() as u32), simulations);
         // Stable: the lowest action first among equals.
         moves.sort_by(|a, b| b.draw.total_cmp(&a.draw));
@@ -124,7 +124,7 @@ impl Schedule {
     #[must_use]
     pub fn without_numbers(tree: &Tree) -> Self {
         let mut schedule = Self::new(tree, 0, 0, 0, 1, 0.0, None);
-        schedule.moves.iter_mut().for_each(|drawn| drawn.base = 0);
+        schedule.moves.iter_mut().for_each(|candidate| candidate.base = 0);
         schedule.all_fresh = true;
         schedule
     }
@@ -132,7 +132,7 @@ impl Schedule {
     /// What an answer is made of, as columns: the moves, the visits each had when the schedule began, and their draws.
     #[must_use]
     pub fn to_columns(&self) -> (Vec<u16>, Vec<u32>, Vec<f64>) {
-        let column = |drawn: &Drawn| (drawn.action, (drawn.base, drawn.draw));
+        let column = |candidate: &RootCandidate| (candidate.action, (candidate.base, candidate.draw));
         let (actions, (bases, draws)) = self.moves.iter().map(column).unzip();
         (actions, bases, draws)
     }
@@ -146,58 +146,58 @@ impl Schedule {
         if too_many || [bases.len(), draws.len()] != [actions.len(); 2] || draws.iter().any(|draw| draw.is_nan()) {
             return Err(Error::InvalidArgument("these are not the columns of a schedule of Gumbel search".into()));
         }
-        let moves = actions.iter().zip(bases).zip(draws).map(|((&action, &base), &draw)| Drawn { action, base, draw }).collect();
+        let moves = actions.iter().zip(bases).zip(draws).map(|((&action, &base), &draw)| RootCandidate { action, base, draw }).collect();
         Ok(Self::of_moves(0, Arc::new([]), moves))
     }
 
-    fn of_moves(begun: u64, considered: Arc<[u32]>, moves: Vec<Drawn>) -> Self {
-        let mut ranks = vec![u16::MAX; moves.iter().map(|drawn| usize::from(drawn.action) + 1).max().unwrap_or(0)];
-        for (rank, drawn) in moves.iter().enumerate() {
-            ranks[usize::from(drawn.action)] = rank as u16;
+    fn of_moves(begun: u64, considered: Arc<[u32]>, moves: Vec<RootCandidate>) -> Self {
+        let mut ranks = vec![u16::MAX; moves.iter().map(|candidate| usize::from(candidate.action) + 1).max().unwrap_or(0)];
+        for (rank, candidate) in moves.iter().enumerate() {
+            ranks[usize::from(candidate.action)] = rank as u16;
         }
-        let all_fresh = moves.iter().all(|drawn| drawn.base == 0);
+        let all_fresh = moves.iter().all(|candidate| candidate.base == 0);
         Self { begun, considered, moves, ranks, all_fresh }
     }
 
     /// What a search elsewhere has to know: draws by action, and the visits wanted in each simulation.
-    pub fn tell(&self, draws: &mut [f64], considered: &mut [i32]) {
-        draws.iter_mut().enumerate().for_each(|(action, draw)| *draw = self.drawn(action as u16).draw);
+    pub fn export(&self, draws: &mut [f64], considered: &mut [i32]) {
+        draws.iter_mut().enumerate().for_each(|(action, draw)| *draw = self.candidate(action as u16).draw);
         let wanted = self.considered.iter().map(|&visits| visits as i32).chain(std::iter::repeat(i32::MAX));
         considered.iter_mut().zip(wanted).for_each(|(place, visits)| *place = visits);
     }
 
-    fn drawn(&self, action: u16) -> Drawn {
+    fn candidate(&self, action: u16) -> RootCandidate {
         let known = self.ranks.get(usize::from(action)).and_then(|&rank| self.moves.get(usize::from(rank)));
-        known.copied().unwrap_or(Drawn { action, base: 0, draw: LEAST_SCORE })
+        known.copied().unwrap_or(RootCandidate { action, base: 0, draw: MIN_SCORE })
     }
 
     /// The likeliest draw of a move that is not among those `tried`.
-    fn first_untried(&self, tried: &[u16]) -> Option<&Drawn> {
+    fn first_untried(&self, tried: &[u16]) -> Option<&RootCandidate> {
         // A bit for each of the first ranks: more are seldom tried.
         let ranks = tried.iter().filter_map(|&action| self.ranks.get(usize::from(action)));
         let seen = ranks.fold(0u64, |bits, &rank| if rank < 64 { bits | (1 << rank) } else { bits });
         match seen.trailing_ones() {
-            64 => self.moves.iter().skip(64).find(|drawn| !tried.contains(&drawn.action)),
+            64 => self.moves.iter().skip(64).find(|candidate| !tried.contains(&candidate.action)),
             first => self.moves.get(first as usize),
         }
     }
 
-    fn score(drawn: Drawn, bonus: f64) -> f64 {
-        (drawn.draw + bonus).max(LEAST_SCORE)
+    fn score(candidate: RootCandidate, bonus: f64) -> f64 {
+        (candidate.draw + bonus).max(MIN_SCORE)
     }
 
     /// The place to follow at the root in the simulation that is started as number `started` of the tree. `scores` receives
     /// the scores of the opened moves, if they are wanted.
     #[must_use]
-    pub fn choose(&self, completed: &Completed, tree: &Tree, started: u64, all_scores: bool, scores: &mut Vec<f64>) -> usize {
+    pub fn choose(&self, completed_q: &CompletedQ, tree: &Tree, started: u64, all_scores: bool, scores: &mut Vec<f64>) -> usize {
         let node = tree.node(ROOT);
         let edges = tree.edges(node);
         let opened = node.opened as usize;
         let at = usize::try_from(started - self.begun).unwrap_or(usize::MAX);
         let wanted = self.considered.get(at).copied().unwrap_or(u32::MAX);
         // Whether visits alone say whose turn it is, which is so unless there are proofs, leaves in flight or earlier visits.
-        if self.all_fresh && !all_scores && !node.tagged && edges.in_flight.is_empty() {
-            if let Some(place) = self.choose_by_visits(completed, &edges, node, wanted, scores) {
+        if self.all_fresh && !all_scores && !node.has_proven_edge && edges.in_flight.is_empty() {
+            if let Some(place) = self.choose_by_visits(completed_q, &edges, node, wanted, scores) {
                 return place;
             }
         }
@@ -208,11 +208,11 @@ impl Schedule {
         if scores.len() < room {
             scores.resize(room, f64::NEG_INFINITY);
         }
-        let bonus = completed.at(&edges, node, scores);
-        let all_lost = node.tagged && edges.links.iter().all(|link| link.is_loss());
-        let is_out = |place: usize| node.tagged && edges.links[place].is_loss() && !all_lost;
+        let bonus = completed_q.at(&edges, node, scores);
+        let all_lost = node.has_proven_edge && edges.links.iter().all(|link| link.is_loss());
+        let is_out = |place: usize| node.has_proven_edge && edges.links[place].is_loss() && !all_lost;
         let nearness = |place: usize| {
-            let base = if self.all_fresh { 0 } else { self.drawn(edges.actions[place]).base };
+            let base = if self.all_fresh { 0 } else { self.candidate(edges.actions[place]).base };
             nearness(i64::from(counted(&edges, place)) - i64::from(base), i64::from(wanted))
         };
         // Moves never tried differ by their draws alone.
@@ -235,15 +235,15 @@ impl Schedule {
             }
             let is_near = nearness(place) == nearest;
             if is_near || all_scores {
-                *slot = Self::score(self.drawn(edges.actions[place]), bonus.of(*slot));
+                *slot = Self::score(self.candidate(edges.actions[place]), bonus.of(*slot));
             }
             if is_near {
                 offer(*slot, place);
             }
         }
-        if let Some(drawn) = untried.filter(|_| nearness_of_none(wanted) == nearest || all_scores) {
-            if let Some(place) = edges.actions.iter().position(|&action| action == drawn.action) {
-                let score = Self::score(*drawn, bonus.untried);
+        if let Some(candidate) = untried.filter(|_| nearness_of_none(wanted) == nearest || all_scores) {
+            if let Some(place) = edges.actions.iter().position(|&action| action == candidate.action) {
+                let score = Self::score(*candidate, bonus.untried);
                 if all_scores {
                     scores[place] = score;
                 }
@@ -256,13 +256,20 @@ impl Schedule {
     }
 
     /// The place to follow among the moves with as many visits as wanted, where there are some; nothing is scored where there is one.
-    fn choose_by_visits(&self, completed: &Completed, edges: &Edges<'_>, node: &Node, wanted: u32, scores: &mut Vec<f64>) -> Option<usize> {
+    fn choose_by_visits(
+        &self,
+        completed_q: &CompletedQ,
+        edges: &Edges<'_>,
+        node: &Node,
+        wanted: u32,
+        scores: &mut Vec<f64>,
+    ) -> Option<usize> {
         let opened = node.opened as usize;
         let visits = &edges.visits[..opened];
         let fitting = visits.iter().filter(|&&visits| visits == wanted).count();
         if wanted == 0 {
-            let drawn = self.first_untried(&edges.actions[..opened]).filter(|_| fitting == 0)?;
-            return edges.actions[opened..].iter().position(|&action| action == drawn.action).map(|place| opened + place);
+            let candidate = self.first_untried(&edges.actions[..opened]).filter(|_| fitting == 0)?;
+            return edges.actions[opened..].iter().position(|&action| action == candidate.action).map(|place| opened + place);
         }
         if fitting <= 1 {
             return visits.iter().position(|&visits| visits == wanted);
@@ -270,11 +277,11 @@ impl Schedule {
         if scores.len() < opened {
             scores.resize(opened, f64::NEG_INFINITY);
         }
-        let bonus = completed.at(edges, node, scores);
+        let bonus = completed_q.at(edges, node, scores);
         let mut best: Option<(f64, u16, usize)> = None;
         for (place, _) in visits.iter().enumerate().filter(|(_, &visits)| visits == wanted) {
             let action = edges.actions[place];
-            let score = Self::score(self.drawn(action), bonus.of(scores[place]));
+            let score = Self::score(self.candidate(action), bonus.of(scores[place]));
             if best.is_none_or(|(highest, lowest, _)| score > highest || (score == highest && action < lowest)) {
                 best = Some((score, action, place));
             }
@@ -284,14 +291,14 @@ impl Schedule {
 
     /// The place of the move to play, among `allowed`: of those visited most in this schedule the one with the highest score.
     #[must_use]
-    pub fn answer(&self, completed: &Completed, edges: &Edges<'_>, node: &Node, allowed: &[usize]) -> usize {
+    pub fn answer(&self, completed_q: &CompletedQ, edges: &Edges<'_>, node: &Node, allowed: &[usize]) -> usize {
         let mut values = vec![f64::NAN; edges.actions.len()];
-        let bonus = completed.at(edges, node, &mut values);
+        let bonus = completed_q.at(edges, node, &mut values);
         let mut best: Option<(u32, f64, u16, usize)> = None;
         for &place in allowed {
-            let drawn = self.drawn(edges.actions[place]);
-            let visits = edges.visits[place].saturating_sub(drawn.base);
-            let (score, action) = (Self::score(drawn, bonus.of(values[place])), edges.actions[place]);
+            let candidate = self.candidate(edges.actions[place]);
+            let visits = edges.visits[place].saturating_sub(candidate.base);
+            let (score, action) = (Self::score(candidate, bonus.of(values[place])), edges.actions[place]);
             let better = |(most, highest, lowest, _): (u32, f64, u16, usize)| {
                 visits > most || (visits == most && (score > highest || (score == highest && action < lowest)))
             };

@@ -6,14 +6,14 @@ use crate::games::analysis::Exact;
 use crate::games::World;
 use crate::runtime::prefetch;
 use crate::runtime::random::fold;
-use crate::search::config::Parts;
-use crate::search::evaluate::Leaf;
-use crate::search::move_ordering::Learned;
+use crate::search::config::SearchConfig;
+use crate::search::evaluate::LeafEvaluator;
+use crate::search::move_ordering::HistoryTable;
 use crate::search::noise::Noise;
 use crate::search::path::TraceRow;
-use crate::search::pending::Leaves;
+use crate::search::pending::PendingLeaves;
 use crate::search::root_answer::Plan;
-use crate::search::score::Score;
+use crate::search::score::Rule;
 use crate::search::select::{descend, Descent, Reached, Start};
 use crate::search::sequential_halving::Schedule;
 use crate::search::{backup, expand, leaf_analysis, scratch};
@@ -38,12 +38,12 @@ pub struct TreeSearch<W: World> {
     /// Shared with whoever looks at it: a search that goes on then works on a copy.
     tree: Arc<Tree>,
     /// The rest, apart so that both can be borrowed at once.
-    pub walker: Walker<W>,
+    pub search_state: SearchState<W>,
 }
 
 /// What a search keeps beside its tree.
 #[derive(Clone, Debug)]
-pub struct Walker<W: World> {
+pub struct SearchState<W: World> {
     /// The position at the root (compiled worlds).
     pub root: W::State,
     /// The key of the tree's random numbers.
@@ -54,8 +54,8 @@ pub struct Walker<W: World> {
     pub target: u64,
     /// Simulations at which the present limit was set.
     pub begun: u64,
-    /// Leaves under way.
-    pub pending: Leaves<W::State>,
+    /// PendingLeaves under way.
+    pub pending: PendingLeaves<W::State>,
     /// Every simulation, if recorded.
     pub trace: Vec<TraceRow>,
     /// This batch has all the leaves it will get.
@@ -70,8 +70,8 @@ pub struct Walker<W: World> {
     pub answered: Option<Arc<Schedule>>,
     /// Gumbel numbers by action, where they are given and not drawn.
     pub gumbel: Option<Vec<f64>>,
-    /// What was learned of quiet moves.
-    pub learned: Learned,
+    /// What was history_table of quiet moves.
+    pub history_table: HistoryTable,
     /// The root was searched for mates.
     pub(crate) root_searched: bool,
     pub(crate) journal: Journal,
@@ -81,13 +81,13 @@ impl<W: World> TreeSearch<W> {
     /// A search of `tree`, which has its root already.
     #[must_use]
     pub fn new(tree: Tree, root: W::State, key: u64) -> Self {
-        let walker = Walker {
+        let search_state = SearchState {
             root,
             key,
             simulations: 0,
             target: 0,
             begun: 0,
-            pending: Leaves::default(),
+            pending: PendingLeaves::default(),
             trace: Vec::new(),
             full_batch: false,
             ends: 0,
@@ -95,11 +95,11 @@ impl<W: World> TreeSearch<W> {
             schedule: None,
             answered: None,
             gumbel: None,
-            learned: Learned::default(),
+            history_table: HistoryTable::default(),
             root_searched: false,
             journal: Journal::default(),
         };
-        Self { tree: Arc::new(tree), walker }
+        Self { tree: Arc::new(tree), search_state }
     }
 
     /// The tree, to look at for as long as one likes.
@@ -116,36 +116,36 @@ impl<W: World> TreeSearch<W> {
 
     /// What Gumbel search answers by; None for searches that answer by visits.
     #[must_use]
-    pub fn plan(&self, parts: &Parts) -> Option<Plan> {
-        let Score::Gumbel { completed, .. } = parts.score else { return None };
-        let walker = &self.walker;
-        let known = if walker.simulations > walker.begun { &walker.schedule } else { &walker.answered };
+    pub fn plan(&self, config: &SearchConfig) -> Option<Plan> {
+        let Rule::Gumbel { completed_q, .. } = config.rule else { return None };
+        let search_state = &self.search_state;
+        let known = if search_state.simulations > search_state.begun { &search_state.schedule } else { &search_state.answered };
         let schedule = known.clone().unwrap_or_else(|| Arc::new(Schedule::without_numbers(&self.tree)));
-        Some(Plan { completed, schedule })
+        Some(Plan { completed_q, schedule })
     }
 
-    /// The tree, to change it, and the walker.
-    pub fn parts_mut(&mut self) -> (&mut Tree, &mut Walker<W>) {
-        (Arc::make_mut(&mut self.tree), &mut self.walker)
+    /// The tree, to change it, and the search_state.
+    pub fn split_mut(&mut self) -> (&mut Tree, &mut SearchState<W>) {
+        (Arc::make_mut(&mut self.tree), &mut self.search_state)
     }
 
     /// Whether another simulation is wanted and possible.
     #[must_use]
-    pub fn wants_more(&self, parts: &Parts) -> bool {
-        self.walker.wants_more(&self.tree, parts)
+    pub fn wants_more(&self, config: &SearchConfig) -> bool {
+        self.search_state.wants_more(&self.tree, config)
     }
 
     /// Runs simulations inside the engine until no more are wanted, `at_most` so many, or `stop` says so.
-    pub fn run(&mut self, parts: &Parts, threads: usize, at_most: u64, stop: Stop<'_>) {
-        if !self.wants_more(parts) {
+    pub fn run(&mut self, config: &SearchConfig, threads: usize, at_most: u64, stop: Stop<'_>) {
+        if !self.wants_more(config) {
             return;
         }
-        let (tree, walker) = (Arc::make_mut(&mut self.tree), &mut self.walker);
-        let target = walker.simulations.saturating_add(at_most);
-        if parts.in_flight > 1 {
-            walker.run_in_flight(tree, parts, threads, target, stop);
+        let (tree, search_state) = (Arc::make_mut(&mut self.tree), &mut self.search_state);
+        let target = search_state.simulations.saturating_add(at_most);
+        if config.in_flight > 1 {
+            search_state.run_in_flight(tree, config, threads, target, stop);
         } else {
-            walker.run_one_by_one(tree, parts, target, stop);
+            search_state.run_sequential(tree, config, target, stop);
         }
     }
 
@@ -191,8 +191,8 @@ impl<W: World> TreeSearch<W> {
         }
         self.tree = Arc::new(new);
         // A mate found at full width may begin with a move that is gone.
-        self.walker.root_searched = true;
-        self.walker.forget_schedules();
+        self.search_state.root_searched = true;
+        self.search_state.reset_schedules();
     }
 
     /// Replaces the tree, keeping key and count of simulations.
@@ -213,9 +213,9 @@ impl<W: World> TreeSearch<W> {
     /// Then for the leaves that wait, and for the tree's header.
     #[inline]
     pub fn prefetch_first(&self) {
-        prefetch::slice(&self.walker.pending);
+        prefetch::slice(&self.search_state.pending);
         self.tree.prefetch_header(W::EXTERNAL);
-        if let Some(schedule) = &self.walker.schedule {
+        if let Some(schedule) = &self.search_state.schedule {
             prefetch::slice::<Schedule>(std::slice::from_ref(schedule));
         }
     }
@@ -223,11 +223,11 @@ impl<W: World> TreeSearch<W> {
     /// Then for their paths, and for where the tree's blocks are.
     #[inline]
     pub fn prefetch_second(&self) {
-        for leaf in self.walker.pending.iter() {
+        for leaf in self.search_state.pending.iter() {
             prefetch::slice(&leaf.path);
         }
         self.tree.prefetch_blocks();
-        if let Some(schedule) = &self.walker.schedule {
+        if let Some(schedule) = &self.search_state.schedule {
             schedule.prefetch();
         }
     }
@@ -235,7 +235,7 @@ impl<W: World> TreeSearch<W> {
     /// Then for the nodes and edges of the paths, and for where the next will be made.
     #[inline]
     pub fn prefetch_third(&self) {
-        for leaf in self.walker.pending.iter() {
+        for leaf in self.search_state.pending.iter() {
             for step in &leaf.path {
                 self.tree.prefetch_choice(step.node, step.edge);
             }
@@ -246,16 +246,16 @@ impl<W: World> TreeSearch<W> {
     }
 }
 
-impl<W: World> Walker<W> {
+impl<W: World> SearchState<W> {
     /// Whether another simulation is wanted and possible.
     #[inline]
     #[must_use]
-    pub fn wants_more(&self, tree: &Tree, parts: &Parts) -> bool {
+    pub fn wants_more(&self, tree: &Tree, config: &SearchConfig) -> bool {
         let started = self.simulations + self.pending.len() as u64;
         started < self.target
             && tree.node(ROOT).proven == UNPROVEN
-            && tree.has_room(self.pending.len() + 1, parts.max_bytes, parts.max_nodes)
-            && !(parts.early_stop && started % SIMULATIONS_PER_CHECK == 0 && self.leader_is_safe(tree))
+            && tree.has_room(self.pending.len() + 1, config.max_bytes, config.max_nodes)
+            && !(config.early_stop && started % SIMULATIONS_PER_CHECK == 0 && self.leader_is_safe(tree))
     }
 
     /// Whether the second most visited move could not overtake the first with all simulations that are left.
@@ -274,17 +274,17 @@ impl<W: World> Walker<W> {
         edges.visits.len() > 1 && u64::from(first - second) > self.target - self.simulations
     }
 
-    fn run_one_by_one(&mut self, tree: &mut Tree, parts: &Parts, pause: u64, stop: Stop<'_>) {
+    fn run_sequential(&mut self, tree: &mut Tree, config: &SearchConfig, pause: u64, stop: Stop<'_>) {
         let mut descents = scratch::descents::<W>(&self.root);
-        self.run_with(tree, parts, pause, stop, &mut descents[0]);
+        self.run_sequential_with(tree, config, pause, stop, &mut descents[0]);
         scratch::keep::<W>(descents);
     }
 
-    fn run_with(&mut self, tree: &mut Tree, parts: &Parts, pause: u64, stop: Stop<'_>, descent: &mut Descent<W::State>) {
-        self.settle_root_with(tree, parts, descent);
+    fn run_sequential_with(&mut self, tree: &mut Tree, config: &SearchConfig, pause: u64, stop: Stop<'_>, descent: &mut Descent<W::State>) {
+        self.prepare_root_with(tree, config, descent);
         let mut left = SIMULATIONS_PER_CHECK;
-        while self.simulations < pause && self.wants_more(tree, parts) {
-            self.simulate(tree, parts, descent);
+        while self.simulations < pause && self.wants_more(tree, config) {
+            self.simulate(tree, config, descent);
             left -= 1;
             if left == 0 {
                 if stop() {
@@ -296,88 +296,88 @@ impl<W: World> Walker<W> {
     }
 
     #[inline]
-    fn simulate(&mut self, tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>) {
+    fn simulate(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) {
         let key = fold(self.key, self.simulations);
-        let start = Start { first: self.first_place(tree, parts, descent), flying: 0, key };
+        let start = Start { first: self.scheduled_place(tree, config, descent), in_flight: 0, key };
         descent.begin(tree, &self.root, start);
-        let reached = descend::<W>(tree, parts, descent, &mut self.journal);
+        let reached = descend::<W>(tree, config, descent, &mut self.journal);
         let exact = match reached {
-            Reached::New => self.land(tree, parts, descent),
+            Reached::New => self.expand_terminal(tree, config, descent),
             Reached::Exact(node) => Some(node),
             Reached::InFlight => None,
         };
         if let Some(node) = exact {
-            self.back_up_exact(tree, parts, node, descent);
-        } else if let Some(mate) = self.look(parts, descent) {
-            self.back_up_mate(tree, parts, mate, descent);
+            self.back_up_exact(tree, config, node, descent);
+        } else if let Some(mate) = self.analyze(config, descent) {
+            self.back_up_mate(tree, config, mate, descent);
         } else {
-            let node = self.expand_leaf(tree, parts, descent);
-            let value = parts.leaf.value::<W>(&mut descent.state, key, parts.knowledge.as_deref()).unwrap_or(0.0);
+            let node = self.expand_leaf(tree, config, descent);
+            let value = config.leaf.value::<W>(&mut descent.state, key, config.knowledge.as_deref()).unwrap_or(0.0);
             if let Some(node) = node {
                 expand::even_priors(tree, node);
                 set_raw(tree, node, value);
-                if let Some(knowledge) = &parts.knowledge {
-                    leaf_analysis::arrange(tree, knowledge, node, &descent.kinds);
+                if let Some(knowledge) = &config.knowledge {
+                    leaf_analysis::order_edges(tree, knowledge, node, &descent.hints);
                 }
             }
             backup::zero_sum(tree, &descent.path, value);
-            if parts.trace {
+            if config.trace {
                 let steps = std::mem::take(&mut descent.trace);
                 self.trace.push(TraceRow { simulation: self.simulations, steps, values: vec![value, -value] });
             }
             self.simulations += 1;
-            if let Some(knowledge) = parts.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
-                self.learned.learn(tree, knowledge, parts.num_actions, &descent.path, value);
+            if let Some(knowledge) = config.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
+                self.history_table.update(tree, knowledge, config.num_actions, &descent.path, value);
             }
         }
     }
 
     /// Looks at the new position at the end of the path: the mate there, if one is found.
     #[inline]
-    fn look(&mut self, parts: &Parts, descent: &mut Descent<W::State>) -> Option<Exact> {
-        parts.knowledge.as_ref()?;
-        leaf_analysis::at_position::<W>(parts, &self.learned, &descent.state, descent.path.len(), &mut descent.kinds)
+    fn analyze(&mut self, config: &SearchConfig, descent: &mut Descent<W::State>) -> Option<Exact> {
+        config.knowledge.as_ref()?;
+        leaf_analysis::analyze_position::<W>(config, &self.history_table, &descent.state, descent.path.len(), &mut descent.hints)
     }
 
     /// Finishes the simulation whose path has just reached a position where the player to move mates or is mated.
-    fn back_up_mate(&mut self, tree: &mut Tree, parts: &Parts, mate: Exact, descent: &mut Descent<W::State>) {
+    fn back_up_mate(&mut self, tree: &mut Tree, config: &SearchConfig, mate: Exact, descent: &mut Descent<W::State>) {
         let Some(last) = descent.path.last() else { return };
         let to_play = W::to_play(&descent.state);
         let node = expand::mate(tree, last.edge, to_play, mate);
-        self.back_up_exact(tree, parts, node, descent);
-        if let Some(knowledge) = parts.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
+        self.back_up_exact(tree, config, node, descent);
+        if let Some(knowledge) = config.knowledge.as_deref().filter(|knowledge| knowledge.priority.is_some()) {
             let value = f64::from(if to_play == 0 { mate.value } else { -mate.value });
-            self.learned.learn(tree, knowledge, parts.num_actions, &descent.path, value);
+            self.history_table.update(tree, knowledge, config.num_actions, &descent.path, value);
         }
     }
 
     /// Evaluates the root inside the engine, where the search wants it evaluated and it is not; then mixes in the noise asked for.
-    pub(crate) fn settle_root(&mut self, tree: &mut Tree, parts: &Parts) {
+    pub(crate) fn prepare_root(&mut self, tree: &mut Tree, config: &SearchConfig) {
         let mut descents = scratch::descents::<W>(&self.root);
-        self.settle_root_with(tree, parts, &mut descents[0]);
+        self.prepare_root_with(tree, config, &mut descents[0]);
         scratch::keep::<W>(descents);
     }
 
     /// The same for who has a descent at hand.
-    pub(crate) fn settle_root_with(&mut self, tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>) {
-        if parts.knowledge.is_some() && !self.root_searched {
+    pub(crate) fn prepare_root_with(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) {
+        if config.knowledge.is_some() && !self.root_searched {
             self.root_searched = true;
-            leaf_analysis::at_root::<W>(tree, parts, &self.root);
+            leaf_analysis::analyze_root::<W>(tree, config, &self.root);
         }
         if backup::root_is_proven(tree) {
             return;
         }
-        if parts.evaluates_root() && tree.root_visits == 0 && !matches!(parts.leaf, Leaf::Outside { .. }) {
+        if config.evaluates_root() && tree.root_visits == 0 && !matches!(config.leaf, LeafEvaluator::External { .. }) {
             descent.state.clone_from(&self.root);
             descent.path.clear();
-            let _ = self.look(parts, descent);
-            leaf_analysis::at_restricted_root::<W>(tree, &self.root, &mut descent.kinds);
+            let _ = self.analyze(config, descent);
+            leaf_analysis::restrict_hints::<W>(tree, &self.root, &mut descent.hints);
             let key = fold(self.key, ROOT_EVALUATION);
-            let value = parts.leaf.value::<W>(&mut descent.state, key, parts.knowledge.as_deref()).unwrap_or(0.0);
+            let value = config.leaf.value::<W>(&mut descent.state, key, config.knowledge.as_deref()).unwrap_or(0.0);
             expand::even_priors(tree, ROOT);
             set_raw(tree, ROOT, value);
-            if let Some(knowledge) = &parts.knowledge {
-                leaf_analysis::arrange(tree, knowledge, ROOT, &descent.kinds);
+            if let Some(knowledge) = &config.knowledge {
+                leaf_analysis::order_edges(tree, knowledge, ROOT, &descent.hints);
             }
             tree.root_visits = 1;
         }
@@ -385,7 +385,7 @@ impl<W: World> Walker<W> {
             if let Some(noise) = self.noise.take() {
                 noise.add(tree, self.key, self.simulations);
             }
-            if let (Score::Gumbel { max_num_considered_actions, gumbel_scale, .. }, None) = (&parts.score, &self.schedule) {
+            if let (Rule::Gumbel { max_num_considered_actions, gumbel_scale, .. }, None) = (&config.rule, &self.schedule) {
                 let simulations = self.target.saturating_sub(self.simulations).min(LONGEST_SCHEDULE);
                 let (most, given) = (*max_num_considered_actions, self.gumbel.as_deref());
                 let schedule = Schedule::new(tree, self.key, self.simulations, simulations, most, *gumbel_scale, given);
@@ -395,21 +395,21 @@ impl<W: World> Walker<W> {
     }
 
     /// A new root: no schedule knows its moves.
-    pub(crate) fn forget_schedules(&mut self) {
+    pub(crate) fn reset_schedules(&mut self) {
         (self.schedule, self.answered, self.begun) = (None, None, self.simulations);
     }
 
     /// The place to follow at the root, if the search has a rule of its own there.
     #[inline]
-    pub(crate) fn first_place(&mut self, tree: &Tree, parts: &Parts, descent: &mut Descent<W::State>) -> Option<usize> {
-        let (Some(schedule), Score::Gumbel { completed, .. }) = (&self.schedule, &parts.score) else { return None };
+    pub(crate) fn scheduled_place(&mut self, tree: &Tree, config: &SearchConfig, descent: &mut Descent<W::State>) -> Option<usize> {
+        let (Some(schedule), Rule::Gumbel { completed_q, .. }) = (&self.schedule, &config.rule) else { return None };
         let started = self.simulations + self.pending.len() as u64;
-        Some(schedule.choose(completed, tree, started, parts.trace, &mut descent.scores))
+        Some(schedule.choose(completed_q, tree, started, config.trace, &mut descent.scores))
     }
 
     /// At a new position of a compiled world whose moves have priors: makes its node and edges.
-    pub(crate) fn expand_leaf(&mut self, tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>) -> Option<NodeIndex> {
-        if !parts.score.uses_priors() {
+    pub(crate) fn expand_leaf(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) -> Option<NodeIndex> {
+        if !config.rule.uses_priors() {
             return None;
         }
         let last = *descent.path.last()?;
@@ -418,29 +418,29 @@ impl<W: World> Walker<W> {
     }
 
     /// At a new position of a compiled world: makes its node if the game is over there.
-    pub(crate) fn land(&mut self, tree: &mut Tree, parts: &Parts, descent: &mut Descent<W::State>) -> Option<NodeIndex> {
+    pub(crate) fn expand_terminal(&mut self, tree: &mut Tree, config: &SearchConfig, descent: &mut Descent<W::State>) -> Option<NodeIndex> {
         let result = f64::from(W::outcome(&descent.state)?);
         let edge = descent.path.last()?.edge;
         self.journal.edge(tree, edge);
-        Some(expand::end(tree, parts, edge, W::to_play(&descent.state), &[result, -result]))
+        Some(expand::end(tree, config, edge, W::to_play(&descent.state), &[result, -result]))
     }
 
     /// Finishes the simulation whose path has just reached `node`, whose exact value is known.
-    pub(crate) fn back_up_exact(&mut self, tree: &mut Tree, parts: &Parts, node: NodeIndex, descent: &mut Descent<W::State>) {
+    pub(crate) fn back_up_exact(&mut self, tree: &mut Tree, config: &SearchConfig, node: NodeIndex, descent: &mut Descent<W::State>) {
         let header = *tree.node(node);
         self.journal.path(tree, &descent.path);
-        if parts.trace {
-            let values = exact_values(tree, parts, node);
+        if config.trace {
+            let values = exact_values(tree, config, node);
             let steps = std::mem::take(&mut descent.trace);
             self.trace.push(TraceRow { simulation: self.simulations + self.pending.len() as u64, steps, values });
         }
-        if parts.is_plain() {
+        if config.is_plain() {
             let value = header.exact();
             backup::zero_sum(tree, &descent.path, if header.to_play == 0 { value } else { -value });
         } else {
-            backup::per_player(tree, &descent.path, &mut exact_values(tree, parts, node));
+            backup::per_player(tree, &descent.path, &mut exact_values(tree, config, node));
         }
-        if header.proven != UNPROVEN && parts.solves() {
+        if header.proven != UNPROVEN && config.solves() {
             let journal = &mut self.journal;
             backup::hand_up(tree, &descent.path, |tree, step| {
                 journal.edge(tree, step.edge);
@@ -458,9 +458,9 @@ pub(crate) fn set_raw(tree: &mut Tree, node: NodeIndex, value: f64) {
 }
 
 /// The exact value of a node, per player.
-fn exact_values(tree: &Tree, parts: &Parts, node: NodeIndex) -> Vec<f64> {
+fn exact_values(tree: &Tree, config: &SearchConfig, node: NodeIndex) -> Vec<f64> {
     let header = tree.node(node);
-    if !parts.is_plain() {
+    if !config.is_plain() {
         return tree.returns(node).to_vec();
     }
     let value = if header.to_play == 0 { header.exact() } else { -header.exact() };

@@ -20,7 +20,7 @@ pub enum Verdict {
     Unknown,
 }
 
-struct Look<'a> {
+struct Budget<'a> {
     left: u32,
     stop: &'a dyn Fn() -> bool,
 }
@@ -33,12 +33,12 @@ pub fn minimax<W: World>(state: &W::State, depth: u32, stop: &dyn Fn() -> bool) 
     W::legal_actions(state, &mut legal);
     let mover = W::to_play(state);
     let mut verdicts: Vec<(Action, Verdict)> = legal.into_iter().map(|action| (action, Verdict::Unknown)).collect();
-    let mut look = Look { left: BUDGET, stop };
+    let mut budget = Budget { left: BUDGET, stop };
     for plies in 1..=depth {
         for (action, verdict) in verdicts.iter_mut().filter(|(_, verdict)| *verdict == Verdict::Unknown) {
             let mut after = state.clone();
             W::play(&mut after, *action);
-            match solve::<W>(&after, plies - 1, mover, &mut look) {
+            match solve::<W>(&after, plies - 1, mover, &mut budget) {
                 Some(1) => *verdict = Verdict::Win(plies),
                 Some(-1) => *verdict = Verdict::Loss,
                 Some(_) => {}
@@ -49,12 +49,12 @@ pub fn minimax<W: World>(state: &W::State, depth: u32, stop: &dyn Fn() -> bool) 
     verdicts
 }
 
-/// +1: a win for `player` is forced within `depth` plies; -1: a loss; 0: neither; None: the look is over.
+/// +1: a win for `player` is forced within `depth` plies; -1: a loss; 0: neither; None: the budget is over.
 /// Recursion is as deep as `depth`.
-fn solve<W: World>(state: &W::State, depth: u32, player: u8, look: &mut Look<'_>) -> Option<i8> {
-    look.left = look.left.checked_sub(1)?;
-    if look.left % POSITIONS_PER_CHECK == 0 && (look.stop)() {
-        look.left = 0;
+fn solve<W: World>(state: &W::State, depth: u32, player: u8, budget: &mut Budget<'_>) -> Option<i8> {
+    budget.left = budget.left.checked_sub(1)?;
+    if budget.left % POSITIONS_PER_CHECK == 0 && (budget.stop)() {
+        budget.left = 0;
         return None;
     }
     if let Some(result) = W::outcome(state) {
@@ -70,7 +70,7 @@ fn solve<W: World>(state: &W::State, depth: u32, player: u8, look: &mut Look<'_>
     for action in legal {
         let mut after = state.clone();
         W::play(&mut after, action);
-        let value = solve::<W>(&after, depth - 1, player, look)?;
+        let value = solve::<W>(&after, depth - 1, player, budget)?;
         if value == ours {
             return Some(ours);
         }

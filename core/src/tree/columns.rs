@@ -1,5 +1,5 @@
 //! What only some worlds keep beside each node: a slot, the rewards of the move that led there, its values per player; of
-//! learned models the discount too, and the prior of moves that a node with very many does not keep.
+//! history_table models the discount too, and the prior of moves that a node with very many does not keep.
 
 use super::{NodeIndex, Shape, Tree};
 
@@ -9,13 +9,13 @@ pub(super) struct Columns {
     slots: Vec<u32>,
     rewards: Vec<f64>,
     returns: Vec<f64>,
-    gains: Vec<Gain>,
-    tails: Vec<f32>,
+    reward_discounts: Vec<RewardDiscount>,
+    pruned_prior_mass: Vec<f32>,
 }
 
-/// What the move to a node brings in a learned model; side by side, because a backup wants both of every node on its path.
+/// What the move to a node brings in a history_table model; side by side, because a backup wants both of every node on its path.
 #[derive(Clone, Copy, Debug)]
-struct Gain {
+struct RewardDiscount {
     reward: f64,
     discount: f64,
 }
@@ -33,14 +33,14 @@ impl Columns {
             self.returns.resize(nodes * shape.players, 0.0);
         }
         if shape.discounts {
-            self.gains.resize(nodes, Gain { reward: 0.0, discount: 1.0 });
-            self.tails.resize(nodes, 0.0);
+            self.reward_discounts.resize(nodes, RewardDiscount { reward: 0.0, discount: 1.0 });
+            self.pruned_prior_mass.resize(nodes, 0.0);
         }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        (self.slots.capacity() + self.tails.capacity()) * 4
-            + (self.rewards.capacity() + self.returns.capacity() + 2 * self.gains.capacity()) * 8
+        (self.slots.capacity() + self.pruned_prior_mass.capacity()) * 4
+            + (self.rewards.capacity() + self.returns.capacity() + 2 * self.reward_discounts.capacity()) * 8
     }
 
     pub(super) fn bytes_per_node(shape: Shape) -> usize {
@@ -69,7 +69,7 @@ impl Tree {
     #[inline]
     #[must_use]
     pub fn rewards(&self, node: NodeIndex) -> &[f64] {
-        match self.columns.gains.get(node as usize) {
+        match self.columns.reward_discounts.get(node as usize) {
             Some(gain) => std::slice::from_ref(&gain.reward),
             None => Columns::row(&self.columns.rewards, node, self.shape.rewards),
         }
@@ -81,28 +81,28 @@ impl Tree {
         self.columns.rewards[at..at + rewards.len()].copy_from_slice(rewards);
     }
 
-    /// The reward of the move that led to `node`, and what the node's value is multiplied by on its way up (learned models).
+    /// The reward of the move that led to `node`, and what the node's value is multiplied by on its way up (history_table models).
     #[inline]
     #[must_use]
-    pub fn gain(&self, node: NodeIndex) -> (f64, f64) {
-        self.columns.gains.get(node as usize).map_or((0.0, 1.0), |gain| (gain.reward, gain.discount))
+    pub fn reward_discount(&self, node: NodeIndex) -> (f64, f64) {
+        self.columns.reward_discounts.get(node as usize).map_or((0.0, 1.0), |gain| (gain.reward, gain.discount))
     }
 
     /// The prior of the moves that `node` does not keep.
     #[inline]
     #[must_use]
-    pub fn tail(&self, node: NodeIndex) -> f64 {
-        self.columns.tails.get(node as usize).map_or(0.0, |&tail| f64::from(tail))
+    pub fn pruned_prior_mass(&self, node: NodeIndex) -> f64 {
+        self.columns.pruned_prior_mass.get(node as usize).map_or(0.0, |&tail| f64::from(tail))
     }
 
     /// Sets reward and discount of a node, and the prior of the moves it does not keep.
-    pub fn set_gain(&mut self, node: NodeIndex, reward: f64, discount: f64, tail: f32) {
-        self.columns.gains[node as usize] = Gain { reward, discount };
-        self.columns.tails[node as usize] = tail;
+    pub fn set_reward_discount(&mut self, node: NodeIndex, reward: f64, discount: f64, tail: f32) {
+        self.columns.reward_discounts[node as usize] = RewardDiscount { reward, discount };
+        self.columns.pruned_prior_mass[node as usize] = tail;
     }
 
     /// What a node was valued at, per player: the returns of an end, or what its evaluation said. Empty in two-player zero-sum games
-    /// and learned models, whose `raw` says it all.
+    /// and history_table models, whose `raw` says it all.
     #[must_use]
     pub fn returns(&self, node: NodeIndex) -> &[f64] {
         Columns::row(&self.columns.returns, node, self.shape.players)

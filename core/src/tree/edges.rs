@@ -4,13 +4,13 @@
 use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::node::{Link, Node};
-use crate::memory::block::{Block, Stored};
+use crate::memory::block::{Block, Element};
 use crate::memory::slab::Pool;
 
 /// A block has at least this many words of 8 bytes.
 const BLOCK_BITS: u32 = 10;
 
-impl Stored for u64 {
+impl Element for u64 {
     #[inline]
     fn pool(capacity: usize) -> Option<&'static Pool<Self>> {
         const fn sized(bits: u32) -> Pool<u64> {
@@ -89,13 +89,13 @@ pub struct Statistics<'a> {
 
 /// A move that was never tried, as it is written into the place it is to have.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Arranged {
+pub struct OrderedEdge {
     /// The move.
     pub action: u16,
     /// P.
     pub prior: f32,
-    /// Its category (`Link::category`).
-    pub category: u8,
+    /// Its tag (`Link::tag`).
+    pub tag: u8,
 }
 
 /// How far the arena had grown.
@@ -170,7 +170,7 @@ impl EdgeArena {
         Mark { used: self.used, stored: self.stored }
     }
 
-    pub(super) fn cut_back(&mut self, mark: Mark) {
+    pub(super) fn truncate(&mut self, mark: Mark) {
         self.used = mark.used;
         self.stored = mark.stored;
     }
@@ -321,7 +321,7 @@ impl EdgeArena {
     }
 
     #[inline]
-    fn flying_at(edge: Edge, at: usize) -> usize {
+    fn in_flight_index(edge: Edge, at: usize) -> usize {
         4 * at + 11 * edge.count as usize + edge.place as usize
     }
 
@@ -331,14 +331,14 @@ impl EdgeArena {
             return 0;
         }
         let (block, at) = self.block(edge.first);
-        cast_slice::<u64, u16>(block)[Self::flying_at(edge, at)]
+        cast_slice::<u64, u16>(block)[Self::in_flight_index(edge, at)]
     }
 
     #[inline]
-    pub(super) fn fly(&mut self, edge: Edge, change: i16) {
+    pub(super) fn add_in_flight(&mut self, edge: Edge, change: i16) {
         if self.counts_in_flight {
             let (block, at) = self.block_mut(edge.first);
-            let count = &mut cast_slice_mut::<u64, u16>(block)[Self::flying_at(edge, at)];
+            let count = &mut cast_slice_mut::<u64, u16>(block)[Self::in_flight_index(edge, at)];
             *count = count.wrapping_add_signed(change);
         }
     }
@@ -354,12 +354,12 @@ impl EdgeArena {
     }
 
     /// Writes the moves of a node anew, all untried.
-    pub(super) fn arrange(&mut self, node: &Node, moves: &[Arranged]) {
+    pub(super) fn order_edges(&mut self, node: &Node, moves: &[OrderedEdge]) {
         let count = node.num_edges as usize;
         let (block, at) = self.block_mut(node.first_edge);
         for (place, one) in moves.iter().enumerate().take(count) {
             cast_slice_mut::<u64, f32>(block)[2 * at + 3 * count + place] = one.prior;
-            cast_slice_mut::<u64, Link>(block)[2 * at + 4 * count + place] = Link::NONE.with_category(one.category);
+            cast_slice_mut::<u64, Link>(block)[2 * at + 4 * count + place] = Link::NONE.with_tag(one.tag);
             cast_slice_mut::<u64, u16>(block)[4 * at + 10 * count + place] = one.action;
         }
     }

@@ -46,7 +46,7 @@ pub struct TreeColumns {
     pub node_rewards: Vec<f64>,
     /// The values of each node per player; empty unless `shape.returns`.
     pub node_values: Vec<f64>,
-    /// Reward, discount and prior of moves that are not kept (learned models); empty unless `shape.discounts`.
+    /// Reward, discount and prior of moves that are not kept (history_table models); empty unless `shape.discounts`.
     pub node_gain: Vec<(f64, f64, f32)>,
     /// The move of each edge.
     pub edge_action: Vec<u16>,
@@ -84,7 +84,7 @@ impl Tree {
             node_edges: nodes.iter().map(|node| node.num_edges).collect(),
             // A node that a mate has decided has lost its edges.
             node_opened: nodes.iter().map(|node| node.opened.min(node.num_edges)).collect(),
-            node_eager: nodes.iter().map(|node| u16::from(node.eager).min(node.num_edges) as u8).collect(),
+            node_eager: nodes.iter().map(|node| u16::from(node.ordered_prefix).min(node.num_edges) as u8).collect(),
             node_to_play: nodes.iter().map(|node| node.to_play).collect(),
             node_end: nodes.iter().map(|node| u8::from(node.end)).collect(),
             node_proven: nodes.iter().map(|node| node.proven).collect(),
@@ -97,21 +97,21 @@ impl Tree {
                 Vec::new()
             },
             node_values: if shape.returns { self.indices().flat_map(|node| self.returns(node)).copied().collect() } else { Vec::new() },
-            node_gain: if shape.discounts { self.indices().map(|node| self.gain_and_tail(node)).collect() } else { Vec::new() },
+            node_gain: if shape.discounts { self.indices().map(|node| self.model_columns(node)).collect() } else { Vec::new() },
             edge_action: edges().flat_map(|edges| edges.actions).copied().collect(),
             edge_visits: edges().flat_map(|edges| edges.visits).copied().collect(),
             edge_value: edges().flat_map(|edges| edges.sums).copied().collect(),
             edge_prior: edges().flat_map(|edges| edges.priors).copied().collect(),
             edge_child: edges().flat_map(|edges| edges.links).map(|link| link.child().map_or(-1, |child| child as i32)).collect(),
             edge_proven: edges().flat_map(|edges| edges.links).map(|link| link.proven().unwrap_or(UNPROVEN)).collect(),
-            edge_category: edges().flat_map(|edges| edges.links).map(|link| link.category()).collect(),
+            edge_category: edges().flat_map(|edges| edges.links).map(|link| link.tag()).collect(),
             edge_in_flight: edges().flat_map(|edges| edges.in_flight).copied().collect(),
         }
     }
 
-    fn gain_and_tail(&self, node: NodeIndex) -> (f64, f64, f32) {
-        let (reward, discount) = self.gain(node);
-        (reward, discount, self.tail(node) as f32)
+    fn model_columns(&self, node: NodeIndex) -> (f64, f64, f32) {
+        let (reward, discount) = self.reward_discount(node);
+        (reward, discount, self.pruned_prior_mass(node) as f32)
     }
 
     /// The tree of these columns.
@@ -130,13 +130,13 @@ impl Tree {
             tree.priors_mut(node).copy_from_slice(&columns.edge_prior[edges.clone()]);
             let header = tree.node_mut(node);
             (header.raw, header.end, header.proven) = (columns.node_value[index], columns.node_end[index] == 1, columns.node_proven[index]);
-            (header.distance, header.opened, header.eager) =
+            (header.distance, header.opened, header.ordered_prefix) =
                 (columns.node_distance[index], columns.node_opened[index], columns.node_eager[index]);
-            header.tagged = columns.edge_proven[edges.clone()].iter().any(|&proven| proven != UNPROVEN);
-            header.highest_untried = UNKNOWN;
+            header.has_proven_edge = columns.edge_proven[edges.clone()].iter().any(|&proven| proven != UNPROVEN);
+            header.max_untried_prior = UNKNOWN;
             let header = *header;
             for (place, at) in edges.clone().enumerate() {
-                let mut link = Link::NONE.with_category(columns.edge_category[at]);
+                let mut link = Link::NONE.with_tag(columns.edge_category[at]);
                 if let Ok(child) = u32::try_from(columns.edge_child[at]) {
                     link = link.with_child(child);
                 }
@@ -146,7 +146,7 @@ impl Tree {
                 let edge = header.edge(place);
                 tree.set_edge(edge, columns.edge_visits[at], columns.edge_value[at], link);
                 if shape.count_in_flight {
-                    tree.fly(edge, columns.edge_in_flight[at] as i16);
+                    tree.add_in_flight(edge, columns.edge_in_flight[at] as i16);
                 }
             }
             first = edges.end;
@@ -161,7 +161,7 @@ impl Tree {
             }
             if shape.discounts {
                 let (reward, discount, tail) = columns.node_gain[index];
-                tree.set_gain(node, reward, discount, tail);
+                tree.set_reward_discount(node, reward, discount, tail);
             }
         }
         (tree.root_visits, tree.positions, tree.bounds) = (columns.root_visits, columns.positions, columns.bounds);
@@ -307,8 +307,8 @@ mod tests {
         tree.set_slot(child, 7);
         tree.visit(edge, 0.75);
         tree.set_proven(edge, -1);
-        tree.set_category(edge, 3);
-        tree.fly(edge, 2);
+        tree.set_tag(edge, 3);
+        tree.add_in_flight(edge, 2);
         tree.root_visits = 1;
         tree.positions = 2;
         tree.clean_priors = vec![(5, 0.5)];

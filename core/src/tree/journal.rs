@@ -81,7 +81,7 @@ impl Journal {
                 Change::Swap { a, b } => tree.swap_untried(a, b),
             }
         }
-        tree.cut_back(mark);
+        tree.truncate(mark);
         Some(self.simulations)
     }
 }

@@ -20,11 +20,11 @@ mod prefetch;
 mod traversal;
 mod untried;
 
-use crate::memory::block::{Block, Stored};
+use crate::memory::block::{Block, Element};
 use crate::memory::slab::Pool;
 use columns::Columns;
 use edges::EdgeArena;
-pub use edges::{Arranged, Edge, Edges, Statistics};
+pub use edges::{Edge, Edges, OrderedEdge, Statistics};
 pub use exported::TreeColumns;
 pub use traversal::depths;
 
@@ -41,7 +41,7 @@ pub const ROOT: NodeIndex = 0;
 const BLOCK_BITS: u32 = 6;
 const NODE_BLOCK: usize = 1 << BLOCK_BITS;
 
-impl Stored for Node {
+impl Element for Node {
     #[inline]
     fn pool(capacity: usize) -> Option<&'static Pool<Self>> {
         static POOL: Pool<Node> = Pool::new(NODE_BLOCK);
@@ -62,9 +62,9 @@ pub struct Shape {
     pub slots: bool,
     /// Rewards kept per node: one for each player, or none.
     pub rewards: usize,
-    /// Keep reward and discount of each node, and the prior of moves it does not keep (learned models).
+    /// Keep reward and discount of each node, and the prior of moves it does not keep (history_table models).
     pub discounts: bool,
-    /// Keep the values of nodes per player (all but two-player zero-sum games and learned models).
+    /// Keep the values of nodes per player (all but two-player zero-sum games and history_table models).
     pub returns: bool,
 }
 
@@ -202,7 +202,7 @@ impl Tree {
         debug_assert!(actions.len() <= self.shape.max_edges);
         let first_edge = self.edges.add(actions);
         let header = self.node_mut(node);
-        header.highest_untried = UNKNOWN;
+        header.max_untried_prior = UNKNOWN;
         header.first_edge = first_edge;
         header.num_edges = actions.len() as u16;
     }
@@ -269,24 +269,24 @@ impl Tree {
     /// The priors of a node's edges, to be set.
     pub fn priors_mut(&mut self, node: NodeIndex) -> &mut [f32] {
         let header = self.node_mut(node);
-        header.highest_untried = UNKNOWN;
+        header.max_untried_prior = UNKNOWN;
         let header = *header;
         self.edges.priors_mut(&header)
     }
 
-    /// Puts the moves of a node of which none was tried into this order; the first `eager` are opened before any is scored.
-    pub fn arrange(&mut self, node: NodeIndex, moves: &[Arranged], eager: u8) {
+    /// Puts the moves of a node of which none was tried into this order; the first `ordered_prefix` are opened before any is scored.
+    pub fn order_edges(&mut self, node: NodeIndex, moves: &[OrderedEdge], ordered_prefix: u8) {
         let header = *self.node(node);
         debug_assert_eq!((header.num_edges as usize, header.opened), (moves.len(), 0));
-        self.edges.arrange(&header, moves);
+        self.edges.order_edges(&header, moves);
         let header = self.node_mut(node);
-        (header.eager, header.highest_untried) = (eager, UNKNOWN);
+        (header.ordered_prefix, header.max_untried_prior) = (ordered_prefix, UNKNOWN);
     }
 
-    /// Notes the category of an edge's move.
-    pub fn set_category(&mut self, edge: Edge, category: u8) {
+    /// Notes the tag of an edge's move.
+    pub fn set_tag(&mut self, edge: Edge, tag: u8) {
         let link = self.edges.link_mut(edge);
-        *link = link.with_category(category);
+        *link = link.with_tag(tag);
     }
 
     /// Leaves in flight through an edge.
@@ -298,8 +298,8 @@ impl Tree {
 
     /// Adds to the leaves in flight through an edge.
     #[inline]
-    pub fn fly(&mut self, edge: Edge, change: i16) {
-        self.edges.fly(edge, change);
+    pub fn add_in_flight(&mut self, edge: Edge, change: i16) {
+        self.edges.add_in_flight(edge, change);
     }
 
     /// Swaps two untried edges of one node (their moves, priors and categories; they have nothing else).
@@ -328,9 +328,9 @@ impl Tree {
     }
 
     /// Cuts the tree back to `mark`.
-    pub fn cut_back(&mut self, mark: Mark) {
+    pub fn truncate(&mut self, mark: Mark) {
         self.num_nodes = mark.num_nodes;
-        self.edges.cut_back(mark.edges);
+        self.edges.truncate(mark.edges);
         self.root_visits = mark.root_visits as u32;
         self.positions = mark.positions;
         self.bounds = mark.bounds;

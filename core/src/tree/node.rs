@@ -7,7 +7,7 @@ use super::NodeIndex;
 /// "No result is proven" in `Node::proven`.
 pub const UNPROVEN: i8 = 2;
 
-/// The child of an edge, the category of its move, and what is proven of it for the player who chooses the edge: 26 + 4 + 2 bits.
+/// The child of an edge, the tag of its move, and what is proven of it for the player who chooses the edge: 26 + 4 + 2 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Link(u32);
@@ -49,17 +49,17 @@ impl Link {
         self.0 >> 30 == 3
     }
 
-    /// The category of the move, in searches that have them; 0 elsewhere.
+    /// The tag of the move, in searches that have them; 0 elsewhere.
     #[inline]
     #[must_use]
-    pub fn category(self) -> u8 {
+    pub fn tag(self) -> u8 {
         (self.0 >> Self::INDEX_BITS & 15) as u8
     }
 
     #[inline]
     #[must_use]
-    pub(super) fn with_category(self, category: u8) -> Self {
-        Self((self.0 & !(15 << Self::INDEX_BITS)) | (u32::from(category & 15) << Self::INDEX_BITS))
+    pub(super) fn with_tag(self, tag: u8) -> Self {
+        Self((self.0 & !(15 << Self::INDEX_BITS)) | (u32::from(tag & 15) << Self::INDEX_BITS))
     }
 
     #[inline]
@@ -98,19 +98,19 @@ pub struct Node {
     /// The proven result for the player to move here: -1, 0, +1 or `UNPROVEN`.
     pub proven: i8,
     /// Whether a result is proven for any of its edges.
-    pub tagged: bool,
+    pub has_proven_edge: bool,
     /// For how many more plies forced moves are looked for (seed 3).
     pub forced_depth_left: u8,
-    /// So many edges are opened in their order before any score is asked (seed 4: moves by category).
-    pub eager: u8,
+    /// So many edges are opened in their order before any score is asked (seed 4: moves by tag).
+    pub ordered_prefix: u8,
     /// The highest prior of an edge never tried; below 0 where it has to be looked for again.
-    pub(super) highest_untried: f32,
+    pub(super) max_untried_prior: f32,
 }
 
 const _: () = assert!(size_of::<Node>() == 28);
 
 impl Node {
-    /// Whether the exact value is known, so that nothing below is ever searched again.
+    /// Whether the exact value is registered, so that nothing below is ever searched again.
     #[inline]
     #[must_use]
     pub fn is_exact(&self) -> bool {
@@ -129,10 +129,10 @@ impl Node {
     }
 }
 
-/// In `Node::highest_untried`: something has changed since it was looked for.
+/// In `Node::max_untried_prior`: something has changed since it was looked for.
 pub(super) const UNKNOWN: f32 = -1.0;
 
-/// A node as it is before anything is known.
+/// A node as it is before anything is registered.
 pub(super) const EMPTY_NODE: Node = Node {
     raw: 0.0,
     first_edge: 0,
@@ -142,8 +142,8 @@ pub(super) const EMPTY_NODE: Node = Node {
     to_play: 0,
     end: false,
     proven: UNPROVEN,
-    tagged: false,
+    has_proven_edge: false,
     forced_depth_left: 0,
-    highest_untried: UNKNOWN,
-    eager: 0,
+    max_untried_prior: UNKNOWN,
+    ordered_prefix: 0,
 };

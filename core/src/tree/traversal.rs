@@ -48,9 +48,9 @@ impl Tree {
                 new.priors_mut(kept[old as usize])[offset] = old_edges.priors[place];
             }
             let opened = places.iter().filter(|&&place| place < header.opened as usize).count();
-            let eager = places.iter().filter(|&&place| place < usize::from(header.eager)).count();
+            let ordered_prefix = places.iter().filter(|&&place| place < usize::from(header.ordered_prefix)).count();
             let root = new.node_mut(kept[old as usize]);
-            (root.opened, root.eager) = (opened as u16, eager as u8);
+            (root.opened, root.ordered_prefix) = (opened as u16, ordered_prefix as u8);
             new.positions += opened as u32;
         }
         (new, kept)
@@ -85,7 +85,7 @@ impl Tree {
     fn copy_node(&mut self, from: &Self, old: NodeIndex) -> NodeIndex {
         let header = *from.node(old);
         let index = self.add_node(header.to_play, header.forced_depth_left);
-        *self.node_mut(index) = Node { first_edge: 0, num_edges: 0, opened: 0, highest_untried: UNKNOWN, ..header };
+        *self.node_mut(index) = Node { first_edge: 0, num_edges: 0, opened: 0, max_untried_prior: UNKNOWN, ..header };
         if let Some(slot) = from.slot(old) {
             self.set_slot(index, slot);
         }
@@ -93,8 +93,8 @@ impl Tree {
             self.set_rewards(index, from.rewards(old));
         }
         if self.shape.discounts {
-            let (reward, discount) = from.gain(old);
-            self.set_gain(index, reward, discount, from.tail(old) as f32);
+            let (reward, discount) = from.reward_discount(old);
+            self.set_reward_discount(index, reward, discount, from.pruned_prior_mass(old) as f32);
         }
         if self.shape.returns {
             self.set_returns(index, from.returns(old));

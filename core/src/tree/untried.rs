@@ -6,17 +6,17 @@ impl Tree {
     /// The highest prior among the edges of a node that were never tried, 0 where all were. It is kept until an edge is opened or
     /// the priors change, because a node with many edges is passed far more often.
     #[inline(always)]
-    pub fn highest_untried(&mut self, node: NodeIndex, header: &Node) -> f32 {
-        if header.highest_untried >= 0.0 {
-            return header.highest_untried;
+    pub fn max_untried_prior(&mut self, node: NodeIndex, header: &Node) -> f32 {
+        if header.max_untried_prior >= 0.0 {
+            return header.max_untried_prior;
         }
-        self.look_for_highest(node)
+        self.find_max_untried(node)
     }
 
-    fn look_for_highest(&mut self, node: NodeIndex) -> f32 {
+    fn find_max_untried(&mut self, node: NodeIndex) -> f32 {
         let header = self.node(node);
         let highest = highest(&self.statistics(header).priors[header.opened as usize..]);
-        self.node_mut(node).highest_untried = highest;
+        self.node_mut(node).max_untried_prior = highest;
         highest
     }
 
@@ -26,7 +26,7 @@ impl Tree {
         let header = self.node_mut(node);
         let first_untried = header.edge(header.opened as usize);
         header.opened += 1;
-        header.highest_untried = UNKNOWN;
+        header.max_untried_prior = UNKNOWN;
         self.positions += 1;
         self.swap_untried(first_untried, edge);
         first_untried
@@ -75,7 +75,7 @@ mod tests {
 
     fn highest_of(tree: &mut Tree) -> f32 {
         let header = *tree.node(ROOT);
-        tree.highest_untried(ROOT, &header)
+        tree.max_untried_prior(ROOT, &header)
     }
 
     #[test]

@@ -1,11 +1,11 @@
-"""Hybrid: a tree search of chess that leans on classical knowledge."""
+"""`Hybrid`: PUCT for chess with mate search, endgame tables, classical evaluation and move categories."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, fields
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pondertree import validation
 from pondertree.chess.config import (
@@ -16,24 +16,22 @@ from pondertree.chess.config import (
     root_budget,
     root_depth,
 )
+from pondertree.chess.move_ordering import MoveScores
+from pondertree.chess.pesto import Pesto
+from pondertree.chess.policy import PestoPolicy, PolicyEvaluator, is_evaluator
 from pondertree.config import Puct, SearchConfig, bounded_int, one_of, option, option_of
 from pondertree.errors import InvalidArgumentError, UnknownOptionError
 from pondertree.evaluators.protocol import as_evaluator, compiled_leaf
 from pondertree.game import GameInfo
-from pondertree.games.chess_interop import to_chess_and_answer
+from pondertree.games.chess_interop import adapt_chess_state
 from pondertree.search.base import Search
 from pondertree.search.options import preset, simulations, unknown_option
-
-if TYPE_CHECKING:
-    from pondertree.chess.move_ordering import MoveScores
 
 PRIORITIES = ("strict", "tactical", "prior", None)
 
 
 def read_move_scores(given: Any, name: str = "move_scores") -> Any:
-    """Scores of moves, given as such, by name or not at all; "auto" is for the evaluator to decide."""
-    from pondertree.chess.move_ordering import MoveScores
-
+    """Validates the option `move_scores`; "auto" is resolved by `Hybrid.settings`."""
     if isinstance(given, MoveScores) or validation.is_one_of(given, (None, "auto")):
         return given
     if validation.is_one_of(given, ("learned",)):
@@ -42,7 +40,7 @@ def read_move_scores(given: Any, name: str = "move_scores") -> Any:
 
 
 def _evaluator(given: Any, name: str) -> Any:
-    if type(given).__module__ == "pondertree.chess.policy":
+    if isinstance(given, (PestoPolicy, PolicyEvaluator)):
         raise InvalidArgumentError(
             f"{type(given).__name__} is a policy network: give it as policy_network, not as {name}"
         )
@@ -67,24 +65,22 @@ def _category_weights(given: Any, name: str) -> tuple[float, ...]:
 
 @preset
 class Hybrid(Search):
-    """Chess by PUCT with mates first, PeSTO's values and moves by kind (the hybrid specification).
+    """PUCT for chess with mate search, classical evaluation and move categories (the hybrid chess specification).
 
-    At every new position, in this order: the end of the game, repetition, with `endings` the tables of a king and a
-    queen, rook or pawn against a king, a search for a mate by checks (`mate_search_depth` moves and
-    `mate_search_budget` positions, where the king is in danger), and the evaluation; tables and mates are exact, and
-    nothing below them is looked at. The root is searched for mates at full width; one that is found is played at once,
-    and so is the shortest mate of a table. A leaf is worth what `evaluator` says: by default `Pesto()`, with
-    `quiescence` after the captures; or any other evaluator, or a `policy_network` of the hybrid specification's form,
-    `evaluate(state) -> ({move: prior}, value in [0, 1])`.
+    Order of checks at every new node: end of the game, repetition, with `endings` the endgame tables (king and queen,
+    rook or pawn against king), a checks-only mate search (`mate_search_depth` moves and `mate_search_budget` nodes,
+    where the king is in danger), evaluation. Table results and mates are exact and end the node. The root gets a
+    full-width mate search; a mate found by it or by a table is played at once, the shortest one. Leaves are valued by
+    `evaluator` (default `Pesto()`, with `quiescence` after a quiescence search), or by a `policy_network` with the
+    specification's interface, `evaluate(state) -> ({move: prior}, value in [0, 1])`.
 
-    Moves are told apart by kind (`MoveCategory`), exchanges within `see_threshold` centipawns being even. `priority`
-    says what that is for: "strict" tries every move once, kind after kind, before any is scored; "tactical" does so
-    with those that promise something, and then scores all; "prior" multiplies priors by `category_weights`, one for
-    each kind, and by what `move_scores` say of each move; None does without. An edge scores
-    `Q + exploration_constant * P * sqrt(N) / (1 + n)`; a move never tried is worth `fpu`, as in AlphaZero.
+    Moves have categories (`MoveCategory`); captures with |SEE| within `see_threshold` centipawns are even. `priority`:
+    "strict" tries every move once, in category order, before PUCT applies; "tactical" does so with tactical moves only;
+    "prior" multiplies priors by `category_weights` and by the factors of `move_scores`; None ignores categories. PUCT
+    is `Q + exploration_constant * P * sqrt(N) / (1 + n)`; unvisited moves have the value `fpu`, as in AlphaZero.
 
-    `move_scores` are a `MoveScores`, "learned" or None; "auto" is "learned" with a `Pesto`, and None with an evaluator
-    or a network outside the engine, which may have its own opinion of moves.
+    `move_scores` is a `MoveScores`, "learned" or None; "auto" is "learned" with a `Pesto`, and None with an evaluator
+    outside the engine, which may have its own priors.
     """
 
     default_temperature = 0.0
@@ -106,44 +102,38 @@ class Hybrid(Search):
 
     def __post_init__(self) -> None:
         if self.evaluator is not None and self.policy_network is not None:
-            raise InvalidArgumentError("evaluator and policy_network both value positions: give one of them")
-        from pondertree.chess.policy import is_evaluator
-
+            raise InvalidArgumentError("evaluator and policy_network exclude each other: give one of them")
         if is_evaluator(self.policy_network):
             self.evaluator, self.policy_network = self.policy_network, None
         super().__post_init__()
 
     def config(self, info: GameInfo) -> SearchConfig:
-        """PUCT with knowledge; PeSTO's values inside the engine."""
+        """Returns PUCT with a `ChessConfig`; a `Pesto` is evaluated inside the engine."""
         if not (info.compiled and info.name == "chess"):
             raise InvalidArgumentError(
-                f"Hybrid searches chess alone, not {info.name}: give it a pondertree.games.Chess or a chess.Board"
+                f"Hybrid searches only chess, not {info.name}: give it a pondertree.games.Chess or a chess.Board"
             )
-        from pondertree.chess.move_ordering import MoveScores
-        from pondertree.chess.pesto import Pesto
-        from pondertree.chess.policy import PestoPolicy, PolicyEvaluator
-
         evaluator: Any = Pesto() if self.evaluator is None else self.evaluator
         if type(self.policy_network) is PestoPolicy:
             evaluator = self.policy_network.pesto
-            values_after_captures = self.policy_network.quiescence
+            uses_quiescence = self.policy_network.quiescence
         elif self.policy_network is not None:
-            evaluator, values_after_captures = PolicyEvaluator(self.policy_network), False
+            evaluator, uses_quiescence = PolicyEvaluator(self.policy_network), False
         else:
-            values_after_captures = self.quiescence and getattr(evaluator, "quiescence", True)
-        inside = compiled_leaf(evaluator, info)
+            uses_quiescence = self.quiescence and getattr(evaluator, "quiescence", True)
+        compiled = compiled_leaf(evaluator, info)
         scores: Any = self.move_scores
         if scores == "auto":
-            # Whoever values positions outside the engine may have its own opinion of moves.
-            scores = None if inside is None else MoveScores()
+            # An evaluator outside the engine may have its own priors.
+            scores = None if compiled is None else MoveScores()
         return SearchConfig(
             rule=Puct(self.exploration_constant, self.fpu),
             options=self.snapshot(),
-            leaf="outside" if inside is None else "classical",
-            evaluator=evaluator if inside is None else None,
+            leaf="outside" if compiled is None else "classical",
+            evaluator=evaluator if compiled is None else None,
             domain=ChessConfig(
-                pesto=Pesto().compiled if inside is None else inside.pesto,
-                quiescence=values_after_captures,
+                pesto=Pesto().compiled if compiled is None else compiled.pesto,
+                quiescence=uses_quiescence,
                 endings=self.endings,
                 mate_depth=self.mate_search_depth,
                 mate_budget=self.mate_search_budget,
@@ -174,12 +164,12 @@ def mcts_search(
     priority: str | None = "strict",
     **settings: Any,
 ) -> Any:
-    """The move to play: an action, or a `chess.Move` for a board or a `ChessGame`; None where there is no legal move.
+    """Returns the move to play: an action, or a `chess.Move` for a board or a `ChessGame`; None without legal moves.
 
-    At least one limit must be given: `iterations` (simulations) or `time_limit` (seconds, or a `timedelta`); what is
-    reached first ends the search. `policy_network` has the specification's form, or is an evaluator, as `ChessNN` is.
+    Needs at least one limit: `iterations` (simulations) or `time_limit` (seconds, or a `timedelta`); the first reached
+    ends the search. `policy_network` has the specification's interface, or is an evaluator such as `ChessNN`.
 
-    `priority` is the specification's "strict" here, and in `pondertree.reference.hybrid`; that of `Hybrid` is "prior".
+    `priority` defaults to the specification's "strict" here and in `pondertree.reference.hybrid`; `Hybrid` has "prior".
     Further settings are those of `Hybrid`.
     """
     known = ["iterations", *(each.name for each in fields(Hybrid) if each.name != "num_simulations")]
@@ -189,7 +179,7 @@ def mcts_search(
     if iterations is None and time_limit is None:
         raise InvalidArgumentError("mcts_search needs a limit: give iterations, time_limit, or both")
     iterations = None if iterations is None else validation.count(iterations, "iterations")
-    state, answer = to_chess_and_answer(root_state, "root_state")
+    state, answer = adapt_chess_state(root_state, "root_state")
     search = Hybrid(
         policy_network=policy_network,
         num_simulations=iterations,

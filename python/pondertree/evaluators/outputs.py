@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import _core, optional
+from pondertree import optional
+from pondertree._core import LARGEST_REWARD
 from pondertree.errors import EvaluationError
 from pondertree.game import GameInfo
 
 #: How far values may lie outside their range, or be from cancelling out, because networks round. They are clipped.
 TOLERANCE = 1e-3
 #: The largest value in a game with rewards: sums over any number of visits stay far from overflowing.
-LARGEST_VALUE = _core.LARGEST_REWARD
+LARGEST_VALUE = LARGEST_REWARD
 
 RowOf = Callable[[int], int]
 

@@ -1,6 +1,7 @@
-"""Conversion between states and python-chess: boards become the compiled `Chess`, actions become `chess.Move`.
+"""Conversion between python-chess positions and moves and our states and actions.
 
-Boards are recognised by the name of their class, so that python-chess is imported only where a caller has a board.
+A `chess.Board` of python-chess, or a `pondertree.chess.ChessGame` around one, becomes the compiled `Chess` with its
+history. python-chess is recognised by its class name, without importing it; a wrapper by `wraps_chess_board`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pondertree import _core, validation
-from pondertree._core import Chess
+from pondertree import validation
+from pondertree._core import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError
 from pondertree.game import move_text
 from pondertree.optional import require
@@ -19,19 +20,12 @@ from pondertree.optional import require
 if TYPE_CHECKING:
     import chess
 
-#: Converts an action into the terms of the caller: an int, or a `chess.Move`.
-Answer = Callable[[int], Any]
-_STATES = frozenset((_core.TicTacToe, _core.ConnectFour, _core.Othello, _core.Chess))
+ActionConverter = Callable[[int], Any]
+_STATES = frozenset((TicTacToe, ConnectFour, Othello, Chess))
 
 
-class BoardHolder:
-    """The base of classes that stand for the python-chess board in their `board`, as `pondertree.chess.ChessGame`."""
-
-    board: chess.Board
-
-
-def to_state_and_answer(state: Any) -> tuple[Any, Answer]:
-    """Returns the state to search, and the conversion of its actions: to `chess.Move` for a board, else to int."""
+def adapt_state(state: Any) -> tuple[Any, ActionConverter]:
+    """Returns the state to search, and the conversion of actions for the caller: `chess.Move` for a board, else int."""
     board = board_of(state)
     if board is None:
         return state, int
@@ -40,9 +34,8 @@ def to_state_and_answer(state: Any) -> tuple[Any, Answer]:
 
 
 def to_state(state: Any) -> Any:
-    """Returns the state to search."""
-    # Compiled states first: batches have thousands of them.
-    return state if type(state) in _STATES else to_state_and_answer(state)[0]
+    """Returns the state to search; the fast path of `adapt_state`, since batches have thousands of states."""
+    return state if type(state) in _STATES else adapt_state(state)[0]
 
 
 def to_states(states: Sequence[Any]) -> list[Any]:
@@ -51,7 +44,7 @@ def to_states(states: Sequence[Any]) -> list[Any]:
 
 
 def check_action(state: Any, action: Any, name: str = "action") -> int:
-    """Returns the number of an action given as a number, as move text, or as a `chess.Move`.
+    """An action of a state, given as a number, as move text, or as a `chess.Move`.
 
     Move text is read by `state.parse_action`, or compared with the texts of the legal actions where there is none.
     """
@@ -67,7 +60,7 @@ def check_action(state: Any, action: Any, name: str = "action") -> int:
 
 
 def _parse(state: Any, text: str, name: str) -> int:
-    """Returns the action that `text` denotes."""
+    """The action that people write as `text`."""
     reader = getattr(state, "parse_action", None)
     if reader is None and not hasattr(state, "legal_actions"):  # a bare observation
         raise InvalidArgumentError(f"{name} must be a whole number, not {validation.shown(text)}")
@@ -94,14 +87,14 @@ def _parse(state: Any, text: str, name: str) -> int:
 
 
 def actions_written(state: Any, text: str) -> list[int]:
-    """Returns the legal actions whose text is `text`, up to spaces; at most one if their texts differ."""
+    """The legal actions whose text is `text`, spaces aside; one, where the game writes its actions differently."""
     wanted = text.split()
     actions = [operator.index(action) for action in state.legal_actions()]
     return [action for action in actions if move_text(state, action).split() == wanted]
 
 
 def board_of(state: Any) -> chess.Board | None:
-    """Returns the python-chess board that `state` is or holds; None if neither."""
+    """The python-chess board that `state` is or holds, if any."""
     kind: Any = type(state)
     held = _holds_board(kind)
     if held is None:
@@ -112,15 +105,15 @@ def board_of(state: Any) -> chess.Board | None:
 
 @lru_cache(maxsize=256)
 def _holds_board(kind: Any) -> bool | None:
-    """Returns True if objects of this class hold a board, False if they are boards, else None."""
+    """Whether things of this class hold a board; False: they are boards, None: they have nothing to do with any."""
     for base in kind.__mro__:
         if base.__name__ == "Board" and base.__module__ == "chess":
             return False
-    return True if issubclass(kind, BoardHolder) else None
+    return True if getattr(kind, "wraps_chess_board", False) else None
 
 
 def chess_state(board: chess.Board) -> Chess:
-    """Returns the state of a board, with the history of its move stack. The board does not change."""
+    """The state of a board, with the repetitions and past positions of its move stack. The board stays as it is."""
     refuse_variants(board)
     now = Chess(board.fen())
     if not board.move_stack:
@@ -129,7 +122,8 @@ def chess_state(board: chess.Board) -> Chess:
         state = _replay(board)
     except (InvalidActionError, InvalidPositionError):
         state = None
-    # The move stack does not lead here if moves were made after an automatic draw, or if the board was edited.
+    # A board may have been played on after an automatic draw, or set up by hand on top of its stack: then its history
+    # is not one that leads here.
     if state is not None and state.fen() == now.fen():
         return state
     if board.is_fivefold_repetition():
@@ -138,20 +132,20 @@ def chess_state(board: chess.Board) -> Chess:
 
 
 def bare_state(board: chess.Board) -> Chess:
-    """Returns the state of a board without its history, which suffices to number and name moves."""
+    """The state of a board without its history: enough for the numbers and names of moves."""
     refuse_variants(board)
     return Chess(board.fen())
 
 
 def chess_move(state: Chess, action: int) -> chess.Move:
-    """Returns the `chess.Move` of an action."""
+    """The `chess.Move` of an action."""
     library = require("chess", "python-chess", "a chess.Move")
     move: chess.Move = library.Move.from_uci(state.action_to_string(action))
     return move
 
 
 def refuse_variants(board: chess.Board) -> None:
-    """Raises `InvalidPositionError` unless the board has the rules of standard chess."""
+    """Only the rules of standard chess are known here."""
     if board.uci_variant != "chess":
         raise InvalidPositionError(
             f"this is a board of the variant {validation.shown(board.uci_variant)}: only standard chess can be searched"
@@ -167,7 +161,7 @@ def _replay(board: chess.Board) -> Chess:
     start = board.root()
     null = next((place for place in reversed(range(len(moves))) if not moves[place]), None)
     if null is not None:
-        # A null move is not legal: the history starts after it.
+        # A null move is none of the rules; what happened before it does not count.
         moves = moves[null + 1 :]
         start = board.copy()
         for _ in moves:
@@ -182,11 +176,11 @@ def _replay(board: chess.Board) -> Chess:
 NUM_ACTIONS = 4672
 
 
-def to_chess_and_answer(state: Any, name: str = "state") -> tuple[Chess, Answer]:
-    """Returns the chess state and the conversion of its actions: to `chess.Move` for a board, else to int."""
+def adapt_chess_state(state: Any, name: str = "state") -> tuple[Chess, ActionConverter]:
+    """Returns the chess state, and the conversion of actions for the caller: `chess.Move` for a board, else int."""
     if type(state) is Chess:
         return state, int
-    converted, answer = to_state_and_answer(state)
+    converted, answer = adapt_state(state)
     if not isinstance(converted, Chess):
         raise InvalidArgumentError(
             f"{name} is of the class {type(state).__name__}: it must be a position of chess "
@@ -196,12 +190,12 @@ def to_chess_and_answer(state: Any, name: str = "state") -> tuple[Chess, Answer]
 
 
 def to_chess(state: Any, name: str = "state") -> Chess:
-    """Returns the chess state."""
-    return to_chess_and_answer(state, name)[0]
+    """The state alone."""
+    return adapt_chess_state(state, name)[0]
 
 
 def legal_action(state: Chess, action: Any, name: str) -> int:
-    """Returns the number of a legal action, given as such or as a `chess.Move`; errors name the argument."""
+    """The number of a legal action, given as one or as a `chess.Move`; an error names the argument."""
     number = any_action(state, action, name)
     if number is None or number not in state.legal_actions():
         raise InvalidActionError(f"{name} is {action!r}, which is not legal in {state.fen()!r}")
@@ -209,7 +203,7 @@ def legal_action(state: Chess, action: Any, name: str) -> int:
 
 
 def any_action(state: Chess, action: Any, name: str) -> int | None:
-    """Returns the number of an action that may be illegal; None for an illegal `chess.Move`."""
+    """The number of an action that may be illegal here; None for a `chess.Move` that is."""
     if isinstance(action, str):
         raise InvalidArgumentError(f"{name} must be a whole number or a chess.Move, not {action!r}")
     try:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pondertree import _core, validation
-from pondertree._core import ConnectFour
+from pondertree import validation
+from pondertree._core import ConnectFour, solve_connect_four
 from pondertree.errors import GameOverError, InvalidArgumentError, UnsolvedError
 
 __all__ = ["Solution", "solve", "solve_many"]
@@ -102,7 +102,7 @@ def solve_many(
     memory = validation.whole_number(max_memory, "max_memory", least=1, most=1 << 20) << 20
     max_nodes = None if max_nodes is None else validation.whole_number(max_nodes, "max_nodes", least=1)
     time_limit = None if time_limit is None else validation.positive_number(time_limit, "time_limit")
-    answers = _core.solve_connect_four(states, weak, threads, memory, max_nodes, time_limit)
+    answers = solve_connect_four(states, weak, threads, memory, max_nodes, time_limit)
     solved: list[Solution] = []
     all_answers: list[Solution | None] = []
     for answer in answers:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pondertree import _core
+from pondertree._core import PlayoutRandom
 from pondertree.errors import GameContractError, RandomGeneratorInStateWarning, warn_caller
 from pondertree.game import GameInfo, Position, play, read_position
 from pondertree.games.state_attributes import drawn_from, generator_states, generators, hold_the_same
@@ -98,7 +98,7 @@ class PlayCheck:
 
     def _play_on(self, one: Any, position: Position, other: Any, length: int, path: Callable[[], list[int]]) -> None:
         """Plays the same random moves from both states, at most `length`."""
-        choose = _core.PlayoutRandom(self.moves).choose
+        choose = PlayoutRandom(self.moves).choose
         line: list[int] = []
         while not position.terminal and position.legal and len(line) < length and not self._expired():
             action = position.legal[choose(len(position.legal))]

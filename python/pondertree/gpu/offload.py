@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from pondertree import _core
+from pondertree._core import Forest as EngineForest
 from pondertree.evaluators.protocol import call
 from pondertree.gpu.protocol import NotForLanes
 
@@ -43,7 +43,7 @@ class Trees(Protocol):
 class Beside:
     """The trees of one forest that are elsewhere, if any are."""
 
-    def __init__(self, core: _core.Forest) -> None:
+    def __init__(self, core: EngineForest) -> None:
         self._core = core
         self._trees: Trees | None = None
         self.rows = 0
@@ -65,7 +65,7 @@ class Beside:
             if answer_roots is not None:
                 answer_roots(group)
             first = sum(trees.sizes[:group])
-            roots = self._core.leave(first, first + trees.sizes[group])
+            roots = self._core.export_roots(first, first + trees.sizes[group])
             if roots is None:
                 raise NotForLanes("only new trees can leave")
             left.append((trees.sizes[group], roots["slots"]))
@@ -81,7 +81,7 @@ class Beside:
         finally:
             if not found:
                 for count, slots in left:
-                    self._core.stay(count, slots)
+                    self._core.cancel_export(count, slots)
         if found:
             # Most who search many trees want to know of the roots alone.
             self._trees, self.rows = trees, trees.rows
@@ -108,5 +108,5 @@ class Beside:
     def _tell(self, trees: Trees, nodes: int, groups: list[dict[str, NDArray[Any]]]) -> None:
         first = 0
         for size, columns in zip(trees.sizes, groups, strict=True):
-            self._core.come_back(first, nodes, columns)
+            self._core.import_results(first, nodes, columns)
             first += size

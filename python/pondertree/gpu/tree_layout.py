@@ -1,89 +1,18 @@
-"""What trees have to be alike in to grow side by side on a device, and whether they can."""
+"""The arrays of trees on a device: one description, which the kernels' `layout.h` and the host share."""
 
 from __future__ import annotations
 
 import ctypes
 import itertools
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pondertree.config import GumbelRule, LogPuct, Puct, ScoringRule, SearchConfig
-
-#: Games whose rules the kernel knows.
-GAMES = frozenset(("connect_four",))
-#: Larger action spaces have nodes that keep their likeliest moves alone, which the engine does.
-MOST_ACTIONS = 256
-#: With fewer trees the processor keeps up, and a kernel need not be compiled.
-FEWEST_TREES = 32
-#: More do not fit into the kernel's numbers.
-MOST_SIMULATIONS = 32_000
-#: The trees of a group, and those kept for the next searches, may take so many bytes of a device.
-MOST_BYTES = 1 << 30
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What trees have to be alike in to use the same memory."""
-
-    trees: int
-    simulations: int
-    actions: int
-    rule: ScoringRule
-    players: int = 2
-    discount: float = 1.0
-    is_game: bool = False
-    """Whether the kernel knows the rules, and a network says what positions are worth."""
-
-    @property
-    def bytes(self) -> int:
-        """What they take of a device, about."""
-        return self.trees * (self.simulations + 1) * (20 * self.actions + 72)
-
-    def may_grow(self, device: Any) -> bool:
-        """Whether such trees can be searched on a device, and are worth it."""
-        if self.simulations > MOST_SIMULATIONS:
-            return False
-        fits = self.trees >= FEWEST_TREES and self.actions <= MOST_ACTIONS and self.bytes <= MOST_BYTES
-        known = (Puct, GumbelRule) if self.is_game else (LogPuct, GumbelRule)
-        forced = isinstance(self.rule, Puct) and self.rule.forced_playouts > 0.0
-        return device.type == "cuda" and fits and isinstance(self.rule, known) and not forced
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of arrays, by what their rows are; what there is no use for has no rows."""
-        nodes = self.simulations + 1
-        model, game = (0, self.trees) if self.is_game else (self.trees, 0)
-        gumbel = self.trees if isinstance(self.rule, GumbelRule) else 0
-        return {
-            "tree": (self.trees,),
-            "action": (self.trees, self.actions),
-            "node": (self.trees, nodes),
-            "edge": (self.trees, nodes, self.actions),
-            "header": (self.trees, nodes, 4),
-            "draw": (gumbel, self.actions),
-            "simulation": (gumbel, self.simulations),
-            "visits": (self.simulations + 2,),
-            "pair": (self.trees, 2),
-            "one": (1,),
-            "model": (model,),
-            "slot": (model, nodes),
-            "gain": (model, nodes),
-            "board": (game, 2),
-            "position": (game, nodes, 2),
-        }
-
-
-def suits(config: SearchConfig) -> bool:
-    """Whether a search asks for nothing but simulations, one after another."""
-    options = config.options
-    extras = (options.trace, options.early_stop, config.minimax_depth, config.forced_depth, config.domain)
-    unlimited = options.max_nodes is None and options.max_memory is None
-    return options.in_flight == 1 and unlimited and not any(extras)
-
+from pondertree.config import GumbelRule, LogPuct, Puct
+from pondertree.gpu.tree_shape import TreeShape
 
 Columns = dict[str, NDArray[Any]]
 _NORMALIZE = {"node": 0, "tree": 1, None: 2}
@@ -203,11 +132,11 @@ class First:
         self._device.copy_(self._host, non_blocking=True)
 
 
-def rules_of(kind: Kind) -> Rules:
+def rules_of(shape: TreeShape) -> Rules:
     """A rule as the kernel reads it."""
-    rule = kind.rule
-    rules = Rules(nodes=kind.simulations + 1, actions=kind.actions, players=kind.players)
-    rules.discount = kind.discount
+    rule = shape.rule
+    rules = Rules(nodes=shape.simulations + 1, actions=shape.actions, players=shape.players)
+    rules.discount = shape.discount
     rules.normalize = _NORMALIZE[rule.normalize if isinstance(rule, LogPuct) else None]
     if isinstance(rule, Puct):
         rules.fpu_parent, rules.fpu = rule.relative_fpu

@@ -134,7 +134,7 @@ class _SearchPlayer(Player):
         self._temperature = temperature
 
     def new_game(self, state: Any, seed: int) -> None:
-        # Calls are numbered from 0, so that game 7 does not depend on which process played games 1 to 6.
+        # A copy per game: the random numbers of a game do not depend on the games before it.
         self._search = self._given.with_seed(seed)
         self._tree: Tree | None = None
 

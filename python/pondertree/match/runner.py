@@ -11,7 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pondertree import _core, games, validation
+from pondertree import games, validation
+from pondertree._core import usable_cpus
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import check_writable, reading, replace_file
 from pondertree.game import describe
@@ -228,7 +229,7 @@ def choose_concurrency(wanted: int | None, table: Table, pairs: int) -> int:
             raise InvalidArgumentError(
                 f"concurrency must be 1: {which}, {name}, cannot be sent to another process ({error})"
             ) from None
-    return min(_core.usable_cpus() if wanted is None else wanted, pairs)
+    return min(usable_cpus() if wanted is None else wanted, pairs)
 
 
 def check_pgn(path: Path, resume: bool) -> None:

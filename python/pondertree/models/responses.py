@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import _core
+from pondertree._core import LARGEST_REWARD
 from pondertree.errors import EvaluationError
 from pondertree.models.arrays import number_array
 
 #: The largest value or reward: sums over any number of visits stay far from overflowing.
-LARGEST = _core.LARGEST_REWARD
+LARGEST = LARGEST_REWARD
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 

@@ -16,7 +16,7 @@ from pondertree import validation
 from pondertree.config import SearchConfig, SearchOptions
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo, describe, game_is_over, is_over
-from pondertree.games.chess_interop import to_state, to_state_and_answer, to_states
+from pondertree.games.chess_interop import adapt_state, to_state, to_states
 from pondertree.result import SearchResult
 from pondertree.search.compiled_world import CompiledWorld
 from pondertree.search.forest import Forest
@@ -214,7 +214,7 @@ class Search(SearchOptions, ABC):
         The action is an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`.
         """
         tau = self.default_temperature if temperature is None else temperature
-        state, answer = to_state_and_answer(state)
+        state, answer = adapt_state(state)
         noise = self.default_noise if add_noise is None else add_noise
         result: SearchResult = self._run([state], False, tau, noise)
         return answer(result.action), result.policy.copy()

@@ -6,13 +6,13 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pondertree import _core
+from pondertree._core import Forest as EngineForest
 from pondertree.config import SearchConfig
 from pondertree.game import GameInfo
 from pondertree.gpu.offload import Beside
 from pondertree.gpu.pipeline import GameTurns, asks_of_leaves
-from pondertree.gpu.protocol import NotForLanes, answers_in_lanes
-from pondertree.gpu.tree_layout import GAMES, suits
+from pondertree.gpu.protocol import NotForLanes, is_pipelined
+from pondertree.gpu.tree_shape import GAMES, suits
 from pondertree.search.leaf_evaluation import LeafEvaluation
 from pondertree.search.root_actions import RootActions
 from pondertree.search.world import Key, Keys, ShouldStop, World
@@ -26,7 +26,7 @@ class CompiledWorld(World):
         self._in_turns = asks_of_leaves(config)
         self._simulations = 0
         self._lent: Callable[[], object] | None = None
-        """Closes the lanes of a device search whose nodes are not copied back yet."""
+        """Closes the buffers of a device search whose nodes are not copied back yet."""
 
     @property
     def runs_in_engine(self) -> bool:
@@ -35,7 +35,7 @@ class CompiledWorld(World):
 
     def create_engine(self, states: Sequence[Any]) -> None:
         """Creates the engine's forest."""
-        self.core = _core.Forest(self.info.name, self.config.engine_data(self.info, len(states)))
+        self.core = EngineForest(self.info.name, self.config.engine_data(self.info, len(states)))
         self._leaves = LeafEvaluation(self.core, self.info, self.config, None)
         self._beside = Beside(self.core)
 
@@ -64,9 +64,9 @@ class CompiledWorld(World):
         self._simulations = simulations[0] if is_exact and len(set(simulations)) == 1 else 0
 
     def run(self, should_stop: ShouldStop | None) -> None:
-        """Runs batches; an evaluator with lanes computes for some trees while the engine searches others."""
+        """Runs batches; a pipelined evaluator computes for some trees while the engine searches others."""
         evaluator = self.config.evaluator
-        if self._in_turns and answers_in_lanes(evaluator):
+        if self._in_turns and is_pipelined(evaluator):
             try:
                 if should_stop is None and self._search_on_device(evaluator):
                     return
@@ -89,7 +89,7 @@ class CompiledWorld(World):
         turns = GameTurns(self.core, evaluator, self.info, 1, None)
         found = False
         try:
-            trees = evaluator.open_trees(turns.lanes, turns.sizes, self._simulations, config.rule)
+            trees = evaluator.open_trees(turns.buffers, turns.sizes, self._simulations, config.rule)
             if trees is not None:
                 turns.ask_about_roots()
                 found = self._beside.search(trees, turns.answer_roots)
@@ -99,9 +99,9 @@ class CompiledWorld(World):
             turns.wait_for_all()
             # Also after an interrupt while results were copied back.
             if self._beside.are_away:
-                self._lent = weakref.finalize(self, evaluator.close_lanes, turns.lanes)
+                self._lent = weakref.finalize(self, evaluator.release_buffers, turns.buffers)
             else:
-                evaluator.close_lanes(turns.lanes)
+                evaluator.release_buffers(turns.buffers)
         return found
 
     def synchronize(self) -> None:

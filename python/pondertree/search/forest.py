@@ -264,14 +264,13 @@ class Forest:
         For compiled games, and roots that are new or were just advanced to. Statistics of these actions stay, results
         proven with the help of others are dropped, and the root is not searched for mates.
         """
-        self._world.synchronize()
-        self._core.skip_root_mates(index)
+        self.skip_root_analysis(index)
         # Evaluates the root: the actions need their priors before others are removed.
         self.simulate(1)
         self._core.restrict(index, list(actions))
 
-    def skip_root_mates(self, index: int) -> None:
-        """Leaves out the mate search at the root that the next simulation of tree `index` would begin with."""
+    def skip_root_analysis(self, index: int) -> None:
+        """Leaves out the analysis of the next root of tree `index` (in chess: its mate search)."""
         self._world.synchronize()
         self._core.skip_root_mates(self._index(index))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import _core
+from pondertree._core import Forest as EngineForest
 from pondertree.config import SearchConfig
 from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.evaluators.protocol import RAISED
@@ -18,8 +18,8 @@ from pondertree.game import GameInfo, describe
 from pondertree.gpu.offload import Beside
 from pondertree.gpu.pipeline import ModelTurns
 from pondertree.gpu.protocol import NotForLanes
-from pondertree.gpu.tree_layout import Kind, suits
-from pondertree.models.context import Studio, has_studios
+from pondertree.gpu.tree_shape import TreeShape, suits
+from pondertree.models.context import DeviceContext, is_pipelined
 from pondertree.models.hidden import flatten
 from pondertree.models.inference import Inference
 from pondertree.models.pool import HiddenPool
@@ -84,7 +84,7 @@ class LatentWorld(World):
         """Evaluates all roots in one batch, which gives the number of actions, and creates the engine's forest."""
         model: Any = self._inference.model
         self._roots = roots = roots_of(states)
-        room = getattr(model, "room", None) if has_studios(model) else None
+        room = getattr(model, "room", None) if is_pipelined(model) else None
         try:
             self._first = self._inference.initial(stack(roots, room))
         except EvaluationError as error:
@@ -104,13 +104,13 @@ class LatentWorld(World):
             most = max(int(data["max_bytes"]) // (self._slot_bytes + BYTES_PER_NODE), 1)
             data["max_nodes"] = most if data["max_nodes"] is None else min(most, data["max_nodes"])
             maximum = (data["max_nodes"] + self.config.options.in_flight) * len(roots)
-        self._studio = model.hire_studio(self._first.hidden, len(roots)) if has_studios(model) and not maximum else None
-        if self._studio is None:
+        self._context = model.acquire(self._first.hidden, len(roots)) if is_pipelined(model) and not maximum else None
+        if self._context is None:
             self._pool = HiddenPool(capacity=max(SLOTS_PER_TREE * len(roots), 1), maximum=maximum)
         else:
-            self._pool = self._studio.pool
-            weakref.finalize(self, model.return_studio, self._studio)
-        self.core = _core.Forest("latent", data)
+            self._pool = self._context.pool
+            weakref.finalize(self, model.release, self._context)
+        self.core = EngineForest("latent", data)
         self._beside = Beside(self.core)
 
     def plant(self, states: Sequence[Any], keys: Keys, root_actions: RootActions | None = None) -> None:
@@ -205,18 +205,18 @@ class LatentWorld(World):
     def run(self, should_stop: ShouldStop | None) -> None:
         """Runs batches, where the engine gathers the next rows when it takes the responses to the last.
 
-        A model with lanes computes for some trees while the engine searches others, or grows the trees on its device.
+        A pipelined model computes for some trees while the engine searches others, or grows the trees on its device.
         """
         model: Any = self._inference.model
-        if has_studios(model):
-            model.renew_studio(self._studio)
-        if self._studio is not None:
+        if is_pipelined(model):
+            model.refresh(self._context)
+        if self._context is not None:
             try:
-                self._run_in_studio(model, self._studio, should_stop)
+                self._run_in_context(model, self._context, should_stop)
                 return
             except NotForLanes:
                 self.roll_back()
-                self._studio = None
+                self._context = None
         if should_stop is not None:
             super().run(should_stop)
             return
@@ -225,29 +225,31 @@ class LatentWorld(World):
         while rows is not None:
             rows = self._evaluate(rows, self.core.step_latent)
 
-    def _run_in_studio(self, model: Any, studio: Studio, should_stop: ShouldStop | None) -> None:
+    def _run_in_context(self, model: Any, context: DeviceContext, should_stop: ShouldStop | None) -> None:
         try:
-            if should_stop is None and self._search_on_device(studio):
+            if should_stop is None and self._search_on_device(context):
                 return
             in_flight = self.config.options.in_flight
-            ModelTurns(self.core, model, studio, in_flight, self._most_visits, should_stop).run()
+            ModelTurns(self.core, model, context, in_flight, self._most_visits, should_stop).run()
         except EvaluationError as error:
             # The pipeline words errors as those of an evaluator.
             if error.__cause__ is None or not str(error).startswith(RAISED):
                 raise
             raise self._inference.step_failed(error.__cause__, self._pool.layout) from error.__cause__
 
-    def _search_on_device(self, studio: Studio) -> bool:
+    def _search_on_device(self, context: DeviceContext) -> bool:
         """Searches new trees on the model's device; False, with nothing changed, if that is not supported."""
         config, info = self.config, self.info
         if not suits(config) or not self.core.all_new():
             return False
-        kind = Kind(len(self.core), self._most_visits, info.num_actions, config.rule, info.num_players, config.discount)
-        trees = studio.open_trees(kind)
+        shape = TreeShape(
+            len(self.core), self._most_visits, info.num_actions, config.rule, info.num_players, config.discount
+        )
+        trees = context.open_trees(shape)
         if trees is None:
             return False
         # One more than there are positions: see `ModelTrees`.
-        return self._beside.search(trees, make_room=lambda: self._pool.reserve(self.core.most_slots() + 1))
+        return self._beside.search(trees, make_room=lambda: self._pool.reserve(self.core.num_slots() + 1))
 
     def synchronize(self) -> None:
         """Copies the nodes of trees that were searched on a device into the engine."""

@@ -9,7 +9,8 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import _core
+from pondertree._core import Forest as EngineForest
+from pondertree._core import PlayoutRandom
 from pondertree.config import SearchConfig
 from pondertree.errors import GameContractError, PondertreeError, UnfinishedPlayoutWarning, warn_caller
 from pondertree.evaluators.batch import Batch, Packed
@@ -27,7 +28,7 @@ class StateTable(Protocol):
 class LeafEvaluation:
     """Evaluates the leaves that a forest has gathered; the states of a Python game are in `table`."""
 
-    def __init__(self, core: _core.Forest, info: GameInfo, config: SearchConfig, table: StateTable | None) -> None:
+    def __init__(self, core: EngineForest, info: GameInfo, config: SearchConfig, table: StateTable | None) -> None:
         self._core = core
         self._info = info
         self._config = config
@@ -130,7 +131,7 @@ class SearchPlayouts(Playouts):
 
     __slots__ = ("_core", "_name", "deadline")
 
-    def __init__(self, core: _core.Forest, name: str) -> None:
+    def __init__(self, core: EngineForest, name: str) -> None:
         super().__init__()
         self._core = core
         self._name = name
@@ -159,7 +160,7 @@ def plain_playout(state: Any, key: int, info: GameInfo, playouts: Playouts) -> l
     The moves are those of `random_playout`. This loop draws from the engine's generator and reads every property once:
     it takes most of the time of a search of a Python game. A playout is cut after `LONGEST_PLAYOUT` moves.
     """
-    choose = _core.PlayoutRandom(key).choose
+    choose = PlayoutRandom(key).choose
     earned = [0.0] * info.num_players
     moves, action = 0, None
     try:

@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pondertree import _core
+from pondertree._core import Forest as EngineForest
+from pondertree._core import TreeView
 from pondertree.config import SearchConfig
 from pondertree.errors import InternalError
 from pondertree.game import GameInfo, Position, game_mistakes, play, read_position
@@ -40,7 +41,7 @@ class PythonWorld(World):
     def create_engine(self, states: Sequence[Any]) -> None:
         """Creates the engine's forest."""
         config = self.config
-        self.core = _core.Forest("external", config.engine_data(self.info, len(states)))
+        self.core = EngineForest("external", config.engine_data(self.info, len(states)))
         self._leaves = LeafEvaluation(self.core, self.info, config, self)
         self._play_check = PlayCheck(
             self.info, self._leaves.playouts.expired, self._leaves.longest_playout, config.evaluator is not None
@@ -158,7 +159,7 @@ class PythonWorld(World):
                 paths.extend((child, [*path, action]) for action, child in below if child >= 0)
         raise InternalError(f"no tree has the slot {slot}")
 
-    def _replay_proof(self, view: _core.TreeView) -> None:
+    def _replay_proof(self, view: TreeView) -> None:
         """Replays the principal variation of a proven result, to check that `play` is pure."""
         line: list[tuple[int, Any]] = []
         node = 0

@@ -63,9 +63,13 @@ class Tree:
         """Searches only `actions` at the root until it is advanced or reset; see `Forest.restrict`."""
         self._forest.restrict(0, actions)
 
-    def skip_root_mates(self) -> None:
-        """Leaves out the mate search at the root that the next simulation would begin with (Hybrid)."""
-        self._forest.skip_root_mates(0)
+    def skip_root_analysis(self) -> None:
+        """Leaves out the analysis of the next root; see `Forest.skip_root_analysis`."""
+        self._forest.skip_root_analysis(0)
+
+    def depths(self) -> tuple[float, int]:
+        """Returns the mean depth of the simulations and the largest depth, in plies; walks the whole tree."""
+        return self.result().depths()
 
     def stop(self) -> None:
         """Ends a running `simulate` early; from any thread."""

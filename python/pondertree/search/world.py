@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pondertree import _core
+from pondertree._core import Forest as EngineForest
 from pondertree.config import SearchConfig
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo, describe, game_mistakes, play, refuse_finished
@@ -24,7 +24,7 @@ ShouldStop = Callable[[], bool]
 class World(ABC):
     """The positions of one forest, and the evaluation of its leaves in batches."""
 
-    core: _core.Forest
+    core: EngineForest
     """The engine's forest, from `create_engine` on."""
 
     def __init__(self, game: GameInfo, config: SearchConfig) -> None:

@@ -10,8 +10,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pondertree._core import LARGEST_REWARD
 from pondertree.errors import GameContractError, InvalidArgumentError
-from pondertree.game import LARGEST_REWARD, GameInfo, describe, is_misread, is_sequence
+from pondertree.game import GameInfo, describe, is_misread, is_sequence
 from pondertree.games.playout import own_playout
 from pondertree.games.purity import ADVICE
 from pondertree.games.state_attributes import attributes, drawn_from, generator_states, is_same, parts

@@ -8,15 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pondertree import _core
-from pondertree._core import Chess
+from pondertree._core import Chess, ending, ending_line, mate_search
 from pondertree.chess.config import MAX_MATE_DEPTH
-from pondertree.result import SearchResult
+from pondertree.result import UNPROVEN, SearchResult
 
 #: No score is told beyond this: a value of 1 that is not proven would be infinite.
 MOST_CENTIPAWNS = 15_000
-#: "Nothing is proven" in the engine's columns.
-UNPROVEN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +42,7 @@ class Look:
     """Whether the move to play is also worth the most, among those that were visited a fair number of times."""
     proven: int | None
     simulations: int
-    """Of the tree, over its life."""
+    """Since the root was set."""
     bytes: int
 
     @property
@@ -54,16 +51,13 @@ class Look:
         return self.lines[0]
 
 
-def look(result: SearchResult, count: int) -> Look:
+def look(state: Chess, result: SearchResult, count: int) -> Look:
     """The search as it is now, with its `count` best moves."""
-    view = result._view
-    actions, visits, sums, _, children, proven, *_ = view.edges(0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means = np.where(visits > 0, sums / visits, -np.inf)
-    values = np.where(proven == UNPROVEN, means, proven.astype(np.float64))
-    alive = np.sort(visits[proven != -1].astype(np.int64))[::-1]
+    actions, visits, _, _, q, proven = result.edges
+    greedy = result.best_row
+    values = np.where(np.isnan(q), -np.inf, q)
+    alive = np.sort(visits[proven != -1])[::-1]
     first, second = (int(alive[place]) if place < len(alive) else 0 for place in (0, 1))
-    greedy = result._best[0]
 
     # The move to play first; then wins, then by visits, and losses last.
     order = sorted(
@@ -73,16 +67,15 @@ def look(result: SearchResult, count: int) -> Look:
     shown = [place for place in order if place == greedy or visits[place] > 0 or proven[place] != UNPROVEN]
     lines = []
     for place in shown[:count]:
-        child = int(children[place])
         known = bool(visits[place] > 0 or proven[place] != UNPROVEN)
         lines.append(
             Line(
-                move=result._state.action_to_string(int(actions[place])),
+                move=state.action_to_string(int(actions[place])),
                 visits=int(visits[place]),
                 value=float(values[place]) if known else result.value,
                 proven=None if proven[place] == UNPROVEN else int(proven[place]),
-                plies=1 + (int(view.node(child)[4]) if child >= 0 else 0),
-                pv=tuple(result._line(place)),
+                plies=result.distance(place),
+                pv=tuple(result.line(place)),
             )
         )
     fair = values[(visits * 10 >= first) & (proven != -1)]
@@ -92,8 +85,8 @@ def look(result: SearchResult, count: int) -> Look:
         second=second,
         agreed=bool(len(fair) == 0 or values[greedy] >= fair.max() - 1e-9),
         proven=result.proven,
-        simulations=int(view.simulations),
-        bytes=int(view.bytes),
+        simulations=result.simulations,
+        bytes=result.memory,
     )
 
 
@@ -175,7 +168,7 @@ BUDGET = 20_000
 
 def search(state: Chess, moves: int, stop: Callable[[], object]) -> tuple[Look | None, int]:
     """The shortest mate for or against the side to move within so many moves, and the positions looked at."""
-    found, actions, nodes = _core.mate_search(state, min(max(moves, 1), MAX_MATE_DEPTH), None, stop)
+    found, actions, nodes = mate_search(state, min(max(moves, 1), MAX_MATE_DEPTH), None, stop)
     if found == 0:
         return None, nodes
     pv = _texts(state, actions)
@@ -188,10 +181,10 @@ def by_table(state: Chess, moves: Collection[str]) -> list[Line]:
     lines = []
     for move in moves:
         after = state.play(state.parse_action(move))
-        known = (-1 if after.termination == "checkmate" else 0, 0) if after.is_terminal else _core.ending(after)
+        known = (-1 if after.termination == "checkmate" else 0, 0) if after.is_terminal else ending(after)
         if known is not None:
             value, plies = -known[0], known[1] + 1
-            pv = (move, *_texts(after, _core.ending_line(after)))
+            pv = (move, *_texts(after, ending_line(after)))
             lines.append(Line(move, 0, float(value), value, plies, pv))
     # The shortest win and the longest defence first.
     return sorted(lines, key=lambda line: (-line.value, line.value * line.plies))
@@ -214,10 +207,10 @@ def _completed(line: Line, state: Chess, budget: int) -> Line:
         state = state.play(state.parse_action(move))
     if state.is_terminal:
         return line
-    actions = _core.ending_line(state)
+    actions = ending_line(state)
     if not actions and budget > 0:
         left = line.plies - len(line.pv)
-        found, actions, _ = _core.mate_search(state, min((left + 1) // 2, MAX_MATE_DEPTH), budget)
+        found, actions, _ = mate_search(state, min((left + 1) // 2, MAX_MATE_DEPTH), budget)
         # After an even number of moves it is still us who mate, or are mated.
         wins = line.proven if len(line.pv) % 2 == 0 else -line.proven
         if found * wins <= 0:

@@ -11,7 +11,7 @@ import math
 import threading
 import time
 
-from pondertree import _core
+from pondertree._core import ending
 from pondertree.search.limits import UNLIMITED
 from pondertree.search.tree import Tree
 from pondertree.uci import clock, info
@@ -202,8 +202,8 @@ class Thought:
             return []
         among = None if self._among is None else frozenset(state.parse_action(move) for move in self._among)
         tree = self._kept.tree(self._options, self._game, among)
-        if self._hurry(TIME_FOR_MATES) and _core.ending(state) is None:
-            tree.skip_root_mates()
+        if self._hurry(TIME_FOR_MATES) and ending(state) is None:
+            tree.skip_root_analysis()
         self._tree = tree
         self._grow(tree)
         self._grow_others()
@@ -222,7 +222,7 @@ class Thought:
                 return
             told = {line.move for line in above.lines}
             left = [move for move in self._among or self._legal if move not in told]
-            known = info.by_table(self._game.state, left) if _core.ending(self._game.state) is not None else []
+            known = info.by_table(self._game.state, left) if ending(self._game.state) is not None else []
             if known:
                 self._look = info.below(above, known, wanted)
                 continue
@@ -274,7 +274,7 @@ class Thought:
 
     def _see(self, tree: Tree, above: Look | None) -> Look:
         # The result is let go of at once: a tree that somebody holds is copied before it grows.
-        seen = info.look(tree.result(), self._options["MultiPV"])
+        seen = info.look(tree.state, tree.result(), self._options["MultiPV"])
         if seen.first > 0 or seen.proven is not None:
             self._look = seen if above is None else info.below(above, seen.lines, self._options["MultiPV"])
         return seen

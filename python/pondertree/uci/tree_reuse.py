@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from typing import Any
 
@@ -27,8 +26,7 @@ class Kept:
         """Without a tree, as for a new game: the search draws its random numbers from the beginning."""
         fresh = Kept()
         if self._search is not None:
-            fresh._search, fresh._key = copy.copy(self._search), self._key
-            fresh._search._calls = 0
+            fresh._search, fresh._key = self._search.with_seed(self._search.drawn_seed), self._key
         return fresh
 
     def forget(self) -> None:
@@ -49,20 +47,14 @@ class Kept:
         moves = None if before is None else game.moves_since(before)
         if tree is None or moves is None or self._key != options.search_key:
             return None
-        view, node, state = tree.result()._view, 0, tree.state
+        state, path = tree.state, []
         for move in moves:
-            action = state.parse_action(move)
-            actions, children = view.edges(node)[0], view.edges(node)[4]
-            node = next((int(child) for known, child in zip(actions, children, strict=True) if known == action), -1)
-            state = state.play(action)
-            if node < 0 or state.is_terminal:
+            path.append(state.parse_action(move))
+            state = state.play(path[-1])
+            if state.is_terminal:
                 return None
-        actions, visits, *_, proven, _, _ = view.edges(node)
-        likely = [
-            (int(count), int(action)) for action, count, word in zip(actions, visits, proven, strict=True) if word != -1
-        ]
-        most, best = max(likely, default=(0, 0))
-        return state.action_to_string(best) if most > 0 else None
+        best = tree.result().most_visited(path)
+        return None if best is None else state.action_to_string(best)
 
     def tree(self, options: Options, game: Game, among: frozenset[int] | None) -> Tree:
         """The tree of a game that is not over; what is known of it from the last search is kept."""
@@ -123,7 +115,7 @@ class Depth:
         begun = time.perf_counter()
         worth_it = self._last < LONG if at_the_end else begun - self._arrived >= self._together / PART
         if worth_it:
-            mean, most = tree.result()._view.depths()
+            mean, most = tree.depths()
             self.mean, self.most = max(round(mean), 1), max(most, 1)
             self._last = time.perf_counter() - begun
             self._together += self._last

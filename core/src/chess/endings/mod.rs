@@ -105,12 +105,12 @@ fn table(kind: Piece) -> &'static Table {
         return table;
     }
     let needed = if kind == Piece::Pawn { vec![table(Piece::Queen), table(Piece::Rook)] } else { Vec::new() };
-    let _building = hold();
+    let _building = lock_all();
     cell.get_or_init(|| Table::new(kind, &needed))
 }
 
 /// Waits for a table that is being built, and keeps others from being begun.
-pub(crate) fn hold() -> MutexGuard<'static, ()> {
+pub(crate) fn lock_all() -> MutexGuard<'static, ()> {
     static BUILDING: Mutex<()> = Mutex::new(());
     BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
 }

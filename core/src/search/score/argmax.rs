@@ -11,11 +11,11 @@ pub(super) const LANES: usize = 4;
 pub(super) const FEW: usize = 64;
 /// An edge with all that a formula may want to know.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate {
+pub struct EdgeInputs {
     /// N.
     pub visits: f64,
-    /// Leaves in flight.
-    pub flying: f64,
+    /// PendingLeaves in flight.
+    pub in_flight: f64,
     /// W.
     pub sum: f64,
     /// P.
@@ -25,12 +25,12 @@ pub struct Candidate {
 }
 
 /// A formula for the score of an edge at one node.
-pub trait Rule: Copy {
+pub trait EdgeScore: Copy {
     /// The score of an edge of which nothing is proven and nothing is in flight; `mean` is W / N, and no number where N is 0.
     fn score(self, visits: f64, mean: f64, prior: f64) -> f64;
 
     /// The score of any edge. With `virtual_loss`, leaves in flight lower Q as if they were lost (seed 2).
-    fn score_any(self, edge: Candidate, virtual_loss: bool) -> f64;
+    fn score_any(self, edge: EdgeInputs, virtual_loss: bool) -> f64;
 
     /// The raw value of the node, where the rule brings the values of its moves to a scale that the node's own is part of.
     #[inline(always)]
@@ -48,7 +48,7 @@ pub trait Rule: Copy {
 
 /// The rule with its scale, where it has one.
 #[inline]
-pub(super) fn with_scale<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize) -> R {
+pub(super) fn with_scale<R: EdgeScore>(rule: R, edges: Statistics<'_>, opened: usize) -> R {
     let Some(raw) = rule.raw() else { return rule };
     let own = node_value(raw, edges, opened);
     let (mut low, mut high) = (own, own);
@@ -63,7 +63,7 @@ pub(super) fn with_scale<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize)
 
 /// The score of one edge.
 #[inline(always)]
-pub(super) fn alone(edges: Statistics<'_>, place: usize, rule: impl Rule) -> f64 {
+pub(super) fn score_one(edges: Statistics<'_>, place: usize, rule: impl EdgeScore) -> f64 {
     let visits = f64::from(edges.visits[place] as i32);
     rule.score(visits, edges.sums[place] / visits, f64::from(edges.priors[place]))
 }
@@ -100,16 +100,16 @@ fn means_from(edges: Statistics<'_>, at: usize) -> [f64; LANES] {
 }
 
 /// The highest score of the first `scored` edges, a bit for each that has it, and the rule with its scale; at most `GROUPS` groups
-/// are scored. Numbers stay in registers where they fit: writing them and reading other parts of them back costs more than the
+/// are scored. Numbers stay in registers where they fit: writing them and reading other config of them back costs more than the
 /// arithmetic. A group that would reach beyond the last edge overlaps the one before it, so that every group is whole.
 #[inline(always)]
-pub(super) fn best_bits<R: Rule, const GROUPS: usize>(rule: R, edges: Statistics<'_>, opened: usize, scored: usize) -> (f64, u64, R) {
+pub(super) fn best_bits<R: EdgeScore, const GROUPS: usize>(rule: R, edges: Statistics<'_>, opened: usize, scored: usize) -> (f64, u64, R) {
     let count = edges.visits.len();
     if count < LANES {
         let rule = with_scale(rule, edges, opened);
         let mut scores = [f64::NEG_INFINITY; LANES];
         for (place, score) in scores.iter_mut().enumerate().take(scored) {
-            *score = alone(edges, place, rule);
+            *score = score_one(edges, place, rule);
         }
         let best = highest_of(scores);
         return (best, equal_bits(scores, best) & ((1 << scored) - 1), rule);
@@ -160,7 +160,7 @@ pub(super) fn best_bits<R: Rule, const GROUPS: usize>(rule: R, edges: Statistics
 
 /// The same where one group is all that was tried, which is what most nodes have: straight on, without a loop.
 #[inline(always)]
-pub(super) fn best_of_one_group<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize) -> (f64, u64, R) {
+pub(super) fn best_of_group<R: EdgeScore>(rule: R, edges: Statistics<'_>, opened: usize) -> (f64, u64, R) {
     let (n, sums, priors) = (&edges.visits[..LANES], &edges.sums[..LANES], &edges.priors[..LANES]);
     let (mut visits, mut means) = ([0.0; LANES], [0.0; LANES]);
     for lane in 0..LANES {

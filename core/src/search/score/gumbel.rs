@@ -1,4 +1,4 @@
-//! The rules of Gumbel search (Danihelka et al. 2022): Q completed for moves never tried, an improved policy made of it, and
+//! The rules of Gumbel search (Danihelka et al. 2022): Q completed_q for moves never tried, an improved policy made of it, and
 //! the deterministic choice inside the tree that makes visits follow that policy. The root's rule is in `halving.rs`.
 
 use crate::tree::{Edges, Node};
@@ -8,22 +8,22 @@ const LEAST_SPAN: f64 = 1e-8;
 /// Priors below the smallest ordinary number count as it in the mixed value (as in mctx).
 const LEAST_PRIOR: f64 = f32::MIN_POSITIVE as f64;
 
-/// How Q is completed and scaled; names and meanings as in mctx.
+/// How Q is completed_q and scaled; names and meanings as in mctx.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Completed {
+pub struct CompletedQ {
     /// Weight of values against priors.
     pub value_scale: f64,
     /// Added to the visits of the most visited move, for the weight of values.
     pub maxvisit_init: f64,
     /// Bring values to [0, 1] first.
     pub rescale_values: bool,
-    /// Complete by a mixture of the node's own value and those of its moves, not by its own alone (appendix D of the paper).
+    /// Complete by a mixture of the node's own value and those of its moves, not by its own score_one (appendix D of the paper).
     pub use_mixed_value: bool,
     /// Size of the action space: where moves are missing, legal or not, the completing value counts in the scale (as in mctx).
     pub num_actions: usize,
 }
 
-/// What a rule adds to the logits of a node's moves: sigma(completed Q).
+/// What a rule adds to the logits of a node's moves: sigma(completed_q Q).
 #[derive(Clone, Copy, Debug)]
 pub struct Bonus {
     weight: f64,
@@ -48,12 +48,12 @@ impl Bonus {
 /// Visits of an edge, leaves in flight counted.
 #[inline]
 pub fn counted(edges: &Edges<'_>, place: usize) -> u32 {
-    edges.visits[place] + edges.in_flight.get(place).map_or(0, |&flying| u32::from(flying))
+    edges.visits[place] + edges.in_flight.get(place).map_or(0, |&in_flight| u32::from(in_flight))
 }
 
 /// A prior as the mixed value counts it.
 #[inline]
-fn at_least(prior: f32) -> f64 {
+fn clamped_prior(prior: f32) -> f64 {
     let prior = f64::from(prior);
     if prior > LEAST_PRIOR {
         prior
@@ -62,7 +62,7 @@ fn at_least(prior: f32) -> f64 {
     }
 }
 
-impl Completed {
+impl CompletedQ {
     /// The bonus at a node; `values` receives Q of its opened edges, NaN where one was never tried.
     pub fn at(&self, edges: &Edges<'_>, node: &Node, values: &mut [f64]) -> Bonus {
         let opened = node.opened as usize;
@@ -75,7 +75,7 @@ impl Completed {
             // 0 divided by 0, which is no number, where it was never tried.
             *slot = sum / f64::from(visits as i32);
         }
-        if node.tagged {
+        if node.has_proven_edge {
             for (slot, link) in values.iter_mut().zip(edges.links) {
                 *slot = link.proven().map_or(*slot, f64::from);
             }
@@ -86,7 +86,7 @@ impl Completed {
         for (&q, &prior) in values.iter().zip(known) {
             if !q.is_nan() {
                 visited += 1;
-                priors += at_least(prior);
+                priors += clamped_prior(prior);
                 low = if q < low { q } else { low };
                 high = if q > high { q } else { high };
             }
@@ -96,7 +96,7 @@ impl Completed {
             let mut weighted = 0.0;
             for (&q, &prior) in values.iter().zip(known) {
                 if !q.is_nan() {
-                    weighted += at_least(prior) * q / priors;
+                    weighted += clamped_prior(prior) * q / priors;
                 }
             }
             let total = f64::from(total);
@@ -125,14 +125,14 @@ fn weigh(prior: f64, exponent: f64) -> f64 {
 }
 
 /// Weights of the improved policy: of each opened edge, and of one unit of prior of the others; and their sum.
-struct Improved {
+struct ImprovedPolicy {
     untried: f64,
     total: f64,
 }
 
 /// The improved policy at a node, pi' = softmax(logits + bonus), as weights P * exp(bonus - greatest): in `weights` the values of
 /// the opened edges give way to those. `tail` is the prior of moves that the node does not keep.
-fn improve(edges: &Edges<'_>, opened: usize, tail: f64, bonus: &Bonus, weights: &mut [f64]) -> Improved {
+fn improve(edges: &Edges<'_>, opened: usize, tail: f64, bonus: &Bonus, weights: &mut [f64]) -> ImprovedPolicy {
     let (tried, untried) = edges.priors.split_at(opened);
     let rest = untried.iter().fold(0.0, |sum, &prior| sum + f64::from(prior)) + tail;
     let mut most = if rest > 0.0 { bonus.untried } else { f64::NEG_INFINITY };
@@ -147,7 +147,7 @@ fn improve(edges: &Edges<'_>, opened: usize, tail: f64, bonus: &Bonus, weights: 
     }
     // Where no prior is left, the weight of what is not there may be beyond all bounds: nothing times it is nothing.
     let untried = if rest > 0.0 { (bonus.untried - most).exp() } else { 0.0 };
-    Improved { untried, total: total + rest * untried }
+    ImprovedPolicy { untried, total: total + rest * untried }
 }
 
 /// The place to follow inside the tree: where visits lag most behind the improved policy (section 5 of the paper), the lowest
@@ -155,7 +155,7 @@ fn improve(edges: &Edges<'_>, opened: usize, tail: f64, bonus: &Bonus, weights: 
 /// not keep, `highest` that of its likeliest untried move. `scores` has room for all edges, and receives their scores if
 /// `all_scores` are wanted.
 pub fn choose(
-    completed: &Completed,
+    completed_q: &CompletedQ,
     edges: &Edges<'_>,
     node: &Node,
     tail: f64,
@@ -164,14 +164,14 @@ pub fn choose(
     scores: &mut [f64],
 ) -> usize {
     let opened = node.opened as usize;
-    let bonus = completed.at(edges, node, scores);
+    let bonus = completed_q.at(edges, node, scores);
     let improved = improve(edges, opened, tail, &bonus, &mut scores[..opened]);
     let visits = 1.0 + f64::from((0..opened).map(|place| counted(edges, place)).sum::<u32>());
-    let all_lost = node.tagged && edges.links.iter().all(|link| link.is_loss());
+    let all_lost = node.has_proven_edge && edges.links.iter().all(|link| link.is_loss());
     let mut best: Option<(f64, u16, usize)> = None;
     for (place, slot) in scores[..opened].iter_mut().enumerate() {
         let score = *slot / improved.total - f64::from(counted(edges, place)) / visits;
-        let lost = node.tagged && edges.links[place].is_loss() && !all_lost;
+        let lost = node.has_proven_edge && edges.links[place].is_loss() && !all_lost;
         *slot = if lost { f64::NEG_INFINITY } else { score };
         let action = edges.actions[place];
         if !lost && best.is_none_or(|(most, lowest, _)| score > most || (score == most && action < lowest)) {
@@ -203,9 +203,9 @@ fn likeliest(edges: &Edges<'_>, opened: usize, highest: f32) -> usize {
 }
 
 /// The improved policy over all edges of the root: the target to train a policy with. Moves that are not `allowed` get 0.
-pub fn policy(completed: &Completed, edges: &Edges<'_>, node: &Node, allowed: &[usize]) -> Vec<f64> {
+pub fn policy(completed_q: &CompletedQ, edges: &Edges<'_>, node: &Node, allowed: &[usize]) -> Vec<f64> {
     let mut bonuses = vec![f64::NAN; edges.actions.len()];
-    let bonus = completed.at(edges, node, &mut bonuses);
+    let bonus = completed_q.at(edges, node, &mut bonuses);
     bonuses.iter_mut().for_each(|slot| *slot = bonus.of(*slot));
     let likely = |place: &&usize| edges.priors[**place] > 0.0;
     let greatest = |places: &mut dyn Iterator<Item = &usize>| places.map(|&place| bonuses[place]).fold(f64::NEG_INFINITY, f64::max);

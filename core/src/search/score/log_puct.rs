@@ -1,7 +1,7 @@
-//! PUCT as MuZero has it (Schrittwieser et al. 2020, appendix B): the weight of exploration grows with the logarithm of N, and
+//! PUCT as LogPuct has it (Schrittwieser et al. 2020, appendix B): the weight of exploration grows with the logarithm of N, and
 //! Q, which may carry rewards of any size, is brought to [0, 1] first. A move never tried has the lowest value, 0.
 
-use super::simd_score::{Candidate, Rule};
+use super::simd_score::{EdgeInputs, EdgeScore};
 use crate::tree::{Node, Tree};
 
 /// Spans below this are taken for it, so that equal values do not divide by 0 (mctx has the same number).
@@ -22,7 +22,7 @@ pub enum Normalize {
 
 /// What a search fixes of the rule.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Growing {
+pub struct LogPuctParameters {
     /// How slowly the constant grows.
     pub pb_c_base: f64,
     /// The constant at the start.
@@ -33,7 +33,7 @@ pub struct Growing {
     weights: Box<[f64]>,
 }
 
-impl Growing {
+impl LogPuctParameters {
     /// The rule with these settings.
     #[must_use]
     pub fn new(pb_c_base: f64, pb_c_init: f64, normalize: Normalize) -> Self {
@@ -51,7 +51,7 @@ impl Growing {
 
 /// The rule at one node.
 #[derive(Clone, Copy, Debug)]
-pub struct MuZero {
+pub struct LogPuct {
     exploration: f64,
     low: f64,
     scale: f64,
@@ -59,10 +59,10 @@ pub struct MuZero {
     raw: Option<f64>,
 }
 
-impl MuZero {
+impl LogPuct {
     /// The rule at `node`, which has `visits`, leaves in flight counted.
     #[inline(always)]
-    pub fn at(rule: &Growing, tree: &Tree, node: &Node, visits: u32) -> Self {
+    pub fn at(rule: &LogPuctParameters, tree: &Tree, node: &Node, visits: u32) -> Self {
         let exploration = rule.weights.get(visits as usize).copied().unwrap_or_else(|| rule.weight(visits));
         let plain = Self { exploration, low: 0.0, scale: 1.0, raw: None };
         match rule.normalize {
@@ -80,7 +80,7 @@ impl MuZero {
     }
 }
 
-impl Rule for MuZero {
+impl EdgeScore for LogPuct {
     #[inline(always)]
     fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
         let value = (mean - self.low) * self.scale;
@@ -88,9 +88,9 @@ impl Rule for MuZero {
         exploit + self.exploration * prior / (1.0 + visits)
     }
 
-    fn score_any(self, edge: Candidate, _virtual_loss: bool) -> f64 {
+    fn score_any(self, edge: EdgeInputs, _virtual_loss: bool) -> f64 {
         let exploit = if edge.visits > 0.0 { (edge.sum / edge.visits - self.low) * self.scale } else { 0.0 };
-        exploit + self.exploration * edge.prior / (1.0 + (edge.visits + edge.flying))
+        exploit + self.exploration * edge.prior / (1.0 + (edge.visits + edge.in_flight))
     }
 
     #[inline(always)]

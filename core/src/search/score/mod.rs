@@ -7,13 +7,13 @@ mod puct;
 mod simd_score;
 pub(crate) mod ucb1;
 
-pub use gumbel::Completed;
-pub use log_puct::{Growing, Normalize};
+pub use gumbel::CompletedQ;
+pub use log_puct::{LogPuctParameters, Normalize};
 pub use puct::{Fpu, ParentVisits};
 
 use std::sync::Arc;
 
-use log_puct::MuZero;
+use log_puct::LogPuct;
 use puct::Puct;
 use ucb1::Ucb1;
 
@@ -22,7 +22,7 @@ use crate::tree::{Node, NodeIndex, Statistics, Tree};
 
 /// The rule that picks among the edges of a node.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Score {
+pub enum Rule {
     /// UCB1 (seed 3): every move is tried once, in random order, before any is tried twice.
     Ucb1 {
         /// Weight of exploration; the formula has a factor 2 under the root besides.
@@ -40,11 +40,11 @@ pub enum Score {
         forced_playouts: f64,
     },
     /// PUCT with a constant that grows with log N, on values brought to a scale (seed 1).
-    MuZero(Arc<Growing>),
+    LogPuct(Arc<LogPuctParameters>),
     /// Visits follow an improved policy; at the root, sequential halving over moves drawn by Gumbel numbers.
     Gumbel {
-        /// How Q is completed.
-        completed: Completed,
+        /// How Q is completed_q.
+        completed_q: CompletedQ,
         /// Moves considered at the root, at most.
         max_num_considered_actions: u32,
         /// Weight of the Gumbel numbers.
@@ -52,32 +52,32 @@ pub enum Score {
     },
 }
 
-/// Any rule, in `Score::kind`.
+/// Any rule, in `Rule::kind`.
 pub const ANY: u8 = 0;
 /// PUCT, there.
 pub const PUCT: u8 = 1;
-/// MuZero's, there.
-pub const MUZERO: u8 = 2;
+/// LogPuct's, there.
+pub const LOG_PUCT: u8 = 2;
 
 /// What a rule needs to know of the node beside its edges.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     /// N of the node, leaves in flight counted.
     pub visits: u32,
-    /// Leaves in flight lower Q as if they were lost (seed 2); otherwise they only count as visits.
+    /// PendingLeaves in flight lower Q as if they were lost (seed 2); otherwise they only count as visits.
     pub virtual_loss: bool,
     /// The score of every edge is wanted, for a trace.
     pub all_scores: bool,
 }
 
-impl Score {
+impl Rule {
     /// Which of the rules it is, for code that is compiled for one.
     #[inline]
     #[must_use]
     pub fn kind(&self) -> u8 {
         match self {
             Self::Puct { .. } => PUCT,
-            Self::MuZero(_) => MUZERO,
+            Self::LogPuct(_) => LOG_PUCT,
             _ => ANY,
         }
     }
@@ -97,17 +97,17 @@ impl Score {
     ) -> usize {
         let visits = context.visits;
         match self {
-            Self::Puct { c_puct, fpu, parent_visits, .. } if KIND != MUZERO => {
+            Self::Puct { c_puct, fpu, parent_visits, .. } if KIND != LOG_PUCT => {
                 choose_by(Puct::at(*c_puct, *fpu, *parent_visits, tree, node, visits), tree, index, node, context, scores, random)
             }
-            Self::MuZero(rule) if KIND != PUCT => {
-                choose_by(MuZero::at(rule, tree, node, visits), tree, index, node, context, scores, random)
+            Self::LogPuct(rule) if KIND != PUCT => {
+                choose_by(LogPuct::at(rule, tree, node, visits), tree, index, node, context, scores, random)
             }
-            _ => self.choose_otherwise(tree, index, node, context, scores, random),
+            _ => self.choose_general_rule(tree, index, node, context, scores, random),
         }
     }
 
-    fn choose_otherwise(
+    fn choose_general_rule(
         &self,
         tree: &mut Tree,
         index: NodeIndex,
@@ -120,12 +120,12 @@ impl Score {
         match self {
             Self::Ucb1 { .. } if opened < count => opened + random.choose((count - opened) as u32) as usize,
             Self::Ucb1 { c_param } => choose_by(Ucb1::at(*c_param, context.visits), tree, index, node, context, scores, random),
-            Self::Gumbel { completed, .. } => {
+            Self::Gumbel { completed_q, .. } => {
                 simd_score::make_room(scores, count);
-                let highest = tree.highest_untried(index, node);
-                gumbel::choose(completed, &tree.edges(node), node, tree.tail(index), highest, context.all_scores, scores)
+                let highest = tree.max_untried_prior(index, node);
+                gumbel::choose(completed_q, &tree.edges(node), node, tree.pruned_prior_mass(index), highest, context.all_scores, scores)
             }
-            Self::Puct { .. } | Self::MuZero(_) => unreachable!("`choose` knows these, and `KIND` is that of the rule or any"),
+            Self::Puct { .. } | Self::LogPuct(_) => unreachable!("`choose` knows these, and `KIND` is that of the rule or any"),
         }
     }
 
@@ -143,7 +143,7 @@ impl Score {
     #[must_use]
     pub fn exploration(&self, visits: u32) -> Option<f64> {
         match self {
-            Self::MuZero(rule) => Some(rule.weight(visits)),
+            Self::LogPuct(rule) => Some(rule.weight(visits)),
             Self::Puct { c_puct, parent_visits, .. } => Some(puct::weight(*c_puct, *parent_visits, visits)),
             _ => None,
         }
@@ -165,7 +165,7 @@ impl Score {
 }
 
 #[inline(always)]
-fn choose_by<R: simd_score::Rule>(
+fn choose_by<R: simd_score::EdgeScore>(
     rule: R,
     tree: &mut Tree,
     index: NodeIndex,
@@ -175,11 +175,11 @@ fn choose_by<R: simd_score::Rule>(
     random: &mut Random,
 ) -> usize {
     let opened = node.opened as usize;
-    if !tree.counts_in_flight() && !node.tagged && !context.all_scores {
-        let untried = if simd_score::asks_for_untried(node.num_edges as usize) { tree.highest_untried(index, node) } else { 0.0 };
+    if !tree.counts_in_flight() && !node.has_proven_edge && !context.all_scores {
+        let untried = if simd_score::needs_max_untried(node.num_edges as usize) { tree.max_untried_prior(index, node) } else { 0.0 };
         return simd_score::choose(rule, tree.statistics(node), opened, untried, scores, random);
     }
-    simd_score::choose_among_any(rule, &tree.edges(node), opened, context, scores, random)
+    simd_score::choose_general(rule, &tree.edges(node), opened, context, scores, random)
 }
 
 /// The value of a node for the player to move there: (its raw value + W of its edges) / N.

@@ -1,7 +1,7 @@
 //! PUCT (Rosin 2011; Silver et al. 2017): `Q + c_puct * P * sqrt(N) / (1 + n)`, computed as `Q + (c_puct * sqrt(N)) * P / (1 + n)`.
 
 use super::node_value;
-use super::simd_score::{Candidate, Rule};
+use super::simd_score::{EdgeInputs, EdgeScore};
 use crate::tree::{Node, Tree};
 
 /// First-play urgency: the Q of a move that was never tried, for the player who chooses.
@@ -73,19 +73,19 @@ pub fn forced(k: f64, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
     chosen
 }
 
-impl Rule for Puct {
+impl EdgeScore for Puct {
     #[inline(always)]
     fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
         let exploit = if visits > 0.0 { mean } else { self.untried };
         exploit + self.exploration * prior / (1.0 + visits)
     }
 
-    fn score_any(self, edge: Candidate, virtual_loss: bool) -> f64 {
-        let visits = edge.visits + edge.flying;
+    fn score_any(self, edge: EdgeInputs, virtual_loss: bool) -> f64 {
+        let visits = edge.visits + edge.in_flight;
         let exploit = match edge.proven {
             Some(value) => f64::from(value),
             None if visits == 0.0 => self.untried,
-            None if virtual_loss => (edge.sum - edge.flying) / visits,
+            None if virtual_loss => (edge.sum - edge.in_flight) / visits,
             None => edge.sum / visits,
         };
         exploit + self.exploration * edge.prior / (1.0 + visits)

@@ -1,7 +1,7 @@
 //! Choosing among edges by a formula, several edges at a time, on registers that hold as many numbers.
 
-use super::argmax::{alone, best_bits, best_of_one_group, higher, highest_of, with_scale, FEW, LANES};
-pub use super::argmax::{Candidate, Rule};
+use super::argmax::{best_bits, best_of_group, higher, highest_of, score_one, with_scale, FEW, LANES};
+pub use super::argmax::{EdgeInputs, EdgeScore};
 use super::Context;
 use crate::runtime::random::Random;
 use crate::tree::{Edges, Statistics};
@@ -11,7 +11,7 @@ const VERY_FEW: usize = LANES - 1;
 
 /// Whether a choice among so many edges wants to know the highest prior of an untried one.
 #[inline]
-pub fn asks_for_untried(count: usize) -> bool {
+pub fn needs_max_untried(count: usize) -> bool {
     count > VERY_FEW
 }
 
@@ -27,14 +27,21 @@ pub fn make_room(scores: &mut Vec<f64>, count: usize) {
 /// Untried moves share one Q and have no visits, so among many of them only the one with the highest prior, `untried`, can win; only
 /// if it does are the others looked at.
 #[inline(always)]
-pub fn choose<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize, untried: f32, scratch: &mut Vec<f64>, random: &mut Random) -> usize {
+pub fn choose<R: EdgeScore>(
+    rule: R,
+    edges: Statistics<'_>,
+    opened: usize,
+    untried: f32,
+    scratch: &mut Vec<f64>,
+    random: &mut Random,
+) -> usize {
     let count = edges.visits.len();
     if count <= VERY_FEW {
         let (_, bits, _) = best_bits::<R, 2>(rule, edges, opened, count);
         return one_of(bits, random);
     }
     let (best, bits, rule) = match opened {
-        0..=LANES => best_of_one_group(rule, edges, opened),
+        0..=LANES => best_of_group(rule, edges, opened),
         5..=8 => best_bits::<R, 2>(rule, edges, opened, opened),
         9..=16 => best_bits::<R, 4>(rule, edges, opened, opened),
         17..=FEW => best_bits::<R, 16>(rule, edges, opened, opened),
@@ -55,7 +62,7 @@ pub fn choose<R: Rule>(rule: R, edges: Statistics<'_>, opened: usize, untried: f
 /// One of the tried edges of `bits` or of the untried ones whose score is `score`: small priors may round to the same score as the
 /// highest, so each of them has a say.
 #[inline(always)]
-fn one_of_untried(rule: impl Rule, priors: &[f32], score: f64, bits: u64, opened: usize, random: &mut Random) -> usize {
+fn one_of_untried(rule: impl EdgeScore, priors: &[f32], score: f64, bits: u64, opened: usize, random: &mut Random) -> usize {
     let level = |prior: f32| rule.score(0.0, f64::NAN, f64::from(prior)) == score;
     let tried = bits.count_ones();
     let ties = priors.iter().map(|&prior| u32::from(level(prior))).sum::<u32>() + tried;
@@ -77,7 +84,7 @@ fn one_of_untried(rule: impl Rule, priors: &[f32], score: f64, bits: u64, opened
 
 /// The same where more edges than a word has bits were tried.
 #[inline(never)]
-fn choose_among_many<R: Rule>(
+fn choose_among_many<R: EdgeScore>(
     rule: R,
     edges: Statistics<'_>,
     opened: usize,
@@ -103,7 +110,7 @@ fn choose_among_many<R: Rule>(
 /// infinity unless all are.
 #[cold]
 #[inline(never)]
-pub fn choose_among_any<R: Rule>(
+pub fn choose_general<R: EdgeScore>(
     rule: R,
     edges: &Edges<'_>,
     opened: usize,
@@ -116,9 +123,9 @@ pub fn choose_among_any<R: Rule>(
     let all_lost = edges.links.iter().all(|link| link.is_loss());
     let scores = &mut scores[..edges.visits.len()];
     for (place, score) in scores.iter_mut().enumerate() {
-        let edge = Candidate {
+        let edge = EdgeInputs {
             visits: f64::from(edges.visits[place]),
-            flying: edges.in_flight.get(place).map_or(0.0, |&count| f64::from(count)),
+            in_flight: edges.in_flight.get(place).map_or(0.0, |&count| f64::from(count)),
             sum: edges.sums[place],
             prior: f64::from(edges.priors[place]),
             proven: edges.links[place].proven(),
@@ -130,7 +137,7 @@ pub fn choose_among_any<R: Rule>(
 
 /// The scores of the edges from `at` on, as many as a register holds.
 #[inline(always)]
-fn group(edges: Statistics<'_>, at: usize, rule: impl Rule) -> [f64; LANES] {
+fn group(edges: Statistics<'_>, at: usize, rule: impl EdgeScore) -> [f64; LANES] {
     let (visits, sums, priors) = (&edges.visits[at..at + LANES], &edges.sums[at..at + LANES], &edges.priors[at..at + LANES]);
     let mut scores = [0.0; LANES];
     for lane in 0..LANES {
@@ -165,7 +172,7 @@ fn nth_bit(mut bits: u64, skipped: u32) -> usize {
 
 /// Scores edges in groups, as above, into `scores`, as many as it has places; the highest score.
 #[inline(always)]
-fn score_in_groups(rule: impl Rule, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
+fn score_in_groups(rule: impl EdgeScore, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
     let count = scores.len();
     let mut best = [f64::NEG_INFINITY; LANES];
     let whole = count - count % LANES;
@@ -175,7 +182,7 @@ fn score_in_groups(rule: impl Rule, edges: Statistics<'_>, scores: &mut [f64]) -
         best = higher(best, found);
     }
     for (place, slot) in scores.iter_mut().enumerate().skip(whole) {
-        let score = alone(edges, place, rule);
+        let score = score_one(edges, place, rule);
         *slot = score;
         best[0] = if score > best[0] { score } else { best[0] };
     }
@@ -241,17 +248,17 @@ mod tests {
         assert!(highest(&[f64::NEG_INFINITY; 3], &mut random) < 3);
     }
 
-    /// As simple as can be: Q and prior for what was tried, the prior alone for the rest, brought to the scale of what was tried.
+    /// As simple as can be: Q and prior for what was tried, the prior score_one for the rest, brought to the scale of what was tried.
     #[derive(Clone, Copy)]
     struct Plain(Option<f64>, f64, f64);
 
-    impl Rule for Plain {
+    impl EdgeScore for Plain {
         fn score(self, visits: f64, mean: f64, prior: f64) -> f64 {
             let exploit = if visits > 0.0 { (mean - self.1) / self.2 } else { 0.0 };
             exploit + prior / (1.0 + visits)
         }
 
-        fn score_any(self, edge: Candidate, _virtual_loss: bool) -> f64 {
+        fn score_any(self, edge: EdgeInputs, _virtual_loss: bool) -> f64 {
             self.score(edge.visits, edge.sum / edge.visits, edge.prior)
         }
 
@@ -278,7 +285,7 @@ mod tests {
             let untried = priors[opened..].iter().fold(0.0f32, |most, &prior| most.max(prior));
             let rule = Plain((round % 2 == 0).then_some(0.25), 0.0, 1.0);
             let scaled = with_scale(rule, edges, opened);
-            let scores: Vec<f64> = (0..count).map(|place| alone(edges, place, scaled)).collect();
+            let scores: Vec<f64> = (0..count).map(|place| score_one(edges, place, scaled)).collect();
             let (mut short, mut long) = (random.clone(), random.clone());
             let place = choose(rule, edges, opened, untried, &mut Vec::new(), &mut short);
             assert_eq!(place, highest(&scores, &mut long), "{opened} of {count} tried: {scores:?}");

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::simd_score::{Candidate, Rule};
+use super::simd_score::{EdgeInputs, EdgeScore};
 
 /// `2 ln n` for small n: most nodes are visited seldom, and a logarithm costs as much as scoring two edges.
 static TWICE_LOG: LazyLock<[f64; 2048]> = LazyLock::new(|| std::array::from_fn(|visits| 2.0 * (visits as f64).ln()));
@@ -29,17 +29,17 @@ impl Ucb1 {
     }
 }
 
-impl Rule for Ucb1 {
+impl EdgeScore for Ucb1 {
     #[inline(always)]
     fn score(self, visits: f64, mean: f64, _prior: f64) -> f64 {
         mean + self.c_param * (self.twice_log / visits).sqrt()
     }
 
-    fn score_any(self, edge: Candidate, virtual_loss: bool) -> f64 {
-        let visits = edge.visits + edge.flying;
+    fn score_any(self, edge: EdgeInputs, virtual_loss: bool) -> f64 {
+        let visits = edge.visits + edge.in_flight;
         let exploit = match edge.proven {
             Some(value) => f64::from(value),
-            None if virtual_loss => (edge.sum - edge.flying) / visits,
+            None if virtual_loss => (edge.sum - edge.in_flight) / visits,
             None => edge.sum / visits,
         };
         exploit + self.c_param * (self.twice_log / visits).sqrt()

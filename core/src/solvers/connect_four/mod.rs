@@ -19,11 +19,11 @@ use search::{win_at, Search};
 use table::{Table, MOST};
 
 /// How often the caller of `solve` is asked whether to stop.
-const PAUSE: Duration = Duration::from_millis(20);
+const STOP_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What is asked of positions, and what it may cost.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
+pub struct SolveOptions {
     /// Who wins alone, not how soon: many times as fast.
     pub weak: bool,
     /// Threads that share the positions.
@@ -31,7 +31,7 @@ pub struct Question {
     /// Bytes for what is known of positions, shared by the threads; less than 128 KiB is taken for that.
     pub memory: usize,
     /// Positions that may be looked at for each one asked about.
-    pub most_nodes: u64,
+    pub max_nodes: u64,
 }
 
 /// How a game ends with best play after a move, for the player who makes the move.
@@ -45,43 +45,43 @@ pub struct Ending {
 
 /// What is known of one position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct Solution {
     /// Every legal move and how it ends, in ascending order of columns.
     pub moves: Vec<(Action, Ending)>,
     /// Positions looked at.
     pub nodes: u64,
 }
 
-/// Solves every position: the answers in the order of `states`, None for those that were given up because of `most_nodes`, or
+/// Solves every position: the answers in the order of `states`, None for those that were given up because of `max_nodes`, or
 /// because `stop`, which is asked some fifty times a second on the thread of the caller, said so.
 ///
 /// # Errors
 /// `Error::GameOver` if a game is over; it names the row.
-pub fn solve(states: &[ConnectFour], question: &Question, stop: &mut dyn FnMut() -> bool) -> Result<Vec<Option<Answer>>, Error> {
+pub fn solve(states: &[ConnectFour], options: &SolveOptions, stop: &mut dyn FnMut() -> bool) -> Result<Vec<Option<Solution>>, Error> {
     if let Some(row) = states.iter().position(|state| state.outcome().is_some()) {
         return Err(Error::GameOver(format!("states[{row}]: the game is over, there is nothing to solve in\n{}", states[row])));
     }
-    let table = Table::new(states.iter().map(useful_memory).sum::<usize>().min(question.memory));
+    let table = Table::new(states.iter().map(useful_memory).sum::<usize>().min(options.memory));
     let (halt, next) = (AtomicBool::new(false), AtomicUsize::new(0));
     let mut answers = vec![None; states.len()];
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
-        for _ in 0..question.threads.clamp(1, states.len().max(1)) {
+        for _ in 0..options.threads.clamp(1, states.len().max(1)) {
             let sender = sender.clone();
             let (table, halt, next) = (&table, &halt, &next);
             scope.spawn(move || {
                 while !halt.load(Ordering::Relaxed) {
                     let row = next.fetch_add(1, Ordering::Relaxed);
                     let Some(state) = states.get(row) else { break };
-                    let mut search = Search::new(table, halt, question.most_nodes);
+                    let mut search = Search::new(table, halt, options.max_nodes);
                     // The receiver lives as long as the scope.
-                    let _ = sender.send((row, answer(&mut search, state, question.weak)));
+                    let _ = sender.send((row, answer(&mut search, state, options.weak)));
                 }
             });
         }
         drop(sender);
         loop {
-            match receiver.recv_timeout(PAUSE) {
+            match receiver.recv_timeout(STOP_INTERVAL) {
                 Ok((row, answer)) => answers[row] = answer,
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -103,7 +103,7 @@ fn useful_memory(state: &ConnectFour) -> usize {
 }
 
 /// None when the search was cut short.
-fn answer(search: &mut Search<'_>, state: &ConnectFour, weak: bool) -> Option<Answer> {
+fn answer(search: &mut Search<'_>, state: &ConnectFour, weak: bool) -> Option<Solution> {
     let position = Position::of(state);
     let most = if weak { 1 } else { MOST };
     let mut moves = Vec::with_capacity(COLUMNS as usize);
@@ -115,7 +115,7 @@ fn answer(search: &mut Search<'_>, state: &ConnectFour, weak: bool) -> Option<An
         let score = if position.wins_by(cell) { win_at(position.stones + 1) } else { -search.score(&position.after(cell), -most, most)? };
         moves.push((column as Action, ending(score, position.stones, weak)));
     }
-    Some(Answer { moves, nodes: search.nodes })
+    Some(Solution { moves, nodes: search.nodes })
 }
 
 fn ending(score: i8, stones: u32, weak: bool) -> Ending {

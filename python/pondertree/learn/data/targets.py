@@ -20,7 +20,7 @@ from pondertree.result import SearchResult
 
 def pruned_policy(result: SearchResult, legal: NDArray[np.uint16], c_puct: float, forced: float) -> NDArray[np.float32]:
     """The visits of a PUCT search over the legal actions, less what was forced; it sums to 1."""
-    actions, visits, sums, priors, *_ = result._view.edges(0)
+    actions, visits, sums, priors, *_ = result.edges
     kept = np.zeros(len(result.visits), dtype=np.float64)
     kept[actions] = pruned_visits(visits.astype(np.float64), sums, priors.astype(np.float64), c_puct, forced)
     shares = kept[legal]

@@ -15,8 +15,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use pyo3::Borrowed;
 
+use crate::arrays::{compiled_line, PackedLine};
 use crate::call::guarded;
-use crate::columns::{compiled_line, Line};
 use crate::errors::OrPython;
 
 /// An action as Python hands it over; one too large for any game is one that is not legal.
@@ -203,7 +203,7 @@ macro_rules! state_class {
             }
 
             /// Plays `actions` (uint16); before each of them, packed, what a network sees, and who is to play.
-            fn _line<'py>(&self, py: Python<'py>, actions: PyReadonlyArray1<'py, u16>) -> PyResult<Line<'py>> {
+            fn _line<'py>(&self, py: Python<'py>, actions: PyReadonlyArray1<'py, u16>) -> PyResult<PackedLine<'py>> {
                 guarded(|| compiled_line(py, &self.0, actions.as_slice()?))
             }
 

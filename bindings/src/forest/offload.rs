@@ -2,12 +2,12 @@
 
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pondertree_core::error::Error;
-use pondertree_core::forest::offload::Found;
+use pondertree_core::forest::offload::OffloadResults;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::any::{each, Any};
 use crate::errors::OrPython;
+use crate::forest::any::{each, Any};
 use crate::forest::Forest;
 
 #[pymethods]
@@ -18,7 +18,7 @@ impl Forest {
     }
 
     /// Whether the roots of trees `first` to `last` (not included) have been evaluated.
-    fn roots_known(&self, first: usize, last: usize) -> PyResult<bool> {
+    fn roots_evaluated(&self, first: usize, last: usize) -> PyResult<bool> {
         self.call(|any| {
             Ok(each!(any, forest => {
                 let mut trees = forest.trees().skip(first).take(last.saturating_sub(first));
@@ -29,42 +29,42 @@ impl Forest {
 
     /// What a search elsewhere has to know of the roots of trees `first` to `last` (not included), by name; None unless those are
     /// new and want the same number of simulations.
-    fn leave<'py>(&self, py: Python<'py>, first: usize, last: usize) -> PyResult<Option<Bound<'py, PyDict>>> {
+    fn export_roots<'py>(&self, py: Python<'py>, first: usize, last: usize) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.call(|any| {
-            let Some(roots) = py.detach(|| each!(any, forest => forest.leave(first..last))) else { return Ok(None) };
-            let told = PyDict::new(py);
-            told.set_item("simulations", roots.simulations)?;
-            told.set_item("counts", roots.counts.into_pyarray(py))?;
-            told.set_item("to_play", roots.to_play.into_pyarray(py))?;
-            told.set_item("actions", roots.actions.into_pyarray(py))?;
-            told.set_item("priors", roots.priors.into_pyarray(py))?;
-            told.set_item("raw", roots.raw.into_pyarray(py))?;
-            told.set_item("keys", roots.keys.into_pyarray(py))?;
-            told.set_item("begun", roots.begun.into_pyarray(py))?;
+            let Some(roots) = py.detach(|| each!(any, forest => forest.export_roots(first..last))) else { return Ok(None) };
+            let columns = PyDict::new(py);
+            columns.set_item("simulations", roots.simulations)?;
+            columns.set_item("counts", roots.counts.into_pyarray(py))?;
+            columns.set_item("to_play", roots.to_play.into_pyarray(py))?;
+            columns.set_item("actions", roots.actions.into_pyarray(py))?;
+            columns.set_item("priors", roots.priors.into_pyarray(py))?;
+            columns.set_item("raw", roots.raw.into_pyarray(py))?;
+            columns.set_item("keys", roots.keys.into_pyarray(py))?;
+            columns.set_item("begun", roots.begun.into_pyarray(py))?;
             if let Any::ConnectFour(forest) = any {
                 let boards: Vec<u64> =
-                    forest.trees().skip(first).take(last - first).flat_map(|search| search.walker.root.own_and_other()).collect();
-                told.set_item("boards", boards.into_pyarray(py))?;
+                    forest.trees().skip(first).take(last - first).flat_map(|search| search.search_state.root.own_and_other()).collect();
+                columns.set_item("boards", boards.into_pyarray(py))?;
             }
-            told.set_item("slots", roots.slots.into_pyarray(py))?;
-            told.set_item("draws", roots.draws.into_pyarray(py))?;
-            told.set_item("considered", roots.considered.into_pyarray(py))?;
-            told.set_item("weights", roots.weights.into_pyarray(py))?;
-            Ok(Some(told))
+            columns.set_item("slots", roots.slots.into_pyarray(py))?;
+            columns.set_item("draws", roots.draws.into_pyarray(py))?;
+            columns.set_item("considered", roots.considered.into_pyarray(py))?;
+            columns.set_item("weights", roots.weights.into_pyarray(py))?;
+            Ok(Some(columns))
         })
     }
 
-    /// Gives slots back that `leave` has handed out for so many trees, and nothing was found for.
-    fn stay(&self, trees: usize, slots: PyReadonlyArray1<'_, i64>) -> PyResult<()> {
+    /// Gives slots back that `export_roots` has handed out for so many trees, and nothing was results for.
+    fn cancel_export(&self, trees: usize, slots: PyReadonlyArray1<'_, i64>) -> PyResult<()> {
         let slots = slots.as_slice()?;
         self.call(|any| {
-            each!(any, forest => forest.stay(trees, slots));
+            each!(any, forest => forest.cancel_export(trees, slots));
             Ok(())
         })
     }
 
-    /// Takes what was found elsewhere of trees from number `first` on, by columns that have room for `nodes` nodes of each.
-    fn come_back(&self, py: Python<'_>, first: usize, nodes: usize, columns: &Bound<'_, PyDict>) -> PyResult<()> {
+    /// Takes what was results elsewhere of trees from number `first` on, by columns that have room for `nodes` nodes of each.
+    fn import_results(&self, py: Python<'_>, first: usize, nodes: usize, columns: &Bound<'_, PyDict>) -> PyResult<()> {
         let (done, made) = (column::<i32>(columns, "done")?, column::<i32>(columns, "made")?);
         let (headers, visits) = (column::<i32>(columns, "headers")?, column::<i32>(columns, "visits")?);
         let (raw, rewards) = (column::<f64>(columns, "raw")?, column::<f64>(columns, "rewards")?);
@@ -72,7 +72,7 @@ impl Forest {
         let (priors, bounds) = (column::<f32>(columns, "priors")?, column::<f64>(columns, "bounds")?);
         let (actions, children) = (column::<i16>(columns, "actions")?, column::<i16>(columns, "children")?);
         let slots = column::<i64>(columns, "slots")?;
-        let found = Found {
+        let results = OffloadResults {
             done: done.as_slice()?,
             made: made.as_slice()?,
             nodes,
@@ -89,17 +89,17 @@ impl Forest {
             slots: slots.as_slice()?,
         };
         self.call(|any| {
-            if py.detach(|| each!(any, forest => forest.come_back(first, &found))) {
+            if py.detach(|| each!(any, forest => forest.import_results(first, &results))) {
                 return Ok(());
             }
-            Err(Error::Usage("the columns of come_back do not fit the forest".into())).or_python()
+            Err(Error::Usage("the columns of import_results do not fit the forest".into())).or_python()
         })
     }
 }
 
 fn column<'py, T: numpy::Element>(columns: &Bound<'py, PyDict>, name: &str) -> PyResult<PyReadonlyArray1<'py, T>> {
     let Some(given) = columns.get_item(name)? else {
-        return Err(Error::Usage(format!("come_back needs the column {name}"))).or_python();
+        return Err(Error::Usage(format!("import_results needs the column {name}"))).or_python();
     };
     Ok(given.cast_into::<PyArray1<T>>()?.readonly())
 }

@@ -8,7 +8,7 @@ use pondertree_core::search::tree_search::TreeSearch;
 use pondertree_core::tree::ROOT;
 use pyo3::prelude::*;
 
-use crate::any::{each, Any};
+use crate::forest::any::{each, Any};
 use crate::forest::Forest;
 
 #[pymethods]
@@ -62,16 +62,16 @@ impl Forest {
 type RootPolicies<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u16>>, Bound<'py, PyArray1<f64>>);
 
 fn shape(any: &Any) -> [usize; 2] {
-    each!(any, forest => [forest.len(), forest.parts.num_actions])
+    each!(any, forest => [forest.len(), forest.config.num_actions])
 }
 
 /// The action to play in each tree.
 fn chosen<W: World>(forest: &Trees<W>, temperatures: &[f64]) -> Vec<i64> {
     let mut actions = vec![0; forest.len()];
-    forest.each_answer(&mut actions, |index, tree, action| {
-        let plan = tree.plan(&forest.parts);
+    forest.read_each(&mut actions, |index, tree, action| {
+        let plan = tree.plan(&forest.config);
         let tau = temperatures.get(index).copied().unwrap_or(0.0);
-        let place = root_answer::choose(tree.tree(), tau, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
+        let place = root_answer::choose(tree.tree(), tau, tree.search_state.key, tree.search_state.simulations, &[], plan.as_ref());
         *action = i64::from(tree.tree().edges(tree.tree().node(ROOT)).actions[place]);
     });
     actions
@@ -79,15 +79,15 @@ fn chosen<W: World>(forest: &Trees<W>, temperatures: &[f64]) -> Vec<i64> {
 
 /// The policy over the root's edges.
 fn policy<W: World>(forest: &Trees<W>, tree: &TreeSearch<W>) -> Vec<f64> {
-    let plan = tree.plan(&forest.parts);
-    let best = root_answer::choose(tree.tree(), 0.0, tree.walker.key, tree.walker.simulations, &[], plan.as_ref());
+    let plan = tree.plan(&forest.config);
+    let best = root_answer::choose(tree.tree(), 0.0, tree.search_state.key, tree.search_state.simulations, &[], plan.as_ref());
     root_answer::policy(tree.tree(), 1.0, best, plan.as_ref())
 }
 
 /// The actions at each root and the policy over them, one root after another.
 fn sparse<W: World>(forest: &Trees<W>) -> (Vec<i64>, Vec<u16>, Vec<f64>) {
     let mut policies = vec![Vec::new(); forest.len()];
-    forest.each_answer(&mut policies, |_, tree, shares| *shares = policy(forest, tree));
+    forest.read_each(&mut policies, |_, tree, shares| *shares = policy(forest, tree));
     let actions = forest.trees().flat_map(|tree| tree.tree().edges(tree.tree().node(ROOT)).actions.iter().copied()).collect();
     let counts = policies.iter().map(|shares| shares.len() as i64).collect();
     (counts, actions, policies.concat())
@@ -95,10 +95,10 @@ fn sparse<W: World>(forest: &Trees<W>) -> (Vec<i64>, Vec<u16>, Vec<f64>) {
 
 /// Numbers of the root's edges of each tree, by action.
 fn dense<W: World, T: Clone + Default + Send>(forest: &Trees<W>, numbers: impl Fn(&TreeSearch<W>) -> Vec<T> + Sync) -> Vec<T> {
-    let actions = forest.parts.num_actions;
+    let actions = forest.config.num_actions;
     let mut rows = vec![T::default(); forest.len() * actions];
     let mut places: Vec<&mut [T]> = rows.chunks_exact_mut(actions).collect();
-    forest.each_answer(&mut places, |_, tree, row| {
+    forest.read_each(&mut places, |_, tree, row| {
         for (&action, number) in tree.tree().edges(tree.tree().node(ROOT)).actions.iter().zip(numbers(tree)) {
             row[usize::from(action)] = number;
         }

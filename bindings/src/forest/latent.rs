@@ -1,4 +1,4 @@
-//! The forest of a learned model, as Python drives it.
+//! The forest of a history_table model, as Python drives it.
 
 use std::sync::atomic::Ordering;
 
@@ -8,15 +8,15 @@ use pondertree_core::forest::latent::Root;
 use pondertree_core::runtime::random::tree_key;
 use pyo3::prelude::*;
 
-use crate::any::latent;
+use crate::arrays::{latent_rows, Column, LatentRows, ModelColumns};
 use crate::errors::OrPython;
+use crate::forest::any::latent;
 use crate::forest::Forest;
-use crate::latent::{latent_rows, Column, LatentRows, Said};
 use crate::random::Keys;
 
 #[pymethods]
 impl Forest {
-    /// Plants trees of a learned model, one for each row: the slots of their roots. Without `to_play` player 0 moves; `legal` is None
+    /// Plants trees of a history_table model, one for each row: the slots of their roots. Without `to_play` player 0 buffers; `legal` is None
     /// where all actions are, in one row or in all.
     fn plant_latent<'py>(
         &self,
@@ -29,7 +29,7 @@ impl Forest {
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         self.call(|any| {
             let forest = latent(any)?;
-            let (actions, logits, values) = (forest.parts.num_actions, logits.as_slice()?, values.as_slice()?);
+            let (actions, logits, values) = (forest.config.num_actions, logits.as_slice()?, values.as_slice()?);
             let rows = values.len();
             let keys = keys.of(rows).or_python()?;
             let per_row = [to_play.as_ref().map_or(rows, Vec::len), legal.as_ref().map_or(rows, Vec::len)];
@@ -80,12 +80,12 @@ impl Forest {
         self.call(|any| latent(any)?.advance(index, action, root).or_python())
     }
 
-    /// Who moves after `action` at the root of tree `index` of a learned model, as far as the tree knows.
+    /// Who buffers after `action` at the root of tree `index` of a history_table model, as far as the tree knows.
     fn turn_after(&self, index: usize, action: u16) -> PyResult<Option<u8>> {
         self.call(|any| latent(any)?.turn_after(index, action).or_python())
     }
 
-    /// Gathers the leaves a learned model is to be asked about: slots of the positions before, actions, the first slot of the
+    /// Gathers the leaves a history_table model is to be asked about: slots of the positions before, actions, the first slot of the
     /// new ones, and all of those where they do not simply follow it.
     fn gather_latent<'py>(&self, py: Python<'py>) -> PyResult<LatentRows<'py>> {
         self.call(|any| {
@@ -106,7 +106,7 @@ impl Forest {
     ) -> PyResult<()> {
         self.call(|any| {
             let forest = latent(any)?;
-            Said { rewards, logits, values, discounts }.read(|answer| py.detach(|| forest.apply_model(answer))).or_python()
+            ModelColumns { rewards, logits, values, discounts }.read(|answer| py.detach(|| forest.apply_model(answer))).or_python()
         })
     }
 
@@ -121,11 +121,11 @@ impl Forest {
     ) -> PyResult<Option<LatentRows<'py>>> {
         self.call(|any| {
             let forest = latent(any)?;
-            let said = Said { rewards, logits, values, discounts };
+            let response = ModelColumns { rewards, logits, values, discounts };
             if self.stop.load(Ordering::Relaxed) {
-                return said.read(|answer| forest.apply_model(answer)).map(|()| None).or_python();
+                return response.read(|answer| forest.apply_model(answer)).map(|()| None).or_python();
             }
-            let rows = said.read(|answer| py.detach(|| forest.step_model(answer))).or_python()?;
+            let rows = response.read(|answer| py.detach(|| forest.step_model(answer))).or_python()?;
             Ok((!rows.is_empty() || forest.has_batch()).then(|| latent_rows(py, &rows)))
         })
     }

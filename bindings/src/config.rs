@@ -1,23 +1,23 @@
-//! The parts of a search as Python names them: a dict with a value for every part.
+//! The config of a search as Python names them: a dict with a value for every part.
 
 use std::sync::Arc;
 
 use pondertree_core::error::Error;
 use pondertree_core::games::analysis::{Knowledge, Priority};
 use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe, Game};
-use pondertree_core::search::config::Parts;
-use pondertree_core::search::evaluate::Leaf;
-use pondertree_core::search::score::{Completed, Fpu, Growing, Normalize, ParentVisits, Score};
+use pondertree_core::search::config::SearchConfig;
+use pondertree_core::search::evaluate::LeafEvaluator;
+use pondertree_core::search::score::{CompletedQ, Fpu, LogPuctParameters, Normalize, ParentVisits, Rule};
 use pyo3::prelude::*;
 
-use crate::chess_tools::{MoveWeights, PestoWeights};
+use crate::chess::{MoveWeights, PestoWeights};
 use crate::errors::OrPython;
-use crate::states::playout_policy;
+use crate::state::playout_policy;
 
 /// The rule that chooses among moves, a dict that tells its `rule` by name.
-struct Rule(Score);
+struct RuleArgument(Rule);
 
-impl<'a, 'py> FromPyObject<'a, 'py> for Rule {
+impl<'a, 'py> FromPyObject<'a, 'py> for RuleArgument {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
@@ -26,8 +26,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Rule {
         let text = |name: &str| object.get_item(name)?.extract::<String>();
         let rule = text("rule")?;
         Ok(Self(match rule.as_str() {
-            "ucb1" => Score::Ucb1 { c_param: number("c_param")? },
-            "puct" => Score::Puct {
+            "ucb1" => Rule::Ucb1 { c_param: number("c_param")? },
+            "puct" => Rule::Puct {
                 c_puct: number("c_puct")?,
                 fpu: if flag("fpu_parent")? { Fpu::Parent(number("fpu")?) } else { Fpu::Constant(number("fpu")?) },
                 parent_visits: match text("parent_visits")?.as_str() {
@@ -44,10 +44,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Rule {
                     None => Normalize::Not,
                     Some(other) => return unknown("normalize", other, "\"node\", \"tree\" or None"),
                 };
-                Score::MuZero(Arc::new(Growing::new(number("pb_c_base")?, number("pb_c_init")?, normalize)))
+                Rule::LogPuct(Arc::new(LogPuctParameters::new(number("pb_c_base")?, number("pb_c_init")?, normalize)))
             }
-            "gumbel" => Score::Gumbel {
-                completed: Completed {
+            "gumbel" => Rule::Gumbel {
+                completed_q: CompletedQ {
                     value_scale: number("value_scale")?,
                     maxvisit_init: number("maxvisit_init")?,
                     rescale_values: flag("rescale_values")?,
@@ -104,8 +104,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Known {
 /// Every part by its name.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct PartsArguments {
-    score: Rule,
+pub struct ConfigArguments {
+    score: RuleArgument,
     leaf: String,
     playout_policy: String,
     max_depth: Option<u32>,
@@ -125,19 +125,19 @@ pub struct PartsArguments {
     pub threads: usize,
 }
 
-impl PartsArguments {
-    /// The parts for a game: the name of a compiled one, "external" or "latent".
-    pub fn parts(&self, game: &str) -> PyResult<Parts> {
+impl ConfigArguments {
+    /// The config for a game: the name of a compiled one, "external" or "latent".
+    pub fn config(&self, game: &str) -> PyResult<SearchConfig> {
         let policy = playout_policy(&self.playout_policy)?;
         let leaf = match self.leaf.as_str() {
-            "playout" => Leaf::Playout { policy, max_depth: self.max_depth },
-            "zero" => Leaf::Zero,
-            "classical" if game == "chess" && self.knowledge.is_some() => Leaf::Classical,
-            "outside" => Leaf::Outside { policy, max_depth: self.max_depth.unwrap_or(0) },
+            "playout" => LeafEvaluator::Playout { policy, max_depth: self.max_depth },
+            "zero" => LeafEvaluator::Zero,
+            "classical" if game == "chess" && self.knowledge.is_some() => LeafEvaluator::Static,
+            "outside" => LeafEvaluator::External { policy, max_depth: self.max_depth.unwrap_or(0) },
             other => return unknown("leaf", other, "\"playout\", \"zero\", \"outside\", or \"classical\" on chess"),
         };
-        Ok(Parts {
-            score: self.score.0.clone(),
+        Ok(SearchConfig {
+            rule: self.score.0.clone(),
             leaf,
             knowledge: self.knowledge.as_ref().map(|known| Arc::clone(&known.0)),
             solve: self.solve,

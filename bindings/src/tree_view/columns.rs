@@ -5,7 +5,7 @@ use std::sync::Arc;
 use numpy::{Element, IntoPyArray, PyReadonlyArray1};
 use pondertree_core::error::Error;
 use pondertree_core::search::root_answer::Plan;
-use pondertree_core::search::score::Completed;
+use pondertree_core::search::score::CompletedQ;
 use pondertree_core::search::sequential_halving::Schedule;
 use pondertree_core::tree::{Shape, Tree, TreeColumns};
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 
 use crate::call::guarded;
 use crate::errors::OrPython;
-use crate::view::TreeView;
+use crate::tree_view::TreeView;
 
 /// Raised by one when the columns, or what they mean, change.
 const VERSION: u32 = 1;
@@ -105,7 +105,7 @@ impl TreeView {
             return Ok(None);
         }
         let [value_scale, maxvisit_init, rescale_values, use_mixed_value, num_actions] = fixed::<f64, 5>(columns, "gumbel")?;
-        let completed = Completed {
+        let completed_q = CompletedQ {
             value_scale,
             maxvisit_init,
             rescale_values: rescale_values != 0.0,
@@ -114,7 +114,7 @@ impl TreeView {
         };
         let (actions, bases) = (column::<u16>(columns, "drawn_action")?, column::<u32>(columns, "drawn_visits")?);
         let draws: Vec<f64> = column(columns, "drawn_score")?;
-        Ok(Some(Plan { completed, schedule: Arc::new(Schedule::from_columns(&actions, &bases, &draws).or_python()?) }))
+        Ok(Some(Plan { completed_q, schedule: Arc::new(Schedule::from_columns(&actions, &bases, &draws).or_python()?) }))
     }
 }
 
@@ -183,10 +183,10 @@ impl TreeView {
             dict.set_item("edge_in_flight", tree.edge_in_flight.into_pyarray(py))?;
             let (mut gumbel, mut drawn) = (Vec::new(), (Vec::new(), Vec::new(), Vec::new()));
             if let Some(plan) = &self.plan {
-                let completed = plan.completed;
+                let completed_q = plan.completed_q;
                 let switch = |on: bool| f64::from(u8::from(on));
-                let (rescale, mixed) = (switch(completed.rescale_values), switch(completed.use_mixed_value));
-                gumbel = vec![completed.value_scale, completed.maxvisit_init, rescale, mixed, completed.num_actions as f64];
+                let (rescale, mixed) = (switch(completed_q.rescale_values), switch(completed_q.use_mixed_value));
+                gumbel = vec![completed_q.value_scale, completed_q.maxvisit_init, rescale, mixed, completed_q.num_actions as f64];
                 drawn = plan.schedule.to_columns();
             }
             dict.set_item("gumbel", gumbel.into_pyarray(py))?;

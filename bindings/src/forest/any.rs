@@ -3,7 +3,7 @@
 use pondertree_core::error::Error;
 use pondertree_core::forest::Forest;
 use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe, Compiled, External, Game, Latent};
-use pondertree_core::search::config::Parts;
+use pondertree_core::search::config::SearchConfig;
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;
@@ -20,14 +20,14 @@ pub enum Any {
 
 impl Any {
     /// A forest for a game: the name of a compiled one, "external" or "latent".
-    pub fn new(game: &str, parts: Parts, threads: usize) -> PyResult<Self> {
+    pub fn new(game: &str, config: SearchConfig, threads: usize) -> PyResult<Self> {
         Ok(match game {
-            "tic_tac_toe" => Self::TicTacToe(Forest::new(parts, threads).or_python()?),
-            "connect_four" => Self::ConnectFour(Forest::new(parts, threads).or_python()?),
-            "othello" => Self::Othello(Forest::new(parts, threads).or_python()?),
-            "chess" => Self::Chess(Forest::new(parts, threads).or_python()?),
-            "external" => Self::External(Forest::new(parts, threads).or_python()?),
-            "latent" => Self::Latent(Forest::new(parts, threads).or_python()?),
+            "tic_tac_toe" => Self::TicTacToe(Forest::new(config, threads).or_python()?),
+            "connect_four" => Self::ConnectFour(Forest::new(config, threads).or_python()?),
+            "othello" => Self::Othello(Forest::new(config, threads).or_python()?),
+            "chess" => Self::Chess(Forest::new(config, threads).or_python()?),
+            "external" => Self::External(Forest::new(config, threads).or_python()?),
+            "latent" => Self::Latent(Forest::new(config, threads).or_python()?),
             _ => return Err(Error::InvalidArgument(format!("game {game:?} is not compiled"))).or_python(),
         })
     }
@@ -37,12 +37,12 @@ impl Any {
 macro_rules! each {
     ($any:expr, $forest:ident => $body:expr) => {
         match $any {
-            $crate::any::Any::TicTacToe($forest) => $body,
-            $crate::any::Any::ConnectFour($forest) => $body,
-            $crate::any::Any::Othello($forest) => $body,
-            $crate::any::Any::Chess($forest) => $body,
-            $crate::any::Any::External($forest) => $body,
-            $crate::any::Any::Latent($forest) => $body,
+            $crate::forest::any::Any::TicTacToe($forest) => $body,
+            $crate::forest::any::Any::ConnectFour($forest) => $body,
+            $crate::forest::any::Any::Othello($forest) => $body,
+            $crate::forest::any::Any::Chess($forest) => $body,
+            $crate::forest::any::Any::External($forest) => $body,
+            $crate::forest::any::Any::Latent($forest) => $body,
         }
     };
 }
@@ -51,23 +51,23 @@ macro_rules! each {
 macro_rules! each_compiled {
     ($any:expr, $forest:ident, $class:ident => $body:expr) => {
         match $any {
-            $crate::any::Any::TicTacToe($forest) => {
-                type $class = $crate::states::TicTacToe;
+            $crate::forest::any::Any::TicTacToe($forest) => {
+                type $class = $crate::state::TicTacToe;
                 $body
             }
-            $crate::any::Any::ConnectFour($forest) => {
-                type $class = $crate::states::ConnectFour;
+            $crate::forest::any::Any::ConnectFour($forest) => {
+                type $class = $crate::state::ConnectFour;
                 $body
             }
-            $crate::any::Any::Othello($forest) => {
-                type $class = $crate::states::Othello;
+            $crate::forest::any::Any::Othello($forest) => {
+                type $class = $crate::state::Othello;
                 $body
             }
-            $crate::any::Any::Chess($forest) => {
-                type $class = $crate::states::Chess;
+            $crate::forest::any::Any::Chess($forest) => {
+                type $class = $crate::state::Chess;
                 $body
             }
-            $crate::any::Any::External(_) | $crate::any::Any::Latent(_) => {
+            $crate::forest::any::Any::External(_) | $crate::forest::any::Any::Latent(_) => {
                 Err(Error::Usage("this is for compiled games: the positions of this forest live outside".into())).or_python()
             }
         }
@@ -87,11 +87,11 @@ pub fn external(any: &mut Any) -> PyResult<&mut Forest<External>> {
     }
 }
 
-/// The forest of a learned model.
+/// The forest of a history_table model.
 pub fn latent(any: &mut Any) -> PyResult<&mut Forest<Latent>> {
     match any {
         Any::Latent(forest) => Ok(forest),
-        _ => Err(Error::Usage("this is for learned models".into())).or_python(),
+        _ => Err(Error::Usage("this is for history_table models".into())).or_python(),
     }
 }
 

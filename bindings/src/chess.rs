@@ -1,18 +1,21 @@
 //! What the hybrid search knows of chess, for Python: exchanges, categories of moves, evaluation and quiescence.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
+use pondertree_core::chess::endings::{self, Ending};
+use pondertree_core::chess::mate::{self, Verdict};
 use pondertree_core::chess::quiescence::Quiescence;
 use pondertree_core::chess::{self, evaluation};
-use pondertree_core::chess::{Hints, SeeValues};
+use pondertree_core::chess::{CategoryOptions, SeeValues};
 use pondertree_core::error::Error;
 use pyo3::prelude::*;
 
 use crate::call::guarded;
 use crate::errors::OrPython;
-use crate::states::{legal_action, Chess, Number};
+use crate::state::{legal_action, Chess, Number};
 
 /// What the exchange that a legal action begins wins for its mover, in centipawns.
 #[pyfunction]
@@ -35,9 +38,9 @@ pub fn categorize(
     see_threshold: i32,
 ) -> PyResult<Vec<(u16, u8)>> {
     guarded(|| {
-        let hints = Hints { mate, killers, see_threshold, ..Hints::default() };
+        let options = CategoryOptions { mate, killers, see_threshold, ..CategoryOptions::default() };
         let mut found = Vec::new();
-        chess::categorize(&state.0, &hints, |action| history.get(&action).copied().unwrap_or(0.0), &mut found);
+        chess::categorize(&state.0, &options, |action| history.get(&action).copied().unwrap_or(0.0), &mut found);
         Ok(found.into_iter().map(|one| (one.action, one.category as u8)).collect())
     })
 }
@@ -48,7 +51,7 @@ pub struct MoveWeights(pub Arc<chess::MoveScores>);
 
 #[pymethods]
 impl MoveWeights {
-    /// Weights in thousandths, one for each feature; None for those that were learned.
+    /// Weights in thousandths, one for each feature; None for those that were history_table.
     #[new]
     fn new(weights: Option<Vec<i32>>) -> PyResult<Self> {
         guarded(|| {
@@ -95,7 +98,7 @@ type MoveFeatures = (u16, u8, Vec<(usize, f32)>);
 /// The legal moves by kind, nothing being known of killers and history.
 fn categorized(state: &Chess, see_threshold: i32) -> Vec<chess::Categorized> {
     let mut found = Vec::new();
-    chess::categorize(&state.0, &Hints { see_threshold, ..Hints::default() }, |_| 0.0, &mut found);
+    chess::categorize(&state.0, &CategoryOptions { see_threshold, ..CategoryOptions::default() }, |_| 0.0, &mut found);
     found
 }
 
@@ -212,4 +215,71 @@ fn positions(states: &[Bound<'_, PyAny>]) -> PyResult<Vec<Py<Chess>>> {
         }
     };
     states.iter().enumerate().map(one).collect()
+}
+
+/// (moves, the line's actions, positions looked at): the moves to the mate for the side to move are positive, those to the mate
+/// against it negative, and 0 says that nothing is proven. `stop()` is asked now and then whether to leave it.
+#[pyfunction]
+#[pyo3(signature = (state, depth, budget, stop = None))]
+pub fn mate_search(
+    py: Python<'_>,
+    state: &Chess,
+    depth: u32,
+    budget: Option<u64>,
+    stop: Option<Py<PyAny>>,
+) -> PyResult<(i64, Vec<u16>, u64)> {
+    guarded(|| {
+        let asked = |py: Python<'_>| {
+            py.check_signals()?;
+            stop.as_ref().map_or(Ok(false), |stop| stop.call0(py)?.is_truthy(py))
+        };
+        let (answer, raised) = py.detach(|| {
+            let raised = RefCell::new(None);
+            let stop = || {
+                Python::attach(asked).unwrap_or_else(|error| {
+                    *raised.borrow_mut() = Some(error);
+                    true
+                })
+            };
+            let answer = mate::mate_search(&state.0, depth, budget, &stop);
+            (answer, raised.into_inner())
+        });
+        if let Some(error) = raised {
+            return Err(error);
+        }
+        let answer = answer.or_python()?;
+        let moves = match answer.verdict {
+            Verdict::MateIn(n) => i64::from(n),
+            Verdict::MatedIn(n) => -i64::from(n),
+            Verdict::Unknown => 0,
+        };
+        Ok((moves, answer.line, answer.nodes))
+    })
+}
+
+/// A mate by checks alone, at most `depth` moves long: (moves, first action), or None, which says nothing.
+#[pyfunction]
+#[pyo3(signature = (state, depth, budget))]
+pub fn checks_first(py: Python<'_>, state: &Chess, depth: u32, budget: u64) -> PyResult<Option<(u32, u16)>> {
+    guarded(|| Ok(py.detach(|| mate::checks_first(&state.0, depth, budget))))
+}
+
+/// What the table of an elementary ending says of a position that is not over: (1, 0 or -1 for the side to move, plies to the mate);
+/// None where there is none, or where a draw by rule may come between.
+#[pyfunction]
+pub fn ending(py: Python<'_>, state: &Chess) -> PyResult<Option<(i8, u16)>> {
+    guarded(|| {
+        let known = py.detach(|| endings::ending(&state.0));
+        Ok(known.map(|known| match known {
+            Ending::Wins(plies) => (1, plies),
+            Ending::Loses(plies) => (-1, plies),
+            Ending::Drawn => (0, 0),
+        }))
+    })
+}
+
+/// The actions up to the mate by the table, with the best play of both sides; empty where it knows of none.
+#[pyfunction]
+pub fn ending_line(py: Python<'_>, state: &Chess) -> PyResult<Vec<u16>> {
+    guarded(|| Ok(py.detach(|| endings::line(&state.0))))
 }

@@ -3,32 +3,32 @@
 use std::time::{Duration, Instant};
 
 use pondertree_core::error::Error;
-use pondertree_core::solvers::connect_four::{self, Question};
+use pondertree_core::solvers::connect_four::{self, SolveOptions};
 use pyo3::prelude::*;
 
 use crate::call::{guarded, usable_cpus};
 use crate::errors::OrPython;
-use crate::states::ConnectFour;
+use crate::state::ConnectFour;
 
 /// Of one state: (action, value, plies) for every legal action, and the positions looked at.
 type Solved = (Vec<(u16, i8, Option<u32>)>, u64);
 
-/// Solves every state; None stands for those that were given up because of `most_nodes` or `seconds`.
+/// Solves every state; None stands for those that were given up because of `max_nodes` or `seconds`.
 #[pyfunction]
-#[pyo3(signature = (states, weak, threads, memory, most_nodes, seconds))]
+#[pyo3(signature = (states, weak, threads, memory, max_nodes, seconds))]
 pub fn solve_connect_four(
     py: Python<'_>,
     states: Vec<Bound<'_, PyAny>>,
     weak: bool,
     threads: Option<usize>,
     memory: usize,
-    most_nodes: Option<u64>,
+    max_nodes: Option<u64>,
     seconds: Option<f64>,
 ) -> PyResult<Vec<Option<Solved>>> {
     guarded(|| {
         let states = positions(&states)?;
         let threads = threads.unwrap_or_else(usable_cpus);
-        let question = Question { weak, threads, memory, most_nodes: most_nodes.unwrap_or(u64::MAX) };
+        let options = SolveOptions { weak, threads, memory, max_nodes: max_nodes.unwrap_or(u64::MAX) };
         // More seconds than a clock can count are no limit.
         let deadline = seconds.and_then(|seconds| Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?));
         let (answers, raised) = py.detach(|| {
@@ -39,13 +39,13 @@ pub fn solve_connect_four(
                 }
                 raised.is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
             };
-            let answers = connect_four::solve(&states, &question, &mut stop);
+            let answers = connect_four::solve(&states, &options, &mut stop);
             (answers, raised)
         });
         if let Some(error) = raised {
             return Err(error);
         }
-        let plain = |answer: connect_four::Answer| {
+        let plain = |answer: connect_four::Solution| {
             (answer.moves.into_iter().map(|(action, ending)| (action, ending.value, ending.plies)).collect(), answer.nodes)
         };
         Ok(answers.or_python()?.into_iter().map(|answer| answer.map(plain)).collect())

@@ -1,10 +1,12 @@
 //! A tree to look at: it does not change while a search goes on.
 
+mod columns;
+
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pondertree_core::games::World;
-use pondertree_core::search::config::Parts;
+use pondertree_core::search::config::SearchConfig;
 use pondertree_core::search::root_answer::{self, Plan};
 use pondertree_core::search::tree_search::TreeSearch;
 use pondertree_core::solvers::minimax::Verdict;
@@ -42,13 +44,13 @@ type EdgeColumns<'py> = (
 
 impl TreeView {
     /// What `search` has now.
-    pub fn of<W: World>(search: &TreeSearch<W>, parts: &Parts) -> Self {
+    pub fn of<W: World>(search: &TreeSearch<W>, config: &SearchConfig) -> Self {
         Self {
             tree: search.snapshot(),
-            key: search.walker.key,
-            simulations: search.walker.simulations,
-            plan: search.plan(parts),
-            has_categories: parts.knowledge.as_ref().is_some_and(|knowledge| knowledge.priority.is_some()),
+            key: search.search_state.key,
+            simulations: search.search_state.simulations,
+            plan: search.plan(config),
+            has_categories: config.knowledge.as_ref().is_some_and(|knowledge| knowledge.priority.is_some()),
         }
     }
 
@@ -103,7 +105,7 @@ impl TreeView {
             let edges = self.tree.edges(self.tree.node(node));
             let children: Vec<i64> = edges.links.iter().map(|link| link.child().map_or(-1, i64::from)).collect();
             let proven: Vec<i8> = edges.links.iter().map(|link| link.proven().unwrap_or(UNPROVEN)).collect();
-            let categories: Vec<u8> = edges.links.iter().map(|link| link.category()).collect();
+            let categories: Vec<u8> = edges.links.iter().map(|link| link.tag()).collect();
             let in_flight = if edges.in_flight.is_empty() { vec![0; edges.actions.len()] } else { edges.in_flight.to_vec() };
             Ok((
                 edges.actions.to_vec().into_pyarray(py),

@@ -1,6 +1,12 @@
 //! The forest as Python drives it. It holds a lock of its own, so that `stop` works from another thread and a search
 //! that is entered twice is refused instead of waiting for itself. Every method passes `Forest::call`.
 
+mod answers;
+pub mod any;
+mod latent;
+mod offload;
+mod pipeline;
+
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, TryLockError};
@@ -11,20 +17,20 @@ use pondertree_core::error::Error;
 use pondertree_core::forest::Row;
 use pondertree_core::games::Compiled;
 use pondertree_core::runtime::random::tree_key;
-use pondertree_core::search::batch::Answer;
+use pondertree_core::search::batch::StepResult;
 use pondertree_core::search::noise::Noise;
 use pondertree_core::search::priors::{Policy, PolicyKind};
 use pondertree_core::solvers::minimax::{minimax, Verdict};
 use pondertree_core::tree::ROOT;
 use pyo3::prelude::*;
 
-use crate::any::{copy_of, each, each_compiled, external, Any};
+use crate::arrays::{compiled_observations, compiled_packed, Packed};
 use crate::call::{caught, guarded};
-use crate::columns::{compiled_observations, compiled_packed, Packed};
+use crate::config::ConfigArguments;
 use crate::errors::{internal, OrPython};
-use crate::parts::PartsArguments;
+use crate::forest::any::{copy_of, each, each_compiled, external, Any};
 use crate::random::Keys;
-use crate::view::TreeView;
+use crate::tree_view::TreeView;
 
 /// Between two looks at signals, the engine runs at most this long without the interpreter lock.
 const SLICE: Duration = Duration::from_millis(40);
@@ -73,11 +79,11 @@ impl Drop for Forest {
 
 #[pymethods]
 impl Forest {
-    /// `game` is the name of a compiled game, "external" or "latent"; `parts` is a dict of the parts of the search.
+    /// `game` is the name of a compiled game, "external" or "latent"; `config` is a dict of the config of the search.
     #[new]
-    fn new(game: &str, parts: PartsArguments) -> PyResult<Self> {
-        let threads = parts.threads;
-        let inner = guarded(|| Any::new(game, parts.parts(game)?, threads))?;
+    fn new(game: &str, config: ConfigArguments) -> PyResult<Self> {
+        let threads = config.threads;
+        let inner = guarded(|| Any::new(game, config.config(game)?, threads))?;
         Ok(Self { inner: ManuallyDrop::new(Mutex::new(inner)), stop: AtomicBool::new(false), failure: OnceLock::new() })
     }
 
@@ -192,8 +198,8 @@ impl Forest {
     ) -> PyResult<()> {
         self.call(|any| {
             let forest = external(any)?;
-            let (rows, players) = (to_play.len(), forest.parts.players);
-            let paid = forest.parts.has_rewards;
+            let (rows, players) = (to_play.len(), forest.config.players);
+            let paid = forest.config.has_rewards;
             let fits = terminal.len() == rows
                 && returns.len() == rows * players
                 && rewards.len() == if paid { rows * players } else { 0 }
@@ -203,13 +209,13 @@ impl Forest {
             if !fits {
                 return Err(Error::Usage("the columns of step do not have one entry a row".into())).or_python();
             }
-            let answer = |row: usize| Answer {
+            let answer = |row: usize| StepResult {
                 to_play: to_play[row],
                 returns: terminal[row].then(|| &returns[row * players..(row + 1) * players]),
                 rewards: if paid { &rewards[row * players..(row + 1) * players] } else { &[] },
                 legal: &legal_actions[legal_offsets[row]..legal_offsets[row + 1]],
             };
-            let answers: Vec<Answer<'_>> = (0..rows).map(answer).collect();
+            let answers: Vec<StepResult<'_>> = (0..rows).map(answer).collect();
             forest.step(&answers).or_python()
         })
     }
@@ -227,7 +233,7 @@ impl Forest {
     /// Size of the action space.
     #[getter]
     fn num_actions(&self) -> PyResult<usize> {
-        self.call(|any| Ok(each!(any, forest => forest.parts.num_actions)))
+        self.call(|any| Ok(each!(any, forest => forest.config.num_actions)))
     }
 
     /// Gives tree `index` its Gumbel numbers, one for each action; None draws them.
@@ -331,12 +337,12 @@ impl Forest {
 
     /// A snapshot of tree `index`.
     fn view(&self, index: usize) -> PyResult<TreeView> {
-        self.call(|any| each!(any, forest => Ok(TreeView::of(forest.tree(index).or_python()?, &forest.parts))))
+        self.call(|any| each!(any, forest => Ok(TreeView::of(forest.tree(index).or_python()?, &forest.config))))
     }
 
     /// Snapshots of all trees.
     fn views(&self) -> PyResult<Vec<TreeView>> {
-        self.call(|any| each!(any, forest => Ok(forest.trees().map(|tree| TreeView::of(tree, &forest.parts)).collect())))
+        self.call(|any| each!(any, forest => Ok(forest.trees().map(|tree| TreeView::of(tree, &forest.config)).collect())))
     }
 
     /// Allows each tree as many more simulations as `counts` says.
@@ -350,14 +356,14 @@ impl Forest {
     fn minimax(&self, index: usize, depth: u32) -> PyResult<Vec<(u16, i64)>> {
         self.call(|any| {
             each_compiled!(any, forest, Class => {
-                let root = &forest.tree(index).or_python()?.walker.root;
+                let root = &forest.tree(index).or_python()?.search_state.root;
                 let raised = std::cell::RefCell::new(None);
                 let stop = || {
                     let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
                     *raised.borrow_mut() = Some(error);
                     true
                 };
-                let verdicts = minimax::<Compiled<<Class as crate::states::Wraps>::Inner>>(root, depth, &stop);
+                let verdicts = minimax::<Compiled<<Class as crate::state::Wraps>::Inner>>(root, depth, &stop);
                 if let Some(error) = raised.into_inner() {
                     return Err(error);
                 }
@@ -375,7 +381,7 @@ impl Forest {
     fn trace(&self, index: usize) -> PyResult<Vec<(u64, Vec<(u16, Option<Vec<(u16, f64)>>)>, Vec<f64>)>> {
         self.call(|any| {
             each!(any, forest => {
-                let rows = &forest.tree(index).or_python()?.walker.trace;
+                let rows = &forest.tree(index).or_python()?.search_state.trace;
                 Ok(rows.iter().map(|row| {
                     let steps = row.steps.iter().map(|step| (step.action, step.scores.clone())).collect();
                     (row.simulation, steps, row.values.clone())

@@ -1,0 +1,123 @@
+//! Observations as arrays: those of waiting leaves, and those along a line of moves.
+
+use std::borrow::Cow;
+
+use numpy::{PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pondertree_core::forest::Forest;
+use pondertree_core::forest::Row;
+use pondertree_core::games::analysis::LeafAnalysis;
+use pondertree_core::games::{unpack_observation, Compiled, Game};
+use pondertree_core::search::expand_latent::ModelResponse;
+use pyo3::prelude::*;
+
+use crate::errors::OrPython;
+use crate::state::{legal_action, Number};
+
+/// float32 [rows, planes, height, width].
+pub fn compiled_observations<'py, G: Game + LeafAnalysis>(
+    py: Python<'py>,
+    forest: &Forest<Compiled<G>>,
+) -> PyResult<Bound<'py, PyArray4<f32>>> {
+    let states = forest.waiting_states();
+    let size = (G::PLANES + G::SCALARS) * G::HEIGHT * G::WIDTH;
+    let array = PyArray4::zeros(py, [states.len(), G::PLANES + G::SCALARS, G::HEIGHT, G::WIDTH], false);
+    let (mut planes, mut scalars) = (vec![0; G::PLANES], vec![0.0; G::SCALARS]);
+    for (state, out) in states.iter().zip(array.readwrite().as_slice_mut()?.chunks_exact_mut(size)) {
+        state.pack_observation(&mut planes, &mut scalars);
+        unpack_observation::<G>(&planes, &scalars, out);
+    }
+    Ok(array)
+}
+
+/// Bit planes, and the constants of scalar planes.
+pub type Packed<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>);
+
+/// The observations, packed.
+pub fn compiled_packed<'py, G: Game + LeafAnalysis>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Packed<'py>> {
+    let states = forest.waiting_states();
+    let planes = PyArray2::zeros(py, [states.len(), G::PLANES], false);
+    let scalars = PyArray2::zeros(py, [states.len(), G::SCALARS], false);
+    let (mut plane_rows, mut scalar_rows) = (planes.readwrite(), scalars.readwrite());
+    let rows = plane_rows.as_slice_mut()?.chunks_exact_mut(G::PLANES).zip(scalar_rows.as_slice_mut()?.chunks_exact_mut(G::SCALARS));
+    for (state, (planes, scalars)) in states.iter().zip(rows) {
+        state.pack_observation(planes, scalars);
+    }
+    Ok((planes, scalars))
+}
+
+/// The observations before each move of a line, packed, and who is to play there.
+pub type PackedLine<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<u8>>);
+
+/// Plays `actions`, one after another; the position after the last of them is not among those observed.
+pub fn compiled_line<'py, G: Game>(py: Python<'py>, start: &G, actions: &[u16]) -> PyResult<PackedLine<'py>> {
+    let planes = PyArray2::zeros(py, [actions.len(), G::PLANES], false);
+    let scalars = PyArray2::zeros(py, [actions.len(), G::SCALARS], false);
+    let players = PyArray1::zeros(py, actions.len(), false);
+    let mut state = start.clone();
+    {
+        let (mut planes, mut scalars, mut players) = (planes.readwrite(), scalars.readwrite(), players.readwrite());
+        let (planes, scalars, players) = (planes.as_slice_mut()?, scalars.as_slice_mut()?, players.as_slice_mut()?);
+        for (place, &action) in actions.iter().enumerate() {
+            let row = &mut planes[place * G::PLANES..][..G::PLANES];
+            state.pack_observation(row, &mut scalars[place * G::SCALARS..][..G::SCALARS]);
+            players[place] = state.to_play();
+            state.play(legal_action(&state, Number(action.into())).or_python()?);
+        }
+    }
+    Ok((planes, scalars, players))
+}
+
+/// The rows of a batch: slots of the positions before, actions, the first slot of the new ones, and all of their slots where
+/// they do not simply follow it.
+pub type LatentRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, u32, Option<Bound<'py, PyArray1<i64>>>);
+
+/// Rows as arrays, which are new each time: a model may keep what it is given.
+pub fn latent_rows<'py>(py: Python<'py>, rows: &[Row]) -> LatentRows<'py> {
+    let column = |of: fn(&Row) -> i64| PyArray1::from_iter(py, rows.iter().map(of));
+    let in_a_row = rows.windows(2).all(|pair| pair[0].slot + 1 == pair[1].slot);
+    let slots = (!in_a_row).then(|| column(|row| i64::from(row.slot)));
+    let first = rows.first().map_or(0, |row| row.slot);
+    (column(|row| i64::from(row.parent_slot)), column(|row| i64::from(row.action)), first, slots)
+}
+
+/// One number a row, in either size: networks answer in 32 bits, and a conversion in Python costs more than it does here.
+#[derive(FromPyObject)]
+pub enum Column<'py> {
+    /// 32 bits.
+    Single(PyReadonlyArray1<'py, f32>),
+    /// 64 bits.
+    Double(PyReadonlyArray1<'py, f64>),
+}
+
+impl Column<'_> {
+    fn numbers(&self) -> Cow<'_, [f64]> {
+        match self {
+            Self::Single(array) => Cow::Owned(array.as_array().iter().map(|&number| f64::from(number)).collect()),
+            Self::Double(array) => match array.as_slice() {
+                Ok(numbers) => Cow::Borrowed(numbers),
+                Err(_) => Cow::Owned(array.as_array().iter().copied().collect()),
+            },
+        }
+    }
+}
+
+/// A model's answer to a batch, as it came.
+pub struct ModelColumns<'py> {
+    pub rewards: Column<'py>,
+    pub logits: PyReadonlyArray2<'py, f32>,
+    pub values: Column<'py>,
+    pub discounts: Option<Column<'py>>,
+}
+
+impl ModelColumns<'_> {
+    /// Hands the numbers on as the engine reads them.
+    pub fn read<T>(&self, take: impl FnOnce(ModelResponse<'_>) -> T) -> T {
+        let (rewards, values) = (self.rewards.numbers(), self.values.numbers());
+        let discounts = self.discounts.as_ref().map(Column::numbers);
+        let logits = match self.logits.as_slice() {
+            Ok(logits) => Cow::Borrowed(logits),
+            Err(_) => Cow::Owned(self.logits.as_array().iter().copied().collect()),
+        };
+        take(ModelResponse { rewards: &rewards, discounts: discounts.as_deref(), logits: &logits, values: &values })
+    }
+}
