@@ -124,7 +124,7 @@ def test_more_threads_than_cpus_are_not_started_and_search_the_same_tree(monkeyp
             search = talk.session._kept._search
             assert search is not None
             assert search.in_flight == 256
-            assert search.settings(describe(Chess())).engine(describe(Chess()), 1)["threads"] == cpus
+            assert search.config(describe(Chess())).engine_data(describe(Chess()), 1)["threads"] == cpus
             lines.append([re.sub(r" (time|nps) \d+", "", line) for line in talk.infos()][-1])
     assert lines[0] == lines[1]
 
