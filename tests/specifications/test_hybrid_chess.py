@@ -98,7 +98,7 @@ def test_implementation_is_modular() -> None:
         ("hybrid_node", "MctsNode"),
         ("hybrid_knowledge", "look_for_mate"),
         ("hybrid_knowledge", "Learned"),
-        ("priors", "MovePriors"),
+        ("network", "MovePriors"),
     ]:
         part = importlib.import_module(f"pondertree.reference.{module}")
         assert getattr(part, name).__module__ == part.__name__
