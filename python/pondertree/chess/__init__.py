@@ -1,4 +1,4 @@
-"""Chess: the AlphaZero specification's classes, and what only chess has.
+"""Chess: the classes of the AlphaZero chess specification, and chess knowledge.
 
     from pondertree.chess import MCTS, ChessGame, ChessNN
 
@@ -7,13 +7,12 @@
     game = ChessGame()
     game.make_move(mcts.search(game, temperature=0))
 
-`Pesto` is the classical evaluation, `see` and `categorize` tell moves apart, `MoveScores` says how promising they look,
-`PestoPolicy` is a policy network of the hybrid specification's form, `mate_search` proves mates, `mcts_search` is the
-search of that document: moves in the strict order of their categories, where
-`pondertree.Hybrid` makes them weights of priors by default.
-`gen_pseudo_legal_moves` and `is_capture` are what its move generator offers beside legal moves.
+`Pesto` is the classical evaluation, `see` static exchange evaluation, `MoveScores` a learned linear model of move
+quality; `categorize` assigns move categories, `mate_search` proves mates. `mcts_search`, `PestoPolicy`,
+`gen_pseudo_legal_moves` and `is_capture` have the interfaces of the hybrid chess specification: `mcts_search` selects
+moves in strict category order, `pondertree.Hybrid` by default weights priors by category.
 
-`ChessGame` needs python-chess, `ChessNN` PyTorch or Keras; they are imported where they are used, not here.
+`ChessGame` needs python-chess, `ChessNN` PyTorch or Keras; both are imported on first use.
 """
 
 from pondertree._core import perft

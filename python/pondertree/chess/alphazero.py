@@ -1,4 +1,4 @@
-"""The AlphaZero specification's search by its own name."""
+"""`MCTS` and `ChessGame`: the search and the game of the AlphaZero chess specification."""
 
 from __future__ import annotations
 
@@ -12,85 +12,85 @@ from numpy.typing import NDArray
 from pondertree import validation
 from pondertree._core import Chess
 from pondertree.chess.network import ChessNN
-from pondertree.config import Settings
+from pondertree.config import DirichletNoise, Puct, SearchConfig, option, option_of
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError, UsageError
 from pondertree.evaluators.protocol import as_evaluator
 from pondertree.game import GameInfo
 from pondertree.games import chess_interop
 from pondertree.games.chess_interop import legal_action
 from pondertree.optional import python_chess
-from pondertree.presets.alphazero import AlphaZero, PuctSearch, concentration, first_play_urgency
-from pondertree.search.options import bounded_float, one_of, option, preset, simulations
+from pondertree.presets.alphazero import AlphaZero, PuctSearch
+from pondertree.search.options import preset, simulations
 
 if TYPE_CHECKING:
     import chess
 
 
-@AlphaZero.register  # the same search with the same options, the first of them under another name
+@AlphaZero.register  # the same search and options; only the name of the first differs
 @preset
 class MCTS(PuctSearch):
     """`AlphaZero` under the specification's names and defaults, for a `ChessGame`, a `chess.Board` or a state.
 
-    `neural_network` is a `ChessNN`, or any evaluator. `search(game)` gives the move, `get_policy(game)` the move
-    and the visit shares over the 4672 moves; both leave the game as it is, and raise ValueError if it is over.
+    `neural_network` is a `ChessNN`, or any evaluator. `search(game)` returns the move, `get_policy(game)` the move
+    and the visit distribution over the 4672 moves; neither changes the game, both raise ValueError if it is over.
 
-    Unlike in `AlphaZero`, `solve` is False unless it is given: with proven results the policy of a won position has all
-    its weight on a shortest win, and a move proven to lose has none, which is no share of visits any more.
+    Unlike in `AlphaZero`, `solve` defaults to False: with proven results the policy of a won position puts all weight
+    on a shortest win and none on proven losses, so that it is no longer the visit distribution.
     """
 
     neural_network: Any = field(metadata={"check": as_evaluator})
     num_simulations: int | Sequence[int] | None = simulations(100)
-    c_puct: float = option(1.0, bounded_float(0.0))
-    dirichlet_alpha: float | tuple[str, float] = option(0.3, concentration)
-    dirichlet_epsilon: float = option(0.25, bounded_float(0.0, 1.0))
+    c_puct: float = option_of(Puct, "c_puct")
+    dirichlet_alpha: float | tuple[str, float] = option_of(DirichletNoise, "alpha")
+    dirichlet_epsilon: float = option_of(DirichletNoise, "epsilon")
     _: KW_ONLY
-    fpu: float | tuple[str, float] = option(0.0, first_play_urgency)
-    parent_visits: str = option("node", one_of("node", "edges"))
-    forced_playouts: float = option(0.0, bounded_float(0.0))
+    fpu: float | tuple[str, float] = option_of(Puct, "fpu")
+    parent_visits: str = option_of(Puct, "parent_visits")
+    forced_playouts: float = option_of(Puct, "forced_playouts")
     solve: bool = option(False, validation.flag)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.evaluator = self.neural_network
 
-    def search(  # type: ignore[override]  # the document's name for the position
+    def search(  # type: ignore[override]  # the specification's parameter name
         self, game: Any = None, temperature: float | None = 1.0, add_noise: bool | None = False, *, state: Any = None
     ) -> Any:
         """Runs the search and returns the selected move: a `chess.Move` for a `ChessGame` or a `chess.Board`, else an
-        int. `state` is another name of `game`.
+        int. `state` is an alias of `game`.
         """
         return super().search(_position(game, state), temperature, add_noise)
 
-    def get_policy(  # type: ignore[override]  # the document's name for the position
+    def get_policy(  # type: ignore[override]  # the specification's parameter name
         self, game: Any = None, temperature: float | None = 1.0, add_noise: bool | None = False, *, state: Any = None
     ) -> tuple[Any, NDArray[np.float64]]:
-        """Runs the search and returns the selected move and the share of visits of each of the 4672 moves.
+        """Runs the search and returns the selected move and the visit distribution [4672].
 
-        The shares do not depend on the temperature. `state` is another name of `game`.
+        The distribution does not depend on the temperature. `state` is an alias of `game`.
         """
         return super().get_policy(_position(game, state), temperature, add_noise)
 
-    def settings(self, info: GameInfo) -> Settings:
-        """As AlphaZero's; a network that is not built is refused before anything is searched."""
+    def config(self, info: GameInfo) -> SearchConfig:
+        """Returns AlphaZero's configuration; raises a UsageError before the search if the network is not built."""
         if isinstance(self.evaluator, ChessNN):
             self.evaluator.require_built()
-        return super().settings(info)
+        return super().config(info)
 
 
 def _position(game: Any, state: Any) -> Any:
-    """The position given, under one name or the other."""
+    """The position, passed under either name."""
     if (game is None) == (state is None):
         raise InvalidArgumentError("give one position: game= (or state=, its name in other searches)")
     return state if game is None else game
 
 
 class ChessGame:
-    """A game under way: a python-chess board that moves are made on.
+    """A mutable game around a python-chess board.
 
-    `ChessGame()` starts a game, `ChessGame(fen)` starts from a position, `ChessGame(board)` goes on from a copy of a
-    `chess.Board`, its history included. `board` may be used directly, too. A game is over where the rules end it by
-    themselves: mate, stalemate, insufficient material, 75 moves, fivefold repetition; a draw that would have to be
-    claimed (threefold, 50 moves) does not end it. Every search takes a `ChessGame` where it takes a state.
+    `ChessGame()` starts a game, `ChessGame(fen)` starts from a position, `ChessGame(board)` continues from a copy of a
+    `chess.Board`, history included. `board` may also be used directly. Only automatic ends count: checkmate, stalemate,
+    insufficient material, the 75-move rule, fivefold repetition; claimable draws (threefold repetition, the 50-move
+    rule) do not end the game. Every search accepts a `ChessGame` in place of a state.
     """
 
     #: Lets `chess_interop` use `board` without importing this module.
@@ -105,7 +105,7 @@ class ChessGame:
         elif fen_or_board is None:
             self.board = library.Board()
         elif isinstance(fen_or_board, str):
-            # The engine's reader is the stricter one, and says what is wrong.
+            # The engine's FEN parser is stricter and reports what is wrong.
             Chess(fen_or_board)
             try:
                 self.board = library.Board(fen_or_board)
@@ -118,12 +118,12 @@ class ChessGame:
 
     @property
     def turn(self) -> bool:
-        """Whose move it is, as python-chess says it: True is White."""
+        """The side to move as in python-chess: True is White."""
         return bool(self.board.turn)
 
     @property
     def to_play(self) -> int:
-        """Whose move it is, as states say it: 0 is White, 1 is Black."""
+        """The side to move as in states: 0 is White, 1 is Black."""
         return 0 if self.board.turn else 1
 
     @property
@@ -133,7 +133,7 @@ class ChessGame:
 
     @property
     def legal_moves(self) -> list[chess.Move]:
-        """The moves that may be played; none in a game that is over."""
+        """The legal moves; empty if the game is over."""
         return [] if self.is_over() else list(self.board.legal_moves)
 
     def make_move(self, move: chess.Move | str) -> None:
@@ -144,16 +144,15 @@ class ChessGame:
         self.board.push(chess_interop.chess_move(state, _action(state, move)))
 
     def undo_move(self) -> chess.Move:
-        """Takes the last move back, and gives it."""
+        """Undoes the last move and returns it."""
         if not self.board.move_stack:
             raise UsageError("there is no move to undo")
         return self.board.pop()
 
     def get_move_index(self, move: chess.Move | str | int) -> int:
-        """The number of a legal move among the 4672, from the side that moves: its place in a policy.
+        """Returns the index of a legal move in a policy [4672], from the mover's side.
 
-        A number that is a legal move here is given back, so that the children of a node, which are kept by number, go
-        through here like any move.
+        An index of a legal move is returned unchanged, so that the keys of `Node.children` are accepted as well.
         """
         state = chess_interop.bare_state(self.board)
         if isinstance(move, (int, np.integer)) and not isinstance(move, bool):
@@ -161,12 +160,12 @@ class ChessGame:
         return _action(state, move)
 
     def get_move(self, index: int) -> chess.Move:
-        """The legal move with this number."""
+        """Returns the legal move with this index."""
         number = validation.whole_number(index, "index", most=4671)
         return chess_interop.chess_move(chess_interop.bare_state(self.board), number)
 
     def clone(self) -> ChessGame:
-        """A game of its own at the same point, history included."""
+        """Returns an independent copy, history included."""
         copy = object.__new__(type(self))
         copy.board = self.board.copy()
         return copy
@@ -174,18 +173,18 @@ class ChessGame:
     __copy__ = clone
 
     def is_over(self) -> bool:
-        """Whether the rules have ended the game by themselves."""
+        """Whether the game has ended automatically."""
         return self.board.is_game_over()
 
     def result(self) -> int | None:
-        """The result for White: +1, -1 or 0; None while the game goes on."""
+        """The result for White: +1, -1 or 0; None before the end."""
         outcome = self.board.outcome()
         if outcome is None:
             return None
         return 0 if outcome.winner is None else 1 if outcome.winner else -1
 
     def observation(self) -> NDArray[np.float32]:
-        """What a network sees: float32 [119, 8, 8] from the side that moves, the last eight positions included."""
+        """The network input: float32 [119, 8, 8] from the mover's side, with the last eight positions."""
         return self.state.observation()
 
     def get_input(self) -> NDArray[np.float32]:
@@ -201,7 +200,7 @@ class ChessGame:
             return NotImplemented
         return self.board.root() == other.board.root() and self.board.move_stack == other.board.move_stack
 
-    __hash__ = None  # type: ignore[assignment]  # it changes with every move
+    __hash__ = None  # type: ignore[assignment]  # mutable
 
     def __repr__(self) -> str:
         return f"ChessGame({self.fen()!r})"

@@ -1,4 +1,4 @@
-"""Hybrid: a tree search of chess that leans on classical knowledge."""
+"""`Hybrid`: PUCT for chess with mate search, endgame tables, classical evaluation and move categories."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ from pondertree.chess.config import (
 from pondertree.chess.move_ordering import MoveScores
 from pondertree.chess.pesto import Pesto
 from pondertree.chess.policy import PestoPolicy, PolicyEvaluator, is_evaluator
-from pondertree.config import Puct, Settings
+from pondertree.config import Puct, SearchConfig, bounded_int, one_of, option, option_of
 from pondertree.errors import InvalidArgumentError, UnknownOptionError
 from pondertree.evaluators.protocol import as_evaluator, compiled_leaf
 from pondertree.game import GameInfo
-from pondertree.games.chess_interop import open_position
-from pondertree.presets.alphazero import first_play_urgency, tagged_number
+from pondertree.games.chess_interop import adapt_chess_state
 from pondertree.search.base import Search
-from pondertree.search.options import bounded_float, bounded_int, one_of, option, preset, simulations, unknown_option
+from pondertree.search.options import preset, simulations, unknown_option
 
 PRIORITIES = ("strict", "tactical", "prior", None)
 
 
 def read_move_scores(given: Any, name: str = "move_scores") -> Any:
-    """Scores of moves, given as such, by name or not at all; "auto" is for the evaluator to decide."""
+    """Validates the option `move_scores`; "auto" is resolved by `Hybrid.settings`."""
     if isinstance(given, MoveScores) or validation.is_one_of(given, (None, "auto")):
         return given
     if validation.is_one_of(given, ("learned",)):
@@ -66,24 +65,22 @@ def _category_weights(given: Any, name: str) -> tuple[float, ...]:
 
 @preset
 class Hybrid(Search):
-    """Chess by PUCT with mates first, PeSTO's values and moves by kind (the hybrid specification).
+    """PUCT for chess with mate search, classical evaluation and move categories (the hybrid chess specification).
 
-    At every new position, in this order: the end of the game, repetition, with `endings` the tables of a king and a
-    queen, rook or pawn against a king, a search for a mate by checks (`mate_search_depth` moves and
-    `mate_search_budget` positions, where the king is in danger), and the evaluation; tables and mates are exact, and
-    nothing below them is looked at. The root is searched for mates at full width; one that is found is played at once,
-    and so is the shortest mate of a table. A leaf is worth what `evaluator` says: by default `Pesto()`, with
-    `quiescence` after the captures; or any other evaluator, or a `policy_network` of the hybrid specification's form,
-    `evaluate(state) -> ({move: prior}, value in [0, 1])`.
+    Order of checks at every new node: end of the game, repetition, with `endings` the endgame tables (king and queen,
+    rook or pawn against king), a checks-only mate search (`mate_search_depth` moves and `mate_search_budget` nodes,
+    where the king is in danger), evaluation. Table results and mates are exact and end the node. The root gets a
+    full-width mate search; a mate found by it or by a table is played at once, the shortest one. Leaves are valued by
+    `evaluator` (default `Pesto()`, with `quiescence` after a quiescence search), or by a `policy_network` with the
+    specification's interface, `evaluate(state) -> ({move: prior}, value in [0, 1])`.
 
-    Moves are told apart by kind (`MoveCategory`), exchanges within `see_threshold` centipawns being even. `priority`
-    says what that is for: "strict" tries every move once, kind after kind, before any is scored; "tactical" does so
-    with those that promise something, and then scores all; "prior" multiplies priors by `category_weights`, one for
-    each kind, and by what `move_scores` say of each move; None does without. An edge scores
-    `Q + exploration_constant * P * sqrt(N) / (1 + n)`; a move never tried is worth `fpu`, as in AlphaZero.
+    Moves have categories (`MoveCategory`); captures with |SEE| within `see_threshold` centipawns are even. `priority`:
+    "strict" tries every move once, in category order, before PUCT applies; "tactical" does so with tactical moves only;
+    "prior" multiplies priors by `category_weights` and by the factors of `move_scores`; None ignores categories. PUCT
+    is `Q + exploration_constant * P * sqrt(N) / (1 + n)`; unvisited moves have the value `fpu`, as in AlphaZero.
 
-    `move_scores` are a `MoveScores`, "learned" or None; "auto" is "learned" with a `Pesto`, and None with an evaluator
-    or a network outside the engine, which may have its own opinion of moves.
+    `move_scores` is a `MoveScores`, "learned" or None; "auto" is "learned" with a `Pesto`, and None with an evaluator
+    outside the engine, which may have its own priors.
     """
 
     default_temperature = 0.0
@@ -92,12 +89,12 @@ class Hybrid(Search):
     policy_network: Any = option(None, _policy_network, optional=True)
     num_simulations: int | Sequence[int] | None = simulations(1000)
     mate_search_depth: int = option(3, bounded_int(0, MAX_MATE_DEPTH))
-    exploration_constant: float = option(1.5, bounded_float(0.0))
+    exploration_constant: float = option_of(Puct, "c_puct", 1.5)
     priority: str | None = option("prior", one_of(*PRIORITIES))
     see_threshold: int = option(0, bounded_int(0, 20_000))
     quiescence: bool = option(True, validation.flag)
     _: KW_ONLY
-    fpu: float | tuple[str, float] = option(("parent", 0.0), first_play_urgency)
+    fpu: float | tuple[str, float] = option_of(Puct, "fpu", ("parent", 0.0))
     category_weights: Sequence[float] | None = option(None, _category_weights)
     move_scores: MoveScores | str | None = option("auto", read_move_scores)
     mate_search_budget: int = option(MATE_BUDGET, bounded_int(1, 10**9))
@@ -105,38 +102,38 @@ class Hybrid(Search):
 
     def __post_init__(self) -> None:
         if self.evaluator is not None and self.policy_network is not None:
-            raise InvalidArgumentError("evaluator and policy_network both value positions: give one of them")
+            raise InvalidArgumentError("evaluator and policy_network exclude each other: give one of them")
         if is_evaluator(self.policy_network):
             self.evaluator, self.policy_network = self.policy_network, None
         super().__post_init__()
 
-    def settings(self, info: GameInfo) -> Settings:
-        """PUCT with knowledge; PeSTO's values inside the engine."""
+    def config(self, info: GameInfo) -> SearchConfig:
+        """Returns PUCT with a `ChessConfig`; a `Pesto` is evaluated inside the engine."""
         if not (info.compiled and info.name == "chess"):
             raise InvalidArgumentError(
-                f"Hybrid searches chess alone, not {info.name}: give it a pondertree.games.Chess or a chess.Board"
+                f"Hybrid searches only chess, not {info.name}: give it a pondertree.games.Chess or a chess.Board"
             )
         evaluator: Any = Pesto() if self.evaluator is None else self.evaluator
         if type(self.policy_network) is PestoPolicy:
             evaluator = self.policy_network.pesto
-            values_after_captures = self.policy_network.quiescence
+            uses_quiescence = self.policy_network.quiescence
         elif self.policy_network is not None:
-            evaluator, values_after_captures = PolicyEvaluator(self.policy_network), False
+            evaluator, uses_quiescence = PolicyEvaluator(self.policy_network), False
         else:
-            values_after_captures = self.quiescence and getattr(evaluator, "quiescence", True)
-        inside = compiled_leaf(evaluator, info)
+            uses_quiescence = self.quiescence and getattr(evaluator, "quiescence", True)
+        compiled = compiled_leaf(evaluator, info)
         scores: Any = self.move_scores
         if scores == "auto":
-            # Whoever values positions outside the engine may have its own opinion of moves.
-            scores = None if inside is None else MoveScores()
-        relative, fpu = tagged_number(self.fpu, "fpu", "parent")
-        return Settings(
-            score=Puct(self.exploration_constant, fpu, relative),
-            leaf="outside" if inside is None else "classical",
-            evaluator=evaluator if inside is None else None,
+            # An evaluator outside the engine may have its own priors.
+            scores = None if compiled is None else MoveScores()
+        return SearchConfig(
+            rule=Puct(self.exploration_constant, self.fpu),
+            options=self.snapshot(),
+            leaf="outside" if compiled is None else "classical",
+            evaluator=evaluator if compiled is None else None,
             domain=ChessConfig(
-                pesto=Pesto().compiled if inside is None else inside.pesto,
-                quiescence=values_after_captures,
+                pesto=Pesto().compiled if compiled is None else compiled.pesto,
+                quiescence=uses_quiescence,
                 endings=self.endings,
                 mate_depth=self.mate_search_depth,
                 mate_budget=self.mate_search_budget,
@@ -147,13 +144,12 @@ class Hybrid(Search):
                 weights=tuple(self.category_weights or CATEGORY_WEIGHTS),
                 move_scores=None if scores is None else scores.compiled,
             ),
-            **self.shared(),
         )
 
     def __repr__(self) -> str:
         by = self.evaluator if self.policy_network is None else self.policy_network
         return (
-            f"Hybrid({validation.shown(by)}, {self.limit}, mate_search_depth={self.mate_search_depth}, "
+            f"Hybrid({validation.shown(by)}, {self.limit_text}, mate_search_depth={self.mate_search_depth}, "
             f"priority={validation.shown(self.priority)}, seed={self.seed})"
         )
 
@@ -168,12 +164,12 @@ def mcts_search(
     priority: str | None = "strict",
     **settings: Any,
 ) -> Any:
-    """The move to play: an action, or a `chess.Move` for a board or a `ChessGame`; None where there is no legal move.
+    """Returns the move to play: an action, or a `chess.Move` for a board or a `ChessGame`; None without legal moves.
 
-    At least one limit must be given: `iterations` (simulations) or `time_limit` (seconds, or a `timedelta`); what is
-    reached first ends the search. `policy_network` has the specification's form, or is an evaluator, as `ChessNN` is.
+    Needs at least one limit: `iterations` (simulations) or `time_limit` (seconds, or a `timedelta`); the first reached
+    ends the search. `policy_network` has the specification's interface, or is an evaluator such as `ChessNN`.
 
-    `priority` is the specification's "strict" here, and in `pondertree.reference.hybrid`; that of `Hybrid` is "prior".
+    `priority` defaults to the specification's "strict" here and in `pondertree.reference.hybrid`; `Hybrid` has "prior".
     Further settings are those of `Hybrid`.
     """
     known = ["iterations", *(each.name for each in fields(Hybrid) if each.name != "num_simulations")]
@@ -183,7 +179,7 @@ def mcts_search(
     if iterations is None and time_limit is None:
         raise InvalidArgumentError("mcts_search needs a limit: give iterations, time_limit, or both")
     iterations = None if iterations is None else validation.count(iterations, "iterations")
-    state, answer = open_position(root_state, "root_state")
+    state, answer = adapt_chess_state(root_state, "root_state")
     search = Hybrid(
         policy_network=policy_network,
         num_simulations=iterations,

@@ -1,4 +1,4 @@
-"""Mate search: who is forced to mate whom within a few moves, proven against every defence."""
+"""Mate search: proves forced mates within a few moves, for or against the side to move."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from pondertree.chess.alphazero import ChessGame
 
-#: The deepest search that can be asked for, in moves.
+#: Maximum search depth in moves.
 MAX_DEPTH = MAX_MATE_DEPTH
 
-#: The score of a mate for the side to move in the specification; against it, minus that; without a mate, 0.
+#: The hybrid specification's score of a mate for the side to move; negated against it, 0 without a mate.
 MATE_SCORE = 1_000_000
 
 Kind = Literal["mate_in", "mated_in", "unknown"]
@@ -29,28 +29,28 @@ Kind = Literal["mate_in", "mated_in", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class MateAnswer:
-    """What `mate_search` found out, for the side to move. Moves are in the terms of the question: UCI text for a state
-    or a FEN, `chess.Move` for a python-chess board.
+    """The result of `mate_search` for the side to move. Moves are UCI text for a state or a FEN, and `chess.Move` for a
+    python-chess board.
 
-    It unpacks as the specification's tuple: `score, move, nodes = mate_search(state, depth)`.
+    Unpacks as the specification's tuple: `score, move, nodes = mate_search(state, depth)`.
     """
 
     kind: Kind
-    """`"mate_in"`: it mates; `"mated_in"`: it is mated whatever it plays; `"unknown"`: neither is proven."""
+    """`"mate_in"`: a forced mate; `"mated_in"`: mated against every defence; `"unknown"`: neither is proven."""
     n: int | None
-    """In how many moves of the side that mates, against the longest defence; None if unknown."""
+    """Moves of the mating side, against the longest defence; None if unknown."""
     move: Any
-    """The move to play: the first of the mate, or of the longest defence; None if unknown."""
+    """The first move of the mate or of the longest defence; None if unknown."""
     action: int | None
-    """The number of `move`, as states play it; None if unknown."""
+    """The action of `move`; None if unknown."""
     line: list[Any]
-    """All moves up to the mate, both sides playing their best; empty if unknown."""
+    """The principal variation up to the mate; empty if unknown."""
     nodes: int
-    """Positions looked at."""
+    """Nodes searched."""
 
     @property
     def score(self) -> int:
-        """The specification's score for the side to move: 1000000 mates, -1000000 is mated, 0 is neither."""
+        """The specification's score: 1000000 for a mate, -1000000 for being mated, 0 if unknown."""
         return {"mate_in": MATE_SCORE, "mated_in": -MATE_SCORE, "unknown": 0}[self.kind]
 
     def __iter__(self) -> Iterator[Any]:
@@ -58,22 +58,21 @@ class MateAnswer:
 
 
 def mate_search(state: Chess | str | chess.Board | ChessGame, depth: int, budget: int | None = None) -> MateAnswer:
-    """The shortest mate for or against the side to move within `depth` moves (mate in n is 2n - 1 plies).
+    """Returns the shortest mate for or against the side to move within `depth` moves (mate in n is 2n - 1 plies).
 
-    All moves of both sides are tried, so "unknown" without a `budget` says that there is no such mate. A mate that is
-    claimed is one: stalemate, insufficient material, a third repetition (the history of the state counts) and the
-    50-move rule are draws on the way to it. The position asked about is played on even where a draw could be claimed.
+    The search is full-width and exact: "unknown" without a `budget` means that no such mate exists. Stalemate,
+    insufficient material, a third repetition (the state's history counts) and the 50-move rule are draws below the
+    root; the root itself is searched even where a draw could be claimed.
 
-    `state` is a chess state, a FEN, a `chess.Board` or a `ChessGame`. `budget` bounds the positions looked at: when it
-    is used up, what is not proven is unknown. Depth 4 takes about a tenth of a second in a middlegame, each further
-    move about thirty times as long; Ctrl-C works.
+    `state` is a chess state, a FEN, a `chess.Board` or a `ChessGame`. `budget` bounds the nodes searched. Depth 4 takes
+    about a tenth of a second in a middlegame, each further move about thirty times as long; Ctrl-C interrupts.
 
     Raises a GameOverError if the game is over, and an InvalidArgumentError if it is not chess or `depth` is above 64.
     """
     depth = validation.whole_number(depth, "depth", most=MAX_DEPTH)
     if budget is not None:
         budget = validation.whole_number(budget, "budget")
-    position = chess_interop.enter(Chess(state) if isinstance(state, str) else state)
+    position = chess_interop.to_state(Chess(state) if isinstance(state, str) else state)
     if not isinstance(position, Chess):
         raise InvalidArgumentError(
             f"state must be a chess state, a FEN, a chess.Board or a ChessGame, not {type(state).__name__}"

@@ -1,4 +1,4 @@
-"""What kind of move a move is: exchanges on a square, and the ten categories of the hybrid specification (4.1)."""
+"""Move ordering: static exchange evaluation, the ten move categories (hybrid chess, 4.1), learned move scores."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from pondertree._core import see as engine_see
 from pondertree.chess.mate import MateAnswer
 from pondertree.errors import GameOverError, InvalidArgumentError
 from pondertree.files import current_format, reading, write_bytes
-from pondertree.games.chess_interop import NUM_ACTIONS, any_action, legal_action, open_position, position
+from pondertree.games.chess_interop import NUM_ACTIONS, adapt_chess_state, any_action, legal_action, to_chess
 
-#: Centipawns of pawn, knight, bishop, rook and queen in an exchange.
+#: Default piece values of SEE in centipawns: pawn, knight, bishop, rook, queen.
 SEE_VALUES = (100, 320, 330, 500, 900)
 
-#: No piece may be worth more, and no threshold larger.
-_MOST = 20_000
+#: Maximum of piece values and thresholds.
+_MAX_CENTIPAWNS = 20_000
 
 
 class MoveCategory(IntEnum):
-    """The kind of a move, in the hybrid specification's names. A lower number is tried earlier."""
+    """A move category under the hybrid specification's name; lower numbers are tried first."""
 
     ForcedMate = 0
-    """Mates at once, or begins a mate that is known."""
+    """Mates at once, or is the first move of a known mate."""
     PromotionToQueen = 1
-    """A pawn becomes a queen, by a capture too."""
+    """A promotion to a queen, with or without capture."""
     WinningCapture = 2
-    """A capture whose exchange wins more than the threshold."""
+    """A capture with SEE above the threshold."""
     KillerMove1 = 3
-    """The first killer."""
+    """The first killer move."""
     KillerMove2 = 4
-    """The second killer."""
+    """The second killer move."""
     EqualCapture = 5
-    """A capture whose exchange is even, to within the threshold."""
+    """A capture with |SEE| within the threshold."""
     Check = 6
     """A quiet move that gives check."""
     HistoryHeuristic = 7
@@ -50,24 +50,26 @@ class MoveCategory(IntEnum):
     OtherQuiet = 8
     """Any other quiet move."""
     LosingCapture = 9
-    """A capture whose exchange loses more than the threshold."""
+    """A capture with SEE below the negated threshold."""
 
 
-#: By number, which is faster than calling the class.
+#: Categories by number: faster than calling the enum.
 _CATEGORIES = tuple(MoveCategory)
 
 
 def see(state: Any, action: Any, values: Sequence[int] = SEE_VALUES) -> int:
-    """Static exchange evaluation: the centipawns that a legal move wins for its mover by captures on its target square.
+    """Static exchange evaluation: the material balance in centipawns, for the mover, of the capture sequence that a
+    legal move starts on its target square.
 
-    After the move, both sides may go on capturing on that square, with any piece that may legally do so, or stop; each
-    does what is best for it. A promotion counts for what it adds. A quiet move wins 0, or loses what it puts there.
-    `values` are those of pawn, knight, bishop, rook and queen.
+    After the move either side may recapture there with any legal capture, or stop; both play optimally. A promotion
+    adds the difference in value. `values` are those of pawn, knight, bishop, rook and queen.
     """
-    chess = position(state)
+    chess = to_chess(state)
     if not validation.is_listed(values):
         raise InvalidArgumentError(f"values must be a list of numbers, not {validation.shown(values)}")
-    worth = [validation.whole_number(value, f"values[{place}]", most=_MOST) for place, value in enumerate(values)]
+    worth = [
+        validation.whole_number(value, f"values[{place}]", most=_MAX_CENTIPAWNS) for place, value in enumerate(values)
+    ]
     if len(worth) != len(SEE_VALUES):
         raise InvalidArgumentError(f"values has {len(worth)} numbers: it must be pawn, knight, bishop, rook, queen")
     if chess.is_terminal:
@@ -84,21 +86,19 @@ def categorize(
     *,
     mate: Any = None,
 ) -> dict[Any, MoveCategory]:
-    """The category of every legal move: `{action: MoveCategory}` (for a board of python-chess, `{chess.Move: ...}`).
+    """Returns the category of every legal move: `{action: MoveCategory}`, or `{chess.Move: ...}` for a board.
 
-    The first rule that fits gives it: mates at once, or is `mate`, a move known to begin a forced mate; promotion to a
-    queen, by a capture too; captures, en passant and underpromotions by capture too, by their exchange (`see`): winning
-    above `see_threshold` centipawns, equal within it on either side, losing below; first, second of `killers`; check;
-    high history; the rest.
+    The first rule that holds decides: checkmate, or `mate`, the first move of a known forced mate; promotion to a
+    queen; captures (en passant and capturing underpromotions included) by `see`: above `see_threshold` centipawns,
+    within it, below it; first, second of `killers`; check; high history score; the rest.
 
-    A killer that is not legal here, or not quiet, does not count. `history` holds scores by action, as a mapping or as
-    an array over all 4672. A score is high if it is above 0 and at least half of the highest among the quiet moves here
-    (those that neither capture nor promote to a queen).
+    Killer moves that are not legal or not quiet are ignored. `history` is the history table, as a mapping from actions
+    or an array [4672]. A score is high if it is positive and at least half of the highest among the quiet moves (those
+    that neither capture nor promote to a queen).
     """
-    chess, answer = open_position(state)
-    threshold = validation.whole_number(see_threshold, "see_threshold", most=_MOST)
+    chess, answer = adapt_chess_state(state)
+    threshold = validation.whole_number(see_threshold, "see_threshold", most=_MAX_CENTIPAWNS)
     first, second = _killers(chess, killers)
-    # The answer of `mate_search` will do: it knows its first move, or none.
     mate = mate.action if isinstance(mate, MateAnswer) else mate
     known = None if mate is None else legal_action(chess, mate, "mate")
     found = engine_categorize(chess, known, (first, second), _history(chess, history), threshold)
@@ -110,19 +110,19 @@ def _killers(chess: Chess, killers: Any) -> tuple[int | None, int | None]:
         given = list(killers)
     except MemoryError:
         raise
-    except Exception as error:  # of its own __len__ or __iter__
+    except Exception as error:  # raised by a custom __len__ or __iter__
         raise InvalidArgumentError(
             f"killers must be a list of at most two moves, not {validation.shown(killers)}"
         ) from error
     if len(given) > 2:
-        raise InvalidArgumentError(f"killers has {len(given)} moves: two are the most")
+        raise InvalidArgumentError(f"killers has {len(given)} moves: at most two")
     numbers = [None if k is None else any_action(chess, k, f"killers[{place}]") for place, k in enumerate(given)]
     first, second = [*numbers, None, None][:2]
     return first, second
 
 
 def _history(chess: Chess, history: Any) -> dict[int, float]:
-    """The scores of the legal moves that have one."""
+    """The history scores of the legal moves."""
     if history is None:
         return {}
     legal = chess.legal_actions()
@@ -133,7 +133,7 @@ def _history(chess: Chess, history: Any) -> dict[int, float]:
         scores = np.asarray(history, dtype=np.float64)
     except MemoryError:
         raise
-    except Exception as error:  # of its own conversions, or numbers that no float can hold
+    except Exception as error:  # raised by a custom conversion, or a float overflow
         raise InvalidArgumentError("history must be a mapping from actions to scores, or an array of scores") from error
     if scores.shape != (NUM_ACTIONS,):
         raise InvalidArgumentError(f"history has the shape {scores.shape}: an array must be ({NUM_ACTIONS},)")
@@ -144,31 +144,31 @@ _FORMAT = "pondertree move scores"
 
 
 class MoveScores:
-    """A score for each legal move of a position, by its features: `exp(score)` multiplies the prior of the move.
+    """A linear model of move quality: `exp(score)` multiplies the prior of a move.
 
-    A feature is a piece on the square it leaves or goes to, in middlegame or endgame; what a piece takes, how safe it
-    was and will be; a check, an attack, a recapture, a passed pawn's step. Without `weights`, given in thousandths, the
-    scores are those that were learned from searches (docs/hybrid.md).
+    Features: piece on its origin and target square, tapered from middlegame to endgame; captured piece and safety of
+    both squares; checks, attacks, recaptures, steps of passed pawns. `weights` are in thousandths; the default weights
+    were learned from searches (docs/hybrid.md).
     """
 
     def __init__(self, weights: Sequence[int] | None = None) -> None:
         try:
             numbers = None if weights is None else [int(weight) for weight in weights]
-            array("i", numbers or ())  # numbers that the engine cannot hold
+            array("i", numbers or ())  # raises OverflowError beyond 32 bits
         except (TypeError, ValueError, OverflowError):
             raise InvalidArgumentError("weights must be a list of whole numbers, thousandths of a score") from None
         self.compiled = MoveWeights(numbers)
-        """The weights as the engine holds them."""
+        """The engine's copy of the weights."""
         self._is_learned = weights is None
 
     @property
     def weights(self) -> list[int]:
-        """By feature, in thousandths."""
+        """Weights by feature, in thousandths."""
         return self.compiled.weights
 
     def factors(self, state: Any, see_threshold: int = 0) -> dict[Any, float]:
-        """What the prior of each legal move is multiplied by: by action, or for a board by `chess.Move`."""
-        chess, answer = open_position(state)
+        """Returns the prior multiplier of each legal move, by action, or by `chess.Move` for a board."""
+        chess, answer = adapt_chess_state(state)
         return {answer(action): factor for action, factor in self.compiled.factors(chess, see_threshold)}
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
@@ -178,12 +178,12 @@ class MoveScores:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
-        """Weights that `to_file` wrote."""
+        """Reads weights written by `to_file`."""
         with reading(path, "a file of move scores") as file:
             found = json.loads(file.read_text(encoding="utf-8"))
             if not isinstance(found, dict) or current_format(found.get("format")) != _FORMAT:
-                raise InvalidArgumentError(f'it holds no move scores: its "format" must be "{_FORMAT}"')
-            return cls(list(found.get("weights", ())))  # None would be those that were learned
+                raise InvalidArgumentError(f'its "format" must be "{_FORMAT}"')
+            return cls(list(found.get("weights", ())))  # None would select the learned ones
 
     def __eq__(self, other: object) -> bool:
         return self.weights == other.weights if isinstance(other, MoveScores) else NotImplemented

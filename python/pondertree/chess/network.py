@@ -1,4 +1,4 @@
-"""A residual policy-value network for chess: the `ChessNN` of the AlphaZero specification."""
+"""`ChessNN`: the residual policy-value network of the AlphaZero chess specification."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pondertree import optional, validation
 from pondertree.chess import residual_keras
-from pondertree.chess.config import NUM_MOVES, PLANES, NetworkConfig
+from pondertree.chess.config import NUM_MOVES, PLANES, ChessNetworkConfig
 from pondertree.chess.residual_keras import KerasNetwork
 from pondertree.errors import InvalidArgumentError, MissingFileError, UsageError
 from pondertree.evaluators.batch import Packed
@@ -29,18 +29,19 @@ FORMAT = "pondertree.chess.ChessNN"
 
 
 class ChessNN:
-    """A network that reads a position and gives a policy over the 4672 moves and a value, both for the side that moves.
+    """A residual network from observations [B, 119, 8, 8] to policy logits [B, 4672] and values [B], from the mover's
+    side; an evaluator for any search.
 
-    A stem, `blocks` residual blocks of `channels` features, a policy head of 73 planes and a value head. It is made by
-    `build()`, with fresh weights, or by `load_model(path)`; until then every use is a UsageError. It runs in PyTorch on
-    `device` (None: a GPU if there is one). It is an evaluator: any search takes it.
+    A stem, `blocks` residual blocks of `channels` channels, a policy head of 73 planes and a value head. `build()`
+    initialises the weights, `load_model(path)` reads them; any use before that raises a UsageError. Runs in PyTorch on
+    `device` (None: a GPU if available).
 
-    Files are `.safetensors` (needs PyTorch) or `.keras` (needs Keras, too); neither can make anything run on loading.
-    A `.keras` network of another make is used as it is if it takes (119, 8, 8) or (8, 8, 119) and gives 4672 moves and
-    a value; a softmax at its end is noticed.
+    Files are `.safetensors` (needs PyTorch) or `.keras` (needs Keras as well); loading executes no code from a file.
+    Third-party `.keras` networks are used as they are if their input is (119, 8, 8) or (8, 8, 119) and their outputs
+    are 4672 moves and a value; a final softmax is detected.
     """
 
-    #: What `evaluate` gives.
+    #: The form of the policy that `evaluate` returns.
     policy = "logits"
 
     def __init__(
@@ -52,36 +53,36 @@ class ChessNN:
         *,
         device: str | None = None,
     ) -> None:
-        #: The shape of the network; None when it is somebody else's.
-        self.config: NetworkConfig | None = NetworkConfig(blocks, channels, value_channels, value_hidden)
+        #: The architecture; None for a third-party network.
+        self.config: ChessNetworkConfig | None = ChessNetworkConfig(blocks, channels, value_channels, value_hidden)
         self.device = device
         self._network: Any = None
         self._builds = 0
 
     @property
     def version(self) -> tuple[int, int]:
-        """Changes with the weights, so that a `Cached` around the network forgets its old answers.
+        """Changes with the weights, which invalidates a `Cached` around the network.
 
-        It notices `build`, `load_model`, and training in place with PyTorch. After training a network that Keras runs,
-        call `Cached.clear()`.
+        Covers `build`, `load_model` and in-place training with PyTorch. After training a network run by Keras, call
+        `Cached.clear()`.
         """
         network = self._network
         return self._builds, network.weights_version() if hasattr(network, "weights_version") else 0
 
     @property
     def is_built(self) -> bool:
-        """Whether there is a network."""
+        """Whether `build` or `load_model` was called."""
         return self._network is not None
 
     def require_built(self) -> None:
-        """An error that says what to do if there is no network."""
+        """Raises a UsageError if the network is not built."""
         if self._network is None:
             raise UsageError("this ChessNN has no network yet: call build() or load_model() first")
 
     def build(self, seed: int | None = None) -> ChessNN:
-        """Makes the network with fresh weights, the same ones for the same `seed`."""
+        """Initialises the weights, reproducibly for a given `seed`, and returns self."""
         if self.config is None:
-            raise UsageError("this ChessNN holds a network of another make: make a new ChessNN(...) and build that")
+            raise UsageError("this ChessNN holds a third-party network: build a new ChessNN(...) instead")
         optional.torch()
         from pondertree.chess.residual_torch import fresh
 
@@ -92,12 +93,12 @@ class ChessNN:
 
     @property
     def module(self) -> Any:
-        """The network itself: a `torch.nn.Module`, or the Keras model of a `.keras` file that is run by Keras."""
+        """The underlying `torch.nn.Module`, or the Keras model where Keras runs the network."""
         self.require_built()
         return self._network.module
 
     def evaluate(self, observations: Any) -> tuple[Floats, Floats]:
-        """(policy logits [B, 4672], values [B]) of observations [B, 119, 8, 8]: what a search asks for."""
+        """Returns (policy logits [B, 4672], values [B]) of observations [B, 119, 8, 8]."""
         self.require_built()
         array = np.ascontiguousarray(observations, dtype=np.float32)
         if array.ndim != 4 or array.shape[1:] != (PLANES, 8, 8):
@@ -108,7 +109,7 @@ class ChessNN:
         return logits, values
 
     def evaluate_packed(self, packed: Packed) -> tuple[Floats, Floats]:
-        """(logits of the legal moves, values [B]) of packed positions: the fast form of `evaluate`."""
+        """Returns (logits of the legal moves, values [B]) of packed positions: the fast path of `evaluate`."""
         self.require_built()
         if hasattr(self._network, "evaluate_packed"):
             logits, values = self._network.evaluate_packed(packed)
@@ -117,11 +118,10 @@ class ChessNN:
         return logits[packed.rows(), packed.legal_actions], values
 
     def predict(self, position: Any) -> tuple[Floats, Any]:
-        """(policy [4672], value) of a `ChessGame`, a `chess.Board`, a state or an observation [119, 8, 8].
+        """Returns (policy [4672], value) of a `ChessGame`, a `chess.Board`, a state or an observation [119, 8, 8].
 
-        The policy is probabilities over all 4672 moves, illegal ones included, as the network gives it; a search keeps
-        the legal ones and makes them sum to 1. The value is in [-1, 1] for the side that moves. A list of positions, or
-        observations [B, 119, 8, 8], give ([B, 4672], [B]).
+        The policy is the softmax over all 4672 moves, without masking illegal ones; the value is in [-1, 1] for the
+        side to move. A list of positions, or observations [B, 119, 8, 8], return ([B, 4672], [B]).
         """
         self.require_built()
         many = isinstance(position, (list, tuple)) or getattr(position, "ndim", 3) == 4
@@ -133,13 +133,13 @@ class ChessNN:
         return (policy, values) if many else (policy[0], float(values[0]))
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Writes the network to a file, `.safetensors` or `.keras`. An old file stays whole until the new one is."""
+        """Writes the network to a `.safetensors` or `.keras` file, replacing an existing one atomically."""
         self.require_built()
         target = check_path(path, "path")
         kind = _kind(target)
         check_path(_temporary(target), "path")
         if not target.parent.is_dir():
-            raise MissingFileError(f"there is no folder {str(target.parent)!r} to save {target.name} in: make it first")
+            raise MissingFileError(f"there is no folder {str(target.parent)!r} to save {target.name} in")
         ours = not isinstance(self._network, KerasNetwork)
         if kind == ".keras":
             model = self._keras_model() if ours else self.module
@@ -147,7 +147,7 @@ class ChessNN:
                 model.save(temporary)
             return
         if not ours:
-            raise InvalidArgumentError("a network that Keras runs can only be saved as a .keras file")
+            raise InvalidArgumentError("a network run by Keras can only be saved as a .keras file")
         save_file = require("safetensors.torch", "torch", "a .safetensors file").save_file
         metadata = {"format": FORMAT, "version": "1", "config": json.dumps(asdict(self.module.config))}
         tensors = {
@@ -158,7 +158,7 @@ class ChessNN:
             save_file(tensors, temporary, metadata=metadata)
 
     def load_model(self, path: str | os.PathLike[str]) -> ChessNN:
-        """Reads the network from a file, `.safetensors` or `.keras`; the shape is the file's. Errors change nothing."""
+        """Reads architecture and weights from a `.safetensors` or `.keras` file; unchanged after an error."""
         source = check_path(path, "path")
         kind = _kind(source)
         if not source.is_file():
@@ -180,7 +180,7 @@ class ChessNN:
                 tensors = {name: file.get_tensor(name) for name in list(file.keys())}
             if current_format(metadata.get("format")) != FORMAT or metadata.get("version") != "1":
                 raise InvalidArgumentError("it was not written by this version of ChessNN.save_model")
-            config = NetworkConfig(**json.loads(metadata["config"]))
+            config = ChessNetworkConfig(**json.loads(metadata["config"]))
             module = of_tensors(config, tensors)
         self._take_torch(module, config)
 
@@ -198,7 +198,7 @@ class ChessNN:
         set_weights(module, residual_keras.get_weights(model))
         self._take_torch(module, config)
 
-    def _take_torch(self, module: Any, config: NetworkConfig) -> None:
+    def _take_torch(self, module: Any, config: ChessNetworkConfig) -> None:
         import torch
 
         from pondertree.evaluators.torch_module import Torch
@@ -217,7 +217,7 @@ class ChessNN:
 
     def __repr__(self) -> str:
         if self.config is None:
-            return f"ChessNN(<{type(self.module).__name__} of another make>)"
+            return f"ChessNN(<{type(self.module).__name__} of a third party>)"
         built = "" if self.is_built else ", not built"
         return f"ChessNN(blocks={self.config.blocks}, channels={self.config.channels}{built})"
 
@@ -225,7 +225,7 @@ class ChessNN:
 def _observations(positions: Sequence[Any] | NDArray[Any]) -> Floats:
     rows = []
     for position in positions:
-        state = chess_interop.enter(position)
+        state = chess_interop.to_state(position)
         row = np.asarray(state.observation() if hasattr(state, "observation") else state, dtype=np.float32)
         if row.shape != (PLANES, 8, 8):
             raise InvalidArgumentError(
@@ -248,7 +248,7 @@ def _temporary(target: Path) -> Path:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[str]:
-    """A name to write to, in the same folder; what was written there takes the place of `target` at the end."""
+    """Yields a temporary path in the same folder, which replaces `target` on exit."""
     temporary = _temporary(target)
     try:
         yield str(temporary)

@@ -1,4 +1,4 @@
-"""`Pesto`: the classical evaluation of chess, whose every weight is a field; and an evaluator for any search."""
+"""`Pesto`: the classical tapered evaluation of chess, also an evaluator for any search on chess."""
 
 from __future__ import annotations
 
@@ -13,87 +13,96 @@ from numpy.typing import NDArray
 from pondertree import validation
 from pondertree._core import Chess, PestoWeights
 from pondertree.chess.config import ChessConfig
-from pondertree.chess.weights import DEFAULT_SCALE, DEFAULTS, USUAL, check_field, flat, nested, read_file, write_file
+from pondertree.chess.weights import (
+    DEFAULT_FIELDS,
+    DEFAULT_SCALE,
+    DEFAULTS,
+    check_field,
+    flat,
+    nested,
+    read_file,
+    write_file,
+)
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
-from pondertree.games.chess_interop import position
+from pondertree.games.chess_interop import to_chess
 
 #: Middlegame, endgame.
 Pair = tuple[int, int]
-#: Numbers for squares (a8 first, h1 last, as White sees them) or ranks: middlegame, endgame.
+#: By square (a8 to h1, from White's side) or by rank: middlegame, endgame.
 Table = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, repr=False)
 class Pesto:
-    """Piece values and piece-square tables as PeSTO has them, and bonuses, tapered from middlegame to endgame.
+    """PeSTO's piece values and piece-square tables, and further terms, tapered from middlegame to endgame.
 
-    The defaults were tuned (docs/tuning.md); `Pesto.published()` has the weights that PeSTO made public.
-    Weights are centipawns, pairs of (middlegame, endgame), for the side that has what they name. They are given by name
-    (`Pesto(two_bishops_bonus=(30, 50))`), kept in files (`to_file`, `from_file`), and handed to the engine once.
-    Scores are for the side to move; with colours changed and the board turned they are the same.
+    The default weights were tuned (docs/tuning.md); `Pesto.published()` has the original PeSTO weights. Weights are
+    centipawns, pairs of (middlegame, endgame), for the side that has the feature; they are passed by name
+    (`Pesto(two_bishops_bonus=(30, 50))`) or read from files (`to_file`, `from_file`). Scores are for the side to move
+    and symmetric under exchange of colours.
 
-    Any search on chess takes a `Pesto` as its evaluator: values are `2 * sigmoid(score / scale) - 1`, by default after
-    a quiescence search, and all moves are alike.
+    As an evaluator it returns `2 * sigmoid(score / scale) - 1`, by default after a quiescence search, and uniform
+    priors.
     """
 
-    pawn_value: Pair = USUAL["pawn_value"]
-    knight_value: Pair = USUAL["knight_value"]
-    bishop_value: Pair = USUAL["bishop_value"]
-    rook_value: Pair = USUAL["rook_value"]
-    queen_value: Pair = USUAL["queen_value"]
-    pawn_squares: Table = USUAL["pawn_squares"]
-    """64 numbers for the middlegame, 64 for the endgame; so for the other pieces."""
-    knight_squares: Table = USUAL["knight_squares"]
-    bishop_squares: Table = USUAL["bishop_squares"]
-    rook_squares: Table = USUAL["rook_squares"]
-    queen_squares: Table = USUAL["queen_squares"]
-    king_squares: Table = USUAL["king_squares"]
-    phase_weights: tuple[int, int, int, int, int] = USUAL["phase_weights"]
-    """What a pawn, knight, bishop, rook, queen counts for the middlegame."""
-    two_bishops_bonus: Pair = USUAL["two_bishops_bonus"]
-    tempo_bonus: Pair = USUAL["tempo_bonus"]
+    pawn_value: Pair = DEFAULT_FIELDS["pawn_value"]
+    knight_value: Pair = DEFAULT_FIELDS["knight_value"]
+    bishop_value: Pair = DEFAULT_FIELDS["bishop_value"]
+    rook_value: Pair = DEFAULT_FIELDS["rook_value"]
+    queen_value: Pair = DEFAULT_FIELDS["queen_value"]
+    pawn_squares: Table = DEFAULT_FIELDS["pawn_squares"]
+    """64 weights for the middlegame, 64 for the endgame; likewise for the other pieces."""
+    knight_squares: Table = DEFAULT_FIELDS["knight_squares"]
+    bishop_squares: Table = DEFAULT_FIELDS["bishop_squares"]
+    rook_squares: Table = DEFAULT_FIELDS["rook_squares"]
+    queen_squares: Table = DEFAULT_FIELDS["queen_squares"]
+    king_squares: Table = DEFAULT_FIELDS["king_squares"]
+    phase_weights: tuple[int, int, int, int, int] = DEFAULT_FIELDS["phase_weights"]
+    """Contributions of pawn, knight, bishop, rook and queen to the game phase."""
+    two_bishops_bonus: Pair = DEFAULT_FIELDS["two_bishops_bonus"]
+    tempo_bonus: Pair = DEFAULT_FIELDS["tempo_bonus"]
     """The right to move."""
-    passed_pawn_bonus: Table = USUAL["passed_pawn_bonus"]
-    """By the pawn's rank, its owner's first rank first."""
-    isolated_pawn_bonus: Pair = USUAL["isolated_pawn_bonus"]
-    doubled_pawn_bonus: Pair = USUAL["doubled_pawn_bonus"]
-    rook_open_file_bonus: Pair = USUAL["rook_open_file_bonus"]
-    rook_half_open_file_bonus: Pair = USUAL["rook_half_open_file_bonus"]
-    knight_mobility_bonus: Pair = USUAL["knight_mobility_bonus"]
-    """For each square it can go to that no enemy pawn guards; so for the other pieces."""
-    bishop_mobility_bonus: Pair = USUAL["bishop_mobility_bonus"]
-    rook_mobility_bonus: Pair = USUAL["rook_mobility_bonus"]
-    queen_mobility_bonus: Pair = USUAL["queen_mobility_bonus"]
-    guarded_pawn_bonus: Table = USUAL["guarded_pawn_bonus"]
-    """A pawn that a pawn guards, by its rank."""
-    passed_king_bonus: Pair = USUAL["passed_king_bonus"]
-    """For each passed pawn: by how many moves its king is nearer to the square before it than the other king."""
-    passed_stopped_bonus: Pair = USUAL["passed_stopped_bonus"]
-    """A passed pawn before which an enemy piece stands."""
-    outpost_bonus: Pair = USUAL["outpost_bonus"]
-    """A knight or bishop on the fourth to the sixth rank that a pawn guards and no enemy pawn can attack."""
-    pawn_threat_bonus: Pair = USUAL["pawn_threat_bonus"]
-    """An enemy piece that a pawn attacks."""
-    minor_threat_bonus: Pair = USUAL["minor_threat_bonus"]
-    """An enemy rook or queen that a knight or bishop attacks."""
-    rook_threat_bonus: Pair = USUAL["rook_threat_bonus"]
-    """An enemy queen that a rook attacks."""
-    hanging_threat_bonus: Pair = USUAL["hanging_threat_bonus"]
-    """An enemy piece or pawn that is attacked and not guarded."""
-    king_shield_bonus: Pair = USUAL["king_shield_bonus"]
-    """A pawn on the two ranks before the king, on its file or one beside it."""
-    king_open_file_bonus: Pair = USUAL["king_open_file_bonus"]
-    """One of these files without a pawn of the king's side."""
-    king_danger_bonus: Table = USUAL["king_danger_bonus"]
-    """By how much of the king's surroundings is attacked, and by what: 16 levels, two for each square that a knight,
-    bishop or rook attacks, three for a queen's, halved."""
+    passed_pawn_bonus: Table = DEFAULT_FIELDS["passed_pawn_bonus"]
+    """By rank, from its owner's first rank."""
+    isolated_pawn_bonus: Pair = DEFAULT_FIELDS["isolated_pawn_bonus"]
+    doubled_pawn_bonus: Pair = DEFAULT_FIELDS["doubled_pawn_bonus"]
+    rook_open_file_bonus: Pair = DEFAULT_FIELDS["rook_open_file_bonus"]
+    rook_half_open_file_bonus: Pair = DEFAULT_FIELDS["rook_half_open_file_bonus"]
+    knight_mobility_bonus: Pair = DEFAULT_FIELDS["knight_mobility_bonus"]
+    """Per reachable square not attacked by an enemy pawn; likewise for the other pieces."""
+    bishop_mobility_bonus: Pair = DEFAULT_FIELDS["bishop_mobility_bonus"]
+    rook_mobility_bonus: Pair = DEFAULT_FIELDS["rook_mobility_bonus"]
+    queen_mobility_bonus: Pair = DEFAULT_FIELDS["queen_mobility_bonus"]
+    guarded_pawn_bonus: Table = DEFAULT_FIELDS["guarded_pawn_bonus"]
+    """A pawn protected by a pawn, by rank."""
+    passed_king_bonus: Pair = DEFAULT_FIELDS["passed_king_bonus"]
+    """Per passed pawn and move by which the own king is closer to its stop square than the enemy king."""
+    passed_stopped_bonus: Pair = DEFAULT_FIELDS["passed_stopped_bonus"]
+    """A passed pawn blocked by an enemy piece."""
+    outpost_bonus: Pair = DEFAULT_FIELDS["outpost_bonus"]
+    """A knight or bishop on ranks 4 to 6, protected by a pawn and not attackable by an enemy pawn."""
+    pawn_threat_bonus: Pair = DEFAULT_FIELDS["pawn_threat_bonus"]
+    """An enemy piece attacked by a pawn."""
+    minor_threat_bonus: Pair = DEFAULT_FIELDS["minor_threat_bonus"]
+    """An enemy rook or queen attacked by a knight or bishop."""
+    rook_threat_bonus: Pair = DEFAULT_FIELDS["rook_threat_bonus"]
+    """An enemy queen attacked by a rook."""
+    hanging_threat_bonus: Pair = DEFAULT_FIELDS["hanging_threat_bonus"]
+    """An enemy piece or pawn that is attacked and not defended."""
+    king_shield_bonus: Pair = DEFAULT_FIELDS["king_shield_bonus"]
+    """A pawn on the two ranks in front of the king, on its file or an adjacent one."""
+    king_open_file_bonus: Pair = DEFAULT_FIELDS["king_open_file_bonus"]
+    """One of these files without a pawn of the king's colour."""
+    king_danger_bonus: Table = DEFAULT_FIELDS["king_danger_bonus"]
+    """By attacks on the king zone, in 16 levels: half of two units per square attacked by a knight, bishop or rook, and
+    three per square attacked by a queen."""
     scale: float = DEFAULT_SCALE
-    """Centipawns: the scale of the sigmoid. The default gives `tanh(0.326 * pawns)`."""
+    """Scale of the sigmoid in centipawns. The default is equivalent to `tanh(0.326 * pawns)`."""
     quiescence: bool = field(default=True, kw_only=True)
-    """Whether values (not `eval`) are those after a quiescence search."""
+    """Whether values (not `eval`) are those of a quiescence search."""
     compiled: PestoWeights = field(init=False, compare=False)
-    """The weights as the engine holds them."""
+    """The engine's copy of the weights."""
 
     def __post_init__(self) -> None:
         for name in DEFAULTS:
@@ -106,36 +115,37 @@ class Pesto:
     # --- scores -------------------------------------------------------------------------------------------------------
 
     def eval(self, state: Any) -> int:
-        """The static score of a position in centipawns for the side to move."""
-        return self.compiled.eval(position(state))[0]
+        """Returns the static score in centipawns for the side to move."""
+        return self.compiled.eval(to_chess(state))[0]
 
     def eval_plus_game_phase(self, state: Any) -> tuple[int, int]:
-        """(centipawns for the side to move, phase): from 0, the endgame, to the middlegame, 24 by the usual weights."""
-        return self.compiled.eval(position(state))
+        """Returns (centipawns for the side to move, game phase): from 0, the endgame, to 24 by default weights."""
+        return self.compiled.eval(to_chess(state))
 
     def eval_many(self, states: Sequence[Chess]) -> NDArray[np.int64]:
-        """The static scores of many positions, each for its side to move."""
+        """Returns the static scores of many positions, each for its side to move."""
         return self.compiled.eval_many(states)
 
     def quiescence_search(self, state: Any, max_depth: int = 8) -> tuple[int, int]:
-        """(centipawns for the side to move when captures and promotions are over, positions looked at).
+        """Returns (quiescence score in centipawns for the side to move, nodes).
 
-        A mate scores a million less its plies. `max_depth` is in plies; 0 is the static score.
+        Searches captures and promotions to at most `max_depth` plies; 0 is the static score. A mate scores 1000000
+        minus its distance in plies.
         """
-        return self.compiled.quiescence(position(state), validation.whole_number(max_depth, "max_depth", most=100))
+        return self.compiled.quiescence(to_chess(state), validation.whole_number(max_depth, "max_depth", most=100))
 
     # --- values -------------------------------------------------------------------------------------------------------
 
     def value(self, state: Any) -> float:
-        """What a position is worth for the side to move, from -1 to 1. Ends of the game are not looked at."""
-        return self.compiled.value(position(state), self.quiescence)
+        """Returns the value for the side to move, in [-1, 1]; ends of the game are not detected."""
+        return self.compiled.value(to_chess(state), self.quiescence)
 
     def values(self, states: Sequence[Chess]) -> NDArray[np.float64]:
-        """The values of many positions, each for its side to move."""
+        """Returns the values of many positions, each for its side to move."""
         return self.compiled.values(states, self.quiescence)
 
     def evaluate_states(self, states: Sequence[Chess]) -> tuple[None, NDArray[np.float64]]:
-        """(nothing: all moves are alike, values): the form in which searches ask."""
+        """Returns (None for uniform priors, values): the evaluator interface."""
         return None, self.values(states)
 
     # --- files --------------------------------------------------------------------------------------------------------
@@ -146,7 +156,7 @@ class Pesto:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, quiescence: bool = True) -> Self:
-        """Weights that `to_file` wrote, or somebody by hand. Every field must be there, and no other."""
+        """Reads a file in the format of `to_file`, with exactly the fields of this class."""
         scale, weights = read_file(path)
         try:
             return cls(**weights, scale=scale, quiescence=quiescence)
@@ -155,20 +165,20 @@ class Pesto:
 
     @classmethod
     def published(cls, *, quiescence: bool = True) -> Self:
-        """PeSTO's public piece values and tables, with bonuses set by hand, of which the newer ones are 0."""
+        """PeSTO's original piece values and tables; of the other terms some are set by hand, the rest are 0."""
         weights, scale = PestoWeights.published()
         fields: dict[str, Any] = {name: nested(name, numbers) for name, numbers in weights}
         return cls(**fields, scale=scale, quiescence=quiescence)
 
-    # --- as a value ---------------------------------------------------------------------------------------------------
+    # --- copy and repr ------------------------------------------------------------------------------------------------
 
     def _changed(self) -> dict[str, Any]:
         named = {each.name: (getattr(self, each.name), each.default) for each in fields(self) if each.init}
-        return {name: value for name, (value, usual) in named.items() if value != usual}
+        return {name: value for name, (value, default) in named.items() if value != default}
 
     def compiled_leaf(self, info: GameInfo) -> ChessConfig | None:
-        """The engine's own evaluation of leaves, equal to this one; None for other games and for derived classes."""
-        # A derived class may value positions in a way of its own.
+        """Returns the engine's equivalent leaf evaluation; None for other games and for subclasses."""
+        # A subclass may override the evaluation.
         if type(self) is not Pesto or not (info.compiled and info.name == "chess"):
             return None
         return ChessConfig(pesto=self.compiled, quiescence=self.quiescence)

@@ -1,4 +1,4 @@
-"""The hybrid specification's `PolicyNetwork`: priors of moves and a value; `PestoPolicy` needs no network."""
+"""`PolicyNetwork`, the evaluator interface of the hybrid chess specification, and its implementation by `Pesto`."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from pondertree import validation
 from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import EvaluationError, InvalidArgumentError, PondertreeError, UsageError
-from pondertree.games.chess_interop import NUM_ACTIONS, legal_action, open_position
+from pondertree.games.chess_interop import NUM_ACTIONS, adapt_chess_state, legal_action
 
-#: Priors are kept as float32.
+#: Priors are stored as float32.
 _LARGEST_PRIOR = float(np.finfo(np.float32).max)
 
 
 @runtime_checkable
 class PolicyNetwork(Protocol):
-    """Says how likely each move is, and what the position is worth."""
+    """Evaluates a position: priors of moves and a value."""
 
     def evaluate(self, state: Any) -> tuple[dict[Any, float], float]:
-        """({move: prior}, value from 0 to 1 for the player to move)."""
+        """Returns ({move: prior}, value in [0, 1] for the player to move)."""
         ...
 
 
 class PestoPolicy:
-    """Every legal move has the prior 1/N; the value is the sigmoid of PeSTO's score, from 0 (lost) to 1 (won).
+    """Uniform priors, and the sigmoid of PeSTO's score as the value, from 0 (lost) to 1 (won).
 
-    Moves are the actions of a `Chess` state, and `chess.Move` for a board of python-chess. In a game that is over there
-    are no moves, and the value is the result. With `quiescence`, the score is the one after the captures.
+    Moves are the actions of a `Chess` state, and `chess.Move` for a python-chess board. At the end of the game there
+    are no moves, and the value is the result. With `quiescence` the score is that of a quiescence search.
     """
 
     def __init__(self, pesto: Pesto | None = None, *, quiescence: bool = False) -> None:
@@ -41,8 +41,8 @@ class PestoPolicy:
         self.quiescence = validation.flag(quiescence, "quiescence")
 
     def evaluate(self, state: Any) -> tuple[dict[Any, float], float]:
-        """({move: prior}, value from 0 to 1 for the player to move)."""
-        chess, answer = open_position(state)
+        """Returns ({move: prior}, value in [0, 1] for the player to move)."""
+        chess, answer = adapt_chess_state(state)
         if chess.is_terminal:
             return {}, (chess.returns()[chess.to_play] + 1.0) / 2.0
         legal = chess.legal_actions()
@@ -54,14 +54,14 @@ class PestoPolicy:
 
 
 def is_evaluator(network: Any) -> bool:
-    """Whether it is asked in batches, as evaluators are (a `ChessNN` is one), and not as a `PolicyNetwork`."""
+    """Whether an object is an evaluator (batched, such as a `ChessNN`) and not a `PolicyNetwork`."""
     return any(hasattr(network, form) for form in ("evaluate_states", "evaluate_packed"))
 
 
 class PolicyEvaluator:
-    """A `PolicyNetwork` in the form in which searches ask: probabilities of all moves, values from -1 to 1.
+    """Adapts a `PolicyNetwork` to the evaluator interface: probabilities of all moves, values in [-1, 1].
 
-    A legal move that it does not name has the prior 0; one that is not legal is refused.
+    Legal moves without a prior get 0; illegal moves raise an EvaluationError.
     """
 
     policy = "probabilities"
@@ -70,7 +70,7 @@ class PolicyEvaluator:
         self.network = network
 
     def evaluate_states(self, states: Sequence[Chess]) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-        """(priors [B, 4672], values [B] for the player to move)."""
+        """Returns (priors [B, 4672], values [B] for the player to move)."""
         priors = np.zeros((len(states), NUM_ACTIONS), dtype=np.float32)
         values = np.zeros(len(states))
         for row, state in enumerate(states):
@@ -78,12 +78,12 @@ class PolicyEvaluator:
         return priors, values
 
     def _one(self, state: Chess, priors: NDArray[np.float32]) -> float:
-        """Writes the priors of one state; its value."""
+        """Fills the priors of one state and returns its value."""
         name = type(self.network).__name__
         try:
             answer = self.network.evaluate(state)
         except UsageError:
-            # It has entered the search that asks it: its own words are clearer.
+            # Re-entry into the running search: that message is clearer.
             raise
         except Exception as error:
             raise EvaluationError(
@@ -102,7 +102,7 @@ class PolicyEvaluator:
             raise EvaluationError(f"{name}.evaluate gave the value {value} at {state.fen()!r}: it must be from 0 to 1")
         named: set[int] = set()
         for move, prior in pairs:
-            if not 0.0 <= prior <= _LARGEST_PRIOR:  # a NaN is not, either
+            if not 0.0 <= prior <= _LARGEST_PRIOR:  # NaN fails as well
                 raise EvaluationError(
                     f"{name}.evaluate gave the prior {prior} for {move!r} at {state.fen()!r}: "
                     f"priors are from 0 to {_LARGEST_PRIOR:.4g}"

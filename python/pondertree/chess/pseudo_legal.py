@@ -1,7 +1,7 @@
-"""Pseudo-legal moves: those that the movement of the pieces allows, whether or not the own king is left in check.
+"""Pseudo-legal moves, which may leave the own king in check, in plain Python.
 
-The engine generates legal moves alone; nothing in a search needs these. They are here for the interface of the hybrid
-chess specification (`MoveGen`: `gen_pseudo_legal_moves`, `is_capture`), in plain Python.
+The engine generates legal moves only and needs none of this: it completes the interface of the hybrid chess
+specification (`MoveGen`: `gen_pseudo_legal_moves`, `is_capture`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pondertree._core import Chess
 from pondertree.errors import InvalidActionError
 from pondertree.games import chess_interop
-from pondertree.games.chess_interop import any_action, open_position
+from pondertree.games.chess_interop import adapt_chess_state, any_action
 
 Step = tuple[int, int]
 """Files to the right, ranks up."""
@@ -40,15 +40,15 @@ class Move(NamedTuple):
 
 
 def gen_pseudo_legal_moves(state: Any) -> list[Any]:
-    """Every pseudo-legal move, as actions of a `Chess` state, or as `chess.Move` for a board or a `ChessGame`.
+    """Returns every pseudo-legal move, as actions of a `Chess` state, or as `chess.Move` for a board or a `ChessGame`.
 
-    They are what python-chess calls `pseudo_legal_moves`: castling only over empty squares that are not attacked, en
-    passant even if it uncovers the own king. A state keeps its en passant square only where such a capture is legal, so
-    of states only those are generated; a board is taken as it is. An end of the game does not matter.
+    The same moves as `pseudo_legal_moves` of python-chess: castling only over empty, unattacked squares, en passant
+    even if it exposes the own king. A state has an en passant square only where the capture is legal; a board may have
+    others. Moves are generated in finished games, too.
     """
-    position, answers_moves = _position(state)
+    position, is_board = _position(state)
     moves = list(_generate(position))
-    if not answers_moves:
+    if not is_board:
         return [_index(move, position.is_white) for move in moves]
     import chess
 
@@ -56,23 +56,23 @@ def gen_pseudo_legal_moves(state: Any) -> list[Any]:
 
 
 def is_capture(state: Any, action: Any) -> bool:
-    """Whether a pseudo-legal move takes something, en passant included.
+    """Whether a pseudo-legal move captures, en passant included.
 
     `action` is an int, a `chess.Move`, or text in UCI notation.
     """
     position, _ = _position(state)
-    told = action.uci() if hasattr(action, "uci") else action
+    move_text = action.uci() if hasattr(action, "uci") else action
     for move in _generate(position):
-        if told == (_text(move) if isinstance(told, str) else _index(move, position.is_white)):
+        if move_text == (_text(move) if isinstance(move_text, str) else _index(move, position.is_white)):
             return move.captures
-    opened = open_position(state)[0]
+    opened = adapt_chess_state(state)[0]
     if not isinstance(action, str):
-        any_action(opened, action, "action")  # refuses what is no action at all
+        any_action(opened, action, "action")  # raises for invalid arguments
     raise InvalidActionError(f"action is {action!r}, which is not pseudo-legal in {position.fen!r}")
 
 
 class _Position:
-    """A position as its FEN tells it."""
+    """A mailbox board, parsed from a FEN."""
 
     def __init__(self, fen: str) -> None:
         self.fen = fen
@@ -85,37 +85,37 @@ class _Position:
         self.en_passant = None if en_passant == "-" else _square(en_passant)
 
     def is_own(self, square: int) -> bool:
-        """Whether a piece of the side to move stands there."""
+        """Whether a piece of the side to move is on a square."""
         piece = self.squares[square]
         return piece != "" and piece.isupper() == self.is_white
 
     def is_attacked(self, square: int) -> bool:
-        """Whether the side that is not to move attacks a square."""
+        """Whether the opponent attacks a square."""
         own_pawn_step = 1 if self.is_white else -1
         for files in (-1, 1):
             origin = _stepped(square, (files, own_pawn_step))
-            if origin is not None and self._is_theirs(origin, "p"):
+            if origin is not None and self._is_opponents(origin, "p"):
                 return True
         for piece, steps in STEPS.items():
             for step in steps:
                 for origin in _ray(square, step, piece in SLIDERS):
-                    if self._is_theirs(origin, piece):
+                    if self._is_opponents(origin, piece):
                         return True
                     if self.squares[origin]:
                         break
         return False
 
-    def _is_theirs(self, square: int, kind: str) -> bool:
+    def _is_opponents(self, square: int, kind: str) -> bool:
         return self.squares[square].lower() == kind and not self.is_own(square)
 
 
 def _position(state: Any) -> tuple[_Position, bool]:
-    """The position, and whether its moves are said as `chess.Move`."""
+    """Returns the position, and whether moves are returned as `chess.Move`."""
     if type(state) is not Chess:
-        open_position(state)  # refuses what is no chess
+        adapt_chess_state(state)  # raises for anything but chess
         board = chess_interop.board_of(state)
         if board is not None:
-            # The FEN of a state would leave out an en passant square where no capture is legal.
+            # The FEN of a state omits the en passant square where no capture is legal.
             return _Position(board.fen(en_passant="fen")), True
     return _Position(state.fen()), False
 
@@ -140,10 +140,10 @@ def _generate(position: _Position) -> Iterator[Move]:
 
 def _pawn_moves(position: _Position, origin: int) -> Iterator[Move]:
     up, first_rank = (1, 1) if position.is_white else (-1, 6)
-    ahead = _stepped(origin, (0, up))
-    if ahead is not None and not position.squares[ahead]:
-        yield from _promoted(origin, ahead, captures=False)
-        two = _stepped(ahead, (0, up))
+    stop = _stepped(origin, (0, up))
+    if stop is not None and not position.squares[stop]:
+        yield from _promoted(origin, stop, captures=False)
+        two = _stepped(stop, (0, up))
         if origin // 8 == first_rank and two is not None and not position.squares[two]:
             yield Move(origin, two)
     for files in (-1, 1):
@@ -160,7 +160,7 @@ def _promoted(origin: int, target: int, captures: bool) -> Iterator[Move]:
 
 
 def _castling(position: _Position) -> Iterator[Move]:
-    """The king's move of two squares, with the right to it, over empty squares, neither in check nor through one."""
+    """Castling moves: with the right, over empty squares, not out of or through check."""
     home = 4 if position.is_white else 60
     for sign, side, empty in (("K", 1, (1, 2)), ("Q", -1, (-1, -2, -3))):
         if (sign if position.is_white else sign.lower()) not in position.castling:
@@ -172,13 +172,13 @@ def _castling(position: _Position) -> Iterator[Move]:
 
 
 def _stepped(square: int, step: Step) -> int | None:
-    """The square one step away; None beyond the edge."""
+    """Returns the square one step away; None off the board."""
     file, rank = square % 8 + step[0], square // 8 + step[1]
     return rank * 8 + file if 0 <= file < 8 and 0 <= rank < 8 else None
 
 
 def _ray(square: int, step: Step, slides: bool) -> Iterator[int]:
-    """The squares from here in one direction: one of them, or all up to the edge."""
+    """Yields the squares in one direction: one, or for sliding pieces all up to the edge."""
     target = _stepped(square, step)
     while target is not None:
         yield target
@@ -190,13 +190,13 @@ def _square(name: str) -> int:
 
 
 def _text(move: Move) -> str:
-    """A move in UCI notation."""
+    """Returns a move in UCI notation."""
     names = ["abcdefgh"[square % 8] + str(square // 8 + 1) for square in (move.origin, move.target)]
     return "".join(names) + move.promotion
 
 
 def _index(move: Move, is_white: bool) -> int:
-    """The number of a move among the 4672, from the side that moves."""
+    """Returns the index of a move among the 4672, from the mover's side."""
     origin, target = (square if is_white else square ^ 56 for square in (move.origin, move.target))
     files, ranks = target % 8 - origin % 8, target // 8 - origin // 8
     if move.promotion in ("n", "b", "r"):

@@ -1,6 +1,6 @@
-"""The residual network in Keras, for `.keras` files: written, read back, and other people's networks as they are.
+"""The residual network in Keras, for `.keras` files; third-party Keras networks as evaluators.
 
-Weights cross as arrays under their names in PyTorch, in PyTorch's layout.
+Weights are exchanged as arrays with PyTorch's names and memory layout.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree._core import Chess
-from pondertree.chess.config import NUM_MOVES, PLANES, POLICY_PLANES, NetworkConfig
+from pondertree.chess.config import NUM_MOVES, PLANES, POLICY_PLANES, ChessNetworkConfig
 from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.evaluators.outputs import bucket, flat_policy, padded, policy_axes
 from pondertree.files import current_format
 from pondertree.optional import keras as keras_module
 
 Weights = dict[str, NDArray[np.float32]]
-#: The name of our own networks; a file is ours if it has the layers that go with it.
+#: The model name of our own networks, which are also recognised by their layers.
 NAME = "pondertree_chess"
 
 
-def build(config: NetworkConfig) -> Any:
-    """The network, its weights not yet set. The planes go last inside, as every backend of Keras can have them."""
+def build(config: ChessNetworkConfig) -> Any:
+    """Builds the network without setting weights; channels-last inside, which every Keras backend supports."""
     keras = keras_module()
     layers = keras.layers
 
@@ -56,13 +56,13 @@ def build(config: NetworkConfig) -> Any:
     return keras.Model(planes, [policy, value], name=NAME)
 
 
-def config_of(model: Any) -> NetworkConfig | None:
-    """The shape of a network of ours; None if it is somebody else's."""
+def config_of(model: Any) -> ChessNetworkConfig | None:
+    """Returns the architecture of one of our networks; None for a third-party one."""
     if current_format(model.name) != NAME:
         return None
     names = {layer.name: layer for layer in model.layers}
     try:
-        config = NetworkConfig(
+        config = ChessNetworkConfig(
             blocks=sum(name.startswith("blocks_") and name.endswith("_add") for name in names),
             channels=names["stem_conv"].filters,
             value_channels=names["value_conv"].filters,
@@ -74,7 +74,7 @@ def config_of(model: Any) -> NetworkConfig | None:
 
 
 def get_weights(model: Any) -> Weights:
-    """The weights of a network of ours."""
+    """Returns the weights of one of our networks."""
     weights: Weights = {}
     for name, layer in _weighted(model):
         arrays = [np.asarray(array, dtype=np.float32) for array in layer.get_weights()]
@@ -88,7 +88,7 @@ def get_weights(model: Any) -> Weights:
 
 
 def set_weights(model: Any, weights: Weights) -> None:
-    """Gives a network of ours these weights."""
+    """Sets the weights of one of our networks."""
     for name, layer in _weighted(model):
         if len(layer.weights) == 4:
             layer.set_weights([weights[key] for key in _norm(name)])
@@ -101,7 +101,7 @@ def set_weights(model: Any, weights: Weights) -> None:
 
 
 class KerasNetwork:
-    """A Keras network with the observation of chess as its input, a policy of 4672 moves and a value as its outputs."""
+    """A Keras network from chess observations to a policy [4672] and a value."""
 
     def __init__(self, model: Any) -> None:
         self.module = model
@@ -123,13 +123,13 @@ class KerasNetwork:
             policy_axes((1, *outputs[self._policy].shape[1:]))
         except EvaluationError as error:
             raise InvalidArgumentError(f"this Keras network cannot be read: {error}") from error
-        self._pads = keras_module().backend.backend() == "jax"  # which compiles anew for every size of a batch
-        # Nothing in a file says whether its policy is probabilities; but logits do not sum to 1, all positive, twice.
+        self._pads = keras_module().backend.backend() == "jax"  # which recompiles for every batch size
+        # Files do not declare logits or probabilities; logits are not positive with sum 1 for two different inputs.
         probe, _ = self._raw(np.stack([Chess().observation(), np.zeros((PLANES, 8, 8), dtype=np.float32)]))
         self.gives_probabilities = bool((probe >= 0).all() and np.allclose(probe.sum(axis=1), 1, atol=1e-3))
 
     def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """(logits [B, 4672], values [B])."""
+        """Returns (logits [B, 4672], values [B])."""
         policy, values = self._raw(observations)
         if self.gives_probabilities:
             policy = np.log(np.maximum(policy, np.finfo(np.float32).tiny))
@@ -140,7 +140,7 @@ class KerasNetwork:
         rows = len(observations)
         if self._pads:
             given = padded(given, bucket(rows))
-        # Outputs may be named; flat, they are in the order of `model.outputs`.
+        # Outputs may be a dict; flattened, they are in the order of `model.outputs`.
         answer = keras_module().tree.flatten(self.module.predict_on_batch(np.ascontiguousarray(given)))
         policy = flat_policy(np.asarray(answer[self._policy], dtype=np.float32)[:rows])
         values = np.asarray(answer[self._value], dtype=np.float32)[:rows]
@@ -148,7 +148,7 @@ class KerasNetwork:
 
 
 def load(path: Path) -> Any:
-    """The network in a file, if it can be had without running code from the file."""
+    """Loads the network of a file without executing code from it."""
     keras_module()
     from pondertree.evaluators.keras_model import Keras
 
@@ -164,7 +164,7 @@ def _norm(name: str) -> list[str]:
 
 
 def _weighted(model: Any) -> Iterator[tuple[str, Any]]:
-    """The layers that have weights, each with its name in PyTorch: blocks_3_conv_1 is blocks.3.conv_1 there."""
+    """Yields the layers with weights under their PyTorch names: blocks_3_conv_1 is blocks.3.conv_1."""
     for layer in model.layers:
         if layer.weights:
             _, marker, rest = layer.name.partition("blocks_")

@@ -1,4 +1,4 @@
-"""The residual policy-value network in PyTorch. Imported only by `ChessNN` when it needs it."""
+"""The residual policy-value network in PyTorch; imported by `ChessNN` on first use."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from pondertree.chess.config import PLANES, POLICY_PLANES, NetworkConfig
+from pondertree.chess.config import PLANES, POLICY_PLANES, ChessNetworkConfig
 from pondertree.errors import InvalidArgumentError
 
 
 class Block(nn.Module):
-    """Two convolutions and a way around them."""
+    """A residual block of two convolutions."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -22,15 +22,15 @@ class Block(nn.Module):
         self.norm_2 = nn.BatchNorm2d(channels)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """[B, channels, 8, 8] to the same."""
+        """Maps [B, channels, 8, 8] to the same shape."""
         y = torch.relu(self.norm_1(self.conv_1(x)))
         return torch.relu(x + self.norm_2(self.conv_2(y)))
 
 
 class ResidualNetwork(nn.Module):
-    """Observations [B, 119, 8, 8] to (logits of the 4672 moves [B, 4672], values in [-1, 1] [B])."""
+    """Maps observations [B, 119, 8, 8] to (policy logits [B, 4672], values [B] in [-1, 1])."""
 
-    def __init__(self, config: NetworkConfig) -> None:
+    def __init__(self, config: ChessNetworkConfig) -> None:
         super().__init__()
         self.config = config
         channels = config.channels
@@ -46,12 +46,12 @@ class ResidualNetwork(nn.Module):
         self.value_out = nn.Linear(config.value_hidden, 1)
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Policy logits and values for the side that moves."""
+        """Returns policy logits and values for the side to move."""
         x = torch.relu(self.stem_norm(self.stem_conv(x)))
         for block in self.blocks:
             x = block(x)
         policy = self.policy_out(torch.relu(self.policy_norm(self.policy_conv(x))))
-        # The number of a move is square * 73 + plane, so the planes go last.
+        # A move index is square * 73 + plane: channels last.
         policy = policy.permute(0, 2, 3, 1).flatten(1)
         value = torch.relu(self.value_norm(self.value_conv(x))).permute(0, 2, 3, 1).flatten(1)
         value = torch.tanh(self.value_out(torch.relu(self.value_hidden(value))))
@@ -59,20 +59,20 @@ class ResidualNetwork(nn.Module):
 
 
 def get_weights(module: ResidualNetwork) -> dict[str, NDArray[np.float32]]:
-    """The weights as arrays."""
+    """Returns the weights as arrays."""
     state = module.state_dict()
     return {name: tensor.float().cpu().numpy() for name, tensor in state.items() if tensor.is_floating_point()}
 
 
 def set_weights(module: ResidualNetwork, weights: dict[str, NDArray[np.float32]]) -> None:
-    """Gives the network these weights."""
+    """Sets the weights."""
     state = module.state_dict()
     state.update({name: torch.from_numpy(array) for name, array in weights.items()})
     module.load_state_dict(state)
 
 
-def fresh(config: NetworkConfig, seed: int | None) -> ResidualNetwork:
-    """A network with weights as PyTorch sets them at the start; the random numbers of others are left alone."""
+def fresh(config: ChessNetworkConfig, seed: int | None) -> ResidualNetwork:
+    """Builds a network with PyTorch's default initialisation, without touching the global random state."""
     with torch.random.fork_rng(devices=[]):
         if seed is None:
             torch.seed()
@@ -81,9 +81,9 @@ def fresh(config: NetworkConfig, seed: int | None) -> ResidualNetwork:
         return ResidualNetwork(config)
 
 
-def of_tensors(config: NetworkConfig, tensors: dict[str, torch.Tensor]) -> ResidualNetwork:
-    """A network of these tensors, which must be all that it has."""
-    # Without memory first: whatever a file claims to hold, nothing is set aside but what it brings along.
+def of_tensors(config: ChessNetworkConfig, tensors: dict[str, torch.Tensor]) -> ResidualNetwork:
+    """Builds a network from exactly these tensors."""
+    # On the meta device: an untrusted config allocates no memory.
     with torch.device("meta"):
         module = ResidualNetwork(config)
     for name, empty in module.state_dict().items():

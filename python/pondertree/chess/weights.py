@@ -1,7 +1,7 @@
-"""The weights of the classical evaluation as numbers and as a plain file. What is wrong with one names the field.
+"""Validation and files of the classical evaluation's weights; errors name the field.
 
-A file is JSON: `{"format": "pondertree-pesto", "version": 1, "scale": ..., "weights": {field: numbers}}` with every
-field and no other; pairs are [middlegame, endgame], tables 64 numbers from a8 to h1 as White sees them.
+A file is JSON: `{"format": "pondertree-pesto", "version": 1, "scale": ..., "weights": {field: numbers}}` with exactly
+the fields of `Pesto`; pairs are [middlegame, endgame], tables 64 numbers from a8 to h1, from White's side.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from pondertree.validation import shown
 FORMAT = "pondertree-pesto"
 VERSION = 1
 
-#: No weight may be further from 0 (as in the engine).
+#: Largest absolute value of a weight (as in the engine).
 MAX_WEIGHT = 20_000
 
-#: All fields in their order, with their usual numbers: the middlegame's before the endgame's.
+#: All fields in order with their default weights: middlegame before endgame.
 DEFAULTS: dict[str, list[int]] = dict(PestoWeights.defaults())
 DEFAULT_SCALE = PestoWeights.default_scale()
 
-#: Fields of this many numbers are two lists, middlegame and endgame.
+#: Fields with at least this many numbers are two lists, middlegame and endgame.
 _TWO_LISTS = 16
 
 
 def nested(name: str, flat: Sequence[int]) -> Any:
-    """The numbers of a field in its form: a pair, five phase weights, or two tuples."""
+    """Returns the numbers of a field in its shape: a pair, five phase weights, or two tuples."""
     if len(DEFAULTS[name]) < _TWO_LISTS:
         return tuple(flat)
     half = len(flat) // 2
     return tuple(flat[:half]), tuple(flat[half:])
 
 
-#: The usual numbers of each field, in its form.
-USUAL: dict[str, Any] = {name: nested(name, numbers) for name, numbers in DEFAULTS.items()}
+#: The default weights of each field, in its shape.
+DEFAULT_FIELDS: dict[str, Any] = {name: nested(name, numbers) for name, numbers in DEFAULTS.items()}
 
 
 def check_field(name: str, value: Any) -> Any:
-    """The numbers given for a field, in its form: whole numbers, as many as it must have."""
+    """Returns the validated numbers of a field in its shape."""
     count = len(DEFAULTS[name])
     if count < _TWO_LISTS:
         return tuple(_numbers(value, name, count))
@@ -56,7 +56,7 @@ def check_field(name: str, value: Any) -> Any:
 
 
 def flat(name: str, value: Any) -> list[int]:
-    """The numbers of a checked field, one after another."""
+    """Returns the numbers of a checked field as a flat list."""
     return list(value) if len(DEFAULTS[name]) < _TWO_LISTS else [*value[0], *value[1]]
 
 
@@ -74,7 +74,7 @@ def _numbers(value: Any, name: str, count: int) -> list[int]:
 
 
 def _whole(value: Any, name: str) -> int:
-    """A whole number; a float that is one counts."""
+    """Validates an integer; integral floats are accepted."""
     if isinstance(value, (float, np.floating)) and math.isfinite(value) and float(value).is_integer():
         value = int(value)
     return validation.whole_number(value, name, least=-MAX_WEIGHT, most=MAX_WEIGHT)
@@ -84,7 +84,7 @@ def _whole(value: Any, name: str) -> int:
 
 
 def write_file(path: str | os.PathLike[str], scale: float, weights: Mapping[str, Any]) -> None:
-    """Writes weights; a table as its diagram. There is the old file or the new one, and never half of one."""
+    """Writes the weights atomically, tables as board diagrams."""
     lines = [
         f'  "format": {json.dumps(FORMAT)},',
         f'  "version": {VERSION},',
@@ -108,9 +108,9 @@ def _text(numbers: Any) -> str:
 
 
 def read_file(path: str | os.PathLike[str]) -> tuple[float, dict[str, Any]]:
-    """(scale, weights) of a file."""
+    """Returns (scale, weights) of a file."""
     with reading(path, "a file of weights") as file:
-        return _read(json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=_without_doubles))
+        return _read(json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=_unique_names))
 
 
 def _read(content: Any) -> tuple[float, dict[str, Any]]:
@@ -132,10 +132,10 @@ def _check_names(given: Any, what: str, expected: list[str]) -> None:
     if missing:
         raise InvalidArgumentError(f"{what} has no {missing[0]}")
     if unknown:
-        raise InvalidArgumentError(f"{what} has {unknown[0]!r}, which is not known")
+        raise InvalidArgumentError(f"{what} has {unknown[0]!r}, which is unknown")
 
 
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:

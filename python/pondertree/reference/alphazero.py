@@ -18,7 +18,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from pondertree.games.chess_interop import enter, open_door
+from pondertree.games.chess_interop import adapt_state, to_state
 from pondertree.games.game_state import State
 from pondertree.random import Random, fold, tree_key
 from pondertree.reference import answer, search_loop
@@ -123,7 +123,7 @@ class MCTS(NoisySearch[Node]):
         with one simulation they are 0 / 0. Here the root's evaluation is no simulation, so that a child is visited in
         every one. Without any simulation all moves have the same share.
         """
-        state, answer_as = open_door(game)
+        state, answer_as = adapt_state(game)
         result = self.run(state, self.calls, temperature=temperature, add_noise=add_noise)
         self.calls += 1
         size = getattr(state, "num_actions", 1 + max(result.policy))
@@ -155,7 +155,7 @@ class MCTS(NoisySearch[Node]):
         root_actions: Collection[int] | None = None,
     ) -> Tree:
         """A tree of the root alone."""
-        root = self._plant(enter(game), Told(root_actions=root_actions))
+        root = self._plant(to_state(game), Told(root_actions=root_actions))
         return Tree(root, tree_key(self.seed, call, row), trace=[] if trace else None)
 
     def advance(self, tree: Tree, action: int) -> None:
