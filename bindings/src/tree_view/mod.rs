@@ -14,7 +14,7 @@ use crate::errors::OrPython;
 #[pyclass(frozen, module = "pondertree._core", skip_from_py_object)]
 pub struct TreeView(pub Snapshot);
 
-type NodeRow = (f64, u8, bool, Option<i8>, u16, u16, u16, Option<u32>, Vec<f64>);
+type NodeRow = (f64, u8, bool, Option<i8>, u16, u16, u16, u8, Option<u32>, Vec<f64>);
 type EdgeColumns<'py> = (
     Bound<'py, PyArray1<u16>>,
     Bound<'py, PyArray1<u32>>,
@@ -49,7 +49,7 @@ impl TreeView {
 
 #[pymethods]
 impl TreeView {
-    /// (raw value, to_play, end, proven, distance, number of edges, opened, slot, rewards) of a node.
+    /// (raw value, to_play, end, proven, distance, number of edges, opened, forced_depth_left, slot, rewards) of a node.
     fn node(&self, node: u32) -> PyResult<NodeRow> {
         guarded(|| {
             self.check(node)?;
@@ -63,6 +63,7 @@ impl TreeView {
                 header.distance,
                 header.num_edges,
                 header.opened,
+                self.0.forced_depth_left(node),
                 self.0.tree().slot(node),
                 self.0.tree().rewards(node).to_vec(),
             ))
@@ -160,12 +161,6 @@ impl TreeView {
     #[getter]
     fn has_categories(&self) -> bool {
         self.0.has_tags()
-    }
-
-    /// Plies below the root in which forced moves are searched.
-    #[getter]
-    fn forced_depth(&self) -> u8 {
-        self.0.forced_depth()
     }
 
     /// N of the root.

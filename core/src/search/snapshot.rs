@@ -1,13 +1,13 @@
 //! Snapshots: an immutable view of one search, with the answers at its root.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::Error;
 use crate::search::backup::Bounds;
 use crate::search::root_answer::{self, Plan};
 use crate::search::root_state::RootState;
 use crate::solvers::minimax::Verdict;
-use crate::tree::{self, Tree, TreeColumns, ROOT};
+use crate::tree::{self, NodeIndex, Tree, TreeColumns, ROOT};
 
 /// A tree as it was at one time, with what its answers depend on.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct Snapshot {
     pub(super) bounds: Bounds,
     pub(super) forced_depth: u8,
     pub(super) has_tags: bool,
+    /// `forced_depth_left` of each node, computed on first access.
+    pub(super) forced_depths: OnceLock<Vec<u8>>,
 }
 
 /// A snapshot as plain columns: the format of pickles and files.
@@ -62,10 +64,13 @@ impl Snapshot {
         self.simulations
     }
 
-    /// Returns the plies below the root in which forced moves are searched.
+    /// Returns the plies below `node` in which forced moves are searched. O(nodes) once, if the search has any.
     #[must_use]
-    pub fn forced_depth(&self) -> u8 {
-        self.forced_depth
+    pub fn forced_depth_left(&self, node: NodeIndex) -> u8 {
+        match self.forced_depth {
+            0 => 0,
+            _ => self.forced_depths.get_or_init(|| self.node_forced_depths())[node as usize],
+        }
     }
 
     /// Returns whether edges have move categories as tags.
@@ -166,6 +171,7 @@ impl Snapshot {
             bounds: columns.bounds,
             forced_depth: columns.node_forced_depth[ROOT as usize],
             has_tags: columns.has_tags,
+            forced_depths: OnceLock::new(),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! One tree under search. `simulate` runs simulations inside the engine, `batch` those with leaves in flight.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::games::analysis::LeafAnalysis;
 use crate::games::World;
@@ -130,6 +130,7 @@ impl<W: World> TreeSearch<W> {
             bounds: state.bounds,
             forced_depth: state.forced_depth,
             has_tags: config.analysis.as_ref().is_some_and(|analysis| analysis.ordering().is_some()),
+            forced_depths: OnceLock::new(),
         }
     }
 
