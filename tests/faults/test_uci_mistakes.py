@@ -212,7 +212,7 @@ def test_close_waits_for_the_search_before_one_that_could_not_be_started(monkeyp
         raise RuntimeError("can't start new thread")
 
     talk = Talk()
-    monkeypatch.setattr("pondertree.search.forest.Tree.simulate", hang)
+    monkeypatch.setattr("pondertree.search.tree.Tree.simulate", hang)
     talk.tell("go movetime 20")
     talk.wait()
     assert entered.wait(5)
@@ -261,7 +261,7 @@ def test_a_search_that_fails_still_answers(monkeypatch: pytest.MonkeyPatch) -> N
         raise RuntimeError("the disk is on fire\nreally")
 
     with Talk() as talk:
-        monkeypatch.setattr("pondertree.search.forest.Tree.simulate", fail)
+        monkeypatch.setattr("pondertree.search.tree.Tree.simulate", fail)
         talk.tell("position startpos", "go nodes 10")
         assert talk.wait() in legal_moves(Chess())
         assert talk.remarks() == ["info string the search has failed: RuntimeError: the disk is on fire really"]
@@ -274,13 +274,13 @@ def test_a_search_that_fails_still_answers(monkeypatch: pytest.MonkeyPatch) -> N
 def test_an_evaluator_that_hangs_does_not_keep_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped, or out of time, the engine answers for it; when it is back, all is well again."""
     release = threading.Event()
-    grow = pondertree.search.forest.Tree.simulate
+    grow = pondertree.search.tree.Tree.simulate
 
     def hang(tree: Any, *arguments: Any, **named: Any) -> Any:
         release.wait(10)
         return grow(tree, *arguments, **named)
 
-    monkeypatch.setattr(pondertree.search.forest.Tree, "simulate", hang)
+    monkeypatch.setattr(pondertree.search.tree.Tree, "simulate", hang)
     with Talk() as talk:
         begun = time.perf_counter()
         talk.tell("position startpos", "go wtime 1000 btime 1000")
