@@ -19,7 +19,7 @@ from pondertree.evaluators.outputs import policy_axes, require, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.gpu.context import LeaseCache, TorchGameContext
 from pondertree.gpu.protocol import SUPPORTED, Job, Mode, RowLayout, Support
-from pondertree.gpu.torch_network import all_modules, check_dtype, first_weights, fingerprint_of, number_types
+from pondertree.gpu.torch_network import all_modules, check_dtype, fingerprint_of, first_weights, number_types
 
 if TYPE_CHECKING:
     from pondertree.gpu.buffer import TorchBuffer
@@ -190,7 +190,7 @@ class Torch:
             return fused(self.module, example.contiguous(memory_format=self._torch.channels_last))
 
     def _refresh(self) -> object:
-        """Returns the module's fingerprint; if it has changed, moves the module to the device and reads its dtype again."""
+        """Returns the module's fingerprint; after a change, moves the module and reads its dtype again."""
         parts = all_modules([self.module])
         key = fingerprint_of(parts)
         if key != self._fingerprint:

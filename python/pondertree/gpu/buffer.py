@@ -1,4 +1,4 @@
-"""Inference buffers for PyTorch: requests go to the device and are unpacked there; legal logits and values come back."""
+"""Inference buffers for PyTorch: requests are uploaded and unpacked; legal logits and values are downloaded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 from pondertree.errors import EvaluationError
 from pondertree.gpu.cuda_graph import GraphCache, host_buffer
-from pondertree.gpu.device_trees import ONE_BITS, DeviceTrees, GameTrees, TreeCache
+from pondertree.gpu.device_trees import DeviceTrees, GameTrees, TreeCache
 from pondertree.gpu.protocol import RowLayout, Support, UnsupportedOutput, padded_rows
 from pondertree.gpu.tree_shape import TreeShape
 

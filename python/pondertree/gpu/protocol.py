@@ -212,9 +212,14 @@ class InferenceBackend(Protocol):
         ...
 
 
+def is_backend(network: Any) -> bool:
+    """Whether an evaluator or model implements `InferenceBackend`."""
+    return hasattr(network, "supports") and hasattr(network, "acquire")
+
+
 def query(backend: Any, job: Job, mode: Mode) -> Support:
     """What any evaluator or model supports; those without a `supports` method compute batch by batch."""
-    if not hasattr(backend, "supports"):
+    if not is_backend(backend):
         return Support(False, f"{type(backend).__name__} computes batch by batch")
     support: Support = backend.supports(job, mode)
     return support

@@ -47,7 +47,9 @@ class TorchLatentContext:
     def buffers(self, capacities: Sequence[int], max_visits: int) -> list[TorchLatentBuffer]:
         """One buffer for each capacity; no node is visited more often than `max_visits`."""
         top_k = max(padded_rows(max_visits), MIN_TOP_K) if self._device.type != "cpu" else None
-        if [(capacity, top_k) for capacity in capacities] != [(each.capacity, each.max_top_k) for each in self._buffers]:
+        if [(capacity, top_k) for capacity in capacities] != [
+            (each.capacity, each.max_top_k) for each in self._buffers
+        ]:
             self._buffers = [
                 TorchLatentBuffer(capacity, top_k, self.pool, self._device, self._step, self._prepare)
                 for capacity in capacities

@@ -18,7 +18,7 @@ from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.evaluators.cpu_precision import check_cpu_precision
 from pondertree.gpu.context import LeaseCache
 from pondertree.gpu.protocol import SUPPORTED, Job, Mode, Support, padded_rows
-from pondertree.gpu.torch_network import all_modules, check_dtype, first_weights, fingerprint_of, number_types
+from pondertree.gpu.torch_network import all_modules, check_dtype, fingerprint_of, first_weights, number_types
 from pondertree.models.adapters import SpecificationModel
 from pondertree.models.arrays import library_of
 from pondertree.models.hidden import flatten
@@ -120,9 +120,7 @@ class TorchModel:
         return self._run(self._methods.recurrent_inference, step_parts, hidden_states, actions)
 
     def supports(self, job: Job, mode: Mode) -> Support:
-        """Double-buffered batches if hidden states are tensors on the device; device-resident trees where the kernel can
-        search them.
-        """
+        """Double-buffered batches if hidden states are on the device; trees there where the kernel can search them."""
         if mode is Mode.DEVICE:
             if all(shape.runs_on(self.device) for shape in job.shapes):
                 return SUPPORTED
@@ -186,7 +184,11 @@ class TorchModel:
 
     def __getstate__(self) -> dict[str, Any]:
         # Contexts and pinned arrays stay in their process; fingerprints contain addresses.
-        fresh = {"_contexts": LeaseCache(MAX_CONTEXTS), "_pinned": deque(maxlen=MAX_PINNED_ARRAYS), "_fingerprint": None}
+        fresh = {
+            "_contexts": LeaseCache(MAX_CONTEXTS),
+            "_pinned": deque(maxlen=MAX_PINNED_ARRAYS),
+            "_fingerprint": None,
+        }
         state: dict[str, Any] = {**self.__dict__, **fresh}
         if self.compile:
             # Compiled functions cannot be pickled; whether the model takes batches is kept.
@@ -204,7 +206,11 @@ class TorchModel:
         """An object with the methods of `Model`: the model itself, its compiled methods, or an adapter."""
         model, methods = self.model, self.model
         if self.compile:
-            names = ("initial_inference", "recurrent_inference", *(("prediction",) if is_specification_form(model) else ()))
+            names = (
+                "initial_inference",
+                "recurrent_inference",
+                *(("prediction",) if is_specification_form(model) else ()),
+            )
             compiled = sys.modules["torch"].compile
             methods = SimpleNamespace(**{name: compiled(getattr(model, name)) for name in names})
         return SpecificationModel(methods) if is_specification_form(model) else methods

@@ -1,4 +1,4 @@
-"""The top-k kernel: reduces the policies of a large action space on the device, so that only k logits are downloaded."""
+"""The top-k kernel: reduces the policies of a large action space so that only k logits are downloaded."""
 
 from __future__ import annotations
 
