@@ -80,10 +80,10 @@ def first_play_urgency(value: Any, name: str) -> Any:
     return value
 
 
-@functools.cache
-def _engine_fields(part: type[Any]) -> tuple[str, ...]:
-    """Returns the names of the fields that cross to the engine."""
-    return tuple(each.name for each in fields(part) if each.metadata.get("engine"))
+#: Returns the names of the fields of a class that cross to the engine.
+_engine_fields: Callable[[Any], tuple[str, ...]] = functools.cache(
+    lambda part: tuple(each.name for each in fields(part) if each.metadata.get("engine"))
+)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
