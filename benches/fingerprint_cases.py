@@ -307,6 +307,18 @@ UCT_OPTIONS: tuple[Options, ...] = (
     {"max_nodes": 100},
     {"early_stop": True},
 )
+#: Positions in which the minimax guard overrules few visits at this depth, and not at one less.
+GUARDED = (
+    ("tic_tac_toe", 4, 1),
+    ("tic_tac_toe", 5, 3),
+    ("connect_four", 9, 2),
+    ("connect_four", 19, 4),
+    ("connect_four", 23, 1),
+    ("connect_four", 26, 3),
+    ("connect_four", 39, 5),
+    ("python_tic_tac_toe", 5, 3),
+    ("python_tic_tac_toe", 10, 1),
+)
 UCT_EVALUATORS: tuple[tuple[str, Options], ...] = (
     ("table", {}),
     ("table", {"max_depth": 3}),
@@ -351,11 +363,9 @@ def _uct() -> Cases:
         some = partial(_first_actions, game, 4, 3)
         yield f"UCT {game} root_actions", run(search, partial(position, game, 4), root_actions=some())
         yield f"UCT {game} temperature", run(search, partial(position, game, 2), temperature=0.7, seeds=5)
-    for game in ("tic_tac_toe", "connect_four", "othello", "python_tic_tac_toe"):
-        for plies in range(LATE.get(game, 3), LATE.get(game, 3) + 6):
-            # So few simulations that the guard overrules the visits.
-            guarded = partial(UCT, 4, seed=plies, minimax_depth=4, solve=False)
-            yield f"UCT {game} {plies} minimax guard", run(guarded, partial(position, game, plies))
+    for game, plies, depth in GUARDED:
+        guarded = partial(UCT, 4, seed=plies, minimax_depth=depth, solve=False)
+        yield f"UCT {game} {plies} minimax guard", run(guarded, partial(position, game, plies))
     for game in PYTHON:
         root = partial(position, game, 1)
         for options in (UCT_OPTIONS[place] for place in (0, 1, 4, 6, 11)):

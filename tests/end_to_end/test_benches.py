@@ -9,10 +9,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import pondertree
 
 RUN = Path(__file__).parents[2] / "benches" / "run.py"
 NAMES = ("uct", "alphazero", "muzero", "hybrid", "memory", "roots", "perft", "python_game")
@@ -199,7 +202,7 @@ def test_numbers_of_a_record_are_easy_to_read(gpu: Gpu) -> None:
     number = r"[\d.]+"
     row = rf"\| Connect 4, 256 x 64 \| 512 \| {number}M/s \| {number}M-{number}M \| {number}k/s \| {number}x \|"
     assert re.search(row, printed)
-    assert "write (questions encoded)" in printed
+    assert "write (encoding requests)" in printed
 
 
 @pytest.mark.parametrize(
@@ -366,3 +369,30 @@ def test_instructions_of_one_interpreter_repeat() -> None:
     done = script("instructions.py", sys.executable, sys.executable, "--kernel", "UCT Othello")
     assert done.returncode == 0, done.stderr
     assert float(done.stdout.splitlines()[1].split()[-1]) == pytest.approx(1.0, abs=0.002)
+
+
+def write_wheel(file: Path, change: tuple[str, str, str] | None = None) -> str:
+    """Packs the package under test, with a text in one of its files replaced."""
+    package = Path(pondertree.__file__).parent
+    with zipfile.ZipFile(file, "w") as wheel:
+        for source in (path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc"):
+            name = source.relative_to(package).as_posix()
+            content = source.read_bytes()
+            if change and name == change[0]:
+                assert change[1].encode() in content
+                content = content.replace(change[1].encode(), change[2].encode())
+            wheel.writestr(f"pondertree/{name}", content)
+    return str(file)
+
+
+@pytest.mark.slow
+def test_gpu_compare_finds_results_that_differ(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    old = write_wheel(tmp_path / "old.whl")
+    more_exploration = "presets/muzero.py", "pb_c_init: float = option(1.25", "pb_c_init: float = option(9.25"
+    new = write_wheel(tmp_path / "new.whl", more_exploration)
+    done = script("gpu_compare.py", "--small", old, new, "MuZero, 256 x 50, 18")
+    assert done.returncode == 1, done.stderr
+    assert "exact network, AlphaZero chess, solve=True: visits equal in 4 of 4 trees" in done.stdout
+    assert re.search(r"exact network, MuZero 18 actions: visits equal in [0-3] of 4 trees", done.stdout)
+    assert re.search(r"^MuZero, 256 x 50, 18 actions +[0-9.]+ \[", done.stdout, re.MULTILINE)

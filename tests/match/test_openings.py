@@ -86,11 +86,11 @@ def test_chess_judge_detects_hanging_pieces_and_mates(moves: str) -> None:
 def test_known_openings_are_not_drawn_again() -> None:
     book, again = RandomOpenings(ConnectFour, 1, 4), RandomOpenings(ConnectFour, 1, 4)
     for number in range(3):
-        again.know(number, book[number])
+        again.restore(number, book[number])
     assert again[5] == book[5]
     told = Opening(("1", "1", "1", "1"))
     other = RandomOpenings(ConnectFour, 1, 4)
-    other.know(0, told)
+    other.restore(0, told)
     assert other[0] == told
 
 
@@ -151,7 +151,7 @@ WRONG: list[tuple[str, str, Any, str, str]] = [
     ("book.txt", "4 4\n4 9\n", ConnectFour, "connect_four", 'opening 2: move 2: "9"'),
     ("book.txt", "1 1 2 2 3 3 4\n", ConnectFour, "connect_four", "opening 1: the game is over after it"),
     ("book.txt", "1 1 2 2 3 3 4 4\n", ConnectFour, "connect_four", "the game is over before move 8"),
-    ("book.txt", "# nothing\n", ConnectFour, "connect_four", "no opening in it"),
+    ("book.txt", "# nothing\n", ConnectFour, "connect_four", "there are no openings"),
     ("book.epd", "4 4\n", ConnectFour, "connect_four", "is for chess"),
     ("book.epd", "8/8/8/8/8/8/8/8 w - -\n", Chess, "chess", "opening 1: .*king"),
     ("book.pgn", "1. e4 e5 2. Ke3", Chess, "chess", 'opening 1: move 3: "Ke3"'),

@@ -12,7 +12,7 @@ import pytest
 from tests.support.precision import need_cpu_precision
 
 import pondertree
-from pondertree.config import threads_beside
+from pondertree.config import threads_with_network
 from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.gpu.protocol import NotForLanes
 from pondertree.models import HiddenPool, Inference, Parts, SeedForm, Support, TorchModel, as_model, min_max
@@ -636,5 +636,5 @@ def test_what_a_lane_cannot_read_is_refused(place: str) -> None:
 @pytest.mark.parametrize(("cores", "rows", "threads"), [(16, 4096, 8), (16, 64, 2), (2, 4096, 1), (1, 4096, 1)])
 def test_threads_beside_an_accelerator(cores: int, rows: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pondertree.config.usable_cpus", lambda: cores)
-    assert threads_beside(SimpleNamespace(device=torch.device("cuda")), rows) == threads
-    assert threads_beside(SimpleNamespace(device=torch.device("cpu")), rows) == 1
+    assert threads_with_network(SimpleNamespace(device=torch.device("cuda")), rows) == threads
+    assert threads_with_network(SimpleNamespace(device=torch.device("cpu")), rows) == 1

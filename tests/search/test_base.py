@@ -291,7 +291,7 @@ def test_threads_change_nothing(in_flight: int) -> None:
 SCRIPT = """
 import pondertree, hashlib, numpy as np
 from pondertree.games import *
-from pondertree.reference.tabular import TabularGame
+from pondertree.testing.tabular import TabularGame
 text = ""
 tables = [TabularGame(3).start(), TabularGame(4, players=3).start()]
 for state in [TicTacToe(), ConnectFour(), Othello(), Chess(), *tables]:

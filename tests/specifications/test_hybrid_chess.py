@@ -96,8 +96,8 @@ def test_implementation_is_modular() -> None:
     """Node, mate search, killers and policy are modules of their own; the search imports them."""
     for module, name in [
         ("hybrid_node", "MctsNode"),
-        ("mates", "look_for_mate"),
-        ("killers", "Learned"),
+        ("hybrid_knowledge", "look_for_mate"),
+        ("hybrid_knowledge", "Learned"),
         ("network", "MovePriors"),
     ]:
         part = importlib.import_module(f"pondertree.reference.{module}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pondertree.config import Rule
+from pondertree.config import ScoringRule
 from pondertree.errors import EvaluationError
 from pondertree.gpu.cuda_graph import Graphs, host_buffer
 from pondertree.gpu.device_trees import ONES, DeviceTrees, GameTrees, Kept
@@ -69,7 +69,7 @@ class TorchBuffer:
             self.weights = weights
             self._trees.forget()
 
-    def open_trees(self, trees: int, simulations: int, rule: Rule) -> DeviceTrees | None:
+    def open_trees(self, trees: int, simulations: int, rule: ScoringRule) -> DeviceTrees | None:
         """So many trees that grow on the device itself; None where they cannot, or need not."""
         shape = TreeShape(trees, simulations, self.layout.num_actions, rule, is_game=True)
         if not shape.may_grow(self._device) or self._dtype not in ONES:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pondertree._core import Forest as EngineForest
-from pondertree.config import Settings
+from pondertree.config import SearchConfig
 from pondertree.evaluators.outputs import check_values
 from pondertree.evaluators.protocol import call
 from pondertree.game import GameInfo
 from pondertree.gpu.protocol import InferenceBuffer, NotForLanes, PipelinedEvaluator, RowLayout
 from pondertree.models.context import DeviceContext, PipelinedModel
-from pondertree.search.world import Over
+
+#: Asked between batches whether to end the run early.
+Over = Callable[[], bool]
 
 
 class Turns(ABC):
@@ -136,9 +138,9 @@ class GameTurns(Turns):
         self._core.apply(policy, values, self._probabilities, group)
 
 
-def asks_of_leaves(settings: Settings) -> bool:
+def asks_of_leaves(config: SearchConfig) -> bool:
     """Whether a search asks an evaluator about leaves as they are, for priors and a value."""
-    return settings.score.has_priors and settings.max_depth in (None, 0) and settings.python_policy is None
+    return config.rule.has_priors and config.max_depth in (None, 0) and config.python_policy is None
 
 
 class ModelTurns(Turns):

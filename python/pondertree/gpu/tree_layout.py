@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pondertree.config import Halving, LogPuct, Puct
+from pondertree.config import GumbelRule, LogPuct, Puct
 from pondertree.gpu.tree_shape import TreeShape
 
 Columns = dict[str, NDArray[Any]]
@@ -139,8 +139,8 @@ def rules_of(shape: TreeShape) -> Rules:
     rules.discount = shape.discount
     rules.normalize = _NORMALIZE[rule.normalize if isinstance(rule, LogPuct) else None]
     if isinstance(rule, Puct):
-        rules.fpu, rules.fpu_parent = rule.fpu, int(rule.fpu_parent)
-    elif isinstance(rule, Halving):
+        rules.fpu_parent, rules.fpu = rule.relative_fpu
+    elif isinstance(rule, GumbelRule):
         rules.rescale, rules.mixed = int(rule.rescale_values), int(rule.use_mixed_value)
         rules.value_scale, rules.maxvisit_init = rule.value_scale, rule.maxvisit_init
     return rules

@@ -18,7 +18,8 @@ import numpy as np
 
 from pondertree.games.game_state import LARGEST_REWARD
 from pondertree.models.arrays import library_of, namespace_of
-from pondertree.reference.policy import add_up, float32, priors_of
+from pondertree.random import add_up
+from pondertree.reference.policy import float32, priors_of
 
 WIDE = 256
 """In action spaces above this size a node keeps only the moves it can come to need."""

@@ -19,43 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from pondertree.models.players import AssumedPlayers, players_of, warn_of_unknown_players
-from pondertree.random import ANSWER, SELECT, Random, fold, tree_key
+from pondertree.config import AssumedPlayers, MCTSConfig, MuZeroConfig, players_of, warn_of_unknown_players
+from pondertree.random import ANSWER, SELECT, Random, draw, fold, tree_key
 from pondertree.reference import answer, search_loop
 from pondertree.reference.latent_world import ModelSearch, Node, RootNode
 from pondertree.reference.model import ask_initial, mask_policy
-from pondertree.reference.policy import draw, highest, tempered
+from pondertree.reference.policy import highest, tempered
 from pondertree.reference.search_loop import Told, at_least, check_noise, not_negative
 from pondertree.reference.trace import Scores, TraceRow
 from pondertree.reference.tree import SearchTree
 
 __all__ = ["MCTS", "MCTSConfig", "MuZeroConfig", "Node", "RootNode", "Tree", "Result", "mask_policy", "select_action"]
 
-ASSUMED_ONE = AssumedPlayers(1)
-"""One player, because nobody has said otherwise. It is equal to 1; a 1 that was given is not this one."""
-
 LEAST_SPAN = 1e-8
 """Values closer together than this count as so far apart, so that equal ones do not divide by 0."""
-
-
-@dataclass(slots=True)
-class MCTSConfig:
-    """The settings of a search."""
-
-    num_simulations: int = 50
-    root_dirichlet_alpha: float = 0.3
-    root_exploration_fraction: float = 0.25
-    pb_c_base: float = 19652
-    pb_c_init: float = 1.25
-    discount: float = 0.997
-    """Trap: the paper has 1 for board games, where a result is worth as much late as early; 0.997 is for Atari."""
-    num_players: int = ASSUMED_ONE
-    """Trap: the specification is for chess and knows no players. With two of them, values are for whose turn it is.
-
-    The default is 1, unless the model says how many there are; where nobody does, a `PlayerCountWarning` is given."""
-
-
-MuZeroConfig = MCTSConfig
 
 
 @dataclass(slots=True)

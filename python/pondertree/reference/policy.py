@@ -1,12 +1,12 @@
-"""Policies as numbers: priors from what a network says, shares from visits, and draws by them. No nodes, no states."""
+"""Policies as numbers: priors from what a network says, shares from visits, and the action with the highest score."""
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from pondertree.random import Random
+from pondertree.random import Random, add_up
 
 
 def priors_of(legal: Sequence[int], policy: Sequence[float] | None, kind: str = "logits") -> dict[int, float]:
@@ -59,33 +59,11 @@ def normalised(weights: Sequence[float]) -> list[float]:
     return [weight / total for weight in weights]
 
 
-def draw(weights: Sequence[float], random: Random) -> int:
-    """The place of one of the weights, drawn by them. They are not negative and not all 0; what is 0 is not drawn."""
-    mark = random.uniform() * add_up(weights)
-    running = 0.0
-    chosen = 0
-    for place, weight in enumerate(weights):
-        if weight > 0.0:
-            chosen = place
-        running += weight
-        if running > mark:
-            break
-    return chosen
-
-
 def highest(scores: Mapping[int, float], random: Random) -> int:
     """The action with the highest score; ties are broken at random."""
     best = max(scores.values())
     ties = [action for action, score in scores.items() if score == best]
     return ties[random.choose(len(ties))]
-
-
-def add_up(numbers: Iterable[float]) -> float:
-    """The sum, added one by one as in the engine: `sum` rounds differently from Python 3.12 on."""
-    total = 0.0
-    for number in numbers:
-        total += number
-    return total
 
 
 def float32(number: float) -> float:

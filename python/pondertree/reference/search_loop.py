@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pondertree.games.playout import Leaf
-from pondertree.random import ANSWER, NOISE, SELECT, Random, fold
+from pondertree.random import ANSWER, NOISE, SELECT, Random, draw, fold
 from pondertree.reference import answer
 from pondertree.reference.node import PriorNode
 from pondertree.reference.noise import noised
-from pondertree.reference.policy import draw
 from pondertree.reference.trace import Scores, TraceRow
 from pondertree.reference.tree import N, SearchTree, note_end, prove_ancestors
 

@@ -10,9 +10,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pondertree.random import Random
+from pondertree.random import Random, add_up
 from pondertree.reference.node import PriorNode
-from pondertree.reference.policy import add_up, normalised
+from pondertree.reference.policy import normalised
 
 LEAST_SPAN = 1e-8
 """Values closer together than this count as so far apart, so that equal ones do not divide by 0."""

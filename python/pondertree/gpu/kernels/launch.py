@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from pondertree.config import Halving
+from pondertree.config import GumbelRule
 from pondertree.gpu.kernels.nvrtc import NotCompiled, kernel
 from pondertree.gpu.protocol import NotForLanes
 from pondertree.gpu.tree_layout import Trees
@@ -33,7 +33,7 @@ def options_of(shape: TreeShape, lanes: int) -> tuple[str, ...]:
     return (
         f"-DPLACES={shape.actions}",
         f"-DGROUPS={groups}",
-        f"-DGUMBEL={int(isinstance(shape.rule, Halving))}",
+        f"-DGUMBEL={int(isinstance(shape.rule, GumbelRule))}",
         f"-DCONNECT_FOUR={int(shape.is_game)}",
         f"-DPATIENCE={PATIENCE}",
     )
