@@ -160,7 +160,7 @@ def functions() -> dict[str, Made]:
         "symmetries_of": (evaluators.symmetries_of, {"game": "connect4"}, nothing),
         "Onnx": (evaluators.Onnx, {"model": b"nothing"}, nothing),
         "FunctionModel": (models.FunctionModel, {"initial": even(3), "recurrent": even(3)}, nothing),
-        "Parts": (models.Parts, {"representation": len, "dynamics": len, "prediction": len}, nothing),
+        "ComposedModel": (models.ComposedModel, {"representation": len, "dynamics": len, "prediction": len}, nothing),
         "as_model": (models.as_model, {"given": a_model()}, nothing),
         "check_model": (models.check_model, {"model": a_model()}, nothing),
         "Support": (models.Support, {}, lambda made: made.to_scalar(np.zeros((2, made.num_atoms)))),

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.errors import EvaluationError, InvalidArgumentError, PondertreeError
+from pondertree.errors import EvaluationError, InvalidArgumentError, call_evaluator
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.outputs import check_policy, check_values
 from pondertree.game import GameInfo
@@ -56,8 +56,6 @@ class Answer:
     """The policy holds probabilities, not logits."""
 
 
-#: How it begins when an evaluator's own error is told.
-RAISED = "the evaluator raised"
 FORMS = ("evaluate_packed", "evaluate_states", "evaluate")
 
 
@@ -117,11 +115,11 @@ def ask(evaluator: Any, batch: Batch) -> Answer:
     """The evaluator's answer to a batch, in the fastest form both know; its shapes, kinds and values checked."""
     packed = batch.packed() if hasattr(evaluator, "evaluate_packed") and batch.packed is not None else None
     if packed is not None:
-        answer = call(evaluator.evaluate_packed, packed)
+        answer = call_evaluator(evaluator.evaluate_packed, packed)
     elif hasattr(evaluator, "evaluate_states"):
-        answer = call(evaluator.evaluate_states, batch.states())
+        answer = call_evaluator(evaluator.evaluate_states, batch.states())
     else:
-        answer = call(observer_of(evaluator), batch.observations())
+        answer = call_evaluator(observer_of(evaluator), batch.observations())
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise EvaluationError(f"the evaluator returned {shown(answer, 80)}: it must return (policy_logits, values)")
     policy, values = answer
@@ -131,13 +129,3 @@ def ask(evaluator: Any, batch: Batch) -> Answer:
         policy = check_policy(policy, (len(packed.legal_actions),), packed.legal_offsets)
     values = check_values(values, batch.rows, batch.num_players, batch.info)
     return Answer(policy, values, policy_of(evaluator) == "probabilities")
-
-
-def call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls an evaluator; what it raises is told as its fault."""
-    try:
-        return function(*arguments)
-    except PondertreeError:
-        raise
-    except Exception as error:
-        raise EvaluationError(f"{RAISED} {type(error).__name__}: {error}") from error

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import threading
-from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,22 +17,19 @@ from pondertree.evaluators.cpu_precision import check_cpu_precision
 from pondertree.evaluators.dispatch import take_rows
 from pondertree.evaluators.outputs import policy_axes, require, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
-from pondertree.forks import after_fork_in_child
-from pondertree.gpu.protocol import RowLayout, padded
-from pondertree.gpu.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
+from pondertree.gpu.context import LeaseCache, TorchGameContext
+from pondertree.gpu.protocol import SUPPORTED, Job, Mode, RowLayout, Support
+from pondertree.gpu.torch_network import all_modules, check_dtype, fingerprint_of, first_weights, number_types
 
-#: From so many rows on, halves of them take turns on an accelerator.
-TURNS_FROM = 1024
-#: Lanes kept for the next searches.
+if TYPE_CHECKING:
+    from pondertree.gpu.buffer import TorchBuffer
+
+#: From this many rows on, two halves are computed alternately on an accelerator.
+PIPELINE_MIN_ROWS = 1024
+#: Buffers cached for later searches.
 MAX_BUFFERS = 8
-#: Held while lanes are taken or given back: several threads may search with one network.
-_BUFFERS_LOCK = threading.Lock()
-
-
-@after_fork_in_child
-def _renew_lock() -> None:
-    global _BUFFERS_LOCK
-    _BUFFERS_LOCK = threading.Lock()
+#: Dtypes of observations that the tree-search kernel writes.
+KERNEL_DTYPES = ("torch.float32", "torch.bfloat16", "torch.float16")
 
 
 class Torch:
@@ -86,12 +81,11 @@ class Torch:
         self.batch_size = None if batch_size is None else validation.count(batch_size, "batch_size")
         self.version = 0
         """To be changed whenever the weights change, so that a `Cached` around it forgets the old answers."""
-        self._buffers: list[Any] = []
-        self._returned: deque[Any] = deque()
+        self._buffers: LeaseCache[TorchBuffer] = LeaseCache(MAX_BUFFERS)
         self._fused: Any = None
-        self._fused_of: object = None
-        self._known: object = None
-        self._notice()
+        self._fused_fingerprint: object = None
+        self._fingerprint: object = None
+        self._refresh()
 
     @property
     def _torch(self) -> Any:
@@ -120,7 +114,7 @@ class Torch:
     def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(policy_logits [B, num_actions], values [B, ...])."""
         torch = self._torch
-        self._notice()
+        self._refresh()
         with self._evaluating():
             parts = []
             for first, last in self._chunks(len(observations)):
@@ -132,7 +126,7 @@ class Torch:
     def evaluate_packed(self, packed: Packed) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(logits of the legal actions [L], values [B, ...])."""
         torch = self._torch
-        self._notice()
+        self._refresh()
         with self._evaluating():
             parts = []
             for first, last in self._chunks(len(packed)):
@@ -145,39 +139,47 @@ class Torch:
             logits, values = (torch.cat(tensors).numpy() for tensors in zip(*parts, strict=True))
         return logits, values
 
-    def rows_per_call(self, rows: int) -> int:
-        """How many of so many rows are best computed at once: two halves take turns where each fills the device."""
+    def supports(self, job: Job, mode: Mode) -> Support:
+        """Double-buffered batches on every device; device-resident trees where the kernel can search them."""
+        if mode is Mode.PIPELINED:
+            return SUPPORTED
+        if self.policy != "logits":
+            return Support(False, "the kernel reads logits, not probabilities")
+        if not all(shape.runs_on(self.device) for shape in job.shapes):
+            return Support(False, f"the kernel cannot search these trees on {self.device}, or not faster")
+        if str(self._input_dtype) not in KERNEL_DTYPES:
+            return Support(False, f"the kernel cannot write observations of {self._input_dtype}")
+        return SUPPORTED
+
+    def rows_per_batch(self, rows: int) -> int:
+        """Rows per call of the module: halves are computed alternately where each of them fills the device."""
         if self.batch_size is not None:
             return min(rows, self.batch_size)
-        return (rows + 1) // 2 if self.device.type != "cpu" and rows >= TURNS_FROM else rows
+        return (rows + 1) // 2 if self.device.type != "cpu" and rows >= PIPELINE_MIN_ROWS else rows
 
-    def acquire_buffers(self, layout: RowLayout, capacities: Sequence[int]) -> list[Any]:
-        """A lane for each capacity, or for a little more; those of an earlier search if they fit."""
+    def acquire(self, job: Job) -> TorchGameContext:
+        """Leases buffers and device trees, with graphs of the module as it is now."""
         from pondertree.gpu.buffer import TorchBuffer
 
-        key, buffers = self._notice(), []
-        with _BUFFERS_LOCK:
-            while self._returned:
-                self._buffers.append(self._returned.popleft())
-            del self._buffers[:-MAX_BUFFERS]
-        if key != self._fused_of:
-            self._fused_of, self._fused = key, self._fuse(layout)
-        # Of few sizes: games that end one after another would ask for a new one at every move.
-        for capacity in map(padded, capacities):
-            with _BUFFERS_LOCK:
-                known = next((one for one in self._buffers if _fits(one, layout, capacity, self._input_dtype)), None)
-                if known is not None:
-                    self._buffers.remove(known)
-            if known is None:
-                known = TorchBuffer(
-                    layout, capacity, self.batch_size, self.device, self._input_dtype, self._forward, self._evaluating
-                )
-            known.renew(key)
-            buffers.append(known)
-        return buffers
+        layout = job.layout
+        assert layout is not None, "evaluators search games"
+        fingerprint = self._refresh()
+        if fingerprint != self._fused_fingerprint:
+            self._fused_fingerprint, self._fused = fingerprint, self._fuse(layout)
+
+        def make(capacity: int) -> TorchBuffer:
+            return TorchBuffer(
+                layout, capacity, self.batch_size, self.device, self._input_dtype, self._forward, self._evaluating
+            )
+
+        return TorchGameContext(self._buffers, layout, self._input_dtype, fingerprint, make)
+
+    def release(self, context: TorchGameContext) -> None:
+        """Takes buffers back for later searches."""
+        context.close()
 
     def _fuse(self, layout: RowLayout) -> Any:
-        """The module with fewer kernels, where the device has such; None elsewhere."""
+        """The module with fused kernels; None if the device or the module has none."""
         if self.device.type != "cuda" or self._input_dtype == self._torch.float32 or self._autocast_dtype is not None:
             return None
         from pondertree.gpu.torch_fusion import fused
@@ -187,27 +189,11 @@ class Torch:
             example = self._torch.rand(shape, device=self.device).to(self._input_dtype)
             return fused(self.module, example.contiguous(memory_format=self._torch.channels_last))
 
-    def open_trees(self, buffers: Sequence[Any], sizes: Sequence[int], simulations: int, rule: Any) -> Any:
-        """Trees that grow on the device, of so many roots to each of these lanes; None where they cannot."""
-        opened = [buffer.open_trees(size, simulations, rule) for buffer, size in zip(buffers, sizes, strict=True)]
-        if any(trees is None for trees in opened):
-            return None
-        from pondertree.gpu.device_trees import Grove
-
-        return Grove(opened, sizes)
-
-    def release_buffers(self, buffers: Sequence[Any]) -> None:
-        """Keeps lanes for the next search."""
-        # Without a lock: a forest among the garbage may be collected while this very thread holds it.
-        self._returned.extend(buffers)
-
-    def _notice(self) -> object:
-        """What tells the network from what it was. Where it has changed, all of it is on the device again, and is asked
-        in the type that its weights now have.
-        """
+    def _refresh(self) -> object:
+        """Returns the module's fingerprint; after a change, moves the module and reads its dtype again."""
         parts = all_modules([self.module])
-        key = network_key(parts)
-        if key != self._known:
+        key = fingerprint_of(parts)
+        if key != self._fingerprint:
             torch = self._torch
             self._input_dtype, self._autocast_dtype = number_types(parts, self._dtype)
             check_cpu_precision(self.device, self._input_dtype, self._autocast_dtype)
@@ -215,18 +201,17 @@ class Torch:
             if self.device.type == "cuda" and self._input_dtype in (torch.bfloat16, torch.float16):
                 # The order of numbers in memory that fast convolutions of short types want; they stay what they are.
                 self.module.to(memory_format=torch.channels_last)
-            self._fused = self._fused_of = None
-            self._known = key = network_key(parts)
+            self._fused = self._fused_fingerprint = None
+            self._fingerprint = key = fingerprint_of(parts)
         return key
 
     def __getstate__(self) -> dict[str, Any]:
-        # Lanes hold memory of a device.
+        # Buffers hold device memory.
         without: dict[str, Any] = {
-            "_buffers": [],
-            "_returned": deque(),
+            "_buffers": LeaseCache(MAX_BUFFERS),
             "_fused": None,
-            "_fused_of": None,
-            "_known": None,
+            "_fused_fingerprint": None,
+            "_fingerprint": None,
         }
         return {**self.__dict__, **without}
 
@@ -300,7 +285,3 @@ class Torch:
 
     def __repr__(self) -> str:
         return f"Torch({type(self.module).__name__}, device={str(self.device)!r}, policy={self.policy!r})"
-
-
-def _fits(buffer: Any, layout: RowLayout, capacity: int, dtype: Any) -> bool:
-    return bool(buffer.layout == layout and buffer.capacity == capacity and buffer._dtype == dtype)

@@ -32,7 +32,7 @@ def all_modules(tops: Iterable[Any]) -> list[Any]:
     return list(found.values())
 
 
-def network_key(modules: Sequence[Any], owner: Any = None) -> tuple[Any, ...]:
+def fingerprint_of(modules: Sequence[Any], owner: Any = None) -> tuple[Any, ...]:
     """Differs when a network is no longer the one that was recorded: modules, hooks, simple attributes, or where the
     weights are. What is trained in place counts by itself, and is not looked at. `owner` has modules as attributes.
     """
