@@ -125,7 +125,7 @@ def test_failed_compilation_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(top_k, "kernel", refuse)
     top_k._compiled.cache_clear()
     device = torch.device("cuda", 0)
-    with pytest.warns(RuntimeWarning, match="wide policies are slower on this GPU: no such compiler"):
+    with pytest.warns(RuntimeWarning, match="large action spaces are slower on this GPU: no such compiler"):
         assert compile_top_k(device, 4672) is None
     assert compile_top_k(device, 4672) is None
     assert len(compilations) == 1

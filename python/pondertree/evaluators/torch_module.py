@@ -1,4 +1,4 @@
-"""Networks of PyTorch."""
+"""PyTorch modules as evaluators."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.batch import Packed
+from pondertree.evaluators.batch import Packed, take_rows
 from pondertree.evaluators.cpu_precision import check_cpu_precision
-from pondertree.evaluators.dispatch import take_rows
 from pondertree.evaluators.outputs import policy_axes, require, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.gpu.context import LeaseCache, TorchGameContext
@@ -38,20 +37,20 @@ class Torch:
     For chess a policy may also be its 73 planes of 8 x 8 squares; values may be `[B, 1]` or `[B, num_players]`, too.
 
     The module is moved to `device` (default: where its weights are) and used in place, so that weights trained
-    meanwhile count at once; it is in eval mode and without gradients while it evaluates, and in its own modes again
-    afterwards. After a change of weights, change `version` if there is a `Cached` around it.
+    meanwhile take effect at once. It is evaluated in eval mode without gradients; its own modes are restored. After a
+    change of weights, change `version` if there is a `Cached` wrapper.
 
-    `dtype` "bfloat16" or "float16" (or `torch.bfloat16`) computes in that type under autocast and leaves the weights as
-    they are; a module whose weights already have that type (`module.to(torch.bfloat16)`) is faster, since nothing is
-    cast on the way, and needs no `dtype`. Answers come back as float32 (float64 ones as they are). On the CPU each of
-    the two types is tried in a child process first, since not every CPU that advertises them can run them. `batch_size`
-    splits larger batches, where the device's memory is short.
+    `dtype` "bfloat16" or "float16" (or `torch.bfloat16`) computes under autocast and leaves the weights unchanged; a
+    module whose weights have that dtype (`module.to(torch.bfloat16)`) is faster, since nothing is cast, and needs no
+    `dtype`. Outputs are returned as float32 (float64 unchanged). On the CPU each of the two is probed in a child
+    process first, since not every CPU that advertises them can run them. `batch_size` splits larger batches, which
+    saves memory.
 
-    Compiled games are asked in the fast form: packed planes and legal actions go to the device and are unpacked
-    there, and only the logits of legal actions come back.
+    Compiled games use the packed form: bit planes and legal actions are uploaded and unpacked on the device, and only
+    the logits of legal actions are downloaded.
 
-    Threads: several searches may evaluate at once if the module is in eval mode already. In training mode the modes are
-    switched on the way, so a module that one thread trains must not be evaluated by another: give each its own copy.
+    Threads: several searches may evaluate at once if the module is in eval mode. In training mode the modes are
+    switched temporarily, so a module that one thread trains must not be evaluated by another: give each its own copy.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class Torch:
         self.policy = check_policy_kind(policy)
         self.batch_size = None if batch_size is None else validation.count(batch_size, "batch_size")
         self.version = 0
-        """To be changed whenever the weights change, so that a `Cached` around it forgets the old answers."""
+        """Change it whenever the weights change: it invalidates the entries of a `Cached` wrapper."""
         self._buffers: LeaseCache[TorchBuffer] = LeaseCache(MAX_BUFFERS)
         self._fused: Any = None
         self._fused_fingerprint: object = None
@@ -89,13 +88,13 @@ class Torch:
 
     @property
     def _torch(self) -> Any:
-        # Not kept: a module of Python can be neither pickled nor copied, and an evaluator goes to other processes.
+        # Not stored: Python modules cannot be pickled, and evaluators are sent to other processes.
         return importlib.import_module("torch")
 
     def weights_version(self) -> int:
-        """A number that changes when the weights are trained in place or replaced, for a `version` that follows them.
+        """A hash that changes when weights are trained in place or replaced; for `version`.
 
-        Not noticed is what only someone who hides it does: writing to `parameter.data`, biases and norms left alone.
+        Writes to `parameter.data` that leave biases and normalisation unchanged are not detected.
         """
         torch = self._torch
         tensors = [
@@ -105,8 +104,8 @@ class Torch:
             if tensor is not None
         ]
         counts = tuple((id(tensor), 0 if tensor.is_inference() else tensor._version) for tensor in tensors)
-        # PyTorch counts what is done to a tensor, but its fused optimizers do not. Those change the short tensors, too,
-        # biases and norms, which are quickly looked at.
+        # PyTorch counts in-place operations, except those of fused optimizers. Those change one-dimensional tensors
+        # too, biases and norms, which are cheap to compare.
         short = [tensor for tensor in tensors if tensor.ndim == 1 and tensor.is_floating_point()]
         with torch.no_grad():
             return hash((counts, torch.cat(short).float().cpu().numpy().tobytes() if short else b""))
@@ -199,7 +198,7 @@ class Torch:
             check_cpu_precision(self.device, self._input_dtype, self._autocast_dtype)
             self.module.to(self.device)
             if self.device.type == "cuda" and self._input_dtype in (torch.bfloat16, torch.float16):
-                # The order of numbers in memory that fast convolutions of short types want; they stay what they are.
+                # Tensor-core convolutions are fastest in this memory format.
                 self.module.to(memory_format=torch.channels_last)
             self._fused = self._fused_fingerprint = None
             self._fingerprint = key = fingerprint_of(parts)
@@ -216,7 +215,7 @@ class Torch:
         return {**self.__dict__, **without}
 
     def _forward(self, observations: Any) -> tuple[Any, Any]:
-        """The module's answer, its structure checked; the numbers are checked where every evaluator's are."""
+        """Calls the module and checks the structure of its output; `ask` and the engine check the numbers."""
         torch = self._torch
         module = self._fused if observations.device.type == "cuda" and self._fused is not None else self.module
         logits, values = two_outputs(module(observations), f"module {type(self.module).__name__}")
@@ -233,7 +232,7 @@ class Torch:
         return logits, values
 
     def _unpack(self, packed: Packed) -> Any:
-        """The observations [B, P + S, H, W], made on the device: byte k of a plane holds its cells 8k to 8k + 7."""
+        """Unpacks observations [B, P + S, H, W] on the device; byte k of a plane holds cells 8k to 8k + 7."""
         torch = self._torch
         rows, planes = packed.planes.shape
         cells = packed.height * packed.width
@@ -248,7 +247,7 @@ class Torch:
         return whole.reshape(rows, -1, packed.height, packed.width)
 
     def _legal(self, logits: Any, packed: Packed) -> Any:
-        """The logits of the legal actions, picked on the device. Actions travel as 16 bits, in torch signed ones."""
+        """Gathers the logits of legal actions on the device. PyTorch has only signed 16-bit integers."""
         torch = self._torch
         actions = self._send(packed.legal_actions.view(np.int16)).to(torch.int64) & 0xFFFF
         counts = self._send(np.diff(packed.legal_offsets).astype(np.int64))
@@ -259,7 +258,7 @@ class Torch:
         return self._torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self.device)
 
     def _fetch(self, tensor: Any) -> Any:
-        # What float32 cannot hold must not become infinite here: it is refused where every evaluator's numbers are.
+        # float64 stays: numbers beyond float32 are refused by `check_policy`, not turned into infinity.
         return (tensor if tensor.dtype == self._torch.float64 else tensor.float()).cpu()
 
     def _chunks(self, rows: int) -> Iterator[tuple[int, int]]:
@@ -268,7 +267,7 @@ class Torch:
 
     @contextlib.contextmanager
     def _evaluating(self) -> Iterator[None]:
-        """Eval mode, no gradients, the type to compute in; every part of the module has its mode back at the end."""
+        """Inference mode, eval mode and autocast; restores the mode of every submodule."""
         torch = self._torch
         in_training = [part for part in all_modules([self.module]) if part.training]
         with contextlib.ExitStack() as stack:

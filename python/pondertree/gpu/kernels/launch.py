@@ -46,9 +46,7 @@ def compile_step(device: Any, shape: TreeShape) -> Launch:
         # Without fused multiply-add, which the engine does not use either: results are equal bit for bit.
         step = kernel(SOURCE, "step", (*options_of(shape, 32), f"-DWARPS={WARPS_PER_BLOCK}", "--fmad=false"), index)
     except NotCompiled as error:
-        warnings.warn(
-            f"trees cannot grow on this GPU, and the processor searches: {error}", RuntimeWarning, stacklevel=2
-        )
+        warnings.warn(f"GPU-resident search is not available, the CPU searches: {error}", RuntimeWarning, stacklevel=2)
         raise
 
     def launch(struct: Trees, wants_request: bool) -> None:

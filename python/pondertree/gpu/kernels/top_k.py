@@ -57,7 +57,7 @@ def _compiled(index: int, actions: int) -> Launch | None:
     try:
         select = kernel(SOURCE, "top_k", (f"-DACTIONS={actions}", f"-DTHREADS={threads}"), index)
     except NotCompiled as error:
-        warnings.warn(f"wide policies are slower on this GPU: {error}", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"large action spaces are slower on this GPU: {error}", RuntimeWarning, stacklevel=2)
         return None
     return lambda outputs: select.launch(outputs.rows, threads, (outputs,))
 
