@@ -97,6 +97,10 @@ def resolves(name: str) -> bool:
     return False
 
 
+#: Tests of the package `specifications`, not of a document's statements.
+ENTRY_POINT_TESTS = {"test_mcts_search.py", "test_playout.py", "test_select_action.py"}
+
+
 def test_names_exist() -> None:
     assert [(row.id, name) for row in ROWS for name in row.name if not resolves(name)] == []
     assert all(row.name for row in ROWS)
@@ -118,7 +122,7 @@ def test_rows_of_specification_tests_are_not_left_over() -> None:
     """Every test of the documents' test files proves a row, so that none is left behind when a row changes."""
     named = {row.test.partition("[")[0] for row in ROWS}
     for path in sorted(Path(__file__).parent.glob("test_*.py")):
-        if path == Path(__file__):
+        if path == Path(__file__) or path.name in ENTRY_POINT_TESTS:
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         tests = [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]

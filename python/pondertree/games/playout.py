@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from pondertree.games.game_state import LARGEST_REWARD, State, end_values, listed_actions, rewards_of
-from pondertree.random import PLAYOUT, Random
-from pondertree.reference.policy import draw
+from pondertree.random import PLAYOUT, Random, draw
 
 #: A playout that has no `max_depth` is cut after so many moves.
 LONGEST_PLAYOUT = 10_000
