@@ -29,7 +29,7 @@ def latent_tree(algorithm: str, actions: int, sims: int, batch: int) -> Work:
     info = GameInfo("the model", False, actions, 1, False, True)
     rules = {"normalize": "tree"} if algorithm == "muzero" else {}
     search = _search(algorithm, Sines(batch, actions), sims, **rules)
-    parts = search.settings(info).engine(info, batch)
+    parts = search.config(info).engine_data(info, batch)
     values, logits = prepared(batch, actions, sims)
     values = values.astype(np.float64)
     rewards = np.zeros(batch)

@@ -218,8 +218,7 @@ def players() -> list[bytes]:
     """A small player of tic-tac-toe, one of Connect 4, and a model."""
     from pondertree.learn import default_config
     from pondertree.learn.config.game_spec import game_spec
-    from pondertree.networks.architecture import Architecture
-    from pondertree.networks.model_architecture import ModelArchitecture
+    from pondertree.learn.trainer.architectures import model_architecture, policy_value_architecture
     from pondertree.networks.model_network import ModelNetwork
     from pondertree.networks.policy_value import PolicyValueNetwork, player_of
     from pondertree.networks.weights_file import player_bytes
@@ -229,8 +228,8 @@ def players() -> list[bytes]:
     for name in ("tic-tac-toe", "connect4"):
         spec = game_spec(name)
         config = default_config(name, algorithm="muzero").with_values(network=small)
-        networks: list[Any] = [PolicyValueNetwork(Architecture.of(spec, config.network))]
-        networks.append(ModelNetwork(ModelArchitecture.of(spec, config)))
+        networks: list[Any] = [PolicyValueNetwork(policy_value_architecture(spec, config.network))]
+        networks.append(ModelNetwork(model_architecture(spec, config)))
         found += [player_bytes(player_of(network), spec.about(5, 7)) for network in networks]
     return found
 
@@ -519,8 +518,8 @@ def make_record(numbers: random.Random) -> Callable[[], object]:
 
 
 @functools.cache
-def climb_record() -> bytes:
-    """The record of a climb."""
+def spsa_record() -> bytes:
+    """The record of an SPSA run."""
     from pondertree.tune import tune_search
 
     out = Path(tempfile.mkdtemp(dir="."))
@@ -528,15 +527,15 @@ def climb_record() -> bytes:
     return (out / "search.jsonl").read_bytes()
 
 
-def make_climb(numbers: random.Random) -> Callable[[], object]:
-    """The record of a climb by SPSA, gone on with."""
-    content = climb_record()
+def make_spsa(numbers: random.Random) -> Callable[[], object]:
+    """Resuming a damaged record of an SPSA run."""
+    content = spsa_record()
     content = forged_lines(numbers, content) if numbers.random() < 0.7 else damaged(numbers, content)
 
     def call() -> None:
         from pondertree.tune import tune_search
 
-        out = Path("climb")
+        out = Path("spsa")
         out.mkdir(exist_ok=True)
         (out / "search.jsonl").write_bytes(content)
         naming(out, lambda: tune_search(iterations=5, out=out, resume=True, compare=lambda *_: 0.75))
@@ -814,7 +813,7 @@ KINDS: dict[str, Make] = {
     "checkpoint": make_checkpoint,
     "shard": make_shard,
     "record": make_record,
-    "climb": make_climb,
+    "spsa": make_spsa,
     "config": make_config,
     "weights": make_weights,
     "positions": make_positions,

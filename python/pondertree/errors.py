@@ -6,12 +6,10 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from pondertree.games.connect_four import Solution
 
 
 class PondertreeError(Exception):
@@ -65,7 +63,7 @@ class MissingExtraError(PondertreeError, ImportError):
 class UnsolvedError(PondertreeError, RuntimeError):
     """A position that was not solved within the limits it was given."""
 
-    def __init__(self, message: str, solutions: Sequence[Solution | None] = ()) -> None:
+    def __init__(self, message: str, solutions: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.solutions = solutions
         """What was solved, in the order of the states; None for those that were not."""

@@ -52,10 +52,10 @@ def test_run_folder_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     from tests.support.learning import small
 
     from pondertree.learn import train
-    from pondertree.learn.data import checkpoint, run_folder, shards
-    from pondertree.networks import weights_file
+    from pondertree.learn.data import checkpoint, shards
+    from pondertree.networks import run_files, weights_file
 
-    for module in (checkpoint, weights_file, run_folder, shards):
+    for module in (checkpoint, weights_file, run_files, shards):
         monkeypatch.setattr(module, "FORMAT", module.FORMAT.replace("pondertree", FORMER))
     assert train(small(tmp_path, steps=5)).steps == 5
     monkeypatch.undo()

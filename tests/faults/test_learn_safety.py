@@ -219,7 +219,7 @@ import os, signal, sys
 from pathlib import Path
 from tests.support.learning import small
 from pondertree.learn import train
-from pondertree.learn.watch import Watcher
+from pondertree.learn.evaluation.progress import Watcher
 
 class Killing(Watcher):
     def __enter__(self):

@@ -24,7 +24,7 @@ from pondertree.errors import (
 )
 from pondertree.evaluators import Uniform
 from pondertree.games import Chess, ConnectFour
-from pondertree.games.chess_interop import chess_state, open_door
+from pondertree.games.chess_interop import adapt_state, chess_state
 from pondertree.optional import install_command
 from pondertree.testing.tabular import TabularGame
 
@@ -80,7 +80,7 @@ def test_a_board_and_its_state_are_searched_alike() -> None:
 
 def test_other_states_pass() -> None:
     state = ConnectFour()
-    same, answer = open_door(state)
+    same, answer = adapt_state(state)
     assert same is state
     assert answer(np.int64(3)) == 3
     assert type(UCT(20, seed=1).search(state)) is int
@@ -197,7 +197,7 @@ def test_promotions_castling_and_en_passant_for_both_sides() -> None:
     ]
     for fen, wanted in cases:
         board = chess.Board(fen)
-        state, answer = open_door(board)
+        state, answer = adapt_state(board)
         said = {answer(action) for action in state.legal_actions()}
         assert said == set(board.legal_moves)
         assert wanted <= {move.uci() for move in said}

@@ -14,6 +14,7 @@ pytest.importorskip("safetensors")
 
 from pondertree.errors import StorageError  # noqa: E402 (after the packages it needs)
 from pondertree.learn.config.game_spec import game_spec  # noqa: E402
+from pondertree.learn.trainer.architectures import model_architecture  # noqa: E402
 from pondertree.networks.model_architecture import ActionPlanes, ModelArchitecture  # noqa: E402
 from pondertree.networks.model_network import Categories, ModelNetwork, fresh_model  # noqa: E402
 from pondertree.networks.policy_value import player_of, update_player  # noqa: E402
@@ -23,7 +24,7 @@ GAMES = ["tic-tac-toe", "connect4", "othello", "chess", "examples.games.nim:Nim"
 
 
 def architecture(game: str, **muzero: Any) -> ModelArchitecture:
-    return ModelArchitecture.of(game_spec(game), small(Path("unused"), algorithm="muzero", muzero=muzero))
+    return model_architecture(game_spec(game), small(Path("unused"), algorithm="muzero", muzero=muzero))
 
 
 def shaken(game: str, **muzero: Any) -> ModelNetwork:

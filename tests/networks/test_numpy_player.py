@@ -55,8 +55,7 @@ def written(shape: tuple[int, ...], actions: int, planes: int, size: dict[str, i
     """The file of a network with random weights."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("safetensors")
-    from pondertree.learn.config.sections import NetworkConfig
-    from pondertree.networks.architecture import Architecture
+    from pondertree.networks.architecture import Architecture, NetworkConfig
     from pondertree.networks.policy_value import PolicyValueNetwork
     from pondertree.networks.weights_file import player_bytes
 
@@ -280,7 +279,7 @@ def test_a_child_forked_during_an_evaluation_evaluates_and_has_its_threads_back(
         pytest.skip("NumPy has another library than OpenBLAS")
     code = """
 import os, pondertree, numpy as np
-from pondertree.learn import numpy_player
+from pondertree.networks import numpy_player
 player = pondertree.load("connect4")
 get, change = numpy_player.openblas_threads()
 change(3)

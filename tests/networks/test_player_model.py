@@ -21,7 +21,7 @@ from tests.support.environments import Corridor  # noqa: E402 (after the package
 
 from pondertree.learn import Config  # noqa: E402
 from pondertree.learn.config.game_spec import GameSpec, game_spec  # noqa: E402
-from pondertree.networks.model_architecture import ModelArchitecture  # noqa: E402
+from pondertree.learn.trainer.architectures import model_architecture  # noqa: E402
 from pondertree.networks.model_network import ModelNetwork  # noqa: E402
 from pondertree.networks.weights_file import player_bytes  # noqa: E402
 
@@ -35,7 +35,7 @@ def written(path: Path, spec: GameSpec, about: dict[str, Any] | None = None) -> 
     if spec.is_environment:
         config = config.with_values(muzero={"support": 10})
     torch.manual_seed(0)
-    network = ModelNetwork(ModelArchitecture.of(spec, config), folded=True)
+    network = ModelNetwork(model_architecture(spec, config), folded=True)
     path.write_bytes(player_bytes(network, spec.about(3, 5) if about is None else about))
     return path
 

@@ -291,7 +291,7 @@ def test_threads_change_nothing(in_flight: int) -> None:
 SCRIPT = """
 import pondertree, hashlib, numpy as np
 from pondertree.games import *
-from pondertree.reference.tabular import TabularGame
+from pondertree.testing.tabular import TabularGame
 text = ""
 tables = [TabularGame(3).start(), TabularGame(4, players=3).start()]
 for state in [TicTacToe(), ConnectFour(), Othello(), Chess(), *tables]:
@@ -340,7 +340,7 @@ FINISHED = after(ConnectFour(), "1 2 1 2 1 2 1")
 
 @pytest.mark.parametrize("state", [FINISHED, PythonGame(FINISHED)], ids=["compiled", "python"])
 @pytest.mark.parametrize(
-    "enter",
+    "start",
     [
         lambda search, state: search.run(state),
         lambda search, state: search.run([state]),
@@ -350,10 +350,10 @@ FINISHED = after(ConnectFour(), "1 2 1 2 1 2 1")
         lambda search, state: search.forest([state]),
     ],
 )
-def test_a_finished_game_is_refused_everywhere(state: Any, enter: Any) -> None:
+def test_a_finished_game_is_refused_everywhere(state: Any, start: Any) -> None:
     assert state.is_terminal
     with pytest.raises(pondertree.GameOverError, match="the game is over") as caught:
-        enter(pondertree.UCT(10), state)
+        start(pondertree.UCT(10), state)
     assert isinstance(caught.value, ValueError)
 
 

@@ -107,11 +107,11 @@ def assert_no_entry(evaluator: Any, switch: Switch) -> None:
     """A network that calls the search it is part of is refused."""
     tree = pondertree.AlphaZero(evaluator, seed=1).tree(ConnectFour())
 
-    def enter(observations: np.ndarray) -> Arrays:
+    def broken(observations: np.ndarray) -> Arrays:
         tree.simulate(1)
         return table(observations)
 
-    switch.broken = enter
+    switch.broken = broken
     with pytest.raises(pondertree.PondertreeError, match="already running"):
         tree.simulate(5)
     switch.broken = None

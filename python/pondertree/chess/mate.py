@@ -72,7 +72,7 @@ def mate_search(state: Chess | str | chess.Board | ChessGame, depth: int, budget
     depth = validation.whole_number(depth, "depth", most=MAX_DEPTH)
     if budget is not None:
         budget = validation.whole_number(budget, "budget")
-    position = chess_interop.enter(Chess(state) if isinstance(state, str) else state)
+    position = chess_interop.to_state(Chess(state) if isinstance(state, str) else state)
     if not isinstance(position, Chess):
         raise InvalidArgumentError(
             f"state must be a chess state, a FEN, a chess.Board or a ChessGame, not {type(state).__name__}"

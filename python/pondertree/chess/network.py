@@ -225,7 +225,7 @@ class ChessNN:
 def _observations(positions: Sequence[Any] | NDArray[Any]) -> Floats:
     rows = []
     for position in positions:
-        state = chess_interop.enter(position)
+        state = chess_interop.to_state(position)
         row = np.asarray(state.observation() if hasattr(state, "observation") else state, dtype=np.float32)
         if row.shape != (PLANES, 8, 8):
             raise InvalidArgumentError(

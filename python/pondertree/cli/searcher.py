@@ -17,7 +17,7 @@ from pondertree.errors import GameContractError
 from pondertree.presets import UCT
 from pondertree.reference import uct as reference
 from pondertree.search.base import Search
-from pondertree.search.forest import UNLIMITED
+from pondertree.search.limits import UNLIMITED
 
 #: Seconds between two looks at a search.
 SLICE = 0.1

@@ -8,6 +8,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pondertree import validation
 from pondertree._core import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.errors import InvalidArgumentError
@@ -25,6 +28,7 @@ __all__ = [
     "connect_four",
     "find",
     "name_of",
+    "packed_line",
 ]
 
 #: The names the command line knows them by.
@@ -83,6 +87,17 @@ def find(name: str) -> Any:
 def name_of(kind: Any) -> str | None:
     """The one name of a compiled game that is written down; None for others."""
     return next((name for name, known in BY_NAME.items() if known is kind), None)
+
+
+def packed_line(
+    state: Any, actions: NDArray[np.uint16]
+) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint8]]:
+    """Replays `actions` from a compiled state: (bit planes [N, P], scalars [N, S], players to move [N]) before each.
+
+    Raises a `PondertreeError` for an illegal action. Without actions the arrays are empty and give P and S.
+    """
+    planes, scalars, players = state._line(actions)
+    return planes, scalars, players
 
 
 def player_names(kind: Any, count: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Conversion at the door: positions of other libraries become states, and the answer goes back in their terms.
+"""Conversion between python-chess positions and moves and our states and actions.
 
 A `chess.Board` of python-chess, or a `pondertree.chess.ChessGame` around one, becomes the compiled `Chess` with its
 history. python-chess is recognised by its class name, without importing it; a wrapper by `wraps_chess_board`.
@@ -15,18 +15,17 @@ from pondertree import validation
 from pondertree._core import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError
 from pondertree.game import move_text
-from pondertree.games import chess_interop
 from pondertree.optional import require
 
 if TYPE_CHECKING:
     import chess
 
-Answer = Callable[[int], Any]
+ActionConverter = Callable[[int], Any]
 _STATES = frozenset((TicTacToe, ConnectFour, Othello, Chess))
 
 
-def open_door(state: Any) -> tuple[Any, Answer]:
-    """The state to search, and how its actions are said to the caller: as `chess.Move` for a board, else as numbers."""
+def adapt_state(state: Any) -> tuple[Any, ActionConverter]:
+    """Returns the state to search, and the conversion of actions for the caller: `chess.Move` for a board, else int."""
     board = board_of(state)
     if board is None:
         return state, int
@@ -34,15 +33,14 @@ def open_door(state: Any) -> tuple[Any, Answer]:
     return converted, lambda action: chess_move(converted, action)
 
 
-def enter(state: Any) -> Any:
-    """The state to search."""
-    # The usual case comes first: batches have thousands of states.
-    return state if type(state) in _STATES else open_door(state)[0]
+def to_state(state: Any) -> Any:
+    """Returns the state to search; the fast path of `adapt_state`, since batches have thousands of states."""
+    return state if type(state) in _STATES else adapt_state(state)[0]
 
 
-def enter_all(states: Sequence[Any]) -> list[Any]:
-    """The states to search."""
-    return list(states) if set(map(type, states)) <= _STATES else [enter(state) for state in states]
+def to_states(states: Sequence[Any]) -> list[Any]:
+    """Returns the states to search."""
+    return list(states) if set(map(type, states)) <= _STATES else [to_state(state) for state in states]
 
 
 def check_action(state: Any, action: Any, name: str = "action") -> int:
@@ -178,11 +176,11 @@ def _replay(board: chess.Board) -> Chess:
 NUM_ACTIONS = 4672
 
 
-def open_position(state: Any, name: str = "state") -> tuple[Chess, chess_interop.Answer]:
-    """The state, and how its actions are said to the caller: as `chess.Move` for a board, else as ints."""
+def adapt_chess_state(state: Any, name: str = "state") -> tuple[Chess, ActionConverter]:
+    """Returns the chess state, and the conversion of actions for the caller: `chess.Move` for a board, else int."""
     if type(state) is Chess:
         return state, int
-    converted, answer = chess_interop.open_door(state)
+    converted, answer = adapt_state(state)
     if not isinstance(converted, Chess):
         raise InvalidArgumentError(
             f"{name} is of the class {type(state).__name__}: it must be a position of chess "
@@ -191,9 +189,9 @@ def open_position(state: Any, name: str = "state") -> tuple[Chess, chess_interop
     return converted, answer
 
 
-def position(state: Any, name: str = "state") -> Chess:
+def to_chess(state: Any, name: str = "state") -> Chess:
     """The state alone."""
-    return open_position(state, name)[0]
+    return adapt_chess_state(state, name)[0]
 
 
 def legal_action(state: Chess, action: Any, name: str) -> int:
@@ -209,7 +207,7 @@ def any_action(state: Chess, action: Any, name: str) -> int | None:
     if isinstance(action, str):
         raise InvalidArgumentError(f"{name} must be a whole number or a chess.Move, not {action!r}")
     try:
-        number = chess_interop.check_action(state, action)
+        number = check_action(state, action)
     except InvalidActionError:
         return None
     except InvalidArgumentError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pondertree.config import Halving, LogPuct, Puct, Rule, Settings
+from pondertree.config import GumbelRule, LogPuct, Puct, ScoringRule, SearchConfig
 
 #: Games whose rules the kernel knows.
 GAMES = frozenset(("connect_four",))
@@ -20,13 +20,13 @@ MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TreeShape:
     """What trees have to be alike in to use the same memory."""
 
     trees: int
     simulations: int
     actions: int
-    rule: Rule
+    rule: ScoringRule
     players: int = 2
     discount: float = 1.0
     is_game: bool = False
@@ -42,7 +42,7 @@ class Kind:
         if self.simulations > MOST_SIMULATIONS:
             return False
         fits = self.trees >= FEWEST_TREES and self.actions <= MOST_ACTIONS and self.bytes <= MOST_BYTES
-        known = (Puct, Halving) if self.is_game else (LogPuct, Halving)
+        known = (Puct, GumbelRule) if self.is_game else (LogPuct, GumbelRule)
         forced = isinstance(self.rule, Puct) and self.rule.forced_playouts > 0.0
         return device.type == "cuda" and fits and isinstance(self.rule, known) and not forced
 
@@ -50,7 +50,7 @@ class Kind:
         """The shapes of arrays, by what their rows are; what there is no use for has no rows."""
         nodes = self.simulations + 1
         model, game = (0, self.trees) if self.is_game else (self.trees, 0)
-        gumbel = self.trees if isinstance(self.rule, Halving) else 0
+        gumbel = self.trees if isinstance(self.rule, GumbelRule) else 0
         return {
             "tree": (self.trees,),
             "action": (self.trees, self.actions),
@@ -70,8 +70,9 @@ class Kind:
         }
 
 
-def suits(settings: Settings) -> bool:
+def suits(config: SearchConfig) -> bool:
     """Whether a search asks for nothing but simulations, one after another."""
-    extras = (settings.trace, settings.early_stop, settings.minimax_depth, settings.forced_depth, settings.domain)
-    unlimited = settings.max_nodes is None and settings.max_memory is None
-    return settings.in_flight == 1 and unlimited and not any(extras)
+    options = config.options
+    extras = (options.trace, options.early_stop, config.minimax_depth, config.forced_depth, config.domain)
+    unlimited = options.max_nodes is None and options.max_memory is None
+    return options.in_flight == 1 and unlimited and not any(extras)

@@ -1,25 +1,29 @@
-"""Learning by self-play: `train(config)` makes a player out of nothing but the rules of a game.
+"""Training by self-play: `train(config)` makes a player from nothing but the rules of a game.
 
     from pondertree.learn import default_config, train
 
     train(default_config("connect4", out="runs/connect4", minutes=30))
 
-Needs PyTorch (`pip install ".[train]"`), which is imported when something here is used.
+Needs PyTorch (`pip install ".[train]"`), which is imported on first use of `train`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pondertree.optional import require
+
 if TYPE_CHECKING:
-    from pondertree.learn.config.defaults import default_config
-    from pondertree.learn.config.schema import Config, read_config, text_of_config
-    from pondertree.learn.config.sections import (
+    from pondertree.learn.config import (
+        Config,
         EvaluationConfig,
+        LatentModelConfig,
         LearnerConfig,
-        MuZeroConfig,
         NetworkConfig,
         ReplayConfig,
         SelfPlayConfig,
+        default_config,
+        read_config,
+        text_of_config,
     )
     from pondertree.learn.data.shards import list_shards, read_shard
     from pondertree.learn.evaluation.exact_play import share_of_value_keeping_moves, value_keeping_positions
@@ -29,8 +33,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Config",
     "EvaluationConfig",
+    "LatentModelConfig",
     "LearnerConfig",
-    "MuZeroConfig",
     "NetworkConfig",
     "ReplayConfig",
     "SelfPlayConfig",
@@ -46,11 +50,8 @@ __all__ = [
     "value_keeping_positions",
 ]
 
-_WHERE = {
-    "Config": "config.schema",
-    "default_config": "config.defaults",
-    "read_config": "config.schema",
-    "text_of_config": "config.schema",
+#: The modules of the lazily imported names; the others are in `config`.
+_MODULES = {
     "train": "loop.train",
     "TrainingResult": "loop.train",
     "Watcher": "evaluation.progress",
@@ -64,10 +65,8 @@ _WHERE = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'pondertree.learn' has no attribute {name!r}")
-    where = _WHERE.get(name, "config.sections")
-    if where == "loop.train":
-        from pondertree.optional import require
-
+    module = _MODULES.get(name, "config")
+    if module == "loop.train":
         require("torch", "train", "learning")
         require("safetensors", "train", "learning")
-    return getattr(import_module(f"pondertree.learn.{where}"), name)
+    return getattr(import_module(f"pondertree.learn.{module}"), name)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pondertree import validation
 from pondertree.errors import InvalidArgumentError
-from pondertree.learn.config.sections import NetworkConfig
 from pondertree.validation import brief
-
-if TYPE_CHECKING:
-    from pondertree.learn.config.game_spec import GameSpec
 
 #: Results a value is made of: won, drawn, lost for the player to move.
 OUTCOMES = 3
@@ -20,6 +16,27 @@ OUTCOMES = 3
 CHESS_PLANES = 73
 #: Actions that networks may have, and numbers of an observation.
 MOST_ACTIONS, MOST_NUMBERS = 1 << 24, 1 << 28
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkConfig:
+    """How large the network is."""
+
+    blocks: int = 4
+    """Residual blocks of two convolutions (or, for observations that are no boards, of two dense layers)."""
+    channels: int = 32
+    """Features of every convolution, or the width of every dense layer."""
+    policy_channels: int = 16
+    """Features of a square that the policy is read from (where it is not read from planes, as in chess)."""
+    value_channels: int = 8
+    """Features of a square that the value is read from."""
+    value_hidden: int = 64
+    """Width of the hidden layer of the value."""
+
+    def __post_init__(self) -> None:
+        validation.whole_number(self.blocks, "network.blocks", most=256)
+        for name in ("channels", "policy_channels", "value_channels", "value_hidden"):
+            validation.whole_number(getattr(self, name), f"network.{name}", least=1, most=4096)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +57,6 @@ class Architecture:
                 f"policy_planes must be 0, or be the {actions:,} actions by the squares of a board, not {planes:,} "
                 f"for observations of shape {self.shape}"
             )
-
-    @classmethod
-    def of(cls, spec: GameSpec, size: NetworkConfig) -> Architecture:
-        """The network of a game."""
-        planes = CHESS_PLANES if spec.info.compiled and spec.info.name == "chess" else 0
-        return cls(spec.shape, spec.info.num_actions, planes, size)
 
     @property
     def is_board(self) -> bool:

@@ -19,6 +19,7 @@ from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.files import check_path, check_writable, reading, write_bytes
 from pondertree.game import COMPILED, GameInfo
 from pondertree.networks.numpy_player import load_numpy_player
+from pondertree.networks.run_files import PLAYER, is_whole, list_checkpoints, read_about
 from pondertree.optional import require
 
 #: Players that come with the package, by the name of their game.
@@ -129,9 +130,6 @@ def find_player(path: str | os.PathLike[str]) -> Path:
 
 def newest_player(folder: Path) -> Path:
     """The player of the newest checkpoint of a training, or of a folder that is a checkpoint."""
-    from pondertree.learn.data.checkpoint import PLAYER, is_whole, list_checkpoints
-    from pondertree.learn.data.run_folder import read_about
-
     if (folder / PLAYER).is_file():
         return folder / PLAYER
     read_about(folder)

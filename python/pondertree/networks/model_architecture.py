@@ -10,17 +10,11 @@ from torch import nn
 
 from pondertree import validation
 from pondertree.errors import InvalidArgumentError
-from pondertree.learn.config.game_spec import GameSpec
-from pondertree.learn.config.schema import Config
-from pondertree.learn.config.sections import NetworkConfig
-from pondertree.networks.architecture import CHESS_PLANES, MOST_ACTIONS, read_shape
+from pondertree.networks.architecture import CHESS_PLANES, MOST_ACTIONS, NetworkConfig, read_shape
 from pondertree.validation import brief
 
-#: Images are halved until no side is longer than this.
-LONGEST_SIDE = 12
+#: How often an image may be halved.
 MOST_HALVINGS = 32
-#: More actions than this get a picture that is learned for each; fewer a plane of their own.
-MOST_ACTION_PLANES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,28 +38,6 @@ class ModelArchitecture:
     compares: bool
     """Whether there are layers that compare hidden states, to learn by."""
     size: NetworkConfig
-
-    @classmethod
-    def of(cls, spec: GameSpec, config: Config) -> ModelArchitecture:
-        """The networks of a game."""
-        is_chess = spec.info.compiled and spec.info.name == "chess"
-        halvings = 0
-        if spec.is_environment and len(spec.shape) == 3:
-            while max(spec.shape[1:]) > LONGEST_SIDE << halvings:
-                halvings += 1
-        discount = config.muzero.discount
-        return cls(
-            spec.shape,
-            spec.info.num_actions,
-            CHESS_PLANES if is_chess else 0,
-            "squares" if is_chess else _action_planes(spec),
-            halvings,
-            config.muzero.support,
-            -discount if spec.info.num_players == 2 else discount,
-            config.muzero.dynamics_blocks,
-            config.muzero.consistency > 0.0,
-            config.network,
-        )
 
     @property
     def hidden_shape(self) -> tuple[int, ...]:
@@ -101,19 +73,6 @@ class ModelArchitecture:
             return cls(**told)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidArgumentError(f"this describes no model: {brief(str(error))}") from None
-
-
-def _action_planes(spec: GameSpec) -> str:
-    if len(spec.shape) != 3:
-        return "vector"
-    actions, (_, height, width) = spec.info.num_actions, spec.shape
-    if spec.is_environment:
-        return "constant" if actions <= MOST_ACTION_PLANES else "learned"
-    if actions in (height * width, height * width + 1):
-        return "cells"  # one more is a pass, which marks none
-    if actions == width:
-        return "columns"
-    return "learned"
 
 
 class ActionPlanes(nn.Module):

@@ -14,13 +14,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from pondertree.learn.config.sections import NetworkConfig
-from pondertree.learn.trainer.policy_value import outcome_shares
 from pondertree.models.arrays import min_max
 from pondertree.models.support import Support
-from pondertree.networks.architecture import OUTCOMES, Architecture
+from pondertree.networks.architecture import OUTCOMES, Architecture, NetworkConfig
 from pondertree.networks.model_architecture import ActionPlanes, ModelArchitecture
-from pondertree.networks.policy_value import Block, Normed, PolicyValueNetwork, check_seen
+from pondertree.networks.policy_value import Block, Normed, PolicyValueNetwork, check_seen, outcome_shares
 
 #: Width of the vectors that hidden states are compared as.
 COMPARED = 128

@@ -105,6 +105,12 @@ class PolicyValueNetwork(nn.Module):
         return policy, shares[:, 0] - shares[:, 2]
 
 
+def outcome_shares(values: torch.Tensor) -> torch.Tensor:
+    """A value from -1 to 1 as shares of won, drawn and lost [B, 3]; whole results are certain."""
+    won, lost = values.clamp(min=0.0), (-values).clamp(min=0.0)
+    return torch.stack([won, 1.0 - won - lost, lost], dim=1)
+
+
 def check_seen(network: Any, observations: Any) -> None:
     """Refuses observations of another shape than the network learned to see: those of another game."""
     # Whoever follows a network to rewrite it hands over placeholders, whose shapes tell nothing.

@@ -13,15 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from pondertree.errors import StorageError
 from pondertree.files import current_format, player_metadata, reading
-from pondertree.networks.architecture import Architecture
-from pondertree.networks.model_architecture import ModelArchitecture
-from pondertree.networks.model_network import ModelNetwork
-from pondertree.networks.policy_value import PolicyValueNetwork
 from pondertree.validation import brief
 
 FORMAT = "pondertree-player"
@@ -142,6 +137,8 @@ def read_player(path: Path) -> tuple[Any, dict[str, Any]]:
 
 def player_of_bytes(content: bytes) -> tuple[Any, dict[str, Any]]:
     """The same from the content of a file."""
+    import torch
+
     about, weights = read_weights(content)
     with torch.device("meta"):  # whatever the file claims, nothing is set aside but what it brings along
         network = _described(about.get("network"))
@@ -157,6 +154,11 @@ def player_of_bytes(content: bytes) -> tuple[Any, dict[str, Any]]:
 
 def _described(data: Any) -> Any:
     """The network that a file describes: one of a model, or a policy-value network."""
+    from pondertree.networks.architecture import Architecture
+    from pondertree.networks.model_architecture import ModelArchitecture
+    from pondertree.networks.model_network import ModelNetwork
+    from pondertree.networks.policy_value import PolicyValueNetwork
+
     if isinstance(data, dict) and data.get("kind") == "model":
         return ModelNetwork(ModelArchitecture.of_data(data), folded=True)
     return PolicyValueNetwork(Architecture.of_data(data), folded=True)

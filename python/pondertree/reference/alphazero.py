@@ -15,7 +15,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from pondertree.games.chess_interop import enter, open_door
+from pondertree.games.chess_interop import adapt_state, to_state
 from pondertree.games.game_state import State
 from pondertree.random import Random, fold, tree_key
 from pondertree.reference import answer, search_loop
@@ -119,7 +119,7 @@ class MCTS(NoisySearch[Node]):
         simulations, so the distribution is 0 / 0 after one simulation. Here the evaluation of the root is not a
         simulation, and every simulation visits a child. Without any simulation the distribution is uniform.
         """
-        state, answer_as = open_door(game)
+        state, answer_as = adapt_state(game)
         result = self.run(state, self.calls, temperature=temperature, add_noise=add_noise)
         self.calls += 1
         size = getattr(state, "num_actions", 1 + max(result.policy))
@@ -151,7 +151,7 @@ class MCTS(NoisySearch[Node]):
         root_actions: Collection[int] | None = None,
     ) -> Tree:
         """Creates a tree that consists of the root."""
-        root = self._make_root(enter(game), RootInput(root_actions=root_actions))
+        root = self._make_root(to_state(game), RootInput(root_actions=root_actions))
         return Tree(root, tree_key(self.seed, call, row), trace=[] if trace else None)
 
     def advance(self, tree: Tree, action: int) -> None:

@@ -20,7 +20,7 @@ from pondertree._core import Chess
 from pondertree.chess.config import ChessConfig, root_budget, root_depth
 from pondertree.chess.pesto import Pesto
 from pondertree.chess.policy import is_evaluator
-from pondertree.games.chess_interop import open_position, position
+from pondertree.games.chess_interop import adapt_chess_state, to_chess
 from pondertree.games.game_state import actions_among
 from pondertree.random import Random, fold, tree_key
 from pondertree.reference import answer, search_loop
@@ -74,7 +74,7 @@ def mcts_search(
     at_least(1, iterations=1 if iterations is None else iterations)
     seconds = time_limit.total_seconds() if isinstance(time_limit, timedelta) else time_limit
     not_negative(time_limit=seconds or 0.0)
-    state, answer_as = open_position(root_state, "root_state")
+    state, answer_as = adapt_chess_state(root_state, "root_state")
     if state.is_terminal:
         return None
     if is_evaluator(policy_network) and options.get("evaluator") is None:
@@ -194,7 +194,7 @@ class MCTS(PriorSearch[MctsNode]):
 
         A restricted root has no mate search, since a mate may begin with an excluded move.
         """
-        root = self._make_root(position(state), RootInput(root_actions=root_actions))
+        root = self._make_root(to_chess(state), RootInput(root_actions=root_actions))
         is_restricted = len(root.list_actions()) < len(root.legal_actions())
         key = tree_key(self.seed, call, row)
         return Tree(root, key, trace=[] if trace else None, is_root_searched=is_restricted)

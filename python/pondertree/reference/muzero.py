@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pondertree.models.players import AssumedPlayers, players_of, warn_of_unknown_players
+from pondertree.config import AssumedPlayers, MCTSConfig, MuZeroConfig, players_of, warn_of_unknown_players
 from pondertree.random import ANSWER, SELECT, Random, draw, fold, tree_key
 from pondertree.reference import answer, search_loop
 from pondertree.reference.latent_world import ModelSearch, Node, RootNode
@@ -29,31 +29,8 @@ from pondertree.reference.tree import SearchTree
 
 __all__ = ["MCTS", "MCTSConfig", "MuZeroConfig", "Node", "RootNode", "Tree", "Result", "mask_policy", "select_action"]
 
-ASSUMED_ONE = AssumedPlayers(1)
-"""The default number of players; equal to 1, but distinct from a 1 that was given."""
-
 LEAST_SPAN = 1e-8
 """Lower bound of the range of values in normalisation, against division by 0."""
-
-
-@dataclass(slots=True)
-class MCTSConfig:
-    """The parameters of a search."""
-
-    num_simulations: int = 50
-    root_dirichlet_alpha: float = 0.3
-    root_exploration_fraction: float = 0.25
-    pb_c_base: float = 19652
-    pb_c_init: float = 1.25
-    discount: float = 0.997
-    """Trap: the paper uses 1 for board games; 0.997 is its value for Atari."""
-    num_players: int = ASSUMED_ONE
-    """Trap: the MuZero chess specification has no players. With two, values are for the player to move.
-
-    The default is the model's own number; if it has none, 1, with a `PlayerCountWarning`."""
-
-
-MuZeroConfig = MCTSConfig
 
 
 @dataclass(slots=True)

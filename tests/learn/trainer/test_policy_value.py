@@ -20,12 +20,12 @@ pytest.importorskip("safetensors")
 from pondertree.gpu.buffer import unpacked  # noqa: E402
 from pondertree.gpu.captured_step import Steps  # noqa: E402 (after the packages it needs)
 from pondertree.learn.config.game_spec import game_spec  # noqa: E402
-from pondertree.learn.config.sections import NetworkConfig  # noqa: E402
 from pondertree.learn.data.replay import Replay  # noqa: E402
 from pondertree.learn.loop.limits import choose_device, memory_complaints  # noqa: E402
-from pondertree.learn.trainer.policy_value import Learner, Turning, outcome_shares, policy_loss, value_loss  # noqa: E402
-from pondertree.networks.architecture import Architecture  # noqa: E402
-from pondertree.networks.policy_value import PolicyValueNetwork, fresh, player_of, update_player  # noqa: E402
+from pondertree.learn.trainer.architectures import policy_value_architecture  # noqa: E402
+from pondertree.learn.trainer.policy_value import Learner, Turning, policy_loss, value_loss  # noqa: E402
+from pondertree.networks.architecture import Architecture, NetworkConfig  # noqa: E402
+from pondertree.networks.policy_value import PolicyValueNetwork, fresh, outcome_shares, player_of, update_player  # noqa: E402
 from pondertree.networks.weights_file import player_bytes, player_of_bytes, read_player  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -35,7 +35,7 @@ GAMES = ["tic-tac-toe", "connect4", "othello", "chess", "examples.games.nim:Nim"
 
 def shaken(game: str, seed: int = 1) -> PolicyValueNetwork:
     """A network all of whose numbers are odd, norms included."""
-    network = fresh(Architecture.of(game_spec(game), SIZE), seed)
+    network = fresh(policy_value_architecture(game_spec(game), SIZE), seed)
     numbers = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, tensor in network.state_dict().items():
@@ -47,7 +47,7 @@ def shaken(game: str, seed: int = 1) -> PolicyValueNetwork:
 @pytest.mark.parametrize("game", GAMES)
 def test_heads_fit_the_game(game: str) -> None:
     spec = game_spec(game)
-    network = fresh(Architecture.of(spec, SIZE), 1).eval()
+    network = fresh(policy_value_architecture(spec, SIZE), 1).eval()
     logits, values = network(torch.from_numpy(np.stack([spec.factory().observation()] * 3)))
     assert logits.shape == (3, spec.info.num_actions)
     assert values.shape == (3,)

@@ -19,12 +19,12 @@ from pondertree.errors import InvalidArgumentError
 from pondertree.files import reading
 from pondertree.learn.config.sections import (
     EvaluationConfig,
+    LatentModelConfig,
     LearnerConfig,
-    MuZeroConfig,
-    NetworkConfig,
     ReplayConfig,
     SelfPlayConfig,
 )
+from pondertree.networks.architecture import NetworkConfig
 from pondertree.validation import brief
 
 ALGORITHMS = ("gumbel", "alphazero", "muzero")
@@ -66,7 +66,7 @@ class Config:
     """What is learned from."""
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     """How the network learns."""
-    muzero: MuZeroConfig = field(default_factory=MuZeroConfig)
+    muzero: LatentModelConfig = field(default_factory=LatentModelConfig)
     """How a model is learned, and planned in."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     """How strength is measured."""
@@ -119,7 +119,7 @@ SECTIONS: dict[str, Any] = {
     "self_play": SelfPlayConfig,
     "replay": ReplayConfig,
     "learner": LearnerConfig,
-    "muzero": MuZeroConfig,
+    "muzero": LatentModelConfig,
     "evaluation": EvaluationConfig,
 }
 

@@ -15,27 +15,6 @@ OPPONENT = re.compile(r"(UCT|Hybrid) ([1-9][0-9]{0,8})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NetworkConfig:
-    """How large the network is."""
-
-    blocks: int = 4
-    """Residual blocks of two convolutions (or, for observations that are no boards, of two dense layers)."""
-    channels: int = 32
-    """Features of every convolution, or the width of every dense layer."""
-    policy_channels: int = 16
-    """Features of a square that the policy is read from (where it is not read from planes, as in chess)."""
-    value_channels: int = 8
-    """Features of a square that the value is read from."""
-    value_hidden: int = 64
-    """Width of the hidden layer of the value."""
-
-    def __post_init__(self) -> None:
-        validation.whole_number(self.blocks, "network.blocks", most=256)
-        for name in ("channels", "policy_channels", "value_channels", "value_hidden"):
-            validation.whole_number(getattr(self, name), f"network.{name}", least=1, most=4096)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SelfPlayConfig:
     """How games are played to learn from."""
 
@@ -174,7 +153,7 @@ class LearnerConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MuZeroConfig:
+class LatentModelConfig:
     """How a model is learned, and planned in (`algorithm = "muzero"`)."""
 
     root: str = "gumbel"

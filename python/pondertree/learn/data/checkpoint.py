@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import os
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.files import arrays_of, current_format, reading, sync_folder
 from pondertree.learn.config.schema import Config, text_of_config
 from pondertree.learn.data.records import GameRecord, from_columns, to_columns
+from pondertree.networks.run_files import OLD, PLAYER, STATE, list_checkpoints
 from pondertree.optional import require
 from pondertree.validation import brief
 
@@ -32,17 +32,7 @@ if TYPE_CHECKING:
 
 FORMAT = "pondertree-checkpoint"
 VERSION = 1
-#: The end of the name of a checkpoint that another one of the same round is about to replace.
-OLD = ".old"
-NAME = re.compile(r"round-(\d{8,})")
-#: The files of a checkpoint beside its state.
-PLAYER, TRAINING, GAMES, CONFIG, STATE = (
-    "player.safetensors",
-    "training.safetensors",
-    "games.npz",
-    "config.toml",
-    "state.json",
-)
+TRAINING, GAMES, CONFIG = "training.safetensors", "games.npz", "config.toml"
 
 
 @dataclass(slots=True)
@@ -128,32 +118,12 @@ def save_checkpoint(folder: Path, number: int, checkpoint: Checkpoint, config: C
     return path
 
 
-def list_checkpoints(folder: Path) -> list[Path]:
-    """The checkpoints of a folder, oldest first."""
-    found = {}
-    for path in folder.iterdir() if folder.is_dir() else ():
-        name = path.name.removesuffix(OLD)
-        if NAME.fullmatch(name) and (name == path.name or not path.with_name(name).exists()):
-            found[int(name.partition("-")[2])] = path
-    return [found[number] for number in sorted(found)]
-
-
 def keep_newest(folder: Path, count: int) -> None:
     """Removes all but the newest checkpoints. Each loses its name first, so that none is ever half there."""
     for path in list_checkpoints(folder)[:-count]:
         gone = path.with_name(f"{path.name}.part")
         os.replace(path, gone)
         shutil.rmtree(gone, ignore_errors=True)
-
-
-def is_whole(path: Path, name: str) -> bool:
-    """Whether a file of a checkpoint is what its checksum says."""
-    try:
-        with reading(path, "a checkpoint", StorageError):
-            told = json.loads((path / STATE).read_bytes())["sha256"][name]
-            return bool(hashlib.sha256((path / name).read_bytes()).hexdigest() == told)
-    except StorageError:
-        return False
 
 
 def load_checkpoint(path: Path) -> Checkpoint:

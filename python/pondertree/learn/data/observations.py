@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.errors import GameContractError
+from pondertree.games import packed_line
 from pondertree.learn.config.game_spec import GameSpec, play_in
 from pondertree.learn.data.records import GameRecord
 
@@ -31,7 +32,7 @@ def widths(spec: GameSpec) -> tuple[int, int]:
     """How many planes and numbers a position has."""
     if not spec.info.compiled:
         return 0, int(np.prod(spec.shape))
-    planes, numbers = (part.shape[1] for part in spec.factory()._line(np.zeros(0, dtype=np.uint16))[:2])
+    planes, numbers = (part.shape[1] for part in packed_line(spec.factory(), np.zeros(0, dtype=np.uint16))[:2])
     return planes, numbers
 
 
@@ -53,7 +54,7 @@ def seen_in(game: GameRecord, spec: GameSpec) -> tuple[Seen, NDArray[np.uint8]]:
     state = spec.factory()
     if spec.info.compiled:
         opening = len(game.opening)
-        planes, numbers, players = state._line(np.concatenate([game.opening, game.moves]))
+        planes, numbers, players = packed_line(state, np.concatenate([game.opening, game.moves]))
         return Seen(planes[opening:], numbers[opening:]), players[opening:]
     for move in game.opening.tolist():
         state = play_in(state, move)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pondertree.errors import InvalidArgumentError, PondertreeError
-
-if TYPE_CHECKING:
-    from pondertree.learn.config.game_spec import GameSpec
+from pondertree.games import packed_line
+from pondertree.learn.config.game_spec import GameSpec
 
 
 class Example(NamedTuple):
@@ -153,7 +152,7 @@ def check_games(games: Sequence[GameRecord], spec: GameSpec, *, finished: bool =
             raise InvalidArgumentError(f"game {game.number}: each position must have a policy over its legal actions")
         if info.compiled:
             try:
-                spec.factory()._line(played)
+                packed_line(spec.factory(), played)
             except PondertreeError as error:
                 raise InvalidArgumentError(f"game {game.number}: {error}") from None
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import shutil
 from pathlib import Path
@@ -21,11 +20,10 @@ from typing import IO, Any, Self
 
 from pondertree import games
 from pondertree.errors import InvalidArgumentError, StorageError, UsageError
-from pondertree.files import check_path, current_format, lock, make_folder, reading, replace_file
+from pondertree.files import check_path, lock, make_folder, replace_file
 from pondertree.learn.config.schema import Config, text_of_config
+from pondertree.networks.run_files import list_checkpoints, read_about, run_header
 
-FORMAT = "pondertree-training"
-VERSION = 1
 CONFIG = "config.toml"
 #: Everything that a training writes into its folder before it has a game or a checkpoint.
 ENTRIES = ("run.json", CONFIG, "metrics.jsonl", "tensorboard", "games", "checkpoints", "players", "lock")
@@ -113,8 +111,7 @@ class RunFolder:
         """Writes down whose folder it is. Not before all is well: what was refused must leave nothing behind."""
         self.write(CONFIG, text_of_config(config).encode())
         if not self._goes_on:
-            told = {"format": FORMAT, "version": VERSION, "game": config.game}
-            self.write("run.json", (json.dumps(told, indent=1) + "\n").encode())
+            self.write("run.json", run_header(config.game))
 
     def write(self, name: str, content: bytes) -> None:
         """A file of the folder, whole or not at all."""
@@ -158,8 +155,6 @@ def _is_there(file: IO[bytes], path: Path) -> bool:
 
 def stored_config(path: Path) -> Path | None:
     """The configuration of the training in a folder: its own, or that of the newest checkpoint; None if it has none."""
-    from pondertree.learn.data.checkpoint import list_checkpoints
-
     beside = [checkpoint / CONFIG for checkpoint in reversed(list_checkpoints(path / "checkpoints"))]
     return next((file for file in (path / CONFIG, *beside) if file.is_file()), None)
 
@@ -171,20 +166,3 @@ def _one_name(game: Any) -> Any:
     except InvalidArgumentError:
         return game
     return games.name_of(kind)
-
-
-def read_about(path: Path) -> dict[str, Any]:
-    """What a folder says it is; one of another version is refused."""
-    if not (path / "run.json").is_file():
-        raise StorageError(f"{str(path)!r} is no folder of a training: it has no run.json")
-    with reading(path / "run.json", "what the folder of a training has", StorageError) as file:
-        about: dict[str, Any] = json.loads(file.read_bytes())
-        told = current_format(about["format"]), about["version"], about["game"]
-        if not isinstance(told[2], str):
-            raise StorageError("game must be a text")
-    if told[:2] != (FORMAT, VERSION):
-        raise StorageError(
-            f"{str(path)!r} is a {told[0]} of version {told[1]}; this version reads {FORMAT} {VERSION}: "
-            "use the version that made it, or another folder"
-        )
-    return about

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -31,9 +31,6 @@ from pondertree.learn.data.records import (
     from_columns,
     to_columns,
 )
-
-if TYPE_CHECKING:
-    from pondertree.learn.config.game_spec import GameSpec
 
 FORMAT = "pondertree-games"
 VERSION = 1

@@ -40,27 +40,16 @@ def searching(search: Search) -> BatchPlayer:
 
 
 def bare_policy(evaluator: Any) -> BatchPlayer:
-    """A network without a search: the likeliest of the legal moves."""
+    """Returns a player that takes the legal move of highest prior, without a search: of an evaluator or a model."""
 
     def choose(states: Sequence[Any], seeds: Sequence[int]) -> list[int]:
-        answer = ask(evaluator, Batch.of(states))
-        chosen = []
-        for state, logits in zip(states, np.asarray(answer.policy), strict=True):
-            legal = [int(action) for action in state.legal_actions()]
-            chosen.append(legal[int(np.argmax(logits[legal]))])
-        return chosen
-
-    return choose
-
-
-def bare_model_policy(model: Any) -> BatchPlayer:
-    """The same for a learned model: what it thinks of the positions themselves, without a step."""
-
-    def choose(states: Sequence[Any], seeds: Sequence[int]) -> list[int]:
-        seen = np.stack([np.array(state.observation(), dtype=np.float32) for state in states])
-        logits = np.asarray(model.initial_inference(seen)[1])
+        if hasattr(evaluator, "initial_inference"):
+            observations = np.stack([np.array(state.observation(), dtype=np.float32) for state in states])
+            policy = np.asarray(evaluator.initial_inference(observations)[1])
+        else:
+            policy = np.asarray(ask(evaluator, Batch.of(states)).policy)
         listed = [[int(action) for action in state.legal_actions()] for state in states]
-        return [legal[int(np.argmax(row[legal]))] for row, legal in zip(logits, listed, strict=True)]
+        return [legal[int(np.argmax(logits[legal]))] for legal, logits in zip(listed, policy, strict=True)]
 
     return choose
 

@@ -12,7 +12,7 @@ from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.config.schema import Config
 from pondertree.learn.data.checkpoint import Counters
 from pondertree.learn.data.run_folder import RunFolder
-from pondertree.learn.evaluation.arena import ArenaGame, count_pairs, play_episodes, play_games, searching
+from pondertree.learn.evaluation.arena import ArenaGame, bare_policy, count_pairs, play_episodes, play_games, searching
 from pondertree.learn.evaluation.exact_play import Exam, exam_of
 from pondertree.learn.evaluation.games_file import EvaluationGame, games_bytes, games_path
 from pondertree.learn.evaluation.ladder import climb, first_rung, opponents_of, reference, uncalibrated
@@ -184,7 +184,7 @@ class Examiner:
             return {}
         return {
             "keeps_value": round(self._exam.share(searching(search)), 4),
-            "policy_keeps_value": round(self._exam.share(self._variant.bare_policy(evaluator)), 4),
+            "policy_keeps_value": round(self._exam.share(bare_policy(evaluator)), 4),
         }
 
 

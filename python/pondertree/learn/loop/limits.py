@@ -15,7 +15,7 @@ from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.config.schema import Config
 from pondertree.learn.data.checkpoint import Counters
 from pondertree.learn.data.observations import widths
-from pondertree.networks.model_architecture import ModelArchitecture
+from pondertree.learn.trainer.architectures import model_architecture
 
 
 class Limits:
@@ -112,7 +112,7 @@ def check_room(spec: GameSpec, config: Config, device: torch.device) -> None:
     if config.algorithm != "muzero":
         return
     play = config.self_play
-    shape = ModelArchitecture.of(spec, config).hidden_shape
+    shape = model_architecture(spec, config).hidden_shape
     hidden = int(np.prod(shape)) * (NARROW if device.type == "cuda" and config.learner.reduced_precision else WIDE)
     _check(
         play.games_at_once * (play.simulations + 1) * hidden,

@@ -14,7 +14,6 @@ from pondertree.errors import EvaluationError, GameContractError, InvalidArgumen
 from pondertree.files import naming, reading
 from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.config.schema import Config, field_names, read_config
-from pondertree.learn.config.sections import NetworkConfig
 from pondertree.learn.data.checkpoint import CONFIG, Checkpoint, Counters, keep_newest, newest_whole, save_checkpoint
 from pondertree.learn.data.observations import refuse_observations
 from pondertree.learn.data.records import GameRecord
@@ -23,6 +22,7 @@ from pondertree.learn.data.shards import GameStore
 from pondertree.learn.loop.limits import memory_complaints
 from pondertree.learn.self_play.actor import SelfPlay
 from pondertree.learn.trainer.algorithms import variant_of
+from pondertree.networks.architecture import NetworkConfig
 from pondertree.networks.model_network import support_for
 from pondertree.networks.policy_value import player_of, update_player
 from pondertree.networks.weights_file import player_bytes

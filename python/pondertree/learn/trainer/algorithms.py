@@ -13,7 +13,6 @@ from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.config.schema import Config
 from pondertree.learn.data.replay import Replay
 from pondertree.learn.data.trajectories import Trajectories
-from pondertree.learn.evaluation.arena import BatchPlayer, bare_model_policy, bare_policy
 from pondertree.learn.trainer.base import Optimised
 from pondertree.learn.trainer.model import ModelLearner, errors_by_depth
 from pondertree.learn.trainer.policy_value import Learner
@@ -30,8 +29,6 @@ class Variant:
     """What it learns from."""
     asked: Callable[[Any], Any]
     """What searches ask: an evaluator, or a model, around a network that plays."""
-    bare_policy: Callable[[Any], BatchPlayer]
-    """What is asked as a player without a search."""
     quality: Callable[[Any, Any], dict[str, list[float | None]]] | None = None
     """(player, replay): errors by the number of steps that a model imagined."""
 
@@ -41,10 +38,10 @@ def variant_of(config: Config) -> Variant:
     return VARIANTS[config.algorithm]
 
 
-_POLICY_VALUE = Variant(Learner, lambda spec, config: Replay(spec, config.replay), Torch, bare_policy)
+_POLICY_VALUE = Variant(Learner, lambda spec, config: Replay(spec, config.replay), Torch)
 
 VARIANTS = {
     "gumbel": _POLICY_VALUE,
     "alphazero": _POLICY_VALUE,
-    "muzero": Variant(ModelLearner, Trajectories, TorchModel, bare_model_policy, errors_by_depth),
+    "muzero": Variant(ModelLearner, Trajectories, TorchModel, errors_by_depth),
 }

@@ -14,10 +14,10 @@ from pondertree.gpu.buffer import unpacked
 from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.config.schema import Config
 from pondertree.learn.data.trajectories import Trajectories, Unrolled
+from pondertree.learn.trainer.architectures import model_architecture
 from pondertree.learn.trainer.base import Optimised
 from pondertree.learn.trainer.policy_value import Turning
 from pondertree.learn.trainer.reanalysis import Reanalysis
-from pondertree.networks.model_architecture import ModelArchitecture
 from pondertree.networks.model_network import ModelNetwork, fresh_model
 
 #: What is left of the gradient of a hidden state at each step back through the dynamics.
@@ -32,7 +32,7 @@ class ModelLearner(Optimised):
     network: ModelNetwork
 
     def __init__(self, spec: GameSpec, config: Config, device: torch.device) -> None:
-        super().__init__(fresh_model(ModelArchitecture.of(spec, config), config.seed), config, device)
+        super().__init__(fresh_model(model_architecture(spec, config), config.seed), config, device)
         self._muzero = config.muzero
         self._shape = spec.shape
         self._turning = Turning(spec.symmetries, device)

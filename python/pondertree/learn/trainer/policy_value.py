@@ -14,9 +14,9 @@ from pondertree.gpu.buffer import unpacked
 from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.config.schema import Config
 from pondertree.learn.data.replay import Replay, TrainingBatch
+from pondertree.learn.trainer.architectures import policy_value_architecture
 from pondertree.learn.trainer.base import Optimised
-from pondertree.networks.architecture import Architecture
-from pondertree.networks.policy_value import PolicyValueNetwork, fresh
+from pondertree.networks.policy_value import PolicyValueNetwork, fresh, outcome_shares
 
 
 def policy_loss(logits: torch.Tensor, actions: torch.Tensor, policy: torch.Tensor) -> torch.Tensor:
@@ -26,12 +26,6 @@ def policy_loss(logits: torch.Tensor, actions: torch.Tensor, policy: torch.Tenso
     padded = torch.cat([logits, logits.new_full((rows, 1), -torch.inf)], dim=1)
     log_shares = functional.log_softmax(padded.gather(1, actions).float(), dim=1)
     return -(policy * log_shares.masked_fill(actions == number, 0.0)).sum(dim=1).mean()
-
-
-def outcome_shares(values: torch.Tensor) -> torch.Tensor:
-    """A value from -1 to 1 as shares of won, drawn and lost [B, 3]; whole results are certain."""
-    won, lost = values.clamp(min=0.0), (-values).clamp(min=0.0)
-    return torch.stack([won, 1.0 - won - lost, lost], dim=1)
 
 
 def value_loss(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -72,7 +66,7 @@ class Learner(Optimised):
     network: PolicyValueNetwork
 
     def __init__(self, spec: GameSpec, config: Config, device: torch.device) -> None:
-        super().__init__(fresh(Architecture.of(spec, config.network), config.seed), config, device)
+        super().__init__(fresh(policy_value_architecture(spec, config.network), config.seed), config, device)
         self._shape = spec.shape
         self._turning = Turning(spec.symmetries, device)
 

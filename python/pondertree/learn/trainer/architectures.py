@@ -1,0 +1,59 @@
+"""Network architectures for a game: which heads, action encoding and downsampling its observations call for."""
+
+from __future__ import annotations
+
+from pondertree.learn.config.game_spec import GameSpec
+from pondertree.learn.config.schema import Config
+from pondertree.networks.architecture import CHESS_PLANES, Architecture, NetworkConfig
+from pondertree.networks.model_architecture import ModelArchitecture
+
+#: Images are downsampled by stride-2 convolutions until no side exceeds this.
+LONGEST_SIDE = 12
+#: Above this number of actions each gets a learned embedding plane; up to it, a constant plane of its own.
+MOST_ACTION_PLANES = 32
+
+
+def policy_value_architecture(spec: GameSpec, size: NetworkConfig) -> Architecture:
+    """Returns the policy-value architecture for a game."""
+    return Architecture(spec.shape, spec.info.num_actions, CHESS_PLANES if _is_chess(spec) else 0, size)
+
+
+def model_architecture(spec: GameSpec, config: Config) -> ModelArchitecture:
+    """Returns the architecture of a learned model for a game."""
+    halvings = 0
+    if spec.is_environment and len(spec.shape) == 3:
+        while max(spec.shape[1:]) > LONGEST_SIDE << halvings:
+            halvings += 1
+    discount = config.muzero.discount
+    return ModelArchitecture(
+        spec.shape,
+        spec.info.num_actions,
+        CHESS_PLANES if _is_chess(spec) else 0,
+        _action_planes(spec),
+        halvings,
+        config.muzero.support,
+        -discount if spec.info.num_players == 2 else discount,
+        config.muzero.dynamics_blocks,
+        config.muzero.consistency > 0.0,
+        config.network,
+    )
+
+
+def _is_chess(spec: GameSpec) -> bool:
+    return spec.info.compiled and spec.info.name == "chess"
+
+
+def _action_planes(spec: GameSpec) -> str:
+    """Returns the action encoding of the dynamics network, one of `ModelArchitecture.action_planes`."""
+    if _is_chess(spec):
+        return "squares"
+    if len(spec.shape) != 3:
+        return "vector"
+    actions, (_, height, width) = spec.info.num_actions, spec.shape
+    if spec.is_environment:
+        return "constant" if actions <= MOST_ACTION_PLANES else "learned"
+    if actions in (height * width, height * width + 1):
+        return "cells"  # the extra action is a pass, which marks no cell
+    if actions == width:
+        return "columns"
+    return "learned"
