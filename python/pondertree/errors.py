@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 class PondertreeError(Exception):
@@ -95,6 +95,20 @@ class UnfinishedPlayoutWarning(UserWarning):
 
 class RandomGeneratorInStateWarning(UserWarning):
     """A state carries a random generator that `play` draws from, so that a search foresees its random numbers."""
+
+
+#: The start of the message if an evaluator raised.
+EVALUATOR_RAISED = "the evaluator raised"
+
+
+def call_evaluator(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls an evaluator; wraps what it raises in `EvaluationError`."""
+    try:
+        return function(*arguments)
+    except PondertreeError:
+        raise
+    except Exception as error:
+        raise EvaluationError(f"{EVALUATOR_RAISED} {type(error).__name__}: {error}") from error
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:

@@ -53,7 +53,7 @@ class Fixed:
 
 
 @dataclass
-class SeedForm:
+class SpecificationForm:
     """A tabular model as the specification asks it: one observation, one hidden state, one action."""
 
     inside: Tabular
@@ -288,7 +288,7 @@ def test_a_config_of_ones_own_will_do() -> None:
 def test_both_forms_of_a_model_are_the_same_search(players: int) -> None:
     table = Tabular(8, states=30, actions=4, reward_scale=1.0)
     results = []
-    for form in (table, SeedForm(table)):
+    for form in (table, SpecificationForm(table)):
         search = MCTS(form, num_players=players, seed=5)
         tree = search.tree(observation=np.array([9]), legal_actions=[3, 1, 0], trace=True)
         search.simulate(tree, 60, True)

@@ -14,7 +14,7 @@ from pondertree._core import Chess
 from pondertree.chess.network import ChessNN
 from pondertree.config import DirichletNoise, Puct, SearchConfig, option, option_of
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError, UsageError
-from pondertree.evaluators.protocol import as_evaluator
+from pondertree.evaluators.dispatch import as_evaluator
 from pondertree.game import GameInfo
 from pondertree.games import chess_interop
 from pondertree.games.chess_interop import legal_action

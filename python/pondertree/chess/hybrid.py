@@ -21,7 +21,8 @@ from pondertree.chess.pesto import Pesto
 from pondertree.chess.policy import PestoPolicy, PolicyEvaluator, is_evaluator
 from pondertree.config import Puct, SearchConfig, bounded_int, one_of, option, option_of
 from pondertree.errors import InvalidArgumentError, UnknownOptionError
-from pondertree.evaluators.protocol import as_evaluator, compiled_leaf
+from pondertree.evaluators.dispatch import as_evaluator
+from pondertree.evaluators.protocol import compiled_leaf
 from pondertree.game import GameInfo
 from pondertree.games.chess_interop import adapt_chess_state
 from pondertree.search.base import Search

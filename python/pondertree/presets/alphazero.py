@@ -8,7 +8,8 @@ from typing import Any, Self
 
 from pondertree.config import DirichletNoise, Domain, Puct, SearchConfig, option_of
 from pondertree.evaluators import Rollout, Uniform
-from pondertree.evaluators.protocol import as_evaluator, compiled_leaf
+from pondertree.evaluators.dispatch import as_evaluator
+from pondertree.evaluators.protocol import compiled_leaf
 from pondertree.game import GameInfo
 from pondertree.search.base import Search
 from pondertree.search.options import preset, simulations

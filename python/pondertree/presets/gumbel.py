@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pondertree.config import GumbelRule, SearchConfig, bounded_int, option, option_of
 from pondertree.errors import InvalidArgumentError
-from pondertree.evaluators.protocol import as_evaluator
+from pondertree.evaluators.dispatch import as_evaluator
 from pondertree.game import GameInfo
 from pondertree.presets.alphazero import compiled_leaf_of
 from pondertree.search.model_search import ModelSearch

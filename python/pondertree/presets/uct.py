@@ -9,7 +9,8 @@ from pondertree import validation
 from pondertree.config import SearchConfig, Ucb1, option, option_of
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators import Rollout, Uniform
-from pondertree.evaluators.protocol import as_evaluator, compiled_leaf
+from pondertree.evaluators.dispatch import as_evaluator
+from pondertree.evaluators.protocol import compiled_leaf
 from pondertree.game import GameInfo
 from pondertree.games.playout import decisive_policy
 from pondertree.search.base import Search

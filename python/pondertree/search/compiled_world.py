@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from pondertree._core import Forest as EngineForest
 from pondertree.config import SearchConfig
+from pondertree.evaluators.outputs import check_values
 from pondertree.game import GameInfo
-from pondertree.gpu.offload import Beside
-from pondertree.gpu.pipeline import GameTurns, asks_of_leaves
-from pondertree.gpu.protocol import NotForLanes, is_pipelined
-from pondertree.gpu.tree_shape import GAMES, suits
+from pondertree.gpu.offload import DeviceOffload
+from pondertree.gpu.pipeline import InferencePipeline
+from pondertree.gpu.protocol import (
+    SUPPORTED,
+    GameContext,
+    InferenceBackend,
+    InferenceBuffer,
+    Job,
+    Mode,
+    RowLayout,
+    ShouldStop,
+    Support,
+    query,
+)
+from pondertree.gpu.tree_shape import DEVICE_GAMES, TreeShape, runs_on_device
 from pondertree.search.leaf_evaluation import LeafEvaluation
 from pondertree.search.root_actions import RootActions
-from pondertree.search.world import Key, Keys, ShouldStop, World
+from pondertree.search.world import Key, Keys, World
 
 
 class CompiledWorld(World):
@@ -23,10 +38,11 @@ class CompiledWorld(World):
 
     def __init__(self, game: GameInfo, config: SearchConfig) -> None:
         super().__init__(game, config)
-        self._in_turns = asks_of_leaves(config)
+        self._may_pipeline = config.rule.has_priors and config.max_depth in (None, 0) and config.python_policy is None
+        """Whether leaves are evaluated as they are, and the network's outputs have fitted into buffers so far."""
         self._simulations = 0
-        self._lent: Callable[[], object] | None = None
-        """Closes the buffers of a device search whose nodes are not copied back yet."""
+        self._release: Callable[[], object] | None = None
+        """Releases the context of a device search whose nodes are not copied back yet."""
 
     @property
     def runs_in_engine(self) -> bool:
@@ -37,7 +53,7 @@ class CompiledWorld(World):
         """Creates the engine's forest."""
         self.core = EngineForest(self.info.name, self.config.engine_data(self.info, len(states)))
         self._leaves = LeafEvaluation(self.core, self.info, self.config, None)
-        self._beside = Beside(self.core)
+        self._offload = DeviceOffload(self.core)
 
     def plant(self, states: Sequence[Any], keys: Keys, root_actions: RootActions | None = None) -> None:
         """Plants a tree for each state."""
@@ -64,52 +80,73 @@ class CompiledWorld(World):
         self._simulations = simulations[0] if is_exact and len(set(simulations)) == 1 else 0
 
     def run(self, should_stop: ShouldStop | None) -> None:
-        """Runs batches; a pipelined evaluator computes for some trees while the engine searches others."""
-        evaluator = self.config.evaluator
-        if self._in_turns and is_pipelined(evaluator):
-            try:
-                if should_stop is None and self._search_on_device(evaluator):
-                    return
-                GameTurns(self.core, evaluator, self.info, self.config.options.in_flight, should_stop).run()
+        """Runs batches; a pipelined evaluator computes for some trees while the engine searches others.
+
+        If the network's output does not fit into buffers, this and all later runs go batch by batch.
+        """
+        backend: Any = self.config.evaluator
+        if self._may_pipeline and query(backend, Job(len(self.core)), Mode.PIPELINED).ok:
+            if self._run_pipelined(backend, should_stop).ok:
                 return
-            except NotForLanes:
-                self.roll_back()
-                self._in_turns = False
+            self.roll_back()
+            self._may_pipeline = False
         super().run(should_stop)
 
-    def _search_on_device(self, evaluator: Any) -> bool:
-        """Searches new trees on the network's device; False if that is not supported."""
-        config = self.config
-        if self.info.name not in GAMES or config.options.solve or not self._simulations or not suits(config):
-            return False
-        if not hasattr(evaluator, "open_trees") or evaluator.policy != "logits":
-            return False
-        if not self.core.all_new():
-            return False
-        turns = GameTurns(self.core, evaluator, self.info, 1, None)
-        found = False
+    def _run_pipelined(self, backend: InferenceBackend, should_stop: ShouldStop | None) -> Support:
+        exchange = GameExchange(self.core, backend, self.info, self.config.options.in_flight)
+        context: GameContext = backend.acquire(Job(len(self.core), exchange.layout))
         try:
-            trees = evaluator.open_trees(turns.buffers, turns.sizes, self._simulations, config.rule)
-            if trees is not None:
-                turns.ask_about_roots()
-                found = self._beside.search(trees, turns.answer_roots)
-                for group in range(len(turns.sizes)):
-                    turns.answer_roots(group)
+            buffers = context.buffers(exchange.capacities)
+            if should_stop is None and self._search_on_device(backend, context, exchange, buffers):
+                return SUPPORTED
+            return InferencePipeline(exchange, buffers, should_stop).run()
         finally:
-            turns.wait_for_all()
             # Also after an interrupt while results were copied back.
-            if self._beside.are_away:
-                self._lent = weakref.finalize(self, evaluator.release_buffers, turns.buffers)
+            if self._offload.is_pending:
+                self._release = weakref.finalize(self, backend.release, context)
             else:
-                evaluator.release_buffers(turns.buffers)
-        return found
+                backend.release(context)
+
+    def _search_on_device(
+        self,
+        backend: InferenceBackend,
+        context: GameContext,
+        exchange: GameExchange,
+        buffers: Sequence[InferenceBuffer],
+    ) -> bool:
+        """Searches new trees on the network's device; False if that is not supported."""
+        config, core = self.config, self.core
+        if self.info.name not in DEVICE_GAMES or config.options.solve or not self._simulations:
+            return False
+        if not runs_on_device(config) or not core.all_new():
+            return False
+        shapes = [
+            TreeShape(size, self._simulations, self.info.num_actions, config.rule, is_game=True)
+            for size in exchange.sizes
+        ]
+        if not query(backend, Job(len(core), exchange.layout, shapes=shapes), Mode.DEVICE).ok:
+            return False
+        groups = context.trees(shapes)
+        if groups is None:
+            return False
+        pipeline = InferencePipeline(exchange, buffers)
+        try:
+            is_submitted = pipeline.submit(exchange.unevaluated_roots()).ok
+            is_done = is_submitted and self._offload.run(groups, shapes, roots_ready=pipeline.complete)
+            for group in range(len(shapes)):
+                pipeline.complete(group)
+        finally:
+            pipeline.drain()
+        if not is_submitted:
+            self.roll_back()
+        return is_done
 
     def synchronize(self) -> None:
         """Copies the nodes of trees that were searched on a device into the engine."""
-        self._beside.settle()
-        if self._lent is not None:
-            self._lent()
-            self._lent = None
+        self._offload.synchronize()
+        if self._release is not None:
+            self._release()
+            self._release = None
 
     def batch(self) -> None:
         """Gathers leaves, which the engine has stepped, and has them evaluated."""
@@ -117,3 +154,49 @@ class CompiledWorld(World):
         self._leaves.playouts.deadline = self.deadline
         answer = self._leaves.answer()
         self.core.apply(answer.policy, answer.values, answer.probabilities)
+
+
+class GameExchange:
+    """The pipeline's exchange for a compiled game: packed positions for policies of legal actions, and values."""
+
+    def __init__(self, core: EngineForest, backend: Any, info: GameInfo, in_flight: int) -> None:
+        self._core = core
+        self._info = info
+        self._probabilities = backend.policy == "probabilities"
+        rows = backend.rows_per_batch(len(core) * in_flight)
+        self.sizes = core.form_groups(max(rows // in_flight, 1))
+        """The number of trees of each group."""
+        self.capacities = [size * in_flight for size in self.sizes]
+        self.layout = RowLayout(*core.row_layout(), *info.plane_shape, info.num_actions)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the search was stopped from outside."""
+        return self._core.stopped
+
+    def unevaluated_roots(self) -> list[int]:
+        """Groups with roots that the network has not evaluated."""
+        ends = np.cumsum([0, *self.sizes]).tolist()
+        return [
+            group for group, (first, last) in enumerate(pairwise(ends)) if not self._core.roots_evaluated(first, last)
+        ]
+
+    def exchange(
+        self, group: int, responses: InferenceBuffer | None, requests: InferenceBuffer | None
+    ) -> tuple[int, bool] | None:
+        """Applies responses and gathers requests; None if the responses need validation."""
+        answered = None if responses is None else responses.responses
+        return self._core.exchange(
+            group, answered, None if requests is None else requests.requests, self._probabilities
+        )
+
+    def revalidate(self, group: int, buffer: InferenceBuffer) -> Support:
+        """Applies responses as a batch that is not pipelined would be; raises what is wrong with them."""
+        offsets, _ = self._core.waiting_legal(group)
+        counts = np.diff(offsets)
+        rows, legal = len(counts), self.layout.legal
+        responses = buffer.responses[:rows]
+        policy = responses[:, :legal][np.arange(legal) < counts[:, None]]
+        values = check_values(responses[:, legal], rows, self._info.num_players, self._info)
+        self._core.apply(policy, values, self._probabilities, group)
+        return SUPPORTED

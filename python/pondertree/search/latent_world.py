@@ -12,14 +12,24 @@ from numpy.typing import NDArray
 
 from pondertree._core import Forest as EngineForest
 from pondertree.config import SearchConfig
-from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.protocol import RAISED
+from pondertree.errors import EVALUATOR_RAISED, EvaluationError, InvalidArgumentError
 from pondertree.game import GameInfo, describe
-from pondertree.gpu.offload import Beside
-from pondertree.gpu.pipeline import ModelTurns
-from pondertree.gpu.protocol import NotForLanes
-from pondertree.gpu.tree_shape import TreeShape, suits
-from pondertree.models.context import DeviceContext, is_pipelined
+from pondertree.gpu.offload import DeviceOffload
+from pondertree.gpu.pipeline import InferencePipeline
+from pondertree.gpu.protocol import (
+    SUPPORTED,
+    InferenceBackend,
+    InferenceBuffer,
+    Job,
+    LatentBuffer,
+    LatentContext,
+    Mode,
+    ShouldStop,
+    Support,
+    is_backend,
+    query,
+)
+from pondertree.gpu.tree_shape import TreeShape, runs_on_device
 from pondertree.models.hidden import flatten
 from pondertree.models.inference import Inference
 from pondertree.models.pool import HiddenPool
@@ -34,7 +44,7 @@ from pondertree.search.observation_root import (
     stack,
 )
 from pondertree.search.root_actions import RootActions
-from pondertree.search.world import Key, Keys, ShouldStop, World
+from pondertree.search.world import Key, Keys, World
 
 #: Initial slots per tree; a full pool doubles.
 SLOTS_PER_TREE = 64
@@ -84,9 +94,9 @@ class LatentWorld(World):
         """Evaluates all roots in one batch, which gives the number of actions, and creates the engine's forest."""
         model: Any = self._inference.model
         self._roots = roots = roots_of(states)
-        room = getattr(model, "room", None) if is_pipelined(model) else None
+        allocate = getattr(model, "observation_array", None)
         try:
-            self._first = self._inference.initial(stack(roots, room))
+            self._first = self._inference.initial(stack(roots, allocate))
         except EvaluationError as error:
             hint = batch_hint(roots, str(error))
             if hint is None:
@@ -104,14 +114,16 @@ class LatentWorld(World):
             most = max(int(data["max_bytes"]) // (self._slot_bytes + BYTES_PER_NODE), 1)
             data["max_nodes"] = most if data["max_nodes"] is None else min(most, data["max_nodes"])
             maximum = (data["max_nodes"] + self.config.options.in_flight) * len(roots)
-        self._context = model.acquire(self._first.hidden, len(roots)) if is_pipelined(model) and not maximum else None
+        job = Job(len(roots), hidden=self._first.hidden)
+        supported = not maximum and query(model, job, Mode.PIPELINED).ok
+        self._context: LatentContext | None = model.acquire(job) if supported else None
         if self._context is None:
             self._pool = HiddenPool(capacity=max(SLOTS_PER_TREE * len(roots), 1), maximum=maximum)
         else:
             self._pool = self._context.pool
             weakref.finalize(self, model.release, self._context)
         self.core = EngineForest("latent", data)
-        self._beside = Beside(self.core)
+        self._offload = DeviceOffload(self.core)
 
     def plant(self, states: Sequence[Any], keys: Keys, root_actions: RootActions | None = None) -> None:
         """Plants a tree for each root, from the evaluation of `create_engine`."""
@@ -208,15 +220,13 @@ class LatentWorld(World):
         A pipelined model computes for some trees while the engine searches others, or grows the trees on its device.
         """
         model: Any = self._inference.model
-        if is_pipelined(model):
+        if is_backend(model):
             model.refresh(self._context)
         if self._context is not None:
-            try:
-                self._run_in_context(model, self._context, should_stop)
+            if self._run_pipelined(model, self._context, should_stop).ok:
                 return
-            except NotForLanes:
-                self.roll_back()
-                self._context = None
+            self.roll_back()
+            self._context = None
         if should_stop is not None:
             super().run(should_stop)
             return
@@ -225,35 +235,40 @@ class LatentWorld(World):
         while rows is not None:
             rows = self._evaluate(rows, self.core.step_latent)
 
-    def _run_in_context(self, model: Any, context: DeviceContext, should_stop: ShouldStop | None) -> None:
+    def _run_pipelined(
+        self, model: InferenceBackend, context: LatentContext, should_stop: ShouldStop | None
+    ) -> Support:
         try:
-            if should_stop is None and self._search_on_device(context):
-                return
+            if should_stop is None and self._search_on_device(model, context):
+                return SUPPORTED
             in_flight = self.config.options.in_flight
-            ModelTurns(self.core, model, context, in_flight, self._most_visits, should_stop).run()
+            rows = model.rows_per_batch(len(self.core) * in_flight)
+            sizes = self.core.form_groups(max(rows // in_flight, 1))
+            buffers = context.buffers([size * in_flight for size in sizes], self._most_visits)
+            return InferencePipeline(LatentExchange(self.core, self._pool, buffers), buffers, should_stop).run()
         except EvaluationError as error:
             # The pipeline words errors as those of an evaluator.
-            if error.__cause__ is None or not str(error).startswith(RAISED):
+            if error.__cause__ is None or not str(error).startswith(EVALUATOR_RAISED):
                 raise
             raise self._inference.step_failed(error.__cause__, self._pool.layout) from error.__cause__
 
-    def _search_on_device(self, context: DeviceContext) -> bool:
+    def _search_on_device(self, model: InferenceBackend, context: LatentContext) -> bool:
         """Searches new trees on the model's device; False, with nothing changed, if that is not supported."""
-        config, info = self.config, self.info
-        if not suits(config) or not self.core.all_new():
+        config, info, trees = self.config, self.info, len(self.core)
+        if not runs_on_device(config) or not self.core.all_new():
             return False
-        shape = TreeShape(
-            len(self.core), self._most_visits, info.num_actions, config.rule, info.num_players, config.discount
-        )
-        trees = context.open_trees(shape)
-        if trees is None:
+        shape = TreeShape(trees, self._most_visits, info.num_actions, config.rule, info.num_players, config.discount)
+        if not query(model, Job(trees, shapes=[shape]), Mode.DEVICE).ok:
             return False
-        # One more than there are positions: see `ModelTrees`.
-        return self._beside.search(trees, make_room=lambda: self._pool.reserve(self.core.num_slots() + 1))
+        groups = context.trees([shape])
+        if groups is None:
+            return False
+        # One more slot than there are positions, for rows without a tree: see `LatentTrees`.
+        return self._offload.run(groups, [shape], reserve=lambda: self._pool.reserve(self.core.num_slots() + 1))
 
     def synchronize(self) -> None:
         """Copies the nodes of trees that were searched on a device into the engine."""
-        self._beside.settle()
+        self._offload.synchronize()
 
     def _evaluate(self, rows: Rows, apply: Callable[..., Rows | None]) -> Rows | None:
         """Calls the model for the gathered rows, stores the hidden states, and applies the rest to the engine."""
@@ -271,6 +286,43 @@ class LatentWorld(World):
         else:
             self._pool.scatter(slots, answer.hidden)
         return apply(answer.rewards, answer.logits, answer.values, answer.discounts)
+
+
+class LatentExchange:
+    """The pipeline's exchange for a learned model: slots and actions for rewards, values and policies."""
+
+    def __init__(self, core: EngineForest, pool: HiddenPool, buffers: Sequence[LatentBuffer]) -> None:
+        self._core = core
+        self._pool = pool
+        self._buffers = buffers
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the search was stopped from outside."""
+        return self._core.stopped
+
+    def exchange(
+        self, group: int, responses: InferenceBuffer | None, requests: InferenceBuffer | None
+    ) -> tuple[int, bool] | None:
+        """Applies responses and gathers requests; None if the responses need validation."""
+        buffer, core = self._buffers[group], self._core
+        answered = None if responses is None else responses.responses
+        is_full = answered is not None and not buffer.top_k
+        if is_full and buffer.responses.shape[1] - 2 - buffer.has_discount != core.num_actions:
+            return None
+        wanted = None if requests is None else requests.requests
+        result = core.exchange_latent(group, answered, wanted, buffer.has_discount, buffer.top_k)
+        slots = core.num_slots()
+        if slots > self._pool.capacity:
+            # The pool moves: no batch may be in flight.
+            for each in self._buffers:
+                each.wait()
+            self._pool.reserve(slots)
+        return result
+
+    def revalidate(self, group: int, buffer: InferenceBuffer) -> Support:
+        """Refuses: batch by batch, the model's output is validated in detail."""
+        return Support(False, "the model's outputs need validation")
 
 
 def _one(number: int) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from pondertree.evaluators.batch import stack_observations
 from pondertree.models.arrays import library_of, namespace_of
 
 #: Returns pinned memory for an array of a shape and dtype, or None.
-Room = Callable[[tuple[int, ...], Any], Any]
+AllocateMemory = Callable[[tuple[int, ...], Any], Any]
 
 #: Matches error messages about shapes: "3-D tensor", "sizes do not match", "too many dimensions".
 _ABOUT_SHAPES = re.compile(r"shape|size|dim|matrix|matrices|\d-?D\b")
@@ -205,10 +205,10 @@ def _repeated(legal: tuple[int, ...]) -> int:
     return next(action for place, action in enumerate(legal) if action in legal[:place])
 
 
-def stack(roots: Sequence[ObservationRoot], room: Room | None = None) -> Any:
-    """Returns the observations of roots as one batch, a copy in their own library; NumPy arrays are put into `room`."""
+def stack(roots: Sequence[ObservationRoot], allocate: AllocateMemory | None = None) -> Any:
+    """Returns the observations of roots as one batch, a copy of the same library; NumPy's is `allocate`d."""
     if isinstance(roots, ObservationBatch):
-        return _copy(roots.array, room)
+        return _copy(roots.array, allocate)
     first = roots[0].observation
     if hasattr(first, "legal_actions") and hasattr(first, "play"):
         if not hasattr(first, "observation"):
@@ -226,7 +226,11 @@ def stack(roots: Sequence[ObservationRoot], room: Room | None = None) -> Any:
         if not shape or set(map(len, arrays)) != {shape[0]}:
             return np.stack(arrays)
         # The same as `np.stack` without its checks of each array; `concatenate` refuses other shapes.
-        memory = None if room is None else room((len(arrays), *shape), np.result_type(*{each.dtype for each in arrays}))
+        memory = (
+            None
+            if allocate is None
+            else allocate((len(arrays), *shape), np.result_type(*{each.dtype for each in arrays}))
+        )
         if memory is None:
             return np.concatenate(arrays).reshape(len(arrays), *shape)
         np.concatenate(arrays, out=memory.reshape(-1, *shape[1:]))
@@ -235,14 +239,14 @@ def stack(roots: Sequence[ObservationRoot], room: Room | None = None) -> Any:
         raise InvalidArgumentError(f"the observations cannot be put into one batch: {error}") from error
 
 
-def _copy(array: Any, room: Room | None) -> Any:
+def _copy(array: Any, allocate: AllocateMemory | None) -> Any:
     """Returns a copy in C order and native byte order."""
     if library_of(array) == "torch":
         return array.clone(memory_format=namespace_of(array).contiguous_format)
     if library_of(array) == "jax":
         return array.copy()
     dtype = array.dtype.newbyteorder("=")
-    memory = None if room is None else room(array.shape, dtype)
+    memory = None if allocate is None else allocate(array.shape, dtype)
     if memory is None:
         return np.array(array, dtype, order="C")
     np.copyto(memory, array)

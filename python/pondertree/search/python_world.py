@@ -18,9 +18,10 @@ from pondertree.errors import InternalError
 from pondertree.game import GameInfo, Position, game_mistakes, play, read_position
 from pondertree.games.lookahead import forced_actions
 from pondertree.games.purity import PlayCheck
+from pondertree.gpu.protocol import ShouldStop
 from pondertree.search.leaf_evaluation import LeafEvaluation, OutOfTime
 from pondertree.search.root_actions import RootActions
-from pondertree.search.world import Key, Keys, ShouldStop, World
+from pondertree.search.world import Key, Keys, World
 
 
 class PythonWorld(World):

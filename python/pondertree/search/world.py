@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,14 +11,13 @@ from pondertree._core import Forest as EngineForest
 from pondertree.config import SearchConfig
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo, describe, game_mistakes, play, refuse_finished
+from pondertree.gpu.protocol import ShouldStop
 from pondertree.search.root_actions import RootActions
 
 #: Seed, call number and row: the key of a tree's random numbers.
 Key = tuple[int, int, int]
 #: One key per tree, or the seed and call number that all trees share; rows are then numbered from 0.
 Keys = tuple[int, int] | list[Key]
-#: Called between batches; True ends the run early.
-ShouldStop = Callable[[], bool]
 
 
 class World(ABC):

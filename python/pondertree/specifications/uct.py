@@ -1,4 +1,4 @@
-"""Playouts on their own (the UCT specification's `simulateRandomPlayout`)."""
+"""Classic UCT: playouts on their own, the specification's `simulateRandomPlayout`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ def playout(
     evaluator: Any = None,
     seed: int | None = None,
 ) -> float:
-    """Plays `state` to its end at random: 1 if `perspective_player` won, 0 for a draw, -1 for a loss.
+    """Returns the result of a random playout from `state` for `perspective_player`: 1 a win, 0 a draw, -1 a loss.
 
-    `policy` biases the moves as in `UCT`. A playout cut after `max_depth` moves scores 0. With an `evaluator`, it is
-    what that says of the position where the playout was cut; or of `state` itself, where `max_depth` is None or 0.
-    Games with rewards answer the rewards that the player collected. Without `max_depth`, a game that is not over after
-    10,000 moves raises `GameContractError`. A game's own `simulateRandomPlayout` is used where
-    neither policy nor evaluator is given.
+    `policy` biases the moves as in `UCT`. A playout cut after `max_depth` moves scores 0, or the `evaluator`'s value of
+    the last position; if `max_depth` is None or 0, the evaluator values `state` itself. In games with rewards, the
+    result is the sum of the player's rewards. Without `max_depth`, a game that is not over after 10,000 moves raises
+    `GameContractError`. Without policy and evaluator, a game's own `simulateRandomPlayout` is used if it has one.
     """
     info = describe(state)
     player = validation.whole_number(perspective_player, "perspective_player", most=info.num_players - 1)
