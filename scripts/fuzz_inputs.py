@@ -314,7 +314,7 @@ def a_value(rng: Random) -> str:
 def command_line(rng: Random) -> Call:
     """A command, mostly with arguments that are wrong: then one line on stderr and the status 1 or 2."""
     from pondertree.cli import main, parser
-    from pondertree.cli.arguments import LONGEST_MESSAGE
+    from pondertree.cli.arguments import MAX_MESSAGE_LENGTH
 
     parsers = options_of(parser())
     command = rng.choice([name for name in parsers if name != "uci"])
@@ -347,10 +347,10 @@ def command_line(rng: Random) -> Call:
             sys.stdin = before
         said = err.getvalue()
         assert status in (0, 1, 2), status
-        assert "Traceback" not in said, said[-LONGEST_MESSAGE:]
+        assert "Traceback" not in said, said[-MAX_MESSAGE_LENGTH:]
         if status:
-            assert len(said.splitlines()) == 1, said[:LONGEST_MESSAGE]
-            assert len(said) <= LONGEST_MESSAGE + 80, said[:200]  # with the name of the command
+            assert len(said.splitlines()) == 1, said[:MAX_MESSAGE_LENGTH]
+            assert len(said) <= MAX_MESSAGE_LENGTH + 80, said[:200]  # with the name of the command
             raise InvalidArgumentError(said)
 
     return call
