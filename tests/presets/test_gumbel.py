@@ -23,7 +23,7 @@ from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.random import GUMBEL, Random, fold, tree_key
 from pondertree.reference import gumbel
 from pondertree.reference.gumbel import considered_visits
-from pondertree.reference.sequential_halving import gumbel_number
+from pondertree.reference.sequential_halving import gumbel_variate
 
 # Most models here do not say how many players there are: with one it does not matter.
 pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
@@ -314,7 +314,7 @@ def test_numbers_given_or_drawn() -> None:
         random = Random(fold(tree_key(seed, 0, 0), 0), GUMBEL)
         numbers = np.zeros(9)
         for action in sorted(legal):
-            numbers[action] = gumbel_number(random)
+            numbers[action] = gumbel_variate(random)
         given_ones = pondertree.Gumbel(model, 20, gumbel=numbers, seed=99).run(observation=ONE, legal_actions=legal)
         assert fingerprint(given_ones) == fingerprint(drawn), "those drawn from the lowest action on"
     one = pondertree.Gumbel(model, 1, gumbel=np.eye(9)[4] * 100.0).run(observation=ONE)
