@@ -136,7 +136,7 @@ def test_no_whole_checkpoint_and_other_versions_are_refused(whole: Path, tmp_pat
     shutil.copytree(whole, out)
     for path in list_checkpoints(out / "checkpoints"):
         (path / "state.json").unlink()
-    with pytest.raises(StorageError, match=r"no checkpoint in .* is whole"):
+    with pytest.raises(StorageError, match=r"no checkpoint in .* is intact"):
         train(small(out, steps=40), resume=True)
     about = json.loads((out / "run.json").read_text())
     (out / "run.json").write_text(json.dumps({**about, "version": 2}))
@@ -145,13 +145,13 @@ def test_no_whole_checkpoint_and_other_versions_are_refused(whole: Path, tmp_pat
     (out / "run.json").write_text("{")
     with pytest.raises(StorageError, match=r"run\.json.* is damaged"):
         train(small(out, steps=40), resume=True)
-    with pytest.raises(InvalidArgumentError, match="there is a training in"):
+    with pytest.raises(InvalidArgumentError, match="already has a run"):
         train(small(whole, steps=50))
-    with pytest.raises(InvalidArgumentError, match="is a training of tic-tac-toe, not connect4"):
+    with pytest.raises(InvalidArgumentError, match="is a run of tic-tac-toe, not connect4"):
         train(small(whole, "connect4", steps=50), resume=True)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("")
-    with pytest.raises(StorageError, match="is no folder of a training"):
+    with pytest.raises(StorageError, match="is not a run folder"):
         train(small(tmp_path / "other", steps=1), resume=True)
 
 

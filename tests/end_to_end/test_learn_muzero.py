@@ -89,7 +89,7 @@ def test_episodes_that_do_not_repeat_themselves_are_begun_anew(tmp_path: Path) -
     assert not train(config, factory=Unrepeatable, watcher=Stopper(2)).finished
     stopper = Stopper(10**9)
     assert train(config, factory=Unrepeatable, resume=True, watcher=stopper).finished
-    assert any("episodes do not repeat themselves" in note for note in stopper.notes)
+    assert any("episodes are not reproducible" in note for note in stopper.notes)
 
 
 def test_what_was_only_too_long_is_recorded_as_that(tmp_path: Path) -> None:
@@ -121,13 +121,13 @@ def test_an_environment_without_an_end_is_told_once(tmp_path: Path, monkeypatch:
 
     from pondertree.learn.loop import session
 
-    monkeypatch.setattr(session, "LONG", 10)
+    monkeypatch.setattr(session, "MOVES_WITHOUT_END", 10)
     config = modelled(tmp_path, steps=1, muzero={"support": 10})
     stopper = Stopper(10**9)
     train(config.with_values(self_play={"opening_plies": 0, "max_moves": 30}), factory=Endless, watcher=stopper)
     [note] = [note for note in stopper.notes if "has ended" in note]
     assert note.startswith("no game of tests.support.environments:Endless has ended in 10 moves")
-    assert "self_play.max_moves = 3 would break them off there (it is 30)" in note
+    assert "self_play.max_moves = 3 would truncate them (it is 30)" in note
 
 
 class Stairs:
@@ -166,7 +166,7 @@ def test_a_game_of_one_player_with_rewards(tmp_path: Path) -> None:
     assert 0.0 <= line["mean_return"] <= 6.0
     games = [game for shard in list_shards(tmp_path / "games") for game in read_shard(shard)]
     assert all(game.returns[0] == game.rewards.sum() == game.moves.sum() and not game.cut for game in games)
-    with pytest.raises(InvalidArgumentError, match="rewards are learned by algorithm muzero"):
+    with pytest.raises(InvalidArgumentError, match="rewards need algorithm muzero"):
         train(config.with_values(algorithm="gumbel"), factory=Stairs)
 
 
@@ -281,18 +281,18 @@ def test_rewards_that_the_support_does_not_reach_are_told_once(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("algorithm is muzero in this training and cannot become gumbel", {"algorithm": "gumbel"}),
-        ("muzero.support is 0 in this training and cannot become 7", {"muzero": {"support": 7}}),
-        ("muzero.dynamics_blocks is 1 in this training and cannot become 2", {"muzero": {"dynamics_blocks": 2}}),
-        ("muzero.consistency is 0.0 in this training and cannot become 1.0", {"muzero": {"consistency": 1.0}}),
-        ("network.channels is 8 in this training and cannot become 9", {"network": {"channels": 9}}),
+        ("algorithm is muzero in this run and cannot become gumbel", {"algorithm": "gumbel"}),
+        ("muzero.support is 0 in this run and cannot become 7", {"muzero": {"support": 7}}),
+        ("muzero.dynamics_blocks is 1 in this run and cannot become 2", {"muzero": {"dynamics_blocks": 2}}),
+        ("muzero.consistency is 0.0 in this run and cannot become 1.0", {"muzero": {"consistency": 1.0}}),
+        ("network.channels is 8 in this run and cannot become 9", {"network": {"channels": 9}}),
     ],
 )
 def test_the_network_of_a_training_stays(name: str, change: dict[str, Any], whole: dict[str, Path]) -> None:
     out = whole["tic-tac-toe"]
     config = modelled(out, steps=STEPS + 1, muzero=PRIORITY).with_values(**change)
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    with pytest.raises(InvalidArgumentError, match=f"{re.escape(name)}: begin another one for that"):
+    with pytest.raises(InvalidArgumentError, match=f"{re.escape(name)}: start another run for that"):
         train(config, resume=True)
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
@@ -313,14 +313,14 @@ def test_other_games_and_settings(game: str, muzero: dict[str, Any], tmp_path: P
 def test_what_is_kept_of_an_episode(whole: dict[str, Path]) -> None:
     gymnasium = pytest.importorskip("gymnasium")
     from pondertree.learn.config.game_spec import game_spec
-    from pondertree.learn.data.observations import seen_in
+    from pondertree.learn.data.observations import packed_observations
 
     spec = game_spec(GYM, rewards=True)
     games = [game for shard in list_shards(whole[GYM] / "games") for game in read_shard(shard)]
     for game in games[:5]:
         assert len(game.rewards) == len(game.moves)
         assert game.returns.tolist() == [game.rewards.sum()] == [len(game.moves)]
-        seen, _ = seen_in(game, spec)
+        seen, _ = packed_observations(game, spec)
         assert seen.numbers.shape == (len(game.moves), 4)
         assert (np.abs(seen.numbers[0]) <= 0.05).all()  # where CartPole begins
     assert gymnasium is not None
@@ -389,8 +389,8 @@ def test_the_quality_of_the_model_is_shown(whole: dict[str, Path]) -> None:
         page, complaint = write_report(out)
         assert complaint == ""
         text = page.read_text(encoding="utf-8")
-        assert "by the steps it imagines" in text
-        assert text.count("share of the policy on legal moves") >= 2, "in the table and in the plot"
+        assert "Prediction errors by unroll depth" in text
+        assert text.count("probability on legal moves") >= 2, "in the table and in the plot"
         assert ("mean return" in text) == (game == GYM)
         assert (out / "plots" / "model.svg").exists()
         assert (out / "plots" / "returns.svg").exists() == (game == GYM)
@@ -423,16 +423,16 @@ def test_mistakes_are_said_before_the_work(tmp_path: Path) -> None:
     pytest.importorskip("gymnasium")
     with pytest.raises(InvalidArgumentError, match=r"muzero\.support must be above 0"):
         train(modelled(tmp_path, GYM, steps=1, muzero={"support": 0}))
-    with pytest.raises(InvalidArgumentError, match="rewards are learned by algorithm muzero"):
+    with pytest.raises(InvalidArgumentError, match="rewards need algorithm muzero"):
         train(modelled(tmp_path, GYM, steps=1).with_values(algorithm="gumbel"))
     with pytest.raises(InvalidArgumentError, match=r"muzero\.root must be gumbel or puct"):
         modelled(tmp_path, muzero={"root": "beam"})
 
 
 def test_what_does_not_fit_is_said_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pondertree.learn.loop import limits
+    from pondertree.learn.loop import devices
 
-    monkeypatch.setattr(limits, "memory_of", lambda device: 1_000_000)
+    monkeypatch.setattr(devices, "memory_of", lambda device: 1_000_000)
     with pytest.raises(InvalidArgumentError, match=r"need 4,000 kB, but there are 1,000 kB: lower replay\.window"):
         train(modelled(tmp_path, steps=1, replay={"window": 200_000}))
     with pytest.raises(

@@ -157,7 +157,7 @@ def test_missing_files_are_reported_before_missing_packages(tmp_path: Path, monk
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(pondertree.MissingFileError, match=r"missing\.onnx"):
         pondertree.load(tmp_path / "missing.onnx")
-    with pytest.raises(InvalidArgumentError, match="neither the folder of a training"):
+    with pytest.raises(InvalidArgumentError, match="neither a run folder"):
         export_onnx(tmp_path / "missing", tmp_path / "out.onnx")
 
 

@@ -53,7 +53,7 @@ def test_the_seed_tells_everything_and_environments_are_used_again() -> None:
     again = home.start(1)
     assert len(home._free) == before - 1
     assert again.observation().tolist() == same.observation().tolist()
-    again.leave()
+    again.release()
     assert len(home._free) == before
     home.close()
 
@@ -133,7 +133,7 @@ def test_what_cannot_be_learned_is_refused_by_name() -> None:
         game_spec("gym:CartPol-v1", rewards=True)
     with pytest.raises(InvalidArgumentError, match="Pendulum-v1' has actions of Box"):
         game_spec("gym:Pendulum-v1", rewards=True)
-    with pytest.raises(InvalidArgumentError, match="rewards are learned by algorithm muzero"):
+    with pytest.raises(InvalidArgumentError, match="rewards need algorithm muzero"):
         game_spec("gym:CartPole-v1")
     with pytest.raises(InvalidArgumentError, match="cannot be made"):
         game_spec("gym:no_such_module:Thing-v0", rewards=True)

@@ -75,18 +75,18 @@ def test_a_player_that_was_changed_is_noticed(tmp_path: Path) -> None:
     content = bytearray(file.read_bytes())
     content[-40] ^= 0x20
     file.write_bytes(content)
-    with pytest.warns(UserWarning, match="is damaged: the one before it is taken"):
+    with pytest.warns(UserWarning, match="is damaged: using the previous checkpoint"):
         assert pondertree.load(tmp_path).about == whole
     with pytest.raises(StorageError, match="checksum differs"):
         pondertree.load(file)
     for path in paths[:-1]:
         (path / "player.safetensors").write_bytes(b"cut")
-    with pytest.warns(UserWarning, match="is damaged"), pytest.raises(StorageError, match="is whole"):
+    with pytest.warns(UserWarning, match="is damaged"), pytest.raises(StorageError, match="is intact"):
         pondertree.load(tmp_path)
     for path in paths[1:]:
         shutil.rmtree(path)
     # Nothing is before the last one: there is no warning (which tests take for an error) of another that is taken.
-    with pytest.raises(StorageError, match="is whole"):
+    with pytest.raises(StorageError, match="is intact"):
         pondertree.load(tmp_path)
     with pytest.raises(InvalidArgumentError, match="path is empty"):
         pondertree.load("")
@@ -98,7 +98,7 @@ def test_what_is_refused_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
             train(wrong)  # type: ignore[arg-type]
     train(small(tmp_path, steps=5))
     before = (tmp_path / "config.toml").read_bytes()
-    with pytest.raises(InvalidArgumentError, match=r"network\.blocks is 1 in this training and cannot become 2"):
+    with pytest.raises(InvalidArgumentError, match=r"network\.blocks is 1 in this run and cannot become 2"):
         train(small(tmp_path, steps=7).with_values(network={"blocks": 2}), resume=True)
     assert (tmp_path / "config.toml").read_bytes() == before
     # A folder of before, when another name of the game was written down.
@@ -112,7 +112,7 @@ def test_a_refused_start_in_the_folder_of_a_training_leaves_no_lock(tmp_path: Pa
     train(small(tmp_path, steps=5))
     (tmp_path / "lock").unlink()
     before = entries(tmp_path)
-    game, message = ("connect4", "is a training of") if resume else ("tic-tac-toe", "there is a training in")
+    game, message = ("connect4", "is a run of") if resume else ("tic-tac-toe", "already has a run")
     with pytest.raises(InvalidArgumentError, match=message):
         train(small(tmp_path, game, steps=7), resume=resume)
     assert entries(tmp_path) == before
@@ -171,8 +171,8 @@ def entries(folder: Path) -> dict[str, bytes]:
 POINTS = {
     "session": "pondertree.learn.loop.train.Session",
     "begin": "pondertree.learn.loop.session.Session.begin",
-    "settle": "pondertree.learn.data.run_folder.RunFolder.settle",
-    "after run.json": "pondertree.learn.loop.train.Training",
+    "write_header": "pondertree.learn.data.run_folder.RunFolder.write_header",
+    "after run.json": "pondertree.learn.loop.train.TrainingRun",
     "metrics": "pondertree.learn.loop.train.Metrics",
     "watcher": "pondertree.learn.evaluation.progress.Watcher.__enter__",
     "first round": "pondertree.learn.loop.session.Session.play_move",
@@ -239,7 +239,7 @@ def test_a_start_that_was_killed_can_be_made_again_without_resume(tmp_path: Path
     assert (out / "run.json").exists()
     # Even for another game: nothing was learned of the first.
     assert train(small(out, steps=5)).steps == 5
-    with pytest.raises(InvalidArgumentError, match=r"there is a training in .* already"):
+    with pytest.raises(InvalidArgumentError, match="already has a run"):
         train(small(out, steps=6))
     assert train(small(out, steps=6), resume=True).steps == 6
 
@@ -256,7 +256,7 @@ def test_a_training_that_fails_after_a_game_was_stored_keeps_it(
     monkeypatch.undo()
     games = {name: content for name, content in entries(tmp_path).items() if name.startswith("games")}
     assert games
-    with pytest.raises(InvalidArgumentError, match=r"there is a training in .* already"):
+    with pytest.raises(InvalidArgumentError, match="already has a run"):
         train(small(tmp_path, steps=5))
     train(small(tmp_path, steps=5), resume=True)
     assert entries(tmp_path).items() >= games.items()
@@ -288,7 +288,7 @@ def test_notes_say_when_there_is_nothing_to_go_on_with(tmp_path: Path) -> None:
     assert any("to go on with: this one begins anew" in text for text in notes.told)
     notes = Notes()
     assert train(small(tmp_path, steps=3), resume=True, watcher=notes).steps == 5
-    assert any("is reached already" in text for text in notes.told)
+    assert any("is already reached" in text for text in notes.told)
 
 
 def test_fewer_games_at_once_when_going_on(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pondertree.game import describe
 from pondertree.games import ConnectFour, TicTacToe
 from pondertree.match import play_match
 from pondertree.match.spec import read_player
-from pondertree.networks.loading import check_own_game
+from pondertree.networks.loading import check_player_game
 from pondertree.uci.options import open_network
 
 torch = pytest.importorskip("torch")
@@ -55,22 +55,22 @@ def test_a_folder_a_checkpoint_and_a_file_are_one_player(trained: Path) -> None:
 
 
 def test_what_cannot_be_loaded(trained: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="neither the folder of a training nor a file"):
+    with pytest.raises(InvalidArgumentError, match="neither a run folder nor a player file"):
         pondertree.load("none-such")
-    with pytest.raises(StorageError, match="is no folder of a training"):
+    with pytest.raises(StorageError, match="is not a run folder"):
         pondertree.load(tmp_path)
     (tmp_path / "net.safetensors").write_bytes(b"PK\x03\x04 a pickle, perhaps")
-    with pytest.raises(StorageError, match="no file of a player"):
+    with pytest.raises(StorageError, match="not a player file"):
         pondertree.load(tmp_path / "net.safetensors")
     newest = sorted((trained / "checkpoints").glob("round-*"))[-1]
     (tmp_path / "noise").write_bytes(np.random.default_rng(0).bytes(100_000))
     (tmp_path / "other.safetensors").write_bytes(b"\x22" + bytes(7) + b'{"__metadata__":{"pondertree":"3"}}')
     for name, message in (
-        (tmp_path / "noise", "no file of a player"),
-        (newest / "games.npz", "looks like a pickle, or an archive of them, which is never opened"),
-        (newest / "training.safetensors", "weights of a checkpoint, whose player.safetensors is beside it"),
-        (newest / "state.json", "no file of a player"),
-        (tmp_path / "other.safetensors", "no file of a player"),
+        (tmp_path / "noise", "not a player file"),
+        (newest / "games.npz", "looks like a pickle, or an archive of pickles, which are never opened"),
+        (newest / "training.safetensors", "training state of a checkpoint, whose player.safetensors is beside it"),
+        (newest / "state.json", "not a player file"),
+        (tmp_path / "other.safetensors", "not a player file"),
     ):
         with pytest.raises(StorageError, match=message) as told:
             pondertree.load(name)
@@ -93,7 +93,7 @@ def test_a_player_of_another_game(trained: Path, capsys: pytest.CaptureFixture[s
             play_match(given, "random", game="othello", num_games=2)
     with pytest.raises(InvalidArgumentError, match="this is a player of tic-tac-toe, not of chess"):
         open_network(str(trained), 1)
-    check_own_game(player, describe(TicTacToe()))
+    check_player_game(player, describe(TicTacToe()))
 
 
 def test_the_player_that_comes_with_the_package() -> None:
@@ -152,9 +152,9 @@ def test_the_report_is_one_page(trained: Path) -> None:
     assert not complaint
     assert text.count("<figure><svg") == 4
     assert "score against UCT 5" in text
-    assert "<title>A training of tic-tac-toe</title>" in text
-    assert "<h1>A training of tic-tac-toe</h1>" in text
-    for config, title in (("game = 'a<b'", "A training of a&lt;b"), ("game = ", "A training"), ("", "A training")):
+    assert "<title>Training run: tic-tac-toe</title>" in text
+    assert "<h1>Training run: tic-tac-toe</h1>" in text
+    for config, title in (("game = 'a<b'", "Training run: a&lt;b"), ("game = ", "Training run"), ("", "Training run")):
         assert f"<title>{title}</title>" in page(Summary([], [], [], [], config), [])
     assert "http://" not in text.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
         "http://creativecommons.org", ""
@@ -212,7 +212,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert json.loads(capsys.readouterr().out)["steps"] == 8
     assert "games_at_once = 8" in (out / "config.toml").read_text()
     assert cli.main(told) == 2
-    assert "there is a training in" in capsys.readouterr().err
+    assert "already has a run" in capsys.readouterr().err
     for wrong, says in (
         (["train", "tic-tac-toe", "--steps", "3"], "--out is missing"),
         (["train", "go", "--out", "x", "--steps", "3"], "unknown game"),

@@ -136,7 +136,7 @@ def test_numbers_come_back_from_categories() -> None:
 
 def test_a_file_that_describes_nothing_is_refused() -> None:
     content = player_bytes(player_of(shaken("tic-tac-toe")), {})
-    with pytest.raises(Exception, match="describes no model"):
+    with pytest.raises(Exception, match="not a model description"):
         player_of_bytes(content.replace(b"action_planes", b"action_planet"))
     with pytest.raises(StorageError, match="do not fit the network"):
         player_of_bytes(content.replace(b'num_actions\\": 9', b'num_actions\\": 8'))

@@ -107,7 +107,7 @@ class Running:
         self.actions += 1
         return seen, reward, bool(terminated), bool(truncated), info
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Gives the environment back."""
         if self.environment is not None:
             self.home.give_back(self.environment)
@@ -171,7 +171,7 @@ class EnvironmentState:
         name = running.name_of(action)
         view = running.home.view.read(seen, name)
         if terminated or truncated:
-            running.leave()
+            running.release()
         return EnvironmentState(
             running,
             view,
@@ -183,9 +183,9 @@ class EnvironmentState:
             truncated=truncated,
         )
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Ends the episode here."""
-        self._running.leave()
+        self._running.release()
 
     def rewards(self) -> list[float]:
         """What the last action brought."""

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.learn import Config, EvaluationConfig, default_config, read_config, text_of_config
 from pondertree.learn.config.game_spec import game_spec
-from pondertree.learn.config.schema import SECTIONS, config_of_text, field_sentences, toml_value
+from pondertree.learn.config.schema import SECTIONS, config_of_text, field_docs, toml_value
 
 
 @pytest.mark.parametrize("kind", [Config, *SECTIONS.values()])
 def test_every_field_has_its_sentence(kind: Any) -> None:
-    sentences = field_sentences(kind)
+    sentences = field_docs(kind)
     assert all(sentences.get(field.name, "").endswith(".") for field in fields(kind))
 
 
@@ -49,7 +49,7 @@ def test_defaults_of_what_has_no_name() -> None:
 
     config = default_config(factory=Corridor, steps=3)
     assert (config.algorithm, config.steps, config.muzero.support) == ("muzero", 3, 30)
-    with pytest.raises(InvalidArgumentError, match="rewards are learned by algorithm muzero"):
+    with pytest.raises(InvalidArgumentError, match="rewards need algorithm muzero"):
         default_config(factory=Corridor, algorithm="gumbel")
 
 
@@ -71,9 +71,9 @@ def test_defaults_follow_the_specifications() -> None:
     [
         ("minutse = 3", "unknown key 'minutse': did you mean 'minutes'"),
         ("[self_play]\nsimulation = 3", r"unknown key 'simulation' in \[self_play\]: did you mean 'simulations'"),
-        ("[network]\nzzzz = 3", r"unknown key 'zzzz' in \[network\]: there are blocks"),
+        ("[network]\nzzzz = 3", r"unknown key 'zzzz' in \[network\]: known keys are blocks"),
         ("network = 3", r"network must be a table, \[network\]"),
-        ("minutes = ", "this is no TOML"),
+        ("minutes = ", "invalid TOML"),
         ("[learner]\noptimiser = 'adam'", "learner.optimiser must be adamw or sgd"),
         ("[learner]\nlearning_rate = 0", "learner.learning_rate must be above 0"),
         ("[learner]\naveraged = 1", "learner.averaged must be at least 0 and below 1"),
@@ -170,7 +170,7 @@ class Unturned(Blind):
 def test_games_that_cannot_be_learned() -> None:
     with pytest.raises(GameContractError, match=r"NeedsArgument' must give a starting state .* without arguments"):
         game_spec(f"{__name__}:NeedsArgument")
-    with pytest.raises(GameContractError, match=r"OneNumber.observation\(\) has shape \(\): it must have an axis"):
+    with pytest.raises(GameContractError, match=r"OneNumber.observation\(\) has shape \(\): it must have at least one"):
         game_spec("", OneNumber)
     with pytest.raises(GameContractError, match=r"Unturned.symmetries\(\) failed: KeyError: 'board'"):
         game_spec("", Unturned)
@@ -180,7 +180,7 @@ def test_games_that_cannot_be_learned() -> None:
         game_spec("go")
     with pytest.raises(InvalidArgumentError, match="cannot be imported"):
         game_spec("examples.games.none:None")
-    with pytest.raises(InvalidArgumentError, match="cannot be learned"):
+    with pytest.raises(InvalidArgumentError, match="cannot be trained"):
         game_spec("examples.games.coin_row:CoinRow")
 
 
@@ -194,8 +194,8 @@ def test_a_configuration_is_written_also_where_sources_have_gone(monkeypatch: py
     monkeypatch.setattr("inspect.getsource", gone)
     config = default_config("chess")
     assert "# Moves in every game" in text_of_config(config)
-    schema.field_sentences.cache_clear()
+    schema.field_docs.cache_clear()
     bare = text_of_config(config)
-    schema.field_sentences.cache_clear()
+    schema.field_docs.cache_clear()
     assert config_of_text(bare, Config()) == config
     assert "# Moves in every game" not in bare

@@ -34,12 +34,12 @@ def test_actions_are_drawn_by_their_shares(lists: list[list[int]], data: st.Data
     total = sum(map(len, lists))
     weights = np.array(data.draw(st.lists(st.floats(0.0, 1.0), min_size=total, max_size=total)))
     weights[legal.ends - 1] += 0.01
-    shares = legal.shares(weights)
+    shares = legal.normalised(weights)
     which = np.array(data.draw(st.lists(st.booleans(), min_size=len(lists), max_size=len(lists))))
     numbers = np.array(data.draw(st.lists(st.floats(0.0, 0.999), min_size=int(which.sum()), max_size=int(which.sum()))))
-    drawn = legal.drawn(shares, which, numbers, temperature).tolist()
+    drawn = legal.sample(shares, which, numbers, temperature).tolist()
     assert len(drawn) == which.sum()
-    parts = [part for part, chosen in zip(legal.parts(shares), which, strict=True) if chosen]
+    parts = [part for part, chosen in zip(legal.split(shares), which, strict=True) if chosen]
     for action, actions, part, number in zip(
         drawn, [one for one, chosen in zip(lists, which, strict=True) if chosen], parts, numbers, strict=True
     ):
@@ -55,7 +55,7 @@ def test_actions_are_drawn_by_their_shares(lists: list[list[int]], data: st.Data
 def test_shares_sum_to_one_in_each_position_alone(lists: list[list[int]]) -> None:
     legal = legal_actions(lists)
     weights = np.arange(1.0, 1.0 + len(legal.actions))
-    for part, actions, alone in zip(legal.parts(legal.shares(weights)), lists, legal.parts(weights), strict=True):
+    for part, actions, alone in zip(legal.split(legal.normalised(weights)), lists, legal.split(weights), strict=True):
         assert part.sum() == pytest.approx(1.0, abs=1e-6)
         assert part.tolist() == legal_actions([actions]).shares(alone).tolist()
     assert legal.rows.tolist() == [row for row, actions in enumerate(lists) for _ in actions]

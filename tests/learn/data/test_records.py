@@ -139,7 +139,7 @@ def test_a_parquet_shard_of_another_number_of_games_is_refused_before_it_is_deco
 def test_numbers_that_are_not_finite_are_refused() -> None:
     columns = to_columns([make_game(1)])
     columns["policy"][0] = np.nan
-    with pytest.raises(InvalidArgumentError, match="game 1: a number in it is not finite"):
+    with pytest.raises(InvalidArgumentError, match="game 1: it has a number that is not finite"):
         from_columns(columns)
 
 

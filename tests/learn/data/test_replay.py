@@ -12,9 +12,9 @@ from pondertree import games
 from pondertree.errors import InvalidActionError
 from pondertree.learn.config.game_spec import game_spec
 from pondertree.learn.config.sections import ReplayConfig
-from pondertree.learn.data.observations import seen_in
+from pondertree.learn.data.observations import packed_observations
 from pondertree.learn.data.records import GameRecord
-from pondertree.learn.data.replay import Replay, TrainingBatch
+from pondertree.learn.data.replay import ReplayBuffer, TrainingBatch
 
 torch = pytest.importorskip("torch")
 
@@ -54,7 +54,7 @@ def test_a_game_is_seen_as_its_states_show_it(name: str, seed: int, opening: int
         policy=nothing,
         returns=nothing,
     )
-    seen, players = seen_in(record, spec)
+    seen, players = packed_observations(record, spec)
     found = unpacked(torch.from_numpy(seen.planes.view(np.int64)), torch.from_numpy(seen.numbers), spec.shape)
     expected = [state.observation() for state in states[opening:-1]]
     np.testing.assert_array_equal(found, np.reshape(expected, (-1, *spec.shape)))
@@ -75,7 +75,7 @@ def test_a_position_of_chess_takes_a_thirtieth_of_its_observation() -> None:
 @given(counts=st.lists(st.integers(0, 25), min_size=1, max_size=12), window=st.integers(1, 60))
 def test_the_window_holds_the_newest_positions_in_their_order(counts: list[int], window: int) -> None:
     spec = game_spec("connect4")
-    replay = Replay(spec, ReplayConfig(window=window, learned_first=1))
+    replay = ReplayBuffer(spec, ReplayConfig(window=window, learned_first=1))
     told = [make_game(number, plies) for number, plies in enumerate(counts)]
     added = sum(replay.add([game]) for game in told)
     expected = [one for game in told for one in game.examples(spec.factory) if one.policy is not None]
@@ -99,7 +99,7 @@ def test_the_window_holds_the_newest_positions_in_their_order(counts: list[int],
 @pytest.mark.parametrize("fresh", [0.0, 0.5, 1.0])
 def test_newer_positions_are_drawn_more_often(fresh: float) -> None:
     spec = game_spec("connect4")
-    replay = Replay(spec, ReplayConfig(window=1000, learned_first=1, fresh=fresh))
+    replay = ReplayBuffer(spec, ReplayConfig(window=1000, learned_first=1, fresh=fresh))
     replay.add([make_game(number, 20) for number in range(60)])
     # Which place was drawn can be read off the values, which are all different.
     everything = replay.take(np.arange(len(replay))).values

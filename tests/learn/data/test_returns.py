@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pondertree.learn.data.records import GameRecord
-from pondertree.learn.data.targets import NOTHING, returns_of
+from pondertree.learn.data.targets import NO_BOOTSTRAP, returns_of
 
 
 def record(moves: int, **fields: Any) -> GameRecord:
@@ -34,7 +34,7 @@ def test_a_result_changes_its_sign_with_the_player() -> None:
     told = returns_of(game, np.array([0, 1, 0], np.uint8), 1.0, 0)
     assert told.known.tolist() == [1.0, -1.0, 1.0]
     assert told.rewards.tolist() == [0.0, 0.0, 1.0]
-    assert told.ahead.tolist() == [NOTHING] * 3
+    assert told.bootstrap_offset.tolist() == [NO_BOOTSTRAP] * 3
     assert told.ends
 
 
@@ -56,7 +56,7 @@ def test_two_steps_by_hand() -> None:
     game = record(4, values=[10, 20, 30, 40], rewards=np.array([1, 2, 3, 4], np.float32))
     told = returns_of(game, np.zeros(4, np.uint8), 0.5, 2)
     assert told.known.tolist() == [2.0, 3.5, 5.0, 4.0]
-    assert told.ahead.tolist() == [2, 2, NOTHING, NOTHING]
+    assert told.bootstrap_offset.tolist() == [2, 2, NO_BOOTSTRAP, NO_BOOTSTRAP]
     assert told.values(game.values, 0.5).tolist() == [2.0 + 0.25 * 30, 3.5 + 0.25 * 40, 5.0, 4.0]
     cut = record(4, values=[10, 20, 30, 40], rewards=np.array([1, 2, 3, 4], np.float32), cut=True)
     told = returns_of(cut, np.zeros(4, np.uint8), 0.5, 2)

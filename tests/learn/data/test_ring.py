@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pondertree.learn.data import replay as rings
-from pondertree.learn.data.replay import Ring
+from pondertree.learn.data.replay import RingBuffer
 
 
 @settings(max_examples=60, deadline=None)
@@ -16,7 +16,7 @@ from pondertree.learn.data.replay import Ring
 def test_it_holds_the_newest_rows_in_their_order(most: int, sizes: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rings, "FIRST_ROWS", 3)
-        ring = Ring(most, {"number": np.zeros((), np.int64), "pair": np.zeros(2, np.float32)})
+        ring = RingBuffer(most, {"number": np.zeros((), np.int64), "pair": np.zeros(2, np.float32)})
         came: list[int] = []
         for size in sizes:
             new = np.arange(len(came), len(came) + size)
@@ -30,7 +30,7 @@ def test_it_holds_the_newest_rows_in_their_order(most: int, sizes: list[int]) ->
 
 
 def test_rows_can_become_wider() -> None:
-    ring = Ring(10, {"actions": np.full(2, 7, np.uint16)})
+    ring = RingBuffer(10, {"actions": np.full(2, 7, np.uint16)})
     ring.append({"actions": np.array([[1, 2]], np.uint16)})
     ring.widen("actions", 4)
     ring.widen("actions", 3)  # they never become narrower

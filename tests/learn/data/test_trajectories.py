@@ -17,13 +17,13 @@ from pondertree.games import TicTacToe  # noqa: E402
 from pondertree.gpu.buffer import unpacked  # noqa: E402
 from pondertree.learn.config.game_spec import GameSpec, game_spec  # noqa: E402
 from pondertree.learn.data.records import GameRecord  # noqa: E402
-from pondertree.learn.data.trajectories import Trajectories  # noqa: E402
+from pondertree.learn.data.trajectories import TrajectoryBuffer  # noqa: E402
 from pondertree.learn.self_play.actor import SelfPlay  # noqa: E402
 
 NUMBERS = np.random.default_rng(0)
 
 
-def played(count: int, **values: Any) -> tuple[GameSpec, Trajectories, list[GameRecord]]:
+def played(count: int, **values: Any) -> tuple[GameSpec, TrajectoryBuffer, list[GameRecord]]:
     """Games of tic-tac-toe that nobody thought about, in memory."""
     config = small(Path("unused"), algorithm="muzero", **values)
     spec = game_spec("tic-tac-toe")
@@ -32,13 +32,13 @@ def played(count: int, **values: Any) -> tuple[GameSpec, Trajectories, list[Game
     games: list[GameRecord] = []
     while len(games) < count:
         games += self_play.move(0)
-    replay = Trajectories(spec, config)
+    replay = TrajectoryBuffer(spec, config)
     replay.add(games)
     return spec, replay, games
 
 
-def seen(replay: Trajectories, places: Any) -> Any:
-    found = replay.seen_at(np.asarray(places))
+def seen(replay: TrajectoryBuffer, places: Any) -> Any:
+    found = replay.observations_at(np.asarray(places))
     planes, numbers = torch.from_numpy(found.planes.view(np.int64)), torch.from_numpy(found.numbers)
     return unpacked(planes, numbers, (3, 3, 3) if planes.shape[1] + numbers.shape[1] == 3 else (-1, 3, 3)).numpy()
 
@@ -103,7 +103,7 @@ def test_what_was_wrong_is_drawn_more_often_and_counts_less() -> None:
     length = len(replay)
     errors = np.full(length, 0.5, np.float32)
     errors[3] = 10.0
-    replay.learn_errors(np.arange(length), errors)
+    replay.update_priorities(np.arange(length), errors)
     chosen, weights = replay.draw(20_000, np.random.default_rng(1))
     share = (chosen == 3).mean()
     assert share == pytest.approx(10.001 / (10.001 + (length - 1) * 0.501), rel=0.1)
@@ -157,4 +157,4 @@ def test_players_who_do_not_take_turns_are_refused() -> None:
     while not games:
         games += self_play.move(0)
     with pytest.raises(GameContractError, match="moves twice in a row"):
-        Trajectories(spec, config).add(games)
+        TrajectoryBuffer(spec, config).add(games)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pondertree.evaluators import Function
 from pondertree.games import ConnectFour, TicTacToe
 from pondertree.learn.config.game_spec import game_spec
-from pondertree.learn.evaluation.arena import bare_policy, play_pairs, searching
-from pondertree.learn.evaluation.exact_play import MovesThatKeep, exam_of, read_positions
+from pondertree.learn.evaluation.arena import bare_policy, play_pairs, search_player
+from pondertree.learn.evaluation.exact_play import ExactPlayTest, exact_play_test, read_positions
 from pondertree.learn.evaluation.ratings import Games, rate
 from pondertree.match.statistics import score_of as expected_score
 from pondertree.presets import UCT
@@ -25,7 +25,7 @@ def first_move(states: Any, seeds: Any) -> list[int]:
 
 
 def test_a_strong_player_beats_a_weak_one_with_both_sides() -> None:
-    strong = searching(UCT(300, seed=1))
+    strong = search_player(UCT(300, seed=1))
     counts = play_pairs(strong, first_move, ConnectFour, "connect_four", 6, 5)
     assert counts == [0, 0, 0, 0, 6]
     assert play_pairs(first_move, strong, ConnectFour, "connect_four", 6, 5) == [6, 0, 0, 0, 0]
@@ -81,18 +81,18 @@ def test_error_bars_by_hand() -> None:
 
 
 def test_moves_against_exact_play() -> None:
-    exam = exam_of(game_spec("connect4"), 40)
+    exam = exact_play_test(game_spec("connect4"), 40)
     assert exam is not None
-    assert isinstance(exam, MovesThatKeep)
+    assert isinstance(exam, ExactPlayTest)
     assert len(exam.positions) == 40
     for state, keeping in exam.positions:
         assert keeping < set(state.legal_actions())
         assert keeping
     right = {id(state): min(keeping) for state, keeping in exam.positions}
     assert exam.share(lambda states, seeds: [right[id(state)] for state in states]) == 1.0
-    assert exam_of(game_spec("othello"), 40) is None
+    assert exact_play_test(game_spec("othello"), 40) is None
     # A search that proves results sees a good part of it.
-    assert exam.share(searching(UCT(3000, seed=1))) > 0.8
+    assert exam.share(search_player(UCT(3000, seed=1))) > 0.8
 
 
 def test_the_positions_of_the_file(tmp_path: Any) -> None:

@@ -64,9 +64,9 @@ def test_the_share_is_one_for_the_best_and_none_for_the_worst() -> None:
 
 def test_mistakes_are_named() -> None:
     positions = value_keeping_positions(2, seed=1, plies=(20, 24))
-    with pytest.raises(EvaluationError, match="choose gave 1 actions for 2 states"):
+    with pytest.raises(EvaluationError, match="choose returned 1 actions for 2 states"):
         share_of_value_keeping_moves(lambda states: [0], positions)
-    with pytest.raises(EvaluationError, match=r"choose gave action 9 for states\[0\]: legal are"):
+    with pytest.raises(EvaluationError, match=r"choose returned action 9 for states\[0\]: legal are"):
         share_of_value_keeping_moves(lambda states: [9, 9], positions)
     with pytest.raises(InvalidArgumentError, match="positions must hold"):
         share_of_value_keeping_moves(best, [])
@@ -76,5 +76,5 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(InvalidArgumentError, match="count"):
         value_keeping_positions(0, seed=1)
     # Few positions of ply 41 have a choice at all: it says so instead of looking for ever.
-    with pytest.raises(InvalidArgumentError, match="no further position of ply 41"):
+    with pytest.raises(InvalidArgumentError, match="no new position of ply 41"):
         value_keeping_positions(1, seed=1, plies=(41, 41))

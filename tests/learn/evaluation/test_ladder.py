@@ -18,7 +18,7 @@ from pondertree.errors import InvalidArgumentError
 from pondertree.learn import train
 from pondertree.learn.config.defaults import default_config
 from pondertree.learn.config.sections import EvaluationConfig
-from pondertree.learn.evaluation.ladder import climb, first_rung, opponents_of, uncalibrated
+from pondertree.learn.evaluation.ladder import first_opponent, opponents_of, play_ladder, uncalibrated
 from pondertree.learn.evaluation.metrics import read_metrics
 from pondertree.learn.evaluation.ratings import Games, Interval, interval, rate, rating_of
 from pondertree.match.statistics import score_of as expected_score
@@ -49,15 +49,15 @@ def line(**matches: list[int]) -> dict[str, Any]:
 def test_climb_meets_opponents_until_one_is_neither_too_weak_nor_too_strong(
     begin: int, scores: dict[str, float], met: list[str]
 ) -> None:
-    assert climb(RUNGS, begin, 0.8, scores.__getitem__) == met
+    assert play_ladder(RUNGS, begin, 0.8, scores.__getitem__) == met
 
 
 def test_evaluation_begins_with_the_opponent_that_the_last_one_ended_with() -> None:
-    assert first_rung(RUNGS, []) == 0
+    assert first_opponent(RUNGS, []) == 0
     lines = [line(UCT_1=[0, 0, 0, 0, 2], UCT_2=[1, 0, 1, 0, 0]), {"kind": "round"}, line(step_1=[0, 0, 2, 0, 0])]
-    assert first_rung(RUNGS, lines) == 1
+    assert first_opponent(RUNGS, lines) == 1
     # Opponents that are no longer on the ladder do not count.
-    assert first_rung(("UCT 4", "UCT 8"), lines) == 0
+    assert first_opponent(("UCT 4", "UCT 8"), lines) == 0
 
 
 def test_opponents_that_have_not_met_are_calibrated_down_to_the_weakest() -> None:

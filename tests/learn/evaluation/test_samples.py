@@ -89,7 +89,7 @@ def test_report_shows_a_game_of_self_play_and_one_with_each_side_against_the_opp
     titles = [re.search("<h3>(.*?)</h3>", game)[1] for game in games]  # type: ignore[index]
     assert titles[0].startswith("Self-play, game ")
     assert titles[1:] == ["Evaluation, against UCT 5"] * 2
-    player, opponent = "step 4 with 4 simulations a move", "UCT with 5 simulations a move"
+    player, opponent = "step 4 with 4 simulations per move", "UCT with 5 simulations per move"
     assert f"{player} (X) against {opponent} (O)" in games[1]
     assert f"{opponent} (X) against {player} (O)" in games[2]
     played = [one.game for one in read_games(trained / games_path(4)) if one.opponent == "UCT 5"]

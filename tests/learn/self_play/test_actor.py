@@ -20,7 +20,7 @@ from pondertree.learn.config.game_spec import game_spec
 from pondertree.learn.data.records import GameRecord, from_columns, to_columns
 from pondertree.learn.data.targets import pruned_visits
 from pondertree.learn.self_play.actor import SelfPlay
-from pondertree.learn.self_play.episode import ENOUGH, Resignation
+from pondertree.learn.self_play.episode import MIN_CHECKED, Resignation
 from pondertree.presets import AlphaZero, Gumbel
 
 
@@ -77,12 +77,12 @@ def test_the_policy_that_is_learned_is_the_search_s_own() -> None:
 
 
 def test_parts_of_the_games_can_be_searched_in_threads() -> None:
-    alone, together = self_play(workers=1), self_play(workers=3)
+    alone, batched = self_play(workers=1), self_play(workers=3)
     try:
-        for one, other in zip(play_on(alone, 12), play_on(together, 12), strict=True):
+        for one, other in zip(play_on(alone, 12), play_on(batched, 12), strict=True):
             assert same(one, other)
     finally:
-        together.close()
+        batched.close()
 
 
 @pytest.mark.parametrize("moves", [1, 4, 7])
@@ -145,22 +145,22 @@ def test_lost_games_are_given_up_and_some_played_on_to_check() -> None:
     assert all(game.returns.tolist() == [1.0, -1.0] and len(game.moves) == 4 for game in resigned)
     assert any(not game.resigned for game in records)
     # Values were made up, so about every second resignation was wrong: by now nobody may resign any more.
-    assert len(games.resignation.checked) >= ENOUGH
-    assert games.resignation.wrong_share > 0.05
+    assert len(games.resignation.checked) >= MIN_CHECKED
+    assert games.resignation.false_positive_rate > 0.05
     assert not games.resignation.is_allowed
 
 
 def test_resigning_pauses_while_it_is_often_wrong() -> None:
     config = small(Path("unused"), self_play={"resign_below": -0.9, "resign_wrong": 0.1}).self_play
-    watch = Resignation(config, [False] * (ENOUGH - 1))
+    watch = Resignation(config, [False] * (MIN_CHECKED - 1))
     assert watch.is_allowed
-    watch.learn(True)
+    watch.add_check(True)
     assert watch.is_allowed
-    watch.learn(True)
+    watch.add_check(True)
     assert not watch.is_allowed
-    assert watch.gives_up(-0.95)
-    assert not watch.gives_up(-0.85)
-    assert Resignation(config, watch.checked).wrong_share == watch.wrong_share
+    assert watch.is_below_threshold(-0.95)
+    assert not watch.is_below_threshold(-0.85)
+    assert Resignation(config, watch.checked).false_positive_rate == watch.false_positive_rate
 
 
 @given(

@@ -20,10 +20,10 @@ pytest.importorskip("safetensors")
 from pondertree.gpu.buffer import unpacked  # noqa: E402
 from pondertree.gpu.captured_step import Steps  # noqa: E402 (after the packages it needs)
 from pondertree.learn.config.game_spec import game_spec  # noqa: E402
-from pondertree.learn.data.replay import Replay  # noqa: E402
-from pondertree.learn.loop.limits import choose_device, memory_complaints  # noqa: E402
+from pondertree.learn.data.replay import ReplayBuffer  # noqa: E402
+from pondertree.learn.loop.devices import choose_device, reported_out_of_memory  # noqa: E402
 from pondertree.learn.trainer.architectures import policy_value_architecture  # noqa: E402
-from pondertree.learn.trainer.policy_value import Learner, Turning, policy_loss, value_loss  # noqa: E402
+from pondertree.learn.trainer.policy_value import PolicyValueTrainer, SymmetryTransforms, policy_loss, value_loss  # noqa: E402
 from pondertree.networks.architecture import Architecture, NetworkConfig  # noqa: E402
 from pondertree.networks.policy_value import PolicyValueNetwork, fresh, outcome_shares, player_of, update_player  # noqa: E402
 from pondertree.networks.weights_file import player_bytes, player_of_bytes, read_player  # noqa: E402
@@ -123,7 +123,7 @@ def test_the_gradient_of_illegal_moves_is_zero() -> None:
 def test_turned_positions_are_those_of_the_turned_game(game: str) -> None:
     """Playing a turned move on the turned board gives the turned board."""
     spec = game_spec(game)
-    replay = Replay(spec, small(Path("unused")).replay)
+    replay = ReplayBuffer(spec, small(Path("unused")).replay)
     numbers = np.random.default_rng(3)
     symmetries = tuple(symmetries_of(game))
     if game == "connect4":
@@ -132,8 +132,8 @@ def test_turned_positions_are_those_of_the_turned_game(game: str) -> None:
         which = numbers.integers(len(symmetries), size=len(batch.results))
         planes, scalars = (torch.from_numpy(part) for part in (batch.seen.planes.view(np.int64), batch.seen.numbers))
         boards = unpacked(planes, scalars, spec.shape)
-        turning = Turning(symmetries, CPU)
-        found, moved = turning.turned(boards, torch.from_numpy(batch.actions), torch.from_numpy(which))
+        turning = SymmetryTransforms(symmetries, CPU)
+        found, moved = turning.apply(boards, torch.from_numpy(batch.actions), torch.from_numpy(which))
         flipped = which == 1
         np.testing.assert_array_equal(found[flipped], boards[flipped].flip(-1))
         legal = batch.actions[flipped] < 7
@@ -155,8 +155,8 @@ def test_turned_positions_are_those_of_the_turned_game(game: str) -> None:
 def test_learning_lowers_the_losses_and_averages_the_weights(tmp_path: Path) -> None:
     config = small(tmp_path, "connect4", learner={"batch_size": 32, "learning_rate": 1e-2})
     spec = game_spec("connect4")
-    learner = Learner(spec, config, CPU)
-    replay = Replay(spec, config.replay)
+    learner = PolicyValueTrainer(spec, config, CPU)
+    replay = ReplayBuffer(spec, config.replay)
     replay.add([make_game(number, 20) for number in range(20)])
     batch = replay.sample(32, learner.numbers())
     losses = [learner.check(learner.learn(batch, np.zeros(32, np.int64), 0.0)) for _ in range(60)]
@@ -171,12 +171,12 @@ def test_learning_lowers_the_losses_and_averages_the_weights(tmp_path: Path) -> 
 
 def test_steps_are_drawn_by_their_number(tmp_path: Path) -> None:
     config, spec = small(tmp_path, "connect4"), game_spec("connect4")
-    replay = Replay(spec, config.replay)
+    replay = ReplayBuffer(spec, config.replay)
     replay.add([make_game(number, 20) for number in range(20)])
-    one, other = Learner(spec, config, CPU), Learner(spec, config, CPU)
+    one, other = PolicyValueTrainer(spec, config, CPU), PolicyValueTrainer(spec, config, CPU)
     assert one.learn_from(replay, 0.0) == other.learn_from(replay, 0.0)
     assert one.step == 1
-    third = Learner(spec, config, CPU)
+    third = PolicyValueTrainer(spec, config, CPU)
     third.step = 1
     first = third.numbers().integers(1 << 30, size=9)
     np.testing.assert_array_equal(first, one.numbers().integers(1 << 30, size=9))
@@ -187,9 +187,9 @@ def test_steps_are_drawn_by_their_number(tmp_path: Path) -> None:
 def test_what_is_saved_goes_on_bit_for_bit(tmp_path: Path) -> None:
     for optimiser in ("adamw", "sgd"):
         config, spec = small(tmp_path, "connect4", learner={"optimiser": optimiser}), game_spec("connect4")
-        replay = Replay(spec, config.replay)
+        replay = ReplayBuffer(spec, config.replay)
         replay.add([make_game(number, 20) for number in range(20)])
-        one, other = Learner(spec, config, CPU), Learner(spec, config, CPU)
+        one, other = PolicyValueTrainer(spec, config, CPU), PolicyValueTrainer(spec, config, CPU)
         for _ in range(5):
             one.learn_from(replay, 0.0)
         other.restore(one.saved(), one.step)
@@ -200,13 +200,13 @@ def test_what_is_saved_goes_on_bit_for_bit(tmp_path: Path) -> None:
         assert left.keys() == right.keys()
         assert all(torch.equal(left[name], right[name]) for name in left)
     with pytest.raises(StorageError, match="do not fit this network"):
-        Learner(game_spec("tic-tac-toe"), small(tmp_path), CPU).restore(one.saved(), 1)
+        PolicyValueTrainer(game_spec("tic-tac-toe"), small(tmp_path), CPU).restore(one.saved(), 1)
 
 
-def learned(config: Any, steps: int = 2) -> tuple[Learner, Replay]:
+def learned(config: Any, steps: int = 2) -> tuple[PolicyValueTrainer, ReplayBuffer]:
     """A learner after some steps, and what it learns from."""
     spec = game_spec("connect4")
-    learner, replay = Learner(spec, config, CPU), Replay(spec, config.replay)
+    learner, replay = PolicyValueTrainer(spec, config, CPU), ReplayBuffer(spec, config.replay)
     replay.add([make_game(number, 20) for number in range(20)])
     for _ in range(steps):
         learner.learn_from(replay, 0.0)
@@ -241,10 +241,10 @@ def test_recorded_steps_are_those_done_one_by_one(tmp_path: Path) -> None:
     """The same weights come of steps launched as one, of steps kernel by kernel, and of a training taken up again."""
     device, spec = torch.device("cuda"), game_spec("connect4")
     config = small(tmp_path, "connect4", learner={"reduced_precision": False, "learning_rate": 1e-3})
-    replay = Replay(spec, config.replay)
+    replay = ReplayBuffer(spec, config.replay)
     replay.add([make_game(number, 20) for number in range(20)])
-    recorded, plain, resumed = (Learner(spec, config, device) for _ in range(3))
-    plain.steps = Steps(device, plain.work, captured=False)
+    recorded, plain, resumed = (PolicyValueTrainer(spec, config, device) for _ in range(3))
+    plain.steps = Steps(device, plain.loss_and_update, captured=False)
     for step in range(8):
         losses = recorded.check(recorded.learn_from(replay, 0.0)), plain.check(plain.learn_from(replay, 0.0))
         assert losses[0] == pytest.approx(losses[1], rel=1e-2)
@@ -262,7 +262,7 @@ def test_recorded_steps_are_those_done_one_by_one(tmp_path: Path) -> None:
 
 def test_the_learning_rate(tmp_path: Path) -> None:
     settings = {"learning_rate": 1.0, "warm_up": 4, "decay_from": 0.5, "final_rate": 0.1}
-    learner = Learner(game_spec("tic-tac-toe"), small(tmp_path, learner=settings), CPU)
+    learner = PolicyValueTrainer(game_spec("tic-tac-toe"), small(tmp_path, learner=settings), CPU)
     assert [learner.rate(0.0) for learner.step in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
     assert learner.rate(0.5) == 1.0
     assert learner.rate(0.75) == pytest.approx(0.55)
@@ -270,7 +270,7 @@ def test_the_learning_rate(tmp_path: Path) -> None:
 
 
 def test_losses_that_are_not_finite_stop_it(tmp_path: Path) -> None:
-    learner = Learner(game_spec("tic-tac-toe"), small(tmp_path), CPU)
+    learner = PolicyValueTrainer(game_spec("tic-tac-toe"), small(tmp_path), CPU)
     with pytest.raises(TrainingError, match=r"policy_loss is nan at step 0.*lower learner\.learning_rate"):
         learner.check({"policy_loss": torch.tensor(math.nan)})
 
@@ -287,12 +287,12 @@ def test_devices() -> None:
         with pytest.raises(InvalidArgumentError, match="PyTorch finds no GPU here: use cpu or auto"):
             choose_device("cuda")
     with (
-        pytest.raises(TrainingError, match=r"no memory left for self-play"),
-        memory_complaints("self-play", "self_play.games_at_once"),
+        pytest.raises(TrainingError, match=r"ran out of memory during self-play"),
+        reported_out_of_memory("self-play", "self_play.games_at_once"),
     ):
         raise EvaluationError("the evaluator raised something") from torch.OutOfMemoryError("out of it")
     with (
-        pytest.raises(TrainingError, match=r"no memory left for self-play: lower self_play\.games_at_once \(out"),
-        memory_complaints("self-play", "self_play.games_at_once"),
+        pytest.raises(TrainingError, match=r"ran out of memory during self-play: lower self_play\.games_at_once \(out"),
+        reported_out_of_memory("self-play", "self_play.games_at_once"),
     ):
         raise torch.OutOfMemoryError("out of it\nand so on")
