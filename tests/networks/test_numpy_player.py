@@ -1,4 +1,4 @@
-"""Players without PyTorch: NumPy gives the same answers, and damaged files the same errors."""
+"""NumPy players match PyTorch and refuse damaged files alike."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pondertree.networks.weights_file import read_weights
 
 BUNDLED = SHIPPED / "connect4.safetensors"
 
-#: Runs the code that follows as if nothing but NumPy and rich were installed.
+#: Preamble that hides all packages but NumPy and rich.
 BARE = "import sys\nfor name in ('torch', 'safetensors', 'onnxruntime', 'onnx'): sys.modules[name] = None\n"
 
 
@@ -46,13 +46,13 @@ def bundled() -> NumpyPlayer:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The file of a small network of tic-tac-toe."""
+    """The file of a small tic-tac-toe network."""
     pytest.importorskip("torch")
     return written((3, 3, 3), 9, 0, {"blocks": 1, "channels": 4})
 
 
 def written(shape: tuple[int, ...], actions: int, planes: int, size: dict[str, int], game: str = "some") -> bytes:
-    """The file of a network with random weights."""
+    """Returns the file of a network with random weights."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("safetensors")
     from pondertree.networks.architecture import Architecture, NetworkConfig
@@ -65,7 +65,7 @@ def written(shape: tuple[int, ...], actions: int, planes: int, size: dict[str, i
 
 
 def parts_of(content: bytes) -> tuple[dict[str, Any], bytes]:
-    """(the header, the numbers) of a file."""
+    """Splits a file into (header, data)."""
     length = int.from_bytes(content[:8], "little")
     return json.loads(content[8 : 8 + length]), content[8 + length :]
 
@@ -76,7 +76,7 @@ def joined(header: Any, numbers: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("rows", [0, 1, 8, numpy_player.ROWS, numpy_player.ROWS + 1, 100])
-def test_the_bundled_player_answers_as_with_torch(rows: int) -> None:
+def test_bundled_player_matches_torch(rows: int) -> None:
     pytest.importorskip("torch")
     observations = boards(ConnectFour, 100)[:rows]
     expected = pondertree.load("connect4").evaluate(observations)
@@ -97,7 +97,7 @@ def test_the_bundled_player_answers_as_with_torch(rows: int) -> None:
         (tuple(Chess().observation().shape), 4672, 73, {"blocks": 1, "channels": 8}),
     ],
 )
-def test_networks_of_every_kind_answer_as_with_torch(
+def test_numpy_networks_of_every_kind_match_torch(
     tmp_path: Path, shape: tuple[int, ...], actions: int, planes: int, size: dict[str, int]
 ) -> None:
     path = tmp_path / "player.safetensors"
@@ -112,7 +112,7 @@ def test_networks_of_every_kind_answer_as_with_torch(
     assert repr(player) == "NumpyPlayer(some, step=3)"
 
 
-def test_a_numpy_player_searches_as_one_of_torch() -> None:
+def test_search_with_numpy_player_matches_torch() -> None:
     pytest.importorskip("torch")
     states = [ConnectFour(), random_position(ConnectFour, 7, 3), random_position(ConnectFour, 12, 4)]
     moves = [
@@ -122,13 +122,13 @@ def test_a_numpy_player_searches_as_one_of_torch() -> None:
     assert moves[0] == moves[1]
 
 
-def test_observations_of_another_game_are_refused() -> None:
+def test_numpy_player_refuses_observations_of_another_game() -> None:
     with pytest.raises(EvaluationError, match=r"a player of connect4, which sees .*\(3, 6, 7\), not \(2, 8, 8\)"):
         bundled().evaluate(np.zeros((1, 2, 8, 8), dtype=np.float32))
 
 
 def changed(content: bytes, **fields: Any) -> bytes:
-    """The file with other data about the network."""
+    """Returns the file with changed network metadata."""
     header, numbers = parts_of(content)
     about = json.loads(header["__metadata__"]["pondertree"])
     about["network"] |= fields
@@ -137,7 +137,7 @@ def changed(content: bytes, **fields: Any) -> bytes:
 
 
 def entry(content: bytes, **fields: Any) -> bytes:
-    """The file with another description of one tensor."""
+    """Returns the file with a changed tensor entry."""
     header, numbers = parts_of(content)
     header["stem.weight"] |= fields
     return joined(header, numbers)
@@ -227,7 +227,7 @@ DAMAGES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_file_is_refused_by_name(tmp_path: Path, small: bytes, name: str) -> None:
+def test_damaged_player_file_is_refused_by_name(tmp_path: Path, small: bytes, name: str) -> None:
     change, message = DAMAGES[name]
     path = tmp_path / "player.safetensors"
     path.write_bytes(small)
@@ -239,7 +239,7 @@ def test_a_damaged_file_is_refused_by_name(tmp_path: Path, small: bytes, name: s
     assert len(str(told.value)) < 400 + len(str(path))
 
 
-def test_weights_are_those_that_safetensors_reads() -> None:
+def test_read_weights_matches_safetensors() -> None:
     safetensors = pytest.importorskip("safetensors.numpy")
     content = BUNDLED.read_bytes()
     expected, (about, found) = safetensors.load(content), read_weights(content)
@@ -248,7 +248,7 @@ def test_weights_are_those_that_safetensors_reads() -> None:
     assert about["game"] == "connect4"
 
 
-def test_products_run_on_one_thread_and_leave_the_number_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluation_limits_blas_to_one_thread_and_restores_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     functions = openblas_threads()
     if functions is None:
         pytest.skip("NumPy has another library than OpenBLAS")
@@ -274,7 +274,7 @@ def test_products_run_on_one_thread_and_leave_the_number_as_it_was(monkeypatch: 
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_child_forked_during_an_evaluation_evaluates_and_has_its_threads_back() -> None:
+def test_child_forked_during_evaluation_evaluates_and_restores_blas_limit() -> None:
     if openblas_threads() is None:
         pytest.skip("NumPy has another library than OpenBLAS")
     code = """
@@ -296,12 +296,12 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), get())
     assert done.stdout == "1\n33 3\n", done.stderr
 
 
-def test_load_gives_the_bundled_player_without_torch() -> None:
+def test_bundled_player_loads_without_torch() -> None:
     done = bare("import pondertree; player = pondertree.load('connect4'); print(player, player.about['game'])")
     assert done.stdout == "NumpyPlayer(connect4, step=34948) connect4\n", done.stderr
 
 
-def test_commands_play_with_the_bundled_player_without_torch() -> None:
+def test_commands_use_bundled_player_without_torch() -> None:
     main = "from pondertree.cli import main\nsys.exit(main(sys.argv[1:] or {}))"
     search = ["search", "connect4", "--player", "connect4", "--simulations", "20", "--json", "--seed", "1"]
     done = bare(main.format(search))
@@ -327,13 +327,13 @@ def test_search_and_play_do_not_import_torch() -> None:
     assert done.stderr == "False\n"
 
 
-def test_other_devices_need_torch() -> None:
+def test_other_devices_require_torch() -> None:
     done = bare("import pondertree; pondertree.load('connect4', device='cuda')")
     assert "MissingExtraError: a player on the device cuda needs torch: " in done.stderr
     assert "pip install" in done.stderr
 
 
-def test_runs_load_without_torch_and_models_say_how_to_install_it(tmp_path: Path) -> None:
+def test_runs_load_without_torch_and_models_name_install_command(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("safetensors")
     from tests.support.learning import small as config

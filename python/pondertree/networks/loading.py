@@ -19,7 +19,7 @@ from pondertree.errors import InvalidArgumentError, StorageError
 from pondertree.files import check_path, check_writable, reading, write_bytes
 from pondertree.game import COMPILED, GameInfo
 from pondertree.networks.numpy_player import load_numpy_player
-from pondertree.networks.run_files import PLAYER, is_whole, list_checkpoints, read_about
+from pondertree.networks.run_files import PLAYER, is_intact, list_checkpoints, read_about
 from pondertree.optional import require
 
 #: The bundled players, named after their games.
@@ -137,7 +137,7 @@ def newest_player(folder: Path) -> Path:
     if not checkpoints:
         raise InvalidArgumentError(f"{str(folder)!r} has no checkpoint yet: train longer")
     for place, checkpoint in reversed(list(enumerate(checkpoints))):
-        if is_whole(checkpoint, PLAYER):
+        if is_intact(checkpoint, PLAYER):
             return checkpoint / PLAYER
         if place:
             warnings.warn(f"{str(checkpoint / PLAYER)!r} is damaged: using the previous checkpoint", stacklevel=4)

@@ -29,7 +29,7 @@ def list_checkpoints(folder: Path) -> list[Path]:
     return [found[number] for number in sorted(found)]
 
 
-def is_whole(path: Path, name: str) -> bool:
+def is_intact(path: Path, name: str) -> bool:
     """Whether a file of a checkpoint matches its checksum."""
     try:
         with reading(path, "a checkpoint", StorageError):

@@ -1,4 +1,4 @@
-"""Evaluations concurrent a training, and in its way."""
+"""Evaluations, concurrent with training and inline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pondertree.learn.data.checkpoint import Counters
 
 
 class Slow:
-    """An examiner that waits to be let go."""
+    """An evaluator that blocks until it is released."""
 
     def __init__(self) -> None:
         self.may_end = threading.Event()
@@ -30,7 +30,7 @@ class Slow:
         return Evaluation(f"step {counters.step}", {})
 
 
-def test_a_training_goes_on_beside_an_evaluation() -> None:
+def test_concurrent_evaluation_does_not_block_training() -> None:
     evaluator, counters = Slow(), Counters(step=5)
     evaluation_queue = AsyncEvaluation(evaluator, concurrent=True)  # type: ignore[arg-type]
     evaluation_queue.begin("player", counters, 1.5)
@@ -48,7 +48,7 @@ def test_a_training_goes_on_beside_an_evaluation() -> None:
 
 
 @pytest.mark.parametrize("concurrent", [True, False])
-def test_what_goes_wrong_in_an_evaluation_is_told(concurrent: bool) -> None:
+def test_evaluation_error_is_raised_on_fetch(concurrent: bool) -> None:
     evaluator = Slow()
     evaluator.may_end.set()
     evaluation_queue = AsyncEvaluation(evaluator, concurrent=concurrent)  # type: ignore[arg-type]
@@ -62,7 +62,7 @@ def test_what_goes_wrong_in_an_evaluation_is_told(concurrent: bool) -> None:
     evaluation_queue.close()
 
 
-def test_in_the_way_it_is_over_when_it_has_begun() -> None:
+def test_inline_evaluation_is_complete_after_begin() -> None:
     evaluator = Slow()
     evaluator.may_end.set()
     evaluation_queue = AsyncEvaluation(evaluator, concurrent=False)  # type: ignore[arg-type]

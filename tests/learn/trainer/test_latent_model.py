@@ -1,4 +1,4 @@
-"""What a model learns: the losses by hand, that they fall, and that nothing but numbers is needed to go on."""
+"""Training of a learned model: losses by hand, decreasing losses, exact resuming, reanalyse."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def losses_of(learner: LatentModelTrainer, batch: UnrolledBatch, symmetry_ids: A
     return learner.losses([torch.from_numpy(array) for array in inputs_of(batch, symmetry_ids)])
 
 
-def test_the_losses_of_a_flat_model_by_hand() -> None:
-    """All policies even, all values and rewards a third each: the losses are known."""
+def test_losses_of_untrained_model_match_hand_computation() -> None:
+    """Uniform policies, values and rewards have known losses."""
     spec, replay, _ = played(10)
     learner = learner_of(spec, learner={"symmetries": False})
     batch = replay.take(np.arange(16), np.random.default_rng(0))
@@ -47,7 +47,7 @@ def test_the_losses_of_a_flat_model_by_hand() -> None:
     np.testing.assert_allclose(errors.numpy(), np.abs(batch.values[:, 0]), atol=1e-6)
 
 
-def test_weights_count_rows() -> None:
+def test_importance_weights_scale_rows_of_loss() -> None:
     spec, replay, _ = played(10)
     learner = learner_of(spec)
     batch = replay.take(np.arange(16), np.random.default_rng(0))
@@ -57,8 +57,8 @@ def test_weights_count_rows() -> None:
     assert losses_of(learner, batch, none)[0]["value_loss"].item() == pytest.approx(0.5 * whole)
 
 
-def test_what_is_behind_a_broken_off_game_teaches_nothing() -> None:
-    """Other targets where nothing is known change no loss."""
+def test_targets_beyond_truncation_do_not_affect_loss() -> None:
+    """Changing masked targets changes no loss."""
     spec, replay, _ = played(6, self_play={"max_moves": 4, "opening_plies": 0})
     learner = learner_of(spec)
     batch = replay.take(np.arange(12), np.random.default_rng(0))
@@ -73,7 +73,7 @@ def test_what_is_behind_a_broken_off_game_teaches_nothing() -> None:
     assert {name: one.item() for name, one in before.items()} == {name: one.item() for name, one in after.items()}
 
 
-def test_the_policy_of_a_short_search_teaches_nothing() -> None:
+def test_policy_of_fast_search_does_not_affect_loss() -> None:
     spec, replay, _ = played(6, self_play={"full_share": 0.5})
     learner = learner_of(spec)
     batch = replay.take(np.arange(12), np.random.default_rng(0))
@@ -84,15 +84,15 @@ def test_the_policy_of_a_short_search_teaches_nothing() -> None:
     assert losses_of(learner, batch, np.zeros(12, np.int64))[0]["policy_loss"].item() == before
 
 
-def test_illegal_actions_lose_their_share() -> None:
-    """Inside the tree only the model rules them out, so the policy is over all actions."""
+def test_policy_loss_penalises_illegal_actions() -> None:
+    """The loss is over all actions, since inside the tree only the policy rules illegal ones out."""
     logits = torch.zeros(1, 3)
     losses = policy_losses(logits, torch.tensor([[1, 3]]), torch.tensor([[1.0, 0.0]]))
     assert losses.item() == pytest.approx(math.log(3))
 
 
-def test_all_steps_are_turned_alike() -> None:
-    """A model whose batch is turned learns what it would of the turned games themselves."""
+def test_symmetry_applies_to_all_unroll_steps() -> None:
+    """A transformed batch has the losses of the transformed games."""
     spec, replay, games = played(10)
     config = small(Path("unused"), algorithm="muzero", learner={"symmetries": True}, muzero={"consistency": 1.0})
     learner = LatentModelTrainer(spec, config, CPU)
@@ -103,7 +103,7 @@ def test_all_steps_are_turned_alike() -> None:
         for tensor in learner.network.parameters():
             tensor.add_(0.1 * torch.randn(tensor.shape, generator=torch.Generator().manual_seed(1)))
     apply = losses_of(learner, batch, which)[0]
-    # By hand: moves and actions by the permutation, observations by the rules.
+    # The reference: moves and actions by permutation, observations by the rules.
     from pondertree.games import TicTacToe
     from pondertree.learn.data.observations import PackedObservations
 
@@ -140,7 +140,7 @@ def test_all_steps_are_turned_alike() -> None:
 
 
 @pytest.mark.parametrize("muzero", [{}, {"consistency": 1.0}, {"priority": 0.8}, {"reanalyse": 0.5}])
-def test_losses_fall_and_going_on_is_exact(muzero: dict[str, float]) -> None:
+def test_training_lowers_losses_and_resumes_exactly(muzero: dict[str, float]) -> None:
     spec, replay, _ = played(20, muzero=muzero)
     learner = learner_of(spec, muzero=muzero, learner={"learning_rate": 0.01})
     first: dict[str, Any] = {}
@@ -162,7 +162,7 @@ def test_losses_fall_and_going_on_is_exact(muzero: dict[str, float]) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_recorded_steps_are_those_done_one_by_one() -> None:
+def test_captured_steps_match_eager_steps() -> None:
     from pondertree.gpu.captured_step import Steps
 
     spec, replay, _ = played(20)
@@ -174,7 +174,7 @@ def test_recorded_steps_are_those_done_one_by_one() -> None:
         assert losses[0] == pytest.approx(losses[1], rel=1e-2)
 
 
-def test_reanalysis_gives_the_policy_of_a_search_with_the_present_weights() -> None:
+def test_reanalyse_policy_matches_search_with_current_weights() -> None:
     spec, replay, _ = played(10, muzero={"reanalyse": 1.0})
     learner = learner_of(spec, muzero={"reanalyse": 1.0, "reanalyse_simulations": 32})
     numbers = np.random.default_rng(0)
@@ -193,7 +193,7 @@ def test_reanalysis_gives_the_policy_of_a_search_with_the_present_weights() -> N
     np.testing.assert_array_equal(again.policy, batch.policy)
 
 
-def test_fresh_values_lean_on_what_the_present_weights_think() -> None:
+def test_fresh_values_bootstrap_from_current_weights() -> None:
     from tests.end_to_end.test_learn_muzero import Stairs
 
     from pondertree.evaluators import Uniform
@@ -233,8 +233,8 @@ def test_fresh_values_lean_on_what_the_present_weights_think() -> None:
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.5])
-def test_less_of_a_gradient_is_left_at_each_step_back(kept: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With nothing left, what is seen is understood by what it says itself; with half, by what comes of it, too."""
+def test_hidden_gradient_is_scaled_at_each_step(kept: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At scale 0 the representation is trained by the first position alone; at 0.5 by later losses, too."""
     from pondertree.learn.trainer import latent_model
 
     assert latent_model.HIDDEN_GRADIENT_SCALE == 0.5
@@ -244,7 +244,7 @@ def test_less_of_a_gradient_is_left_at_each_step_back(kept: float, monkeypatch: 
     with torch.no_grad():
         for tensor in learner.network.parameters():
             tensor.add_(0.1 * torch.randn(tensor.shape, generator=torch.Generator().manual_seed(1)))
-    learner.network.eval()  # norms of a batch would join its depths
+    learner.network.eval()  # batch norms would couple the depths
     batch, none = replay.take(np.arange(8), np.random.default_rng(0)), np.zeros(8, np.int64)
     stem = learner.network.stem.layer.weight
     (whole,) = torch.autograd.grad(sum(losses_of(learner, batch, none)[0].values()), stem)
@@ -253,7 +253,7 @@ def test_less_of_a_gradient_is_left_at_each_step_back(kept: float, monkeypatch: 
     assert torch.allclose(whole, first, atol=1e-6) == (kept == 0.0)
 
 
-def test_the_quality_of_a_model_by_depth() -> None:
+def test_prediction_errors_by_depth_of_known_model() -> None:
     spec, replay, _ = played(30)
     learner = learner_of(spec, learner={"learning_rate": 0.01})
     before = prediction_errors_by_depth(player_of(learner.network), replay)
@@ -267,8 +267,8 @@ def test_the_quality_of_a_model_by_depth() -> None:
     assert min(after["policy"]) >= 0.0
 
 
-def test_the_quality_is_of_what_happened_in_games(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model that always says 0 is wrong by what was told, on average over positions of games; never behind them."""
+def test_prediction_errors_cover_positions_of_games_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of a model that predicts 0 is the mean absolute target over positions of games."""
     spec, replay, _ = played(30, muzero={"unroll": 10})
     player = player_of(learner_of(spec, muzero={"unroll": 10}).network)
     monkeypatch.setattr(type(player.categories), "to_numbers", lambda _, logits: torch.zeros(len(logits)))

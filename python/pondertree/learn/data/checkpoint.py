@@ -151,7 +151,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
         return Checkpoint(contents[PLAYER], load(contents[TRAINING]), games, state)
 
 
-def newest_whole(folder: Path) -> tuple[Path, Checkpoint, list[str]] | None:
+def newest_intact(folder: Path) -> tuple[Path, Checkpoint, list[str]] | None:
     """Returns (path, checkpoint, errors of newer ones) of the newest intact checkpoint; None if there are none."""
     wrong: list[str] = []
     paths = list_checkpoints(folder)

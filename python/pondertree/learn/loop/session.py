@@ -14,7 +14,7 @@ from pondertree.errors import EvaluationError, GameContractError, InvalidArgumen
 from pondertree.files import naming, reading
 from pondertree.learn.config.game_spec import GameSpec
 from pondertree.learn.config.schema import Config, field_names, read_config
-from pondertree.learn.data.checkpoint import CONFIG, Checkpoint, Counters, keep_newest, newest_whole, save_checkpoint
+from pondertree.learn.data.checkpoint import CONFIG, Checkpoint, Counters, keep_newest, newest_intact, save_checkpoint
 from pondertree.learn.data.observations import refuse_observations
 from pondertree.learn.data.records import GameRecord
 from pondertree.learn.data.run_folder import RunFolder
@@ -60,7 +60,7 @@ class Session:
 
     def begin(self, *, resume: bool, exact: bool) -> None:
         """Starts anew or resumes from the newest intact checkpoint; `exact` replays the games stored after it."""
-        found = newest_whole(self.folder.checkpoints) if resume else None
+        found = newest_intact(self.folder.checkpoints) if resume else None
         if found is None:
             self.store = GameStore(self.folder.games, spec=self.spec)
         else:
