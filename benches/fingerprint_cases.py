@@ -307,6 +307,18 @@ UCT_OPTIONS: tuple[Options, ...] = (
     {"max_nodes": 100},
     {"early_stop": True},
 )
+#: Positions in which the minimax guard overrules few visits at this depth, and not at one less.
+GUARDED = (
+    ("tic_tac_toe", 4, 1),
+    ("tic_tac_toe", 5, 3),
+    ("connect_four", 9, 2),
+    ("connect_four", 19, 4),
+    ("connect_four", 23, 1),
+    ("connect_four", 26, 3),
+    ("connect_four", 39, 5),
+    ("python_tic_tac_toe", 5, 3),
+    ("python_tic_tac_toe", 10, 1),
+)
 UCT_EVALUATORS: tuple[tuple[str, Options], ...] = (
     ("table", {}),
     ("table", {"max_depth": 3}),
@@ -351,6 +363,9 @@ def _uct() -> Cases:
         some = partial(_first_actions, game, 4, 3)
         yield f"UCT {game} root_actions", run(search, partial(position, game, 4), root_actions=some())
         yield f"UCT {game} temperature", run(search, partial(position, game, 2), temperature=0.7, seeds=5)
+    for game, plies, depth in GUARDED:
+        guarded = partial(UCT, 4, seed=plies, minimax_depth=depth, solve=False)
+        yield f"UCT {game} {plies} minimax guard", run(guarded, partial(position, game, plies))
     for game in PYTHON:
         root = partial(position, game, 1)
         for options in (UCT_OPTIONS[place] for place in (0, 1, 4, 6, 11)):
@@ -418,6 +433,8 @@ def _alphazero() -> Cases:
         for options in ({}, {"forced_playouts": 2.0}, {"dirichlet_alpha": ("total", 10.0), "dirichlet_epsilon": 0.5}):
             noisy = run(partial(search, **options), partial(position, game, 1), add_noise=True, temperature=1.0)
             yield named(f"AlphaZero {game} noise", options), noisy
+        forced = partial(_with_evaluator, AlphaZero, "ties", game, num_simulations=150, seed=6, forced_playouts=3.0)
+        yield f"AlphaZero {game} ties forced_playouts", run(forced, partial(position, game, 1))
         some = _first_actions(game, 4, 2)
         yield f"AlphaZero {game} root_actions", run(search, partial(position, game, 4), root_actions=some)
     for kind, options in (("pesto", {}), ("pesto", {"in_flight": 4, "fpu": ("parent", 0.1)})):
@@ -603,6 +620,29 @@ def _kept() -> Cases:
     for place, (model, options) in enumerate(MODELS):
         if model["num_actions"] < 1000:
             yield named(f"kept MuZero {place}", options), kept(partial(_muzero_model, model, options), _observation, 4)
+            yield named(f"observed MuZero {place}", options), _observed(model, options)
+
+
+def _observed(model: Options, options: Options) -> Case:
+    """A tree of bare observations that is told what follows each of its actions, and is then reset."""
+
+    def case(transcript: Transcript) -> None:
+        tree = _muzero_model(model, options).tree(**_observation())
+        actions = list(range(model["num_actions"]))
+        for move in range(4):
+            result = tree.simulate(add_noise=move == 2).result()
+            transcript.result(result)
+            known: dict[str, Any] = {"to_play": (move + 1) % options.get("num_players", 1)}
+            if move % 2 == 0:
+                known["legal_actions"] = actions[move::2]
+            if move:
+                known["observation"] = _observation(move)["observation"]
+            tree.advance(result.action, **known)
+        transcript.result(tree.simulate().result())
+        tree.reset(observation=_observation(9)["observation"], legal_actions=[0, 2], to_play=0)
+        transcript.result(tree.simulate().result())
+
+    return case
 
 
 def _forests() -> Cases:
@@ -640,39 +680,40 @@ def _torch() -> Cases:
     """The adapters of PyTorch on the CPU, with modules whose arithmetic is exact."""
     if importlib.util.find_spec("torch") is None:
         return
+    for game in ("connect_four", "chess"):
+        for preset in (AlphaZero, Gumbel):
+            for options in ({}, {"in_flight": 16}, {"threads": 2, "solve": False}):
+                full = {"num_simulations": 48, "seed": 26, **options}
+                search = partial(_with_torch, preset, game, full)
+                yield named(f"torch {preset.__name__} {game}", options), run(search, partial(_rows, game, 5), seeds=3)
+        search = partial(_with_torch, AlphaZero, game, {"num_simulations": 48, "seed": 26})
+        yield f"torch kept {game}", kept(search, partial(position, game, 0), 4, add_noise=True)
+        yield f"torch forest {game}", forest(search, partial(_rows, game, 7))
+    for actions in (18, 4672):
+        rows = {"observation": [np.array([row], dtype=np.float32) for row in range(4)]}
+        for preset in (MuZero, Gumbel):
+            search = partial(_with_torch_model, preset, actions, {"num_simulations": 20, "seed": 26})
+            yield f"torch {preset.__name__} {actions}", run(search, rows.copy, seeds=2)
+    yield "torch kept MuZero", kept(partial(_with_torch_model, MuZero, 18, {"seed": 26}), _observation, 4)
+
+
+def _with_torch(preset: Callable[..., Any], game: str, options: Options) -> Any:
+    import torch
+    from gpu_networks import Table
+
+    torch.set_num_threads(1)
+    module = Table({"connect_four": 3 * 6 * 7, "chess": 119 * 8 * 8}[game], ACTIONS[game])
+    return preset(evaluators.Torch(module, "cpu"), **options)
+
+
+def _with_torch_model(preset: Callable[..., Any], actions: int, options: Options) -> Any:
     import torch
     from gpu_agreement import LatentTable
-    from gpu_networks import Table
 
     from pondertree.models import TorchModel
 
     torch.set_num_threads(1)
-    for game, cells in (("connect_four", 3 * 42), ("chess", 119 * 64)):
-        module = Table(cells, ACTIONS[game])
-        for preset in (AlphaZero, Gumbel):
-            for options in ({}, {"in_flight": 16}, {"threads": 2, "solve": False}):
-                full = {"num_simulations": 48, "seed": 26, **options}
-                search = partial(_with_torch, preset, module, full)
-                yield named(f"torch {preset.__name__} {game}", options), run(search, partial(_rows, game, 5), seeds=3)
-        search = partial(_with_torch, AlphaZero, module, {"num_simulations": 48, "seed": 26})
-        yield f"torch kept {game}", kept(search, partial(position, game, 0), 4, add_noise=True)
-        yield f"torch forest {game}", forest(search, partial(_rows, game, 7))
-    for actions in (18, 4672):
-        model = partial(TorchModel, LatentTable(actions), "cpu")
-        rows = {"observation": [np.array([row], dtype=np.float32) for row in range(4)]}
-        for preset in (MuZero, Gumbel):
-            search = partial(_with_model, preset, model, {"num_simulations": 20, "seed": 26})
-            yield f"torch {preset.__name__} {actions}", run(search, rows.copy, seeds=2)
-    kept_model = partial(_with_model, MuZero, partial(TorchModel, LatentTable(18), "cpu"), {"seed": 26})
-    yield "torch kept MuZero", kept(kept_model, _observation, 4)
-
-
-def _with_torch(preset: Callable[..., Any], module: Any, options: Options) -> Any:
-    return preset(evaluators.Torch(module, "cpu"), **options)
-
-
-def _with_model(preset: Callable[..., Any], model: Callable[[], Any], options: Options) -> Any:
-    return preset(model=model(), **options)
+    return preset(model=TorchModel(LatentTable(actions), "cpu"), **options)
 
 
 def _traces() -> Cases:

@@ -27,19 +27,19 @@ ROUNDS = 5
 WARM_UPS = 6
 
 
-class TimedLane:
+class TimedBuffer:
     """A lane that says how long it was waited for, and for how many rows."""
 
-    def __init__(self, lane: Any, spent: dict[str, float]) -> None:
-        self.lane, self._spent = lane, spent
+    def __init__(self, buffer: Any, spent: dict[str, float]) -> None:
+        self.buffer, self._spent = buffer, spent
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.lane, name)
+        return getattr(self.buffer, name)
 
     def submit(self, rows: int) -> None:
         """Submits, and counts."""
         begun = time.perf_counter()
-        self.lane.submit(rows)
+        self.buffer.submit(rows)
         self._spent["submit"] += time.perf_counter() - begun
         self._spent["rows"] += rows
         self._spent["batches"] += 1
@@ -47,7 +47,7 @@ class TimedLane:
     def wait(self) -> None:
         """Waits, and counts."""
         begun = time.perf_counter()
-        self.lane.wait()
+        self.buffer.wait()
         self._spent["wait"] += time.perf_counter() - begun
 
 
@@ -56,13 +56,13 @@ class TimedTorch(Torch):
 
     spent: dict[str, float]
 
-    def open_lanes(self, line: Any, capacities: Sequence[int]) -> list[Any]:
+    def acquire_buffers(self, line: Any, capacities: Sequence[int]) -> list[Any]:
         """Timed ones."""
-        return [TimedLane(lane, self.spent) for lane in super().open_lanes(line, capacities)]
+        return [TimedBuffer(buffer, self.spent) for buffer in super().acquire_buffers(line, capacities)]
 
-    def close_lanes(self, lanes: Sequence[Any]) -> None:
+    def release_buffers(self, buffers: Sequence[Any]) -> None:
         """The lanes inside."""
-        super().close_lanes([lane.lane for lane in lanes])
+        super().release_buffers([buffer.buffer for buffer in buffers])
 
 
 def seconds_of(work: Any, calls: int = 100) -> float:

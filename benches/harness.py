@@ -85,9 +85,9 @@ class Row:
 class Worker:
     """A process that does jobs (see worker.py)."""
 
-    def __init__(self, python: Path | str, script: str) -> None:
+    def __init__(self, python: Path | str, script: str, environment: dict[str, str] | None = None) -> None:
         # numpy would start threads of its own, whose idling counts as CPU time of the process.
-        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        environment = (environment or dict(os.environ)) | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         command = [str(python), "-B", str(HERE / script)]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment

@@ -1,6 +1,10 @@
 """Measures Pondertree, and its peers in the same run. `make bench ARGS="uct --quick"`.
 
 Peers are installed from PyPI, pinned, each into an environment of its own beside this file.
+
+`make bench ARGS=--check` is the regression check instead: results bit for bit (fingerprints.py) and instruction counts
+(instructions.py) against the recorded baselines. With `--baseline OLD.whl` instructions are compared with those of a
+wheel, and so are timings (compare.py).
 """
 
 from __future__ import annotations
@@ -8,6 +12,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +26,8 @@ import python_game
 import report
 import roots
 import uct
-from harness import Plan, Row
+from harness import HERE, Plan, Row
+from instructions import missing_tool
 
 BENCHES: dict[str, Callable[[Plan], list[Row]]] = {
     "uct": uct.rows,
@@ -35,9 +41,28 @@ BENCHES: dict[str, Callable[[Plan], list[Row]]] = {
 }
 
 
+def check(baseline: Path | None) -> int:
+    """Runs the regression check; 1 if a part of it failed."""
+    against = [] if baseline is None else [str(baseline)]
+    parts = {"fingerprints.py": []}
+    if missing := missing_tool():
+        print(f"instructions.py: left out, {missing}")
+    else:
+        parts["instructions.py"] = against
+    if baseline is not None:
+        parts["compare.py"] = against
+    failed = []
+    for script, options in parts.items():
+        print(f"== {script}", flush=True)
+        if subprocess.call([sys.executable, "-B", str(HERE / script), *options]):
+            failed.append(script)
+    print(f"failed: {', '.join(failed)}" if failed else "the check passed")
+    return 1 if failed else 0
+
+
 def main() -> int:
     """Runs what is named; 1 if a bar was missed, 2 if the run is worth nothing."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"what to measure: {', '.join(BENCHES)} (default: all)"
     )
@@ -47,7 +72,16 @@ def main() -> int:
     parser.add_argument("--no-peers", action="store_true", help="measure Pondertree alone and install nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to FILE")
     parser.add_argument("--record", action="store_true", help="write RESULTS.md (a whole run only)")
+    parser.add_argument("--check", action="store_true", help="compare results and speed with the baselines (see above)")
+    parser.add_argument("--baseline", type=Path, metavar="WHEEL", help="the version that --check compares speed with")
     given = parser.parse_args()
+    measuring = (given.names, given.quick, given.tiny, given.no_peers, given.json, given.record)
+    if given.baseline and not given.check:
+        parser.error("--baseline belongs to --check")
+    if given.check and any(measuring):
+        parser.error("--check goes with --baseline alone")
+    if given.check:
+        return check(given.baseline)
     for name in given.names:
         if name not in BENCHES:
             parser.error(f"there is no bench {name!r}; there are {', '.join(BENCHES)}")
@@ -76,7 +110,7 @@ def main() -> int:
         entries = [dataclasses.asdict(row) | {"passed": row.passed} for row in rows]
         given.json.write_text(json.dumps({"machine": about, "rows": entries}, indent=1) + "\n", encoding="utf-8")
     if given.record:
-        (Path(__file__).parent / "RESULTS.md").write_text(report.results_page(rows, about), encoding="utf-8")
+        (HERE / "RESULTS.md").write_text(report.results_page(rows, about), encoding="utf-8")
     return 1 if missed and plan.full else 0
 
 

@@ -1,4 +1,4 @@
-"""Limits of the architecture, printed and enforced by `make check`: sizes of the map, and identifiers that were retired.
+"""Limits of the architecture, printed and enforced by `make check`: size of the map, and retired identifiers.
 
 Import rules have tools of their own: import-linter for Python (pyproject.toml), `check_layers.py` for Rust.
 """

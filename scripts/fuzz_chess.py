@@ -172,13 +172,13 @@ def uci(rng: Random) -> Call:
 
     def call() -> None:
         from pondertree.uci.session import Session
-        from pondertree.uci.writer import Voice
+        from pondertree.uci.writer import LineWriter
 
         said: list[str] = []
-        session = Session(Voice(lambda text: said.extend(text.splitlines())))
+        session = Session(LineWriter(lambda text: said.extend(text.splitlines())))
         for line in lines:
             assert session.handle(line)
-            if session._thought is not None and not session._thought.ends_by_itself:
+            if session._task is not None and not session._task.ends_by_itself:
                 session.handle("stop")
         session.handle("stop")
         session.handle("isready")

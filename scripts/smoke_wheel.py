@@ -34,7 +34,13 @@ WHEEL_NAME = re.compile(
     r"(?P<platform>manylinux_2_28_(x86_64|aarch64)|macosx_\d+_\d+_(x86_64|arm64)|win_(amd64|arm64))\.whl"
 )
 #: Files beside the Python sources that the package reads when it runs, and those that its users' tools read.
-DATA = ("py.typed", "_core.pyi", "players/connect4.safetensors", "device/kernel/step.cu", "device/kernel/layout.h")
+DATA = (
+    "py.typed",
+    "_core.pyi",
+    "networks/pretrained/connect4.safetensors",
+    "gpu/kernels/step.cu",
+    "gpu/kernels/layout.h",
+)
 #: Parts of a path that have no place in a distribution.
 JUNK = re.compile(
     r"(^|/)(__pycache__|\.git|\.venv[^/]*|target|dist|\.DS_Store|\.hypothesis|[^/]*_cache)(/|$)|\.py[co]$"

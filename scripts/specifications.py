@@ -1,10 +1,10 @@
-"""Writes docs/specifications.md from the lists in tests/specifications/*.toml.
+"""Generates docs/specifications.md from the lists in tests/specifications/*.toml.
 
 Usage: python scripts/specifications.py
 
-Each list answers one document, line by line. A row quotes one line and names what implements it and the test that
-proves it. `make test` compares the page with the lists, the lists with the code, and, where the documents are at hand,
-the lists with the documents.
+Each list covers one document, line by line. A row quotes one line and names its implementation and its test.
+`make test` compares the page with the lists, the lists with the code, and, if the documents are available, the lists
+with the documents.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ PAGE = ROOT / "docs/specifications.md"
 INTRODUCTION = """\
 # Specifications
 
-Pondertree implements five documents: AlphaZero chess, MuZero chess, PUCT mathematics, UCT and Hybrid chess. The tables
-below quote every signature, default, formula, step and example of them, one row each, and name what implements it: a
-Python name, or `file::name` for Rust. {total} rows: {met} met, {different} deliberately different.
+Traceability of the five specifications that Pondertree implements: AlphaZero chess, MuZero chess, PUCT mathematics, UCT
+and Hybrid chess. Each row quotes a signature, default, formula, step or example and names its implementation: a Python
+name, or `file::name` for Rust. {total} rows: {met} met, {different} deliberately different.
 
 A row is *met* if the quoted line holds as written, except for import lines. It is *different* where the document
-contradicts itself, contradicts another of the five, or does not work as written; then the row says what is different
-and why. No document has proven results (`solve=True`): `pondertree.chess.MCTS` does without them by default, other
-searches with `solve=False`.
+contradicts itself or another of the five, or does not work as written; the row then states the difference and the
+reason. No document has proven results (`solve=True`): `pondertree.chess.MCTS` omits them by default, other searches
+with `solve=False`.
 
-This page is written by `python scripts/specifications.py` from the lists in `tests/specifications`, which also name
-the line of the document and the test of each row. Tests compare page, lists and code, and with
-`PONDERTREE_SPECIFICATIONS` set to the folder of the documents the lists with the documents: every line of them is
-answered by a row, or is listed there as no requirement, with the reason.
+`python scripts/specifications.py` generates this page from the lists in `tests/specifications`, which also contain the
+line of the document and the test of each row. Tests compare page, lists and code, and, with `PONDERTREE_SPECIFICATIONS`
+set to the folder of the documents, the lists with the documents: every line is covered by a row, or is listed as no
+requirement, with the reason.
 
 | document | file | rows | met | different |
 |---|---|---|---|---|
@@ -48,16 +48,16 @@ class Row:
     section: str
     """The heading above the quoted line."""
     lines: range
-    """The lines of the document that this row answers; the quote is from the first."""
+    """The lines of the document covered by this row; the quote is from the first."""
     quote: str
     name: tuple[str, ...]
-    """What implements it: dotted Python names, or `path/to/file.rs::name`."""
+    """The implementation: dotted Python names, or `path/to/file.rs::name`."""
     status: str
     """"met" or "different"."""
     what_and_why: str
-    """Of a different row; empty if it is met."""
+    """The difference and its reason; empty if the row is met."""
     test: str
-    """The pytest node that proves it."""
+    """The pytest node that verifies it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +69,27 @@ class Document:
     list: Path
     rows: tuple[Row, ...]
     not_requirements: tuple[tuple[range, str], ...]
-    """Lines that ask for nothing, and the reason."""
+    """Lines without a requirement, and the reason."""
 
     def count(self, status: str) -> int:
-        """Rows with a status."""
+        """Returns the number of rows with a status."""
         return sum(row.status == status for row in self.rows)
 
 
 def lines_of(written: int | str) -> range:
-    """`19`, or `"19-22"` with both ends included."""
+    """Parses `19` or `"19-22"`, both ends included."""
     first, _, last = str(written).partition("-")
     return range(int(first), int(last or first) + 1)
 
 
 def read_row(row: dict[str, Any]) -> Row:
-    """A row as the list has it. A key that is missing or unknown is a KeyError or a TypeError."""
+    """Converts a row of a list. Missing and unknown keys raise KeyError and TypeError."""
     row = {"what_and_why": "", **row}
     return Row(lines=lines_of(row.pop("lines")), name=tuple(row.pop("name")), **row)
 
 
 def read_list(path: Path) -> Document:
-    """The list of one document."""
+    """Reads the list of one document."""
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     skipped = [
         (lines_of(written), entry["reason"]) for entry in content["not_requirements"] for written in entry["lines"]
@@ -98,12 +98,12 @@ def read_list(path: Path) -> Document:
 
 
 def read_lists() -> list[Document]:
-    """The lists of all documents, in the documents' order."""
+    """Reads all lists, ordered by document."""
     return sorted(map(read_list, LISTS.glob("*.toml")), key=lambda document: document.file)
 
 
 def code(text: str, limit: int = 100) -> str:
-    """A code span for a cell of a table, shortened at a word."""
+    """Returns a code span for a table cell, truncated at a word."""
     if len(text) > limit:
         text = text[: text.rindex(" ", 0, limit - 2)] + " …"
     text = text.replace("|", "\\|")
@@ -111,7 +111,7 @@ def code(text: str, limit: int = 100) -> str:
 
 
 def table(document: Document) -> str:
-    """The rows of a document, as Markdown."""
+    """Returns the rows of a document as a Markdown table."""
     lines = [f"## {document.title}", "", "| section | quote | name | status |", "|---|---|---|---|"]
     for row in document.rows:
         names = " ".join(code(name) for name in row.name)
@@ -121,7 +121,7 @@ def table(document: Document) -> str:
 
 
 def page(documents: list[Document]) -> str:
-    """The whole page."""
+    """Returns the whole page."""
     totals = {status: sum(document.count(status) for document in documents) for status in ("met", "different")}
     text = INTRODUCTION.format(total=sum(totals.values()), **totals)
     for one in documents:

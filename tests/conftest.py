@@ -1,11 +1,21 @@
-"""What all tests share: how hypothesis looks for examples."""
+"""Shared configuration: hypothesis profiles, and the marker of the folder tests/faults."""
 
 import os
+from pathlib import Path
 
 import hypothesis
+import pytest
 
-# dev looks for new examples on each run and prints how to repeat a failure; ci tries the same ones every time.
-# No deadlines: a machine that is busy is not a bug.
+FAULTS = Path(__file__).parent / "faults"
+
+# The profile dev draws new examples in each run and prints how to reproduce a failure; ci draws the same ones.
+# No deadlines: tests also run on loaded machines.
 hypothesis.settings.register_profile("dev", deadline=None, print_blob=True)
 hypothesis.settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True, database=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(FAULTS):
+            item.add_marker(pytest.mark.fault)

@@ -21,7 +21,7 @@ TEXTS = [
 #: The project as the argument of an installer and without an origin: the index would decide what is installed.
 FROM_INDEX = re.compile(
     r"(?:pip3? install|uv add|uv pip install|pipx install|cargo (?:add|install)|npm install)\b[^\n`]*?"
-    r"""[\s"']ponder(?:tree|osa)(?:\[[^\]]*\])?["']?(?!\S)(?!\s*@)"""
+    r"""[ \t"']ponder(?:tree|osa)(?:\[[^\]]*\])?["']?(?!\S)(?!\s*@)"""
 )
 
 

@@ -70,7 +70,7 @@ class Tiny:
         return np.tile(self.logits, (len(observations), 1)), np.tanh(material / 10)
 
 
-def test_defaults_are_the_seeds() -> None:
+def test_mcts_defaults_match_specification() -> None:
     network = Tiny()
     mcts = MCTS(network)
     assert isinstance(mcts, AlphaZero)
@@ -84,7 +84,7 @@ def test_defaults_are_the_seeds() -> None:
         MCTS(None)
 
 
-def test_search_and_policy() -> None:
+def test_search_returns_move_of_best_policy_entry() -> None:
     mcts = MCTS(neural_network=Tiny(), num_simulations=64, c_puct=2.0, seed=1)
     game = ChessGame()
     for _ in range(6):
@@ -100,7 +100,7 @@ def test_search_and_policy() -> None:
         game.make_move(move)
 
 
-def test_policy_is_built_as_the_seed_says() -> None:
+def test_policy_vector_built_from_children_matches_get_policy() -> None:
     mcts = MCTS(Tiny(), 50, seed=4, solve=False)
     game = ChessGame()
     result = mcts.run(game)
@@ -115,7 +115,7 @@ def test_policy_is_built_as_the_seed_says() -> None:
 
 @pytest.mark.parametrize("moves", [(), ("e4",)])
 @pytest.mark.parametrize("engine", [True, False])
-def test_policy_construction_of_the_document_runs_on_the_root(moves: tuple[str, ...], engine: bool) -> None:
+def test_specification_policy_code_runs_on_root_node(moves: tuple[str, ...], engine: bool) -> None:
     """On the engine's root and on the reference's, for both sides to move."""
     game = ChessGame()
     for move in moves:
@@ -150,14 +150,14 @@ def test_search_and_get_policy_accept_game_by_keyword() -> None:
             mcts.get_policy(**arguments)
 
 
-def test_signatures_and_defaults_are_those_of_the_document() -> None:
+def test_signatures_and_defaults_match_specification() -> None:
     for method in (MCTS.search, MCTS.get_policy, reference.MCTS.search, reference.MCTS.get_policy):
         parameters = list(inspect.signature(method).parameters.values())[1:4]
         assert [each.name for each in parameters] == ["game", "temperature", "add_noise"]
         assert [each.default for each in parameters[1:]] == [1.0, False]
 
 
-def test_reference_searches_chess_games_as_the_engine_does() -> None:
+def test_reference_matches_engine_on_chess_games() -> None:
     network, game = Tiny(), ChessGame()
     game.make_move("d4")
     move, policy = MCTS(network, 40, seed=3).get_policy(game, temperature=0)
@@ -169,7 +169,7 @@ def test_reference_searches_chess_games_as_the_engine_does() -> None:
     assert action == game.get_move_index(move)
 
 
-def test_policy_is_plain_visit_share_unless_solve_is_set() -> None:
+def test_policy_is_visit_distribution_unless_solve_is_set() -> None:
     """A mate in one for White: by default the shares are those of visits, with solve=True all weight is on the mate."""
     game = ChessGame("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1")
     mate = game.get_move_index("a1a8")
@@ -182,7 +182,7 @@ def test_policy_is_plain_visit_share_unless_solve_is_set() -> None:
     assert (solved.proven, solved.policy[mate]) == (1, 1.0)
 
 
-def test_get_move_index_accepts_legal_actions_and_nothing_else() -> None:
+def test_get_move_index_accepts_only_legal_actions() -> None:
     game = ChessGame()
     index = game.get_move_index("e2e4")
     for same in (index, np.int64(index), chess.Move.from_uci("e2e4"), "e4"):
@@ -198,14 +198,14 @@ def test_get_move_index_accepts_legal_actions_and_nothing_else() -> None:
     [("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", "a1a8"), ("r3k3/8/8/8/8/8/5PPP/6K1 b - - 0 1", "a8a1")],
 )
 @pytest.mark.parametrize("solve", [True, False])
-def test_mate_in_one_for_both_sides(fen: str, mate: str, solve: bool) -> None:
+def test_mate_in_one_found_for_both_sides(fen: str, mate: str, solve: bool) -> None:
     mcts = MCTS(Tiny(), 200, seed=1, solve=solve)
     assert mcts.search(ChessGame(fen), temperature=0).uci() == mate
     move, policy = mcts.get_policy(chess.Board(fen), temperature=0)
     assert policy.argmax() == ChessGame(fen).get_move_index(move)
 
 
-def test_noise_and_temperature_are_the_callers() -> None:
+def test_noise_and_temperature_follow_arguments() -> None:
     game = ChessGame()
     quiet = [MCTS(Tiny(), 30, seed=seed).search(game, temperature=0) for seed in range(4)]
     assert len(set(quiet)) == 1
@@ -215,7 +215,7 @@ def test_noise_and_temperature_are_the_callers() -> None:
     assert len(sampled) > 1, "the default temperature is 1"
 
 
-def test_the_same_seed_gives_the_same_game() -> None:
+def test_equal_seeds_play_equal_games() -> None:
     def play() -> list[chess.Move]:
         mcts, game, schedule = MCTS(Tiny(), 16, seed=9), ChessGame(), Temperature(1.0, until=4)
         for move_number in range(8):
@@ -226,7 +226,7 @@ def test_the_same_seed_gives_the_same_game() -> None:
     assert play() == play()
 
 
-def test_a_finished_game_is_a_value_error() -> None:
+def test_search_of_finished_game_raises_value_error() -> None:
     game = ChessGame()
     for move in ("f3", "e5", "g4", "Qh4"):
         game.make_move(move)
@@ -239,7 +239,7 @@ def test_a_finished_game_is_a_value_error() -> None:
     assert network.calls == 0
 
 
-def test_an_unbuilt_network_is_a_clear_error() -> None:
+def test_search_with_unbuilt_network_raises_usage_error() -> None:
     mcts = MCTS(ChessNN(), 10)
     for call in (mcts.search, mcts.get_policy, mcts.run, mcts.tree):
         with pytest.raises(UsageError, match=r"call build\(\) or load_model\(\) first"):
@@ -248,7 +248,7 @@ def test_an_unbuilt_network_is_a_clear_error() -> None:
         AlphaZero(ChessNN(), 10).search(ChessGame())
 
 
-def test_self_play_as_the_seed_writes_it() -> None:
+def test_specification_self_play_loop_runs() -> None:
     names: dict[str, Any] = {"mcts": MCTS(Tiny(), 8, seed=2), "game": ChessGame(), "max_moves": 33}
     exec(SELF_PLAY, names)
     assert len(names["game"].board.move_stack) == 33
@@ -279,12 +279,12 @@ def check_usage(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, save: 
 
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.skipif(find_spec("keras") is None, reason="needs Keras")
-def test_the_usage_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usage_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_usage(USAGE, tmp_path, monkeypatch, lambda nn: nn.save_model("trained_model.keras"))
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_the_usage_example_with_safetensors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usage_example_runs_with_safetensors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("safetensors")
     text = USAGE.replace("trained_model.keras", "trained_model.safetensors")
     check_usage(text, tmp_path, monkeypatch, lambda nn: nn.save_model("trained_model.safetensors"))

@@ -24,7 +24,7 @@ from pondertree.games import Chess
 PROMOTION = "4k3/P6P/8/8/8/8/p6p/4K3 w - - 0 1"
 
 
-def test_a_game_is_played() -> None:
+def test_moves_change_turn_and_legal_moves() -> None:
     game = ChessGame()
     assert (game.turn, game.to_play) == (chess.WHITE, 0)
     assert len(game.legal_moves) == 20
@@ -38,7 +38,7 @@ def test_a_game_is_played() -> None:
     assert game.fen() == "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2"
 
 
-def test_starts() -> None:
+def test_game_starts_from_fen_board_or_game() -> None:
     board = chess.Board()
     board.push_san("d4")
     game = ChessGame(board)
@@ -57,7 +57,7 @@ def test_starts() -> None:
 
 
 @pytest.mark.parametrize("move", ["e2e5", "Nf6", "", "0000", chess.Move.from_uci("e7e5"), chess.Move.null(), 5, None])
-def test_illegal_moves(move: Any) -> None:
+def test_make_move_rejects_illegal_moves(move: Any) -> None:
     game = ChessGame()
     with pytest.raises(InvalidActionError):
         game.make_move(move)
@@ -66,12 +66,12 @@ def test_illegal_moves(move: Any) -> None:
     assert game == ChessGame()
 
 
-def test_nothing_to_undo() -> None:
+def test_undo_move_without_moves_raises() -> None:
     with pytest.raises(UsageError, match="no move"):
         ChessGame().undo_move()
 
 
-def test_numbers_of_moves_round_trip() -> None:
+def test_move_index_round_trips() -> None:
     numbers = random.Random(3)
     for start in (chess.STARTING_FEN, PROMOTION, "r3k2r/8/8/2pP4/8/8/8/R3K2R w KQkq c6 0 1"):
         game = ChessGame(start)
@@ -89,13 +89,13 @@ def test_numbers_of_moves_round_trip() -> None:
 
 
 @pytest.mark.parametrize("index", [0, 4671, 4672, -1, 99999, "e2e4"])
-def test_numbers_of_no_move(index: Any) -> None:
+def test_get_move_rejects_illegal_index(index: Any) -> None:
     with pytest.raises(ValueError, match=r"action|index") as caught:
         ChessGame().get_move(index)
     assert isinstance(caught.value, PondertreeError)
 
 
-def test_clones_are_apart() -> None:
+def test_clone_is_independent() -> None:
     game = ChessGame()
     game.make_move("e4")
     for other in (game.clone(), copy.copy(game), copy.deepcopy(game)):
@@ -118,7 +118,7 @@ def test_clones_are_apart() -> None:
         (chess.STARTING_FEN, None),
     ],
 )
-def test_ends(fen: str, result: int | None) -> None:
+def test_results_match_game_endings(fen: str, result: int | None) -> None:
     game = ChessGame(fen)
     assert game.result() == result
     assert game.is_over() == (result is not None) == game.state.is_terminal
@@ -129,7 +129,7 @@ def test_ends(fen: str, result: int | None) -> None:
             game.make_move("e6e5")
 
 
-def test_what_a_network_sees() -> None:
+def test_observation_matches_compiled_state() -> None:
     game, state = ChessGame(), Chess()
     for text in ("e4", "c5", "Nf3", "d6", "d4", "cxd4", "Nxd4", "Nf6", "Nc3"):
         game.make_move(text)
@@ -141,5 +141,5 @@ def test_what_a_network_sees() -> None:
     assert np.array_equal(game.get_input(), game.observation())
 
 
-def test_perft_is_here() -> None:
+def test_perft_counts_known_positions() -> None:
     assert perft(ChessGame().state, 3) == 8902

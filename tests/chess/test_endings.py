@@ -55,7 +55,7 @@ def known(board: chess.Board) -> tuple[int, int]:
 
 @given(three_pieces())
 @settings(max_examples=400, deadline=None)
-def test_every_position_is_what_its_moves_make_of_it(board: chess.Board) -> None:
+def test_every_table_entry_is_consistent_with_its_successors(board: chess.Board) -> None:
     """Distances lead to mates, and nothing that is called a draw can be won: together, the tables can only be right."""
     if not board.is_valid() or board.is_game_over():
         return
@@ -77,7 +77,7 @@ def test_every_position_is_what_its_moves_make_of_it(board: chess.Board) -> None
 
 
 @pytest.mark.parametrize("fen", WON)
-def test_a_root_is_decided_without_a_simulation(fen: str) -> None:
+def test_table_root_is_proven_without_simulations(fen: str) -> None:
     result = pondertree.Hybrid(num_simulations=200).run(Chess(fen))
     found = _core.ending(Chess(fen))
     assert found is not None
@@ -87,7 +87,7 @@ def test_a_root_is_decided_without_a_simulation(fen: str) -> None:
 
 @pytest.mark.parametrize("fen", WON)
 @pytest.mark.parametrize("solve", [True, False])
-def test_the_shortest_mate_is_played_against_the_longest_defence(fen: str, solve: bool) -> None:
+def test_table_play_reaches_shortest_mate(fen: str, solve: bool) -> None:
     state = Chess(fen)
     found = _core.ending(state)
     assert found is not None
@@ -97,7 +97,7 @@ def test_the_shortest_mate_is_played_against_the_longest_defence(fen: str, solve
     assert state.termination == "checkmate"
 
 
-def test_a_search_looks_into_the_tables_below_its_root() -> None:
+def test_search_probes_tables_below_root() -> None:
     """The rook takes the pawn and wins: proven, whether mates are looked for or not."""
     state = Chess("8/6k1/8/8/p6R/2K5/8/8 w - - 0 1")
     for depth in (0, 3):
@@ -110,7 +110,7 @@ def test_a_search_looks_into_the_tables_below_its_root() -> None:
         pondertree.Hybrid(endings="yes")  # type: ignore[arg-type]
 
 
-def test_a_drawn_ending_is_worth_nothing_and_is_searched() -> None:
+def test_drawn_table_position_has_value_zero_and_is_searched() -> None:
     """Only mistakes of the other side make it worth more."""
     result = pondertree.Hybrid(num_simulations=300).run(Chess(DRAWN_PAWN))
     assert (result.proven, result.simulations, result.root.nn_value) == (None, 300, 0.0)
@@ -127,11 +127,11 @@ def test_a_drawn_ending_is_worth_nothing_and_is_searched() -> None:
 @pytest.mark.parametrize(
     "options", [{}, {"solve": False}, {"in_flight": 4}, {"mate_search_depth": 0}, {"endings": False}]
 )
-def test_the_engine_equals_the_twin(fen: str, options: dict[str, object]) -> None:
+def test_engine_matches_reference_in_table_endings(fen: str, options: dict[str, object]) -> None:
     assert_equal(Chess(fen), 150, **{"seed": 3, "num_simulations": 150, **options})
 
 
-def test_the_twin_follows_the_engine_into_a_table() -> None:
+def test_reference_matches_engine_when_captures_reach_a_table() -> None:
     """From move to move: the kept tree, then a root of its own."""
     pair = Pair(Chess("8/8/8/8/8/2k5/1p6/K6Q w - - 0 1"), {"num_simulations": 200, "seed": 3})
     for _ in range(6):
@@ -145,7 +145,7 @@ def test_the_twin_follows_the_engine_into_a_table() -> None:
 # --- Values -----------------------------------------------------------------------------------------------------------
 
 
-def test_values_know_the_tables() -> None:
+def test_evaluation_uses_tables() -> None:
     pesto = Pesto()
     near, far = Chess("7k/8/5K2/8/8/8/8/R7 w - - 0 1"), Chess("8/8/8/3k4/8/8/8/KR6 w - - 0 1")
     assert pesto.value(near) == pytest.approx(1 - 3 * 0.005)
@@ -157,7 +157,7 @@ def test_values_know_the_tables() -> None:
 
 
 @pytest.mark.parametrize("quiescence", [True, False])
-def test_with_more_on_the_board_a_value_is_that_of_its_score(quiescence: bool) -> None:
+def test_value_outside_tables_is_sigmoid_of_score(quiescence: bool) -> None:
     """Nothing is added where neither side has a bare king."""
     pesto = Pesto(quiescence=quiescence)
     seen = 0
@@ -170,7 +170,7 @@ def test_with_more_on_the_board_a_value_is_that_of_its_score(quiescence: bool) -
     assert seen > 300
 
 
-def test_bishops_and_knights_are_worth_more_the_nearer_the_mate() -> None:
+def test_minor_piece_mates_score_rises_towards_mate() -> None:
     value = Pesto().value
     corner, centre = Chess("k7/8/1K6/8/8/8/8/5BN1 w - - 0 1"), Chess("8/8/8/3k4/8/3K4/8/5BN1 w - - 0 1")
     wrong = Chess("7k/8/6K1/8/8/8/8/5BN1 w - - 0 1")
@@ -180,7 +180,7 @@ def test_bishops_and_knights_are_worth_more_the_nearer_the_mate() -> None:
     assert value(Chess("5bn1/8/8/8/8/1k6/8/K7 b - - 0 1")) == value(corner)
 
 
-def test_two_bishops_mate_a_bare_king() -> None:
+def test_two_bishops_mate_bare_king() -> None:
     """Few simulations suffice, because every step of the way counts."""
     state = Chess("8/8/8/4k3/8/8/8/2B1KB2 w - - 0 1")
     search = pondertree.Hybrid(num_simulations=3000, seed=1)

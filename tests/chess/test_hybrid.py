@@ -66,7 +66,7 @@ class Outside:
 # --- What is refused ----------------------------------------------------------------------------------------------
 
 
-def test_names_and_defaults() -> None:
+def test_hybrid_parameters_match_specification() -> None:
     names = list(inspect.signature(pondertree.Hybrid).parameters)
     assert names[:8] == [
         "evaluator",
@@ -127,13 +127,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "text"), WRONG)
-def test_wrong_settings_are_named(arguments: dict[str, Any], text: str) -> None:
+def test_invalid_settings_raise_naming_option(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidArgumentError, match=text):
         pondertree.Hybrid(**arguments)
 
 
 @pytest.mark.parametrize("state", [ConnectFour(), TicTacToe(), PythonGame(Chess()), PythonGame(ConnectFour())])
-def test_other_games_are_refused(state: Any) -> None:
+def test_hybrid_rejects_other_games(state: Any) -> None:
     for policy in (None, PestoPolicy()):
         search = pondertree.Hybrid(policy_network=policy, num_simulations=5)
         for door in (search.run, search.tree, search.search, lambda state, search=search: search.forest([state])):
@@ -145,7 +145,7 @@ def test_other_games_are_refused(state: Any) -> None:
         pondertree.Hybrid(num_simulations=5).run([Chess(), state])
 
 
-def test_a_finished_game_is_refused() -> None:
+def test_hybrid_rejects_finished_game() -> None:
     for fen in (STALEMATE, CHECKMATE):
         with pytest.raises(GameOverError):
             pondertree.Hybrid().run(Chess(fen))
@@ -178,7 +178,7 @@ BROKEN: list[tuple[str, Callable[[Any], Any], str]] = [
 
 @pytest.mark.parametrize("in_flight", [1, 6])
 @pytest.mark.parametrize(("function", "text"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN])
-def test_a_network_that_goes_wrong_is_named_and_nothing_is_lost(
+def test_faulty_policy_network_raises_and_tree_survives(
     function: Callable[[Any], Any], text: str, in_flight: int
 ) -> None:
     """At a root or later, in the first row or the second: both trees are as before, and go on as if nothing was."""
@@ -206,14 +206,14 @@ def test_a_network_that_goes_wrong_is_named_and_nothing_is_lost(
         assert [fingerprint(one) for one in broken.results()] == [fingerprint(one) for one in whole.results()]
 
 
-def test_an_error_of_the_network_is_kept_as_the_cause() -> None:
+def test_policy_network_exception_is_chained() -> None:
     with pytest.raises(EvaluationError) as caught:
         pondertree.Hybrid(policy_network=Network(lambda state: {}["missing"])).run(Chess())
     assert isinstance(caught.value.__cause__, KeyError)
     assert Chess().fen() in str(caught.value)
 
 
-def test_ctrl_c_in_a_network_leaves_the_tree_as_it_was() -> None:
+def test_interrupt_in_policy_network_rolls_back_batch() -> None:
     def interrupt(state: Any) -> Any:
         raise KeyboardInterrupt
 
@@ -229,7 +229,7 @@ def test_ctrl_c_in_a_network_leaves_the_tree_as_it_was() -> None:
 # --- What a network says is done ----------------------------------------------------------------------------------
 
 
-def test_priors_are_honoured_and_a_move_without_one_has_none() -> None:
+def test_missing_prior_is_zero() -> None:
     chess = pytest.importorskip("chess")
     for fen, moves in ((None, ("e2e4", "g1f3", "a2a3")), (after(Chess(), "e2e4").fen(), ("e7e5", "g8f6", "a7a6"))):
         state = Chess(fen)
@@ -256,7 +256,7 @@ def test_priors_are_honoured_and_a_move_without_one_has_none() -> None:
             assert below.nn_value == 0.0
 
 
-def test_weights_shape_what_the_network_says() -> None:
+def test_category_weights_multiply_network_priors() -> None:
     weights = (9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.5)
     state = Chess(TACTICS)
     options: dict[str, Any] = {"mate_search_depth": 0, "num_simulations": 1, "see_threshold": 50}
@@ -273,7 +273,7 @@ def test_weights_shape_what_the_network_says() -> None:
     assert root.nn_value == 2.0 * value - 1.0
 
 
-def test_a_value_is_for_the_player_to_move() -> None:
+def test_policy_network_value_is_for_player_to_move() -> None:
     """A network that knows which side is better makes both sides choose what it likes."""
     for fen, good in ((None, "e2e4"), (after(Chess(), "e2e4").fen(), "e7e5")):
         state = Chess(fen)
@@ -291,7 +291,7 @@ def test_a_value_is_for_the_player_to_move() -> None:
             assert result.q[result.action] > 0.0
 
 
-def test_other_evaluators() -> None:
+def test_hybrid_accepts_any_evaluator() -> None:
     def function(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         logits = np.zeros((len(observations), 4672), dtype=np.float32)
         logits[:, 877] = 3.0
@@ -321,7 +321,7 @@ SEARCHES: dict[str, Callable[..., pondertree.search.base.Search]] = {
 
 @pytest.mark.parametrize("in_flight", [1, 5])
 @pytest.mark.parametrize("name", SEARCHES)
-def test_pesto_inside_the_engine_is_pesto_outside(name: str, in_flight: int) -> None:
+def test_compiled_pesto_matches_python_evaluator(name: str, in_flight: int) -> None:
     states = [Chess(fen) for fen in (None, TACTICS, mirror(TACTICS), MIDDLEGAME, ENDGAME)]
     for pesto in (Pesto(), Pesto(quiescence=False), Pesto(queen_value=(100, 100), scale=90.0)):
         inside, outside = (
@@ -334,7 +334,7 @@ def test_pesto_inside_the_engine_is_pesto_outside(name: str, in_flight: int) -> 
     assert [one.visits.tolist() for one in inside] != [one.visits.tolist() for one in usual]
 
 
-def test_pesto_policy_is_pesto() -> None:
+def test_pesto_policy_matches_pesto() -> None:
     for quiescence, weights in itertools.product((True, False), (None, Pesto(tempo_bonus=(50, 50)))):
         policy = PestoPolicy(weights, quiescence=quiescence)
         pesto = Pesto(quiescence=quiescence) if weights is None else Pesto(tempo_bonus=(50, 50), quiescence=quiescence)
@@ -346,7 +346,7 @@ def test_pesto_policy_is_pesto() -> None:
         assert policy.evaluate(Chess(MIDDLEGAME))[1] == pytest.approx((pesto.value(Chess(MIDDLEGAME)) + 1.0) / 2.0)
 
 
-def test_quiescence_is_off_if_either_says_so() -> None:
+def test_quiescence_requires_both_settings() -> None:
     state = Chess(TACTICS)
     static, quiet = Pesto(quiescence=False).value(state), Pesto().value(state)
     assert static != quiet
@@ -361,7 +361,7 @@ def test_quiescence_is_off_if_either_says_so() -> None:
         assert search.tree(state).simulate(1).result().root.nn_value == expected
 
 
-def test_a_class_derived_from_pesto_is_asked_itself() -> None:
+def test_pesto_subclass_is_evaluated_in_python() -> None:
     class Contrary(Pesto):
         def values(self, states: Sequence[Any]) -> Any:
             return -super().values(states)
@@ -376,7 +376,7 @@ def test_a_class_derived_from_pesto_is_asked_itself() -> None:
 
 @pytest.mark.parametrize("solve", [True, False])
 @pytest.mark.parametrize("priority", PRIORITIES)
-def test_a_mate_at_the_root_is_played_at_once(priority: str | None, solve: bool) -> None:
+def test_root_mate_is_played_without_simulations(priority: str | None, solve: bool) -> None:
     network = Network(drawn)
     for moves, fens in ((1, [MATE_IN_ONE]), (2, forced_mates(2)[:8]), (3, forced_mates(3)[:8])):
         for fen in fens:
@@ -403,7 +403,7 @@ def test_a_mate_at_the_root_is_played_at_once(priority: str | None, solve: bool)
 
 @pytest.mark.parametrize("solve", [True, False])
 @pytest.mark.parametrize("priority", PRIORITIES)
-def test_a_lost_root_defends_as_long_as_it_can(priority: str | None, solve: bool) -> None:
+def test_lost_root_plays_longest_defence(priority: str | None, solve: bool) -> None:
     shorter = 0
     for fen in forced_mates(3)[:10]:
         for start in (Chess(fen), Chess(mirror(fen))):
@@ -422,7 +422,7 @@ def test_a_lost_root_defends_as_long_as_it_can(priority: str | None, solve: bool
 
 
 @pytest.mark.parametrize("priority", PRIORITIES)
-def test_a_mate_is_played_out(priority: str | None) -> None:
+def test_mate_is_played_to_checkmate(priority: str | None) -> None:
     """Both sides of it, in a tree that is kept."""
     for fen in forced_mates(3)[:4]:
         for state in (Chess(fen), Chess(mirror(fen))):
@@ -437,7 +437,7 @@ def test_a_mate_is_played_out(priority: str | None) -> None:
 
 
 @pytest.mark.parametrize("priority", PRIORITIES)
-def test_without_mate_search_the_tree_finds_a_mate_in_one(priority: str | None) -> None:
+def test_mate_in_one_found_without_mate_search(priority: str | None) -> None:
     for state in (Chess(MATE_IN_ONE), Chess(mirror(MATE_IN_ONE))):
         mate = next(a for a in state.legal_actions() if state.play(a).termination == "checkmate")
         options: dict[str, Any] = {"mate_search_depth": 0, "priority": priority, "seed": 5}
@@ -455,7 +455,7 @@ def test_without_mate_search_the_tree_finds_a_mate_in_one(priority: str | None) 
 
 @pytest.mark.parametrize("solve", [True, False])
 @pytest.mark.parametrize("priority", PRIORITIES)
-def test_a_threat_of_mate_is_met(priority: str | None, solve: bool) -> None:
+def test_mate_threat_is_parried(priority: str | None, solve: bool) -> None:
     """Moves after which the other side mates in one are proven to lose, or tried little; the answer is none of them."""
     threat = "r1bqkbnr/1ppp1ppp/p1n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 1 3"
     for state in (Chess(threat), Chess(mirror(threat))):
@@ -498,7 +498,9 @@ OPTIONS = st.fixed_dictionaries(
     simulations=st.integers(1, 250),
     network=st.sampled_from([None, None, drawn]),
 )
-def test_invariants(options: dict[str, Any], plies: int, game: int, simulations: int, network: Any) -> None:
+def test_tree_invariants_hold_for_random_settings(
+    options: dict[str, Any], plies: int, game: int, simulations: int, network: Any
+) -> None:
     state = random_position(Chess, plies, game)
     fen, legal = state.fen(), state.legal_actions()
     by = {} if network is None else {"policy_network": Network(network)}
@@ -568,7 +570,7 @@ def check_categories(node: pondertree.Node, options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("priority", PRIORITIES[:3])
-def test_the_roots_categories_are_those_of_categorize(priority: str) -> None:
+def test_root_categories_match_categorize(priority: str) -> None:
     for fen in (None, TACTICS, mirror(TACTICS), MIDDLEGAME, ENDGAME):
         for threshold in (0, 120):
             search = pondertree.Hybrid(
@@ -590,7 +592,7 @@ def test_the_roots_categories_are_those_of_categorize(priority: str) -> None:
                 assert action in child.parent.state.legal_actions()  # type: ignore[union-attr]
 
 
-def test_other_searches_have_no_categories() -> None:
+def test_nodes_of_other_searches_have_no_category() -> None:
     for search in (
         pondertree.Hybrid(priority=None, num_simulations=20),
         pondertree.AlphaZero(Pesto(), 20),
@@ -599,7 +601,7 @@ def test_other_searches_have_no_categories() -> None:
         assert all(node.category is None for node in every_node(search.run(Chess(TACTICS)).root))
 
 
-def test_strict_and_tactical_go_by_kind_before_any_score() -> None:
+def test_strict_and_tactical_select_in_category_order_before_scores() -> None:
     state = Chess(TACTICS)
     kinds = categorize(state)
     promising = sum(kind <= MoveCategory.Check for kind in kinds.values())
@@ -622,7 +624,7 @@ def test_strict_and_tactical_go_by_kind_before_any_score() -> None:
 
 @pytest.mark.parametrize("in_flight", [1, 8])
 @pytest.mark.parametrize("network", [None, drawn])
-def test_threads_give_the_same_tree(network: Any, in_flight: int) -> None:
+def test_tree_is_independent_of_threads(network: Any, in_flight: int) -> None:
     states = [Chess(fen) for fen in (None, TACTICS, MIDDLEGAME)]
     for priority in PRIORITIES:
         by = {} if network is None else {"policy_network": Network(network)}
@@ -636,7 +638,7 @@ def test_threads_give_the_same_tree(network: Any, in_flight: int) -> None:
         assert fingerprint(one) == fingerprint(two)
 
 
-def test_every_process_finds_the_same() -> None:
+def test_results_equal_across_processes() -> None:
     program = (
         "import pondertree; from pondertree.games import Chess\n"
         f"r = pondertree.Hybrid(num_simulations=400, in_flight=4, threads=2, seed=3).run(Chess({MIDDLEGAME!r}))\n"
@@ -648,7 +650,7 @@ def test_every_process_finds_the_same() -> None:
     assert printed.strip() == " ".join(map(str, expected))
 
 
-def test_rows_and_calls_draw_different_numbers() -> None:
+def test_random_numbers_differ_between_rows_and_calls() -> None:
     """All moves of the start are alike without kinds: which comes first is drawn."""
     search = pondertree.Hybrid(
         policy_network=Network(lambda state: ({}, 0.5)), priority=None, num_simulations=3, seed=1
@@ -660,7 +662,7 @@ def test_rows_and_calls_draw_different_numbers() -> None:
 # --- Doors ----------------------------------------------------------------------------------------------------------
 
 
-def test_mcts_search() -> None:
+def test_mcts_search_returns_move_under_each_limit() -> None:
     state = Chess(MATE_IN_ONE)
     assert mcts_search(state, iterations=1) == state.parse_action("h5f7")
     assert mcts_search(state, PestoPolicy(), 0, 200, seed=1) == state.parse_action("h5f7")
@@ -695,13 +697,13 @@ def test_mcts_search_needs_a_limit() -> None:
         ({"iterations": 5, "priority": "loose"}, "priority must be"),
     ],
 )
-def test_mcts_search_refuses(arguments: dict[str, Any], text: str) -> None:
+def test_mcts_search_rejects_invalid_arguments(arguments: dict[str, Any], text: str) -> None:
     for state in (Chess(), Chess(STALEMATE)):
         with pytest.raises(InvalidArgumentError, match=text):
             mcts_search(state, **arguments)
 
 
-def test_boards_of_python_chess() -> None:
+def test_python_chess_boards_return_chess_moves() -> None:
     chess = pytest.importorskip("chess")
     from pondertree.chess import ChessGame
 
@@ -724,7 +726,7 @@ def test_boards_of_python_chess() -> None:
     assert tree.simulate(50).result().action in tree.state.legal_actions()
 
 
-def test_a_repetition_on_the_board_counts() -> None:
+def test_board_history_counts_for_repetition() -> None:
     """White is a queen down. With the history, moving back is a draw by repetition; without it, just a move."""
     chess = pytest.importorskip("chess")
     board = chess.Board("6k1/5pp1/7p/8/8/8/1q3PPP/4R1K1 w - - 0 1")
@@ -742,7 +744,7 @@ def test_a_repetition_on_the_board_counts() -> None:
 
 @pytest.mark.filterwarnings("ignore::pondertree.errors.UnsearchedWarning")
 @pytest.mark.parametrize("priority", PRIORITIES)
-def test_a_full_tree_still_answers(priority: str | None) -> None:
+def test_full_tree_still_returns_result(priority: str | None) -> None:
     mating = Chess(forced_mates(3)[0])
     lost = mating.play(mate_search(mating, 3).action or 0)
     for most in (1, 2, 5, 40):
@@ -753,13 +755,13 @@ def test_a_full_tree_still_answers(priority: str | None) -> None:
             assert sum(child.visit_count for child in result.root.children.values()) == result.simulations
 
 
-def test_a_limit_of_time_is_kept() -> None:
+def test_time_limit_is_kept() -> None:
     result = pondertree.Hybrid(time_limit=0.1, in_flight=8, threads=2).run(Chess(MIDDLEGAME))
     assert result.simulations > 0
     assert result.elapsed < 2.0
 
 
-def test_policy_network_that_is_an_evaluator_is_used_as_one() -> None:
+def test_evaluator_as_policy_network_is_used_as_evaluator() -> None:
     pesto = Pesto()
     given = pondertree.Hybrid(policy_network=pesto, num_simulations=50, seed=1)
     assert given.evaluator is pesto

@@ -56,7 +56,7 @@ def by_checks(board: chess.Board, depth: int, budget: int) -> tuple[int, chess.M
     return None if claim is None else (claim[0], board.parse_uci(state.action_to_string(claim[1])))
 
 
-def test_there_are_enough_positions() -> None:
+def test_position_files_have_expected_sizes() -> None:
     for boards in MATES.values():
         assert len(boards) >= 100
         assert min(sum(board.turn is color for board in boards) for color in chess.COLORS) >= 50
@@ -72,7 +72,7 @@ def test_there_are_enough_positions() -> None:
 
 
 @pytest.mark.oracle
-def test_the_judge_overlooks_no_check() -> None:
+def test_oracle_generates_every_check() -> None:
     seen = 0
     for _, board in random_games(20, 3, 80):
         possible = set(possible_checks(board))
@@ -84,7 +84,7 @@ def test_the_judge_overlooks_no_check() -> None:
 
 
 @pytest.mark.oracle
-def test_the_judge_still_says_what_the_files_say() -> None:
+def test_oracle_confirms_position_files() -> None:
     # A sample: making the files again asks it of all. That the mates are there is proven by their first moves, below.
     for n, boards in MATES.items():
         for board in boards[::20]:
@@ -96,7 +96,7 @@ def test_the_judge_still_says_what_the_files_say() -> None:
         assert not any(prover.mates(board, n) or prover.mated(board, n) for n in (1, 2, 3)), board.fen()
 
 
-def test_a_judge_that_gives_up_leaves_the_board_as_it_was() -> None:
+def test_oracle_restores_board_when_budget_is_exceeded() -> None:
     board = MATES[3][0].copy()
     for nodes in range(1, 60, 7):
         with pytest.raises(OutOfNodesError):
@@ -109,7 +109,7 @@ def test_a_judge_that_gives_up_leaves_the_board_as_it_was() -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("n", MATES)
-def test_all_mates_are_found_with_their_exact_length(n: int) -> None:
+def test_mate_search_finds_exact_mate_length(n: int) -> None:
     for board in MATES[n]:
         # A deeper search finds the same mate, a shallower one none.
         for depth in (n, n + 1):
@@ -123,7 +123,7 @@ def test_all_mates_are_found_with_their_exact_length(n: int) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(("n", "step"), [(2, 1), (3, 4), (4, 10)])
-def test_the_judge_proves_the_first_move_and_every_later_one(n: int, step: int) -> None:
+def test_oracle_confirms_every_move_of_mate_line(n: int, step: int) -> None:
     checked = 0
     for board in MATES[n][::step]:
         # Where the defender has many moves, proving it again on python-chess takes too long for a test.
@@ -141,7 +141,7 @@ def test_the_judge_proves_the_first_move_and_every_later_one(n: int, step: int) 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("n", MATES)
-def test_after_the_mating_move_the_other_side_is_mated(n: int) -> None:
+def test_position_after_mating_move_is_mated_in(n: int) -> None:
     for board in MATES[n][::2]:
         board = board.copy()
         board.push(mate_search(board, n).move)
@@ -154,7 +154,7 @@ def test_after_the_mating_move_the_other_side_is_mated(n: int) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("n", MATES)
-def test_black_mates_like_white(n: int) -> None:
+def test_mate_search_is_symmetric_in_colours(n: int) -> None:
     for board in MATES[n]:
         mirrored = board.mirror()
         answer = mate_search(mirrored, n)
@@ -167,7 +167,7 @@ def test_black_mates_like_white(n: int) -> None:
 
 
 @pytest.mark.oracle
-def test_no_mate_is_claimed_where_none_is() -> None:
+def test_mate_search_claims_no_false_mate() -> None:
     for board, proven in QUIET:
         for depth in range(1, 4):
             answer = mate_search(board, depth)
@@ -179,7 +179,7 @@ def test_no_mate_is_claimed_where_none_is() -> None:
 
 @pytest.mark.oracle
 @pytest.mark.slow
-def test_a_mate_in_four_is_claimed_only_where_one_is() -> None:
+def test_mate_in_four_is_claimed_only_if_present() -> None:
     for board, proven in QUIET:
         answer = mate_search(board, 4)
         if answer.kind == "unknown":
@@ -193,7 +193,7 @@ def test_a_mate_in_four_is_claimed_only_where_one_is() -> None:
 
 
 @pytest.mark.oracle
-def test_checks_alone_find_true_mates_and_most_of_them() -> None:
+def test_checks_only_search_finds_most_mates() -> None:
     found = dict.fromkeys(MATES, 0)
     for n, boards in MATES.items():
         for place, board in enumerate(boards):
@@ -217,7 +217,7 @@ def test_checks_alone_find_true_mates_and_most_of_them() -> None:
 
 
 @pytest.mark.oracle
-def test_checks_alone_claim_only_true_mates_in_random_games() -> None:
+def test_checks_only_search_claims_no_false_mate_in_random_games() -> None:
     claims = 0
     for _, board in random_games(60, 5, 120):
         claim = None if board.is_game_over() else by_checks(board, 3, 500)
@@ -233,7 +233,7 @@ def test_checks_alone_claim_only_true_mates_in_random_games() -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 3), st.integers(0, 99), st.integers(0, 4), st.integers(0, 20_000))
-def test_a_budget_never_makes_a_claim_false(kind: int, place: int, depth: int, budget: int) -> None:
+def test_budgeted_search_claims_no_false_mate(kind: int, place: int, depth: int, budget: int) -> None:
     board, n = (QUIET[place][0], None) if kind == 0 else (MATES[kind + 1][place], kind + 1)
     answer = mate_search(board, depth, budget=budget)
     assert answer.nodes <= budget
@@ -244,7 +244,7 @@ def test_a_budget_never_makes_a_claim_false(kind: int, place: int, depth: int, b
     assert claim is None or (n is not None and n <= claim[0] <= depth)
 
 
-def test_a_budget_ends_a_search_that_would_not_end_by_itself() -> None:
+def test_budget_bounds_nodes() -> None:
     start = time.perf_counter()
     answer = mate_search(Chess(), 60, budget=30_000)
     assert (answer.kind, answer.line, answer.nodes) == ("unknown", [], 30_000)
@@ -264,7 +264,7 @@ def test_a_budget_ends_a_search_that_would_not_end_by_itself() -> None:
         ("8/8/5k2/3QpP1R/8/5R2/3K4/8 w - e6 0 1", 2, None),
     ],
 )
-def test_en_passant_mates(fen: str, n: int, without: int | None) -> None:
+def test_mate_by_en_passant_is_found(fen: str, n: int, without: int | None) -> None:
     for board, expected in ((chess.Board(fen), n), (chess.Board(fen.replace(fen.split()[3], "-")), without)):
         for position in (board, board.mirror()):
             assert Prover().distance(position, 2) == expected
@@ -281,7 +281,7 @@ def test_en_passant_mates(fen: str, n: int, without: int | None) -> None:
         "k7/3q1rr1/5p2/B2Pp3/7K/8/1N6/8 w - e6 0 1",
     ],
 )
-def test_en_passant_saves(fen: str) -> None:
+def test_en_passant_defence_refutes_mate(fen: str) -> None:
     board, without = chess.Board(fen), chess.Board(fen.replace(fen.split()[3], "-"))
     for position in (board, board.mirror()):
         assert not Prover().mated(position, 1)
@@ -290,13 +290,13 @@ def test_en_passant_saves(fen: str) -> None:
         assert mate_search(position, 1).kind == "mated_in"
 
 
-def test_stalemate_is_no_mate() -> None:
+def test_stalemate_is_not_claimed_as_mate() -> None:
     # A queen on f8 would stalemate; the rook mates.
     answer = mate_search("8/5P1k/5K2/8/8/8/8/8 w - - 0 1", 3)
     assert (answer.kind, answer.n, answer.move) == ("mate_in", 2, "f7f8r")
 
 
-def test_a_mate_that_comes_too_late_is_not_claimed() -> None:
+def test_mate_beyond_fifty_moves_is_not_claimed() -> None:
     for clock in range(149):
         answer = mate_search(ROOK_ENDING.format(clock=clock), 3)
         # The mate itself may be the move that fills the fifty.
@@ -332,7 +332,7 @@ def mates_in_two(board: chess.Board) -> bool:
 
 
 @pytest.mark.oracle
-def test_a_mate_through_a_third_repetition_is_not_claimed() -> None:
+def test_mate_through_third_repetition_is_not_claimed() -> None:
     mattered = 0
     for start in MATES[2]:
         if start.pawns or len(start.piece_map()) > 6:
@@ -361,7 +361,7 @@ def test_a_mate_through_a_third_repetition_is_not_claimed() -> None:
     assert mattered >= 3
 
 
-def test_insufficient_material_is_no_mate() -> None:
+def test_insufficient_material_is_not_claimed_as_mate() -> None:
     # A lone bishop mates as long as a pawn stands in its own king's way, and not where the bishop can be taken.
     for fen in (
         "k7/p1K5/8/8/8/8/8/5B2 w - - 0 1",
@@ -375,7 +375,7 @@ def test_insufficient_material_is_no_mate() -> None:
 # Doors and refusals
 
 
-def test_every_form_of_a_position_is_taken_and_answered_in_its_terms() -> None:
+def test_mate_search_accepts_states_fens_boards_and_games() -> None:
     fen = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"
     for position in (fen, Chess(fen)):
         answer = mate_search(position, 2)
@@ -391,12 +391,12 @@ def test_every_form_of_a_position_is_taken_and_answered_in_its_terms() -> None:
         answer.n = 3  # type: ignore[misc]
 
 
-def test_the_same_question_has_the_same_answer() -> None:
+def test_mate_search_is_deterministic() -> None:
     board = MATES[3][7]
     assert mate_search(board, 4) == mate_search(board, 4)
 
 
-def test_depth_zero_and_no_budget_know_nothing() -> None:
+def test_zero_depth_or_budget_returns_unknown() -> None:
     mate = "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"
     assert mate_search(mate, 0) == MateAnswer("unknown", None, None, None, [], 0)
     assert mate_search(mate, 1, budget=0) == MateAnswer("unknown", None, None, None, [], 0)
@@ -404,24 +404,24 @@ def test_depth_zero_and_no_budget_know_nothing() -> None:
 
 
 @pytest.mark.parametrize("depth", [-1, 65, 10**9, 10**30, 2.5, "3", None, True])
-def test_a_wrong_depth_is_refused(depth: Any) -> None:
+def test_invalid_depth_raises(depth: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="depth"):
         mate_search(Chess(), depth)
 
 
 @pytest.mark.parametrize("budget", [-1, 1.5, "all", 10**30])
-def test_a_wrong_budget_is_refused(budget: Any) -> None:
+def test_invalid_budget_raises(budget: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="budget"):
         mate_search(Chess(), 2, budget=budget)
 
 
 @pytest.mark.parametrize("state", [ConnectFour(), None, 7, object(), pondertree])
-def test_what_is_not_chess_is_refused(state: Any) -> None:
+def test_mate_search_rejects_other_games(state: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="state must be a chess state"):
         mate_search(state, 2)
 
 
-def test_a_broken_position_and_a_finished_game_are_refused() -> None:
+def test_mate_search_rejects_invalid_and_finished_positions() -> None:
     with pytest.raises(InvalidPositionError):
         mate_search("8/8/8 w - - 0 1", 2)
     for over in ("7k/5Q2/8/8/8/8/8/K7 b - - 0 1", "R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1", "k7/8/8/8/8/8/8/K7 w - - 0 1"):
@@ -430,13 +430,13 @@ def test_a_broken_position_and_a_finished_game_are_refused() -> None:
                 mate_search(position, 2)
 
 
-def test_ctrl_c_ends_a_search_at_once() -> None:
+def test_interrupt_ends_mate_search() -> None:
     start = time.perf_counter()
     assert seconds_until_interrupted(lambda: mate_search(Chess(), 40), 0.1) < 1.0
     assert time.perf_counter() - start < 10
 
 
-def test_answer_unpacks_as_score_move_and_nodes() -> None:
+def test_mate_answer_unpacks_as_score_move_nodes() -> None:
     """The tuple of the specification: 1000000 mates, -1000000 is mated, 0 is neither."""
     mate = "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"
     mated = "7k/5K2/8/8/8/8/8/R7 b - - 0 1"

@@ -42,7 +42,7 @@ def plain(board: chess.Board, move: chess.Move, killers: list[str], scores: dict
 
 
 @pytest.mark.oracle
-def test_the_rule_on_random_games() -> None:
+def test_categories_match_python_rules_on_random_games() -> None:
     seen: dict[str, int] = {}
     random = Random(9, PLAYOUT)
     for number, (state, board) in enumerate(random_games(120, 31, 100)):
@@ -69,7 +69,7 @@ def test_the_rule_on_random_games() -> None:
     assert min(seen.values()) > 20
 
 
-def test_names_and_order_are_the_seeds() -> None:
+def test_category_names_and_order_match_specification() -> None:
     names = (
         "ForcedMate PromotionToQueen WinningCapture KillerMove1 KillerMove2 "
         "EqualCapture Check HistoryHeuristic OtherQuiet LosingCapture"
@@ -101,11 +101,11 @@ def category_of(fen: str, move: str, **hints: Any) -> str:
         ("5k2/8/8/8/8/8/8/4K2R w K - 0 1", "e1g1", "Check"),  # castling
     ],
 )
-def test_by_hand(fen: str, move: str, expected: str) -> None:
+def test_categories_match_worked_examples(fen: str, move: str, expected: str) -> None:
     assert category_of(fen, move) == expected
 
 
-def test_killers() -> None:
+def test_killer_moves_are_categorized_in_order() -> None:
     fen = "4k3/8/3p4/4p3/8/8/4R3/4K3 w - - 0 1"
     assert category_of(fen, "e2e3", killers=["e2e3", "e2e4"]) == "KillerMove1"
     assert category_of(fen, "e2e4", killers=["e2e3", "e2e4"]) == "KillerMove2"
@@ -117,7 +117,7 @@ def test_killers() -> None:
     assert categorize(state, [0, 4671]) == categorize(state) == categorize(state, [None, None])
 
 
-def test_a_known_mate() -> None:
+def test_known_mate_is_forced_mate_category() -> None:
     state = Chess()
     action = state.parse_action("e2e4")
     found = categorize(state, mate=action)
@@ -127,7 +127,7 @@ def test_a_known_mate() -> None:
         categorize(state, mate=0)
 
 
-def test_history_as_a_mapping_and_as_an_array() -> None:
+def test_history_accepts_mapping_and_array() -> None:
     state = Chess()
     a, b, c = (state.parse_action(text) for text in ("e2e4", "d2d4", "a2a3"))
     scores = {a: 10.0, b: 5.0, c: 4.9, 4671: 100.0}
@@ -140,7 +140,7 @@ def test_history_as_a_mapping_and_as_an_array() -> None:
     assert MoveCategory.HistoryHeuristic not in categorize(state, history={a: -1.0, b: 0.0}).values()
 
 
-def test_boards_are_answered_in_moves() -> None:
+def test_boards_return_chess_moves() -> None:
     board = chess.Board("4k3/8/3p4/4p3/8/8/4R3/4K3 w - - 0 1")
     killer, illegal = chess.Move.from_uci("e2e3"), chess.Move.from_uci("a1a2")
     found = categorize(board, [killer, illegal], {chess.Move.from_uci("e2e4"): 1.0})
@@ -149,7 +149,7 @@ def test_boards_are_answered_in_moves() -> None:
     assert found[chess.Move.from_uci("e2e4")] is MoveCategory.HistoryHeuristic
 
 
-def test_a_finished_game_has_none() -> None:
+def test_finished_game_has_no_categories() -> None:
     assert categorize(Chess("7k/5Q2/8/8/8/8/8/K7 b - - 0 1")) == {}
 
 
@@ -171,17 +171,17 @@ def test_a_finished_game_has_none() -> None:
         ({"mate": 1.5}, "mate must be a whole number"),
     ],
 )
-def test_bad_input(arguments: dict[str, Any], text: str) -> None:
+def test_categorize_rejects_invalid_arguments(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidArgumentError, match=text):
         categorize(Chess(), **arguments)
 
 
-def test_other_games_are_refused() -> None:
+def test_categorize_rejects_other_games() -> None:
     with pytest.raises(InvalidArgumentError, match="state is of the class ConnectFour"):
         categorize(ConnectFour())
 
 
-def test_the_answer_of_mate_search_says_which_move_mates() -> None:
+def test_mate_accepts_mate_search_answer() -> None:
     state = Chess("r1b1kb1r/pppp1ppp/5q2/4n3/3KP3/2N3PN/PPP4P/R1BQ1B1R b kq - 0 1")
     answer = mate_search(state, 3)
     assert categorize(state, mate=answer) == categorize(state, mate=answer.action)

@@ -141,7 +141,7 @@ def plain(board: chess.Board, move: chess.Move, category: MoveCategory) -> dict[
 
 
 @pytest.mark.oracle
-def test_features_are_those_of_a_plain_reading() -> None:
+def test_features_match_python_implementation() -> None:
     seen: set[int] = set()
     moves = 0
     for number, (state, board) in enumerate(random_games(60, 43, 140)):
@@ -163,7 +163,7 @@ def test_features_are_those_of_a_plain_reading() -> None:
         assert any(start <= feature < start + SIZES[kind] for feature in seen), kind
 
 
-def test_factors_are_sums_of_weights() -> None:
+def test_factors_match_sums_of_weights() -> None:
     numbers = [place * 7919 % 3001 - 1500 for place in range(NUM_FEATURES)]
     scores = MoveScores(numbers)
     for state in (Chess(), Chess("r3k2r/pPp2ppp/8/3pP3/3n4/8/PP3PPP/R3K2R w KQkq d6 0 1")):
@@ -174,7 +174,7 @@ def test_factors_are_sums_of_weights() -> None:
             assert factors[action] == pytest.approx(math.exp(score), rel=1e-5)
 
 
-def test_colours_do_not_matter() -> None:
+def test_scores_are_symmetric_in_colours() -> None:
     for number, (state, board) in enumerate(random_games(20, 44, 100)):
         if number % 5 or state.is_terminal:
             continue
@@ -189,7 +189,7 @@ def test_colours_do_not_matter() -> None:
             assert factors[there.parse_action(turned.uci())] == pytest.approx(factor)
 
 
-def test_what_was_learned_makes_sense() -> None:
+def test_learned_weights_have_plausible_signs() -> None:
     """A free queen looks better than a pawn's step; putting the own queen where a pawn takes it looks worse."""
     state = Chess("4k3/pp3ppp/8/3q4/4P3/8/PP3PPP/4K1Q1 w - - 0 1")
     factors = {state.action_to_string(action): factor for action, factor in MoveScores().factors(state).items()}
@@ -199,7 +199,7 @@ def test_what_was_learned_makes_sense() -> None:
     assert factors["d1d4"] > 3 * factors["d1d7"]  # the king takes there
 
 
-def test_priors_follow_the_scores() -> None:
+def test_priors_are_proportional_to_factors() -> None:
     state = Chess("r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 0 1")
     numbers = [0] * NUM_FEATURES
     numbers[STARTS["castling"]] = 3000
@@ -213,12 +213,12 @@ def test_priors_follow_the_scores() -> None:
     assert after / before == pytest.approx(math.exp(3), rel=1e-5)
 
 
-def test_boards_of_python_chess() -> None:
+def test_factors_accept_python_chess_boards() -> None:
     factors = MoveScores().factors(chess.Board())
     assert set(factors) == set(chess.Board().legal_moves)
 
 
-def test_files_and_copies(tmp_path: Path) -> None:
+def test_files_and_copies_round_trip(tmp_path: Path) -> None:
     scores = MoveScores([place % 5 for place in range(NUM_FEATURES)])
     scores.to_file(tmp_path / "scores.json")
     again = MoveScores.from_file(tmp_path / "scores.json")
@@ -239,12 +239,12 @@ def test_files_and_copies(tmp_path: Path) -> None:
         (3, "weights must be a list of whole numbers"),
     ],
 )
-def test_wrong_weights_are_named(weights: Any, says: str) -> None:
+def test_invalid_weights_raise(weights: Any, says: str) -> None:
     with pytest.raises(InvalidArgumentError, match=says):
         MoveScores(weights)
 
 
-def test_wrong_files_are_named(tmp_path: Path) -> None:
+def test_invalid_files_raise(tmp_path: Path) -> None:
     for text, says in (
         ("rubbish", "is not a file of move scores"),
         ("[]", 'its "format" must be'),
@@ -257,12 +257,12 @@ def test_wrong_files_are_named(tmp_path: Path) -> None:
         MoveScores.from_file(tmp_path / "nothing.json")
 
 
-def test_a_search_refuses_other_scores() -> None:
+def test_hybrid_rejects_invalid_move_scores() -> None:
     with pytest.raises(InvalidArgumentError, match='must be a MoveScores, "learned", "auto" or None, not 3'):
         pondertree.Hybrid(move_scores=3)  # type: ignore[arg-type]
 
 
-def test_whose_opinion_counts_by_default() -> None:
+def test_auto_move_scores_depend_on_evaluator() -> None:
     """Pesto says nothing of moves, and so the scores do; a network outside speaks for itself."""
 
     class Even:

@@ -71,7 +71,7 @@ def assert_same(one: ChessNN, other: ChessNN, tolerance: float = 0.0) -> None:
         np.testing.assert_allclose(a, b, rtol=0, atol=tolerance)
 
 
-def test_unbuilt() -> None:
+def test_unbuilt_network_raises_usage_error() -> None:
     nn = ChessNN()
     assert not nn.is_built
     assert repr(nn) == "ChessNN(blocks=6, channels=64, not built)"
@@ -89,12 +89,12 @@ def test_unbuilt() -> None:
 @pytest.mark.parametrize(
     "arguments", [{"blocks": -1}, {"channels": 0}, {"channels": 1.5}, {"value_hidden": "8"}, {"blocks": 10**9}]
 )
-def test_shapes_that_cannot_be(arguments: dict[str, Any]) -> None:
+def test_invalid_shapes_raise(arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError, match=next(iter(arguments))):
         ChessNN(**arguments)
 
 
-def test_files_of_other_kinds(tmp_path: Path) -> None:
+def test_unknown_file_suffix_raises(tmp_path: Path) -> None:
     for name in ("model.pt", "model.h5", "model.pkl", "model"):
         with pytest.raises(InvalidArgumentError, match=r"\.safetensors or \.keras"):
             ChessNN().load_model(tmp_path / name)
@@ -104,7 +104,7 @@ def test_files_of_other_kinds(tmp_path: Path) -> None:
 
 
 @needs_torch
-def test_predict() -> None:
+def test_predict_accepts_every_position_type() -> None:
     nn = small()
     game = ChessGame()
     game.make_move("e4")
@@ -131,7 +131,7 @@ def test_predict() -> None:
 
 
 @needs_torch
-def test_the_policy_is_in_the_order_of_the_moves() -> None:
+def test_policy_index_matches_move_index() -> None:
     """Number square * 73 + plane: a bias on one plane, and a feature on one square, move the right logits."""
     import torch
 
@@ -157,7 +157,7 @@ def test_the_policy_is_in_the_order_of_the_moves() -> None:
 
 
 @needs_torch
-def test_building() -> None:
+def test_build_is_reproducible_by_seed() -> None:
     import torch
 
     before = torch.random.get_rng_state()
@@ -175,7 +175,7 @@ def test_building() -> None:
 
 @needs_torch
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])
-def test_training_in_place_is_a_new_version(kind: str) -> None:
+def test_in_place_training_changes_version(kind: str) -> None:
     """Otherwise a `Cached` around it would go on with the answers of the old weights."""
     import torch
 
@@ -196,7 +196,7 @@ def test_training_in_place_is_a_new_version(kind: str) -> None:
 
 @needs_torch
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda nn: pickle.loads(pickle.dumps(nn))])
-def test_it_can_be_copied_and_pickled(copied: Any) -> None:
+def test_network_copies_and_pickles(copied: Any) -> None:
     nn = small()
     other = copied(nn)
     assert_same(nn, other)
@@ -207,7 +207,7 @@ def test_it_can_be_copied_and_pickled(copied: Any) -> None:
 
 
 @needs_torch
-def test_every_search_takes_it() -> None:
+def test_every_search_accepts_network() -> None:
     nn = small()
     assert isinstance(nn, evaluators.Evaluator)
     board = chess.Board()
@@ -222,7 +222,7 @@ def test_every_search_takes_it() -> None:
 
 
 @needs_torch
-def test_packed_is_the_same() -> None:
+def test_evaluate_packed_matches_evaluate() -> None:
     nn = small()
     states = [Chess(), Chess("r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 3 9")]
     legal = [state.legal_actions() for state in states]
@@ -246,7 +246,7 @@ def test_packed_is_the_same() -> None:
 
 
 @needs_files
-def test_safetensors(tmp_path: Path) -> None:
+def test_safetensors_round_trip(tmp_path: Path) -> None:
     nn, path = small(), tmp_path / "net.safetensors"
     nn.save_model(path)
     other = ChessNN()
@@ -260,7 +260,7 @@ def test_safetensors(tmp_path: Path) -> None:
 
 @needs_torch
 @pytest.mark.parametrize("kind", ["safetensors", "keras"])
-def test_a_folder_that_is_not_there(tmp_path: Path, kind: str) -> None:
+def test_save_to_missing_folder_raises(tmp_path: Path, kind: str) -> None:
     with pytest.raises(FileNotFoundError, match=r"no folder .*nodir.* to save a\."):
         small().save_model(tmp_path / "nodir" / f"a.{kind}")
     (tmp_path / "file").write_bytes(b"")
@@ -269,7 +269,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path, kind: str) -> None:
 
 
 @needs_files
-def test_broken_safetensors(tmp_path: Path) -> None:
+def test_broken_safetensors_raise_and_change_nothing(tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     path = tmp_path / "net.safetensors"
@@ -305,7 +305,7 @@ def test_broken_safetensors(tmp_path: Path) -> None:
 
 
 @needs_keras
-def test_keras_files(tmp_path: Path) -> None:
+def test_keras_round_trip(tmp_path: Path) -> None:
     nn, path = small(), tmp_path / "net.keras"
     nn.save_model(path)
     assert [file.name for file in tmp_path.iterdir()] == ["net.keras"]
@@ -318,7 +318,7 @@ def test_keras_files(tmp_path: Path) -> None:
 
 
 @needs_keras
-def test_keras_computes_the_same(tmp_path: Path) -> None:
+def test_keras_outputs_match_torch(tmp_path: Path) -> None:
     from pondertree.chess import residual_keras
 
     nn, path = small(), tmp_path / "net.keras"
@@ -330,7 +330,7 @@ def test_keras_computes_the_same(tmp_path: Path) -> None:
 
 
 @needs_keras
-def test_keras_alone_runs_a_network_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keras_file_runs_without_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nn, path = small(), tmp_path / "net.keras"
     nn.save_model(path)
     monkeypatch.setattr("pondertree.chess.network.find_spec", lambda name: None)
@@ -345,7 +345,7 @@ def test_keras_alone_runs_a_network_of_ours(tmp_path: Path, monkeypatch: pytest.
 @needs_keras
 @pytest.mark.parametrize("planes_last", [True, False])
 @pytest.mark.parametrize("softmax", [True, False])
-def test_a_keras_network_of_another_make(tmp_path: Path, planes_last: bool, softmax: bool) -> None:
+def test_third_party_keras_network_is_used(tmp_path: Path, planes_last: bool, softmax: bool) -> None:
     from pondertree.optional import keras as keras_module
 
     keras = keras_module()
@@ -376,7 +376,7 @@ def test_a_keras_network_of_another_make(tmp_path: Path, planes_last: bool, soft
 
 
 @needs_keras
-def test_a_keras_network_with_named_outputs_and_a_policy_of_planes(tmp_path: Path) -> None:
+def test_keras_network_with_named_outputs_and_policy_planes_is_used(tmp_path: Path) -> None:
     from pondertree.optional import keras as keras_module
 
     keras = keras_module()
@@ -394,7 +394,7 @@ def test_a_keras_network_with_named_outputs_and_a_policy_of_planes(tmp_path: Pat
 
 @needs_keras
 @pytest.mark.parametrize("shape", [(8, 8, 73), (73, 64), (64, 73), (4672, 1)])
-def test_a_keras_network_with_other_heads_of_chess(tmp_path: Path, shape: tuple[int, ...]) -> None:
+def test_keras_network_with_other_chess_heads_is_used(tmp_path: Path, shape: tuple[int, ...]) -> None:
     from pondertree.optional import keras as keras_module
 
     keras = keras_module()
@@ -411,7 +411,7 @@ def test_a_keras_network_with_other_heads_of_chess(tmp_path: Path, shape: tuple[
 
 
 @needs_keras
-def test_keras_files_that_are_refused(tmp_path: Path) -> None:
+def test_unusable_keras_files_raise(tmp_path: Path) -> None:
     from pondertree.optional import keras as keras_module
 
     keras = keras_module()
@@ -444,7 +444,7 @@ def test_keras_files_that_are_refused(tmp_path: Path) -> None:
         ChessNN().load_model(path)
 
 
-def test_without_a_framework_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_framework_error_names_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import sys
 
     for name in ("torch", "keras"):

@@ -160,7 +160,7 @@ OTHER = Pesto(
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("pesto", [Pesto(), OTHER, Pesto.published()], ids=["default", "other", "published"])
-def test_scores_are_those_of_a_plain_reading(pesto: Pesto) -> None:
+def test_scores_match_python_implementation(pesto: Pesto) -> None:
     seen = 0
     for number, (state, board) in enumerate(random_games(60, 41, 100)):
         if number % 5 == 0:
@@ -170,7 +170,7 @@ def test_scores_are_those_of_a_plain_reading(pesto: Pesto) -> None:
 
 
 @pytest.mark.oracle
-def test_both_colours_are_scored_alike() -> None:
+def test_scores_are_symmetric_in_colours() -> None:
     pesto, without_tempo = Pesto(), Pesto(tempo_bonus=(0, 0))
     for number, (state, board) in enumerate(random_games(60, 42, 100)):
         if number % 3 == 0:
@@ -183,7 +183,7 @@ def test_both_colours_are_scored_alike() -> None:
             board.turn = not board.turn
 
 
-def test_the_start_and_the_end() -> None:
+def test_start_and_endgame_have_expected_phase() -> None:
     pesto = Pesto(tempo_bonus=(0, 0))
     assert pesto.eval_plus_game_phase(Chess()) == (0, 24)
     assert Pesto().eval(Chess()) == Pesto().tempo_bonus[0]
@@ -193,7 +193,7 @@ def test_the_start_and_the_end() -> None:
     assert pesto.eval(chess.Board()) == 0
 
 
-def test_the_published_weights() -> None:
+def test_published_weights_match_pesto() -> None:
     """Those that PeSTO made public have a name, whatever the defaults are."""
     published = Pesto.published(quiescence=False)
     assert published.pawn_value == (82, 94)
@@ -205,14 +205,14 @@ def test_the_published_weights() -> None:
     assert copy.copy(published) == pickle.loads(pickle.dumps(published)) == published
 
 
-def test_the_weights_are_used() -> None:
+def test_every_weight_changes_scores() -> None:
     bishops = Chess("4k3/8/8/8/8/8/8/2B1KB2 w - - 0 1")
     plain, richer = Pesto(two_bishops_bonus=(0, 0)), Pesto(two_bishops_bonus=(0, 240))
     # Two bishops are a phase of 2 in 24.
     assert richer.eval(bishops) - plain.eval(bishops) == pytest.approx(220, abs=1)
 
 
-def test_quiescence_takes_what_hangs() -> None:
+def test_quiescence_captures_hanging_piece() -> None:
     pesto = Pesto()
     static, (quiet, nodes) = pesto.eval(Chess(HANGING)), pesto.quiescence_search(Chess(HANGING))
     assert static < -700 < 50 < quiet
@@ -223,7 +223,7 @@ def test_quiescence_takes_what_hangs() -> None:
         pesto.quiescence_search(Chess(), -1)
 
 
-def test_values() -> None:
+def test_values_are_sigmoid_of_scores() -> None:
     pesto, static = Pesto(), Pesto(quiescence=False)
     state = Chess(HANGING)
     assert static.value(state) == pytest.approx(2 / (1 + math.exp(-static.eval(state) / static.scale)) - 1)
@@ -238,7 +238,7 @@ def test_values() -> None:
 # --- as a value and as a file -------------------------------------------------------------------------------------
 
 
-def test_a_pesto_is_a_value() -> None:
+def test_pesto_compares_copies_and_pickles() -> None:
     assert Pesto() == Pesto()
     assert hash(Pesto()) == hash(Pesto())
     assert Pesto() != Pesto(scale=100)
@@ -251,7 +251,7 @@ def test_a_pesto_is_a_value() -> None:
 
 
 @pytest.mark.parametrize("pesto", [Pesto(), OTHER, Pesto.published()], ids=["default", "other", "published"])
-def test_files_come_back(pesto: Pesto, tmp_path: Path) -> None:
+def test_files_round_trip(pesto: Pesto, tmp_path: Path) -> None:
     path = tmp_path / "weights.json"
     pesto.to_file(path)
     assert Pesto.from_file(path) == pesto
@@ -293,7 +293,7 @@ def broken(change: Any) -> Any:
         (lambda c, w: c.update(more=1), "'more', which is unknown"),
     ],
 )
-def test_broken_files_name_the_field(change: Any, text: str, tmp_path: Path) -> None:
+def test_invalid_files_raise_naming_field(change: Any, text: str, tmp_path: Path) -> None:
     path = tmp_path / "weights.json"
     Pesto().to_file(path)
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -304,7 +304,7 @@ def test_broken_files_name_the_field(change: Any, text: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("text", ["", "[1, 2", "[]", "\x00", "[" * 100_000, '{"format": 1, "format": 1}'])
-def test_what_is_no_file_of_weights(text: str, tmp_path: Path) -> None:
+def test_unreadable_files_raise(text: str, tmp_path: Path) -> None:
     path = tmp_path / "weights.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InvalidArgumentError, match=r"weights\.json"):
@@ -324,17 +324,17 @@ def test_what_is_no_file_of_weights(text: str, tmp_path: Path) -> None:
         ({"quiescence": 1}, "quiescence"),
     ],
 )
-def test_bad_weights(arguments: dict[str, Any], text: str) -> None:
+def test_invalid_weights_raise(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidArgumentError, match=text):
         Pesto(**arguments)
 
 
-def test_arrays_are_weights() -> None:
+def test_numpy_arrays_are_accepted_as_weights() -> None:
     table = np.arange(128).reshape(2, 64)
     assert Pesto(knight_squares=table).knight_squares[1][0] == 64  # type: ignore[arg-type]
 
 
-def test_other_games_are_refused() -> None:
+def test_pesto_rejects_other_games() -> None:
     with pytest.raises(InvalidArgumentError, match="state is of the class ConnectFour"):
         Pesto().eval(ConnectFour())
     with pytest.raises(InvalidArgumentError, match=r"states\[1\] is of the class ConnectFour"):
@@ -355,7 +355,7 @@ SEARCHES = [
 
 
 @pytest.mark.parametrize("make", SEARCHES)
-def test_searches_take_it(make: Any) -> None:
+def test_every_search_accepts_pesto(make: Any) -> None:
     search = make(Pesto())
     for fen, best in ((HANGING, "e4d5"), ("4k3/8/8/4p3/3Q4/8/8/4K3 b - - 0 1", "e5d4")):
         result = search.run(Chess(fen))
@@ -363,7 +363,7 @@ def test_searches_take_it(make: Any) -> None:
         assert -1.0 <= result.value <= 1.0
 
 
-def test_the_policy_of_seed_4() -> None:
+def test_pesto_policy_matches_specification() -> None:
     policy = PestoPolicy()
     assert isinstance(policy, PolicyNetwork)
     state = Chess(HANGING)
@@ -381,7 +381,7 @@ def test_the_policy_of_seed_4() -> None:
     assert custom.evaluate(state)[1] == pytest.approx(0.5, abs=1e-5)
 
 
-def test_the_policy_of_a_finished_game_is_its_result() -> None:
+def test_pesto_policy_of_finished_game_is_result() -> None:
     policy = PestoPolicy()
     assert policy.evaluate(Chess("R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1")) == ({}, 0.0)
     assert policy.evaluate(Chess("7k/5Q2/8/8/8/8/8/K7 b - - 0 1")) == ({}, 0.5)

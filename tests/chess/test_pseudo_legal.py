@@ -90,7 +90,7 @@ def test_pseudo_legal_moves_match_python_chess_in_known_positions(fen: str) -> N
     assert gen_pseudo_legal_moves(ChessGame(board)) == gen_pseudo_legal_moves(board)
 
 
-def test_en_passant_that_uncovers_the_king_is_pseudo_legal_on_a_board() -> None:
+def test_en_passant_exposing_king_is_pseudo_legal_on_board() -> None:
     board = chess.Board(PINNED_EN_PASSANT)
     move = chess.Move.from_uci("c5d6")
     assert move in gen_pseudo_legal_moves(board)
@@ -98,7 +98,7 @@ def test_en_passant_that_uncovers_the_king_is_pseudo_legal_on_a_board() -> None:
     assert is_capture(board, move)
 
 
-def test_castling_through_an_attacked_square_is_not_pseudo_legal() -> None:
+def test_castling_through_attack_is_not_pseudo_legal() -> None:
     free, attacked = Chess("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"), Chess("4k3/8/8/8/8/5r2/8/R3K2R w KQ - 0 1")
     assert {free.parse_action("e1g1"), free.parse_action("e1c1")} <= set(gen_pseudo_legal_moves(free))
     names = [decoded(action, chess.Board(attacked.fen())) for action in gen_pseudo_legal_moves(attacked)]
@@ -116,7 +116,7 @@ def test_is_capture_matches_python_chess() -> None:
                     assert state.is_capture(action) == is_capture(state, action)
 
 
-def test_wrong_arguments_are_refused_by_name() -> None:
+def test_invalid_arguments_raise_naming_argument() -> None:
     for wrong in (TicTacToe(), None, "e4", 3):
         with pytest.raises(InvalidArgumentError, match="state"):
             gen_pseudo_legal_moves(wrong)

@@ -48,7 +48,7 @@ def check_all(state: Chess, board: chess.Board, captures_only: bool) -> int:
 
 
 @pytest.mark.oracle
-def test_captures_of_random_games() -> None:
+def test_see_matches_oracle_for_captures_of_random_games() -> None:
     seen = 0
     for number, (state, board) in enumerate(random_games(170, 21, 100)):
         if number % 4 == 0:
@@ -57,7 +57,7 @@ def test_captures_of_random_games() -> None:
 
 
 @pytest.mark.oracle
-def test_quiet_moves_of_random_games() -> None:
+def test_see_matches_oracle_for_quiet_moves_of_random_games() -> None:
     seen = 0
     for number, (state, board) in enumerate(random_games(60, 22, 60)):
         if number % 16 == 0:
@@ -85,14 +85,14 @@ def test_quiet_moves_of_random_games() -> None:
         ("4k3/8/8/2p1p3/8/8/3Q4/4K3 w - - 0 1", "d2d4", -900),  # a quiet move into a capture
     ],
 )
-def test_by_hand(fen: str, move: str, expected: int) -> None:
+def test_see_matches_worked_examples(fen: str, move: str, expected: int) -> None:
     state, board = Chess(fen), chess.Board(fen)
     oracle = exchange(board, chess.Move.from_uci(move))
     assert see(state, state.parse_action(move)) == oracle
     assert oracle == expected
 
 
-def test_boards_moves_and_values() -> None:
+def test_see_accepts_boards_moves_and_values() -> None:
     board = chess.Board("4k3/8/3p4/4p3/8/8/4R3/4K3 w - - 0 1")
     move = chess.Move.from_uci("e2e5")
     assert see(board, move) == -400
@@ -116,6 +116,6 @@ def test_boards_moves_and_values() -> None:
         (Chess(), 0, (1, 2, 3, 4, float("nan")), InvalidArgumentError, r"values\[4\]"),
     ],
 )
-def test_bad_input(state: Any, action: Any, values: Any, error: type[Exception], text: str) -> None:
+def test_see_rejects_invalid_arguments(state: Any, action: Any, values: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         see(state, action, values) if values is not None else see(state, action)

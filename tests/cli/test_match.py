@@ -30,7 +30,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return printed.out
 
 
-def test_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
+def test_match_prints_progress_and_result(capsys: pytest.CaptureFixture[str]) -> None:
     out = run(capsys, *SMALL)
     lines = out.splitlines()
     assert lines[0] == "uct:num_simulations=100 against random, tic_tac_toe, seed 1"
@@ -41,7 +41,7 @@ def test_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, *SMALL) == out
 
 
-def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_match_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     data = json.loads(run(capsys, *SMALL, "--json", "--sprt", "0,50"))
     assert data["players"] == PLAYERS
     assert data["seed"] == 1
@@ -49,7 +49,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(data["sprt"]) == {"elo0", "elo1", "llr", "bounds", "verdict"}
 
 
-def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_match_writes_record_and_pgn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, games, book = str(tmp_path / "match.jsonl"), str(tmp_path / "games.txt"), tmp_path / "book.txt"
     book.write_text("b2 a1\nb2 b1\n")
     arguments = [*SMALL, "--openings", str(book), "--out", out, "--pgn", games]
@@ -63,7 +63,7 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, *arguments, "--resume") == first
 
 
-def test_adjudication(capsys: pytest.CaptureFixture[str]) -> None:
+def test_match_options_set_adjudication(capsys: pytest.CaptureFixture[str]) -> None:
     connect4 = [*PLAYERS, "--game", "connect4", "--games", "2", "--concurrency", "1", "--seed", "1", "--json"]
     assert json.loads(run(capsys, *connect4, "--max-plies", "6"))["draws"] == 2
     data = json.loads(run(capsys, *connect4, "--resign", "0.0,1", "--resign-alone", "--draw", "0.1,2,9"))
@@ -94,7 +94,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), MISTAKES)
-def test_a_mistake_is_one_line_and_status_2(
+def test_invalid_arguments_print_one_line_and_exit_2(
     capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     try:
@@ -110,7 +110,7 @@ def test_a_mistake_is_one_line_and_status_2(
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 @pytest.mark.parametrize("concurrency", ["1", "2"])
-def test_ctrl_c_leaves_a_match_that_goes_on(tmp_path: Path, concurrency: str) -> None:
+def test_interrupted_match_can_be_resumed(tmp_path: Path, concurrency: str) -> None:
     out = tmp_path / "match.jsonl"
     arguments = ["uct:num_simulations=2000", "uct:num_simulations=500", "--game", "connect4", "--games", "400"]
     arguments += ["--out", str(out), "--concurrency", concurrency, "--seed", "3"]
@@ -170,7 +170,7 @@ def test_match_interrupted_before_the_first_pair_prints_how_to_resume(
     assert json.loads(capsys.readouterr().out)["games"] == 4
 
 
-def test_match_interrupted_without_a_file_says_that_nothing_was_stored(
+def test_match_interrupted_without_file_reports_nothing_stored(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import pondertree.match

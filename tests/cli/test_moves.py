@@ -88,12 +88,12 @@ def play(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ty
         ("Deaf", "x y 0", (0, 1, 0)),
     ],
 )
-def test_moves_are_read_by_text_and_number(game: str, moves: str, actions: tuple[int, ...]) -> None:
+def test_moves_are_parsed_by_text_and_number(game: str, moves: str, actions: tuple[int, ...]) -> None:
     assert played(game, moves) == actions
 
 
 @pytest.mark.parametrize("game", ALL)
-def test_moves_of_a_position_lead_to_it_again(game: str) -> None:
+def test_listed_moves_reproduce_position(game: str) -> None:
     position = read_position(f"text_games:{game}", None, None)
     for action in (1, 0, 0, 1):
         position = position.play(action)
@@ -109,7 +109,7 @@ def test_moves_of_a_position_lead_to_it_again(game: str) -> None:
         ("Same", "move", "'move' is no move"),
     ],
 )
-def test_unknown_moves_are_refused_with_the_legal_ones(
+def test_unknown_move_error_lists_legal_moves(
     capsys: pytest.CaptureFixture[str], game: str, moves: str, message: str
 ) -> None:
     assert main(["search", f"text_games:{game}", "--moves", moves]) == 2
@@ -117,7 +117,7 @@ def test_unknown_moves_are_refused_with_the_legal_ones(
 
 
 @pytest.mark.parametrize("game", [name for name in ALL if name not in ("Same", "Empty")])
-def test_play_takes_every_listed_move_and_prints_a_command_that_continues(
+def test_play_accepts_listed_moves_and_prints_continue_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], game: str
 ) -> None:
     texts = [text.strip() for text in read_position(f"text_games:{game}", None, None).legal_moves()]
@@ -129,7 +129,7 @@ def test_play_takes_every_listed_move_and_prints_a_command_that_continues(
     assert "(1, 0)" in capsys.readouterr().out
 
 
-def test_commands_with_a_colon_work_where_moves_have_their_names(
+def test_colon_commands_work_if_moves_share_their_names(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = play(monkeypatch, capsys, "quit\n:undo\nundo\n:quit\nundo\n", "text_games:Commands")

@@ -35,17 +35,19 @@ def play(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ty
     return printed.out
 
 
-def test_two_people_play_to_the_end(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_users_play_to_the_end(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     out = play(monkeypatch, capsys, "a1\nb1\na2\nb2\na3\n", "tic-tac-toe", "--side", "both")
     assert out.endswith("1 X O .\n2 X O .\n3 X . .\nX wins.\n")
 
 
-def test_chess_reads_both_notations(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_chess_moves_are_read_in_uci_and_san(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = play(monkeypatch, capsys, "f3\ne7e5\ng2g4\nQh4#\n", "chess", "--side", "both")
     assert out.endswith("Black wins (checkmate).\n")
 
 
-def test_bad_input_is_answered_and_asked_again(
+def test_invalid_input_is_reported_and_prompt_repeats(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = play(monkeypatch, capsys, "9\n\nnonsense\nmoves\nhelp\n4\nquit\n", "connect4")
@@ -55,7 +57,7 @@ def test_bad_input_is_answered_and_asked_again(
     assert "O plays " in out
 
 
-def test_undo_takes_back_the_answer_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_undo_also_takes_back_reply(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     out = play(monkeypatch, capsys, "undo\nb2\nundo\nundo\na1\n", "tic-tac-toe")
     assert out.count("There is nothing to take back.") == 2
     assert shlex.split(out.splitlines()[-1])[-1].startswith("a1 ")
@@ -66,7 +68,9 @@ def test_hint_is_a_legal_move(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert "X could play 4  X wins" in out
 
 
-def test_end_of_input_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_end_of_input_prints_continue_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = play(monkeypatch, capsys, "", "othello", "--side", "second")
     told = "Stopped. To go on from here: pondertree play othello --side second --simulations 400 --seed 1 --moves "
     assert out.splitlines()[-1].startswith(told)
@@ -76,7 +80,7 @@ def test_end_of_input_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 @pytest.mark.parametrize("game", ["tic-tac-toe", "connect4", "othello"])
-def test_the_search_plays_itself(
+def test_search_plays_against_itself(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], game: str
 ) -> None:
     asked = (game, "--side", "none", "--algorithm", "uct")
@@ -85,14 +89,14 @@ def test_the_search_plays_itself(
     assert out == play(monkeypatch, capsys, "", *asked)
 
 
-def test_the_search_does_not_lose_at_tic_tac_toe(
+def test_search_does_not_lose_at_tic_tac_toe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = play(monkeypatch, capsys, "a1\nb1\nc1\na2\nb2\nc2\na3\nb3\nc3\n" * 3, "tic-tac-toe")
     assert out.splitlines()[-1] in ("O wins.", "The game is a draw.")
 
 
-def test_a_pipe_as_input() -> None:
+def test_piped_input_is_played() -> None:
     done = subprocess.run(
         [*COMMAND, "tic-tac-toe", "--seed", "1"], input="b2\n", capture_output=True, text=True, check=True, timeout=60
     )
@@ -101,7 +105,7 @@ def test_a_pipe_as_input() -> None:
     assert "O plays " in done.stdout
 
 
-def test_the_way_to_go_on_has_the_options(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_continue_command_repeats_options(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """What is printed, typed again, is the same game against the same player."""
     pytest.importorskip("torch")
     pytest.importorskip("safetensors")
@@ -116,7 +120,7 @@ def test_the_way_to_go_on_has_the_options(monkeypatch: pytest.MonkeyPatch, capsy
     assert command in capsys.readouterr().out
 
 
-def test_a_game_in_python_is_played(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_game_is_played(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     out = play(monkeypatch, capsys, "c-9\nhint\nc-4\n", "examples.games.nim:Nim")
     assert "'c-9' is no" in out
     assert "Player 1 could play " in out
@@ -139,7 +143,7 @@ def test_a_game_in_python_is_played(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         ([TRIANGLE], "Triangle. You play, and can ask the search for hints.", "such as left,"),
     ],
 )
-def test_introduction_says_who_plays_and_how_to_enter_a_move(
+def test_introduction_names_players_and_move_format(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], who: str, example: str
 ) -> None:
     out = play(monkeypatch, capsys, "", *arguments)
@@ -152,7 +156,7 @@ def test_introduction_says_who_plays_and_how_to_enter_a_move(
 
 
 @pytest.mark.parametrize(("game", "count"), [("tic-tac-toe", 2), (COINS, 3), (TRIANGLE, 1)])
-def test_search_plays_every_side_without_people(
+def test_search_plays_every_side_without_users(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], game: str, count: int
 ) -> None:
     out = play(monkeypatch, capsys, "", game, "--side", "none")
@@ -173,9 +177,7 @@ def test_chess_prints_san_in_every_line(monkeypatch: pytest.MonkeyPatch, capsys:
     assert main(["search", "chess", "--moves", " ".join(history), "--simulations", "5"]) == 0
 
 
-def test_lines_of_moves_fit_into_80_columns(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_move_lines_fit_into_80_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     out = play(monkeypatch, capsys, "moves\nnonsense\nhint\nhelp\ne4\nhint\n", "chess")
     assert max(len(line) for line in out.splitlines()[:-1]) <= 80
 
@@ -208,7 +210,7 @@ def test_undo_returns_to_the_previous_turn_of_the_user_with_three_players(
     assert "There is nothing to take back." in out
 
 
-def test_undo_takes_back_rewards(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_undo_restores_rewards(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     out = play(monkeypatch, capsys, "left\nundo\nright\nright\n", TRIANGLE)
     assert re.findall(r"^reward (\S+), total (\S+)$", out, re.MULTILINE) == [
         ("+0.2", "0.2"),
@@ -217,7 +219,9 @@ def test_undo_takes_back_rewards(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     ]
 
 
-def test_final_scores_of_three_players(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_final_scores_of_three_players_are_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = play(monkeypatch, capsys, "first\nlast\n" * 10, COINS, "--side", "all")
     state = CoinRow()
     for place in range(9):
@@ -227,12 +231,14 @@ def test_final_scores_of_three_players(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert out.splitlines()[-1] == f"Player {shares.index(max(shares)) + 1} wins. Final scores: {told}."
 
 
-def test_total_reward_of_one_player(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_total_reward_of_one_player_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = play(monkeypatch, capsys, "", TRIANGLE, "--side", "none", "--algorithm", "uct")
     assert out.splitlines()[-1] == "The game is over. Total reward: 2.9."
 
 
-def test_shared_wins_and_draws_of_several_players_are_told() -> None:
+def test_shared_wins_and_draws_of_several_players_are_printed() -> None:
     class Tie:
         num_actions, num_players, to_play, is_terminal = 1, 3, 0, True
 
@@ -254,7 +260,7 @@ def test_shared_wins_and_draws_of_several_players_are_told() -> None:
     assert told[2].startswith("Player 2 wins. ")
 
 
-def test_game_without_end_is_given_up_when_nobody_plays(
+def test_endless_game_without_users_is_aborted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("pondertree.cli.play.MOST_MOVES", 3)
@@ -263,7 +269,7 @@ def test_game_without_end_is_given_up_when_nobody_plays(
 
 
 @pytest.mark.parametrize("algorithm", ["uct", "alphazero", "gumbel", "reference"])
-def test_every_algorithm_plays_and_takes_back(
+def test_every_algorithm_plays_and_undoes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], algorithm: str
 ) -> None:
     out = play(monkeypatch, capsys, "4\nundo\n3\nhint\n", "connect4", "--algorithm", algorithm)
@@ -272,7 +278,7 @@ def test_every_algorithm_plays_and_takes_back(
     assert f"--algorithm {algorithm} " in out.splitlines()[-1]
 
 
-def test_mate_found_without_simulations_is_told(
+def test_mate_found_without_simulations_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = play(monkeypatch, capsys, "", "chess", "--side", "none", "--fen", "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1")
@@ -280,7 +286,7 @@ def test_mate_found_without_simulations_is_told(
     assert out.splitlines()[-1] == "White wins (checkmate)."
 
 
-def test_transcript_of_the_documentation_is_what_is_printed(
+def test_documented_transcript_matches_output(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
@@ -307,7 +313,7 @@ def test_levels_grow_in_simulations_and_fall_in_temperature() -> None:
     assert (temperatures[0], temperatures[-1]) == (2.0, 0.0)
 
 
-def test_level_draws_moves_by_visits_and_level_10_plays_the_best() -> None:
+def test_level_samples_moves_by_visits_and_level_10_plays_best() -> None:
     moves = [move(0, 90), move(1, 9), move(2, 0)]
     random = Random(1)
     counts = {number: [0, 0, 0] for number in (1, 5, 10)}
@@ -329,7 +335,7 @@ def test_level_prefers_proven_wins_and_avoids_proven_losses() -> None:
     assert {Level(1).choose(all_lost, 4, random).action for _ in range(100)} == {0, 1}
 
 
-def test_play_at_a_level_can_be_repeated_and_continued(
+def test_play_at_level_is_reproducible_and_can_be_continued(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     printed = []
@@ -376,7 +382,7 @@ def test_threefold_repetition_and_fifty_moves_end_a_game_of_chess(capsys: pytest
     assert "The game is a draw (fifty moves)." in capsys.readouterr().out
 
 
-def test_move_numbers_of_a_game_score_are_read_over(capsys: pytest.CaptureFixture[str]) -> None:
+def test_move_numbers_of_game_score_are_skipped(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "chess", "--moves", "1. e4 e5 2.Nf3 2...Nc6", "--simulations", "20", "--json"]) == 0
     position = json.loads(capsys.readouterr().out)["position"]
     assert position.startswith("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w")

@@ -80,7 +80,7 @@ def with_san(keys: list[str], san: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("game", ["tic-tac-toe", "connect4", "othello", "chess"])
 @pytest.mark.parametrize("algorithm", ["uct", "reference"])
-def test_json(capsys: pytest.CaptureFixture[str], game: str, algorithm: str) -> None:
+def test_search_prints_json(capsys: pytest.CaptureFixture[str], game: str, algorithm: str) -> None:
     found = search(capsys, game, "--algorithm", algorithm, "--simulations", "60", "--seed", "5")
     state = read_position(game, None, None).state
     legal = state.legal_actions()
@@ -101,7 +101,7 @@ def test_json(capsys: pytest.CaptureFixture[str], game: str, algorithm: str) -> 
         state = state.play(state.parse_action(text))
 
 
-def test_engine_and_twin_find_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_engine_matches_reference(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ("connect4", "--moves", "4 4 3", "--simulations", "300", "--seed", "9")
     uct = search(capsys, *asked, "--algorithm", "uct")
     twin = search(capsys, *asked, "--algorithm", "reference")
@@ -110,7 +110,7 @@ def test_engine_and_twin_find_the_same(capsys: pytest.CaptureFixture[str]) -> No
     assert uct == twin
 
 
-def test_same_seed_same_answer_and_as_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+def test_equal_seeds_match_library_result(capsys: pytest.CaptureFixture[str]) -> None:
     once, again = (search(capsys, "othello", "--simulations", "3k", "--seed", "1") for _ in range(2))
     del once["elapsed"], again["elapsed"]
     assert once == again
@@ -133,7 +133,7 @@ def test_same_seed_same_answer_and_as_the_library(capsys: pytest.CaptureFixture[
     ],
 )
 @pytest.mark.parametrize("seed", range(5))
-def test_lines_are_those_of_the_engine(game: str, moves: str | None, fen: str | None, seed: int) -> None:
+def test_printed_lines_match_principal_variations(game: str, moves: str | None, fen: str | None, seed: int) -> None:
     engine = Engine(read_position(game, moves, fen), seed)
     think(engine, 1500, None)
     report, result = engine.report(), engine.tree.result()
@@ -153,7 +153,7 @@ def test_lines_are_those_of_the_engine(game: str, moves: str | None, fen: str | 
         assert move.proven in (None, 0) or (state.is_terminal and move.plies == len(move.pv))
 
 
-def test_a_move_played_keeps_the_tree_and_another_position_does_not() -> None:
+def test_followed_move_keeps_tree_and_restart_drops_it() -> None:
     engine = Engine(read_position("connect4", None, None), 1)
     think(engine, 2000, None)
     best = engine.report().best
@@ -163,7 +163,7 @@ def test_a_move_played_keeps_the_tree_and_another_position_does_not() -> None:
     assert sum(move.visits for move in engine.report().moves) == 0
 
 
-def test_proven(capsys: pytest.CaptureFixture[str]) -> None:
+def test_proven_result_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     found = search(capsys, "chess", "--fen", MATE_IN_TWO, "--seed", "3", "--algorithm", "uct")
     assert (found["move"], found["proven"], found["value"]) == ("a1a6", 1, 1.0)
     assert found["position"] == MATE_IN_TWO
@@ -174,20 +174,20 @@ def test_proven(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"Ra6 .* win in 3 ", printed)
 
 
-def test_untried_moves_have_no_value(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unvisited_moves_have_no_value(capsys: pytest.CaptureFixture[str]) -> None:
     found = search(capsys, "chess", "--simulations", "1", "--seed", "1")
     assert [move["q"] is None for move in found["moves"]] == [move["visits"] == 0 for move in found["moves"]]
 
 
 @pytest.mark.parametrize("algorithm", ["uct", "reference"])
-def test_seconds(capsys: pytest.CaptureFixture[str], algorithm: str) -> None:
+def test_time_limit_ends_search(capsys: pytest.CaptureFixture[str], algorithm: str) -> None:
     begun = time.perf_counter()
     found = search(capsys, "chess", "--seconds", "0.3", "--algorithm", algorithm)
     assert 0.2 < found["elapsed"] < 2.0
     assert time.perf_counter() - begun >= 0.3
 
 
-def test_top_and_aliases(capsys: pytest.CaptureFixture[str]) -> None:
+def test_top_option_and_game_aliases(capsys: pytest.CaptureFixture[str]) -> None:
     found = search(capsys, "reversi", "--top", "2", "--seed", "1")
     assert found["game"] == "othello"
     assert len(found["moves"]) == 2
@@ -195,7 +195,7 @@ def test_top_and_aliases(capsys: pytest.CaptureFixture[str]) -> None:
     assert "17 more moves tried" in capsys.readouterr().out
 
 
-def test_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_has_statistics_of_moves(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["--algorithm", "uct", "--simulations", "10k", "--seed", "1"]
     assert main(["search", "connect4", "--moves", "4 4 3", *asked]) == 0
     printed = capsys.readouterr()
@@ -212,7 +212,7 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert sum(int(visits.replace(",", "")) for visits in rows) == 10_000
 
 
-def test_without_utf8() -> None:
+def test_output_without_utf8_is_ascii() -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run([*COMMAND, "tic-tac-toe"], capture_output=True, env=environment, check=True, timeout=60)
     assert done.stdout.isascii()
@@ -228,7 +228,7 @@ def test_without_utf8() -> None:
         ["--simulations", "50m", "--algorithm", "gumbel"],
     ],
 )
-def test_interrupt(extra: list[str]) -> None:
+def test_interrupt_prints_result_so_far(extra: list[str]) -> None:
     arguments = ["search", "chess", *extra]
     started = subprocess.Popen(
         [sys.executable, "-c", SAY_WHEN_READY, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -248,7 +248,7 @@ def test_interrupt(extra: list[str]) -> None:
         assert "best move" in out
 
 
-def test_a_terminal_is_shown_the_search_while_it_runs() -> None:
+def test_terminal_shows_live_table() -> None:
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40"}
     started = subprocess.Popen(
@@ -273,14 +273,14 @@ def test_a_terminal_is_shown_the_search_while_it_runs() -> None:
     assert "\x1b[" in shown
 
 
-def test_reference_is_a_thinker_that_stops_when_solved() -> None:
+def test_reference_search_stops_when_solved() -> None:
     twin = Reference(read_position("tic-tac-toe", "a1 b1 a2 b2", None), 1)
     assert think(twin, 100_000, None)
     assert twin.is_solved
     assert twin.report().verdict() == "X wins in 1 ply"
 
 
-def test_a_line_takes_the_shortest_win() -> None:
+def test_proven_line_takes_shortest_win() -> None:
     def node(to_play: int, proven: int | None, distance: int, **children: SimpleNamespace) -> SimpleNamespace:
         below = {int(column[1:]) - 1: child for column, child in children.items()}
         return SimpleNamespace(to_play=to_play, proven=proven, distance=distance, visit_count=1, children=below)
@@ -297,7 +297,7 @@ def test_a_line_takes_the_shortest_win() -> None:
 NIM = "examples.games.nim:Nim"
 
 
-def test_a_game_in_python(capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_game_is_searched(capsys: pytest.CaptureFixture[str]) -> None:
     told = search(capsys, NIM, "--simulations", "500", "--seed", "1", "--moves", "a-2 b-1")
     assert told["game"] == NIM
     assert told["position"] == "Nim(heaps=(0, 2, 5), to_play=0)"
@@ -323,9 +323,7 @@ def test_a_game_in_python(capsys: pytest.CaptureFixture[str]) -> None:
         (["gym:CartPole-v1"], "is an environment, which has no rules to search or play by"),
     ],
 )
-def test_games_in_python_that_cannot_be_searched(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unsupported_python_games_raise(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", *arguments]) == 2
     assert message in capsys.readouterr().err
 
@@ -360,7 +358,7 @@ COINS = "examples.games.coin_row:CoinRow"
 TRIANGLE = "examples.games.triangle:Triangle"
 
 
-def test_three_players_have_three_values_and_their_names(capsys: pytest.CaptureFixture[str]) -> None:
+def test_three_players_have_named_values(capsys: pytest.CaptureFixture[str]) -> None:
     asked = (COINS, "--moves", "last first", "--simulations", "300", "--seed", "1")
     found = search(capsys, *asked)
     result = UCT(num_simulations=300, seed=1).run(read_position(COINS, "last first", None).state)
@@ -377,7 +375,7 @@ def test_three_players_have_three_values_and_their_names(capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("game", [COINS, TRIANGLE])
-def test_reference_has_the_values_of_the_engine_for_every_player(capsys: pytest.CaptureFixture[str], game: str) -> None:
+def test_reference_matches_engine_values_for_every_player(capsys: pytest.CaptureFixture[str], game: str) -> None:
     engine, reference = (
         search(capsys, game, "--algorithm", algorithm, "--simulations", "200", "--seed", "4")
         for algorithm in ("uct", "reference")
@@ -388,7 +386,7 @@ def test_reference_has_the_values_of_the_engine_for_every_player(capsys: pytest.
     assert reference == engine
 
 
-def test_one_player_with_rewards_shows_what_was_collected(capsys: pytest.CaptureFixture[str]) -> None:
+def test_single_player_with_rewards_shows_collected_reward(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", TRIANGLE, "--moves", "right left", "--seed", "1"]) == 0
     printed = capsys.readouterr().out
     assert "expected sum of rewards" in printed
@@ -397,12 +395,12 @@ def test_one_player_with_rewards_shows_what_was_collected(capsys: pytest.Capture
     assert found["values"] == [found["value"]]
 
 
-def test_seconds_too_short_for_one_playout_are_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_time_limit_below_one_playout_raises(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "tests.cli.test_search:Slow", "--seconds", "0.2"]) == 2
     assert "not one simulation of Slow ended within 0." in capsys.readouterr().err
 
 
-def test_search_ends_when_no_playout_ends_within_the_longest_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_ends_if_no_playout_fits_longest_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pondertree.cli.searcher.LONGEST_SLICE", 0.15)
     engine = Engine(read_position("tests.cli.test_search:Slow", None, None), 1)
     with pytest.raises(GameContractError, match="not one simulation of Slow"):
@@ -416,9 +414,7 @@ def test_search_ends_when_no_playout_ends_within_the_longest_slice(monkeypatch: 
     ("game", "algorithm"),
     [("chess", "hybrid"), ("connect4", "alphazero"), ("tic-tac-toe", "uct"), ("othello", "uct"), (NIM, "uct")],
 )
-def test_default_algorithm_is_the_strongest_of_each_game(
-    capsys: pytest.CaptureFixture[str], game: str, algorithm: str
-) -> None:
+def test_default_algorithm_depends_on_game(capsys: pytest.CaptureFixture[str], game: str, algorithm: str) -> None:
     assert search(capsys, game, "--simulations", "5")["algorithm"] == algorithm
 
 
@@ -426,7 +422,7 @@ def test_default_algorithm_is_the_strongest_of_each_game(
     ("game", "algorithm"),
     [("chess", "alphazero"), ("chess", "gumbel"), ("connect4", "alphazero"), ("connect4", "gumbel")],
 )
-def test_alphazero_and_gumbel_without_player_use_what_is_built_in(
+def test_alphazero_and_gumbel_default_to_bundled_evaluators(
     capsys: pytest.CaptureFixture[str], game: str, algorithm: str
 ) -> None:
     found = search(capsys, game, "--algorithm", algorithm, "--simulations", "40", "--seed", "2")
@@ -462,14 +458,16 @@ def test_hybrid_finds_a_mate_before_the_first_simulation(capsys: pytest.CaptureF
         (["chess", "--player", "connect4"], "this is a player of connect4, not of chess"),
     ],
 )
-def test_algorithms_say_what_they_need(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_algorithm_options_raise(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["search", *arguments]) == 2
     printed = capsys.readouterr()
     assert message in printed.err
     assert printed.err.count("\n") == 1
 
 
-def test_learned_model_chooses_muzero_and_is_refused_by_alphazero(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_learned_model_selects_muzero_and_alphazero_rejects_it(monkeypatch: pytest.MonkeyPatch) -> None:
     position = read_position("tic-tac-toe", None, None)
     monkeypatch.setattr(algorithms, "_load", lambda player, position: Rules([position.state], Guess()))
     assert configure(position, "auto", "runs/model", 20, None).algorithm == "muzero"

@@ -78,9 +78,7 @@ def test_train_prints_the_command_that_plays_against_the_result(
     assert "wins" in played.stdout or "draw" in played.stdout
 
 
-def test_train_tells_the_commands_as_data_with_json(
-    tmp_path: Path, tiny: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_train_prints_commands_as_json(tmp_path: Path, tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "run")
     assert cli.main(["train", "tic-tac-toe", "--out", out, "--steps", "2", "--config", str(tiny), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -97,7 +95,7 @@ class Interrupting(Watcher):
         raise KeyboardInterrupt
 
 
-def test_interrupted_train_prints_first_how_to_resume(
+def test_interrupted_train_prints_resume_command_first(
     tmp_path: Path, tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = str(tmp_path / "a run")
@@ -119,7 +117,7 @@ def test_interrupted_train_prints_first_how_to_resume(
     assert "4 steps" in capsys.readouterr().out
 
 
-def test_train_interrupted_while_it_starts_prints_one_line(
+def test_train_interrupted_at_start_prints_one_line(
     tmp_path: Path, tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(_: Any) -> Any:
@@ -133,7 +131,7 @@ def test_train_interrupted_while_it_starts_prints_one_line(
     assert printed.err == f"interrupted; to go on: {shlex.join(['pondertree', *typed, '--resume'])}\n"
 
 
-def test_train_of_a_python_game_prints_its_module_and_class(
+def test_train_of_python_game_prints_module_and_class(
     tmp_path: Path, tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
@@ -177,7 +175,7 @@ class Paid(Walk):
 
 
 @pytest.mark.parametrize(("game", "algorithm"), [("Walk", "alphazero"), ("Paid", "muzero")])
-def test_train_of_a_game_of_one_player_prints_the_command_to_watch_it(
+def test_train_of_single_player_game_prints_watch_command(
     tmp_path: Path,
     game: str,
     algorithm: str,
@@ -197,7 +195,7 @@ def test_train_of_a_game_of_one_player_prints_the_command_to_watch_it(
     assert "The game is over" in capsys.readouterr().out
 
 
-def test_python_expression_of_a_model_plans_in_it(tmp_path: Path) -> None:
+def test_printed_python_expression_of_model_runs_search(tmp_path: Path) -> None:
     from pondertree.learn import train
 
     out = str(tmp_path)
@@ -208,9 +206,7 @@ def test_python_expression_of_a_model_plans_in_it(tmp_path: Path) -> None:
     assert eval(python, {"pondertree": pondertree, "state": state}) in state.legal_actions()
 
 
-def test_train_of_an_environment_prints_the_player_in_python(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_train_of_environment_prints_python_expression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("gymnasium")
     config = tmp_path / "tiny.toml"
     config.write_text(TINY)

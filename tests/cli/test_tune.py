@@ -30,7 +30,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) ->
     return printed.out, printed.err
 
 
-def test_weights(data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tune_weights_writes_weights(data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "tuned")
     text, err = run(capsys, data, "--out", out, "--start", "material", "--iterations", "4", "--plots", "none")
     assert err == ""
@@ -47,7 +47,9 @@ def test_weights(data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert run(capsys, *again, status=2)[1].startswith("pondertree: out: ")
 
 
-def test_plots_or_what_to_install(data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tune_weights_writes_plots_or_names_package(
+    data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     _, err = run(capsys, data, "--out", str(tmp_path / "tuned"), "--iterations", "2")
     try:
         import matplotlib  # noqa: F401
@@ -57,7 +59,7 @@ def test_plots_or_what_to_install(data: str, tmp_path: Path, capsys: pytest.Capt
         assert (tmp_path / "tuned" / "tables.png").exists()
 
 
-def test_self_play(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tune_self_play_writes_positions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "tuned")
     small = ["--self-play", "4", "--simulations", "4", "--concurrency", "1", "--out", out, "--plots", "none"]
     found = json.loads(run(capsys, *small, "--data-only", "--json")[0])
@@ -67,7 +69,7 @@ def test_self_play(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "of 4 games" in run(capsys, *small, "--resume", "--iterations", "2")[0]
 
 
-def test_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tune_search_runs_spsa(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "settings")
     small = ["--search", "--iterations", "2", "--games", "2", "--simulations", "2", "--concurrency", "1", "--out", out]
     found = json.loads(run(capsys, *small, "--json")[0])
@@ -87,7 +89,7 @@ def test_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--search", "x.pgn"], "--search plays its own games"),
     ],
 )
-def test_mistakes_are_one_line(
+def test_invalid_arguments_print_one_line(
     arguments: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, err = run(capsys, *arguments, "--out", str(tmp_path / "out"), status=2)
@@ -97,7 +99,7 @@ def test_mistakes_are_one_line(
     assert err.count("\n") == 1
 
 
-def test_data_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_data_prints_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.epd").write_text("nothing 1-0\n")
     (tmp_path / "file").write_text("")
     _, err = run(capsys, str(tmp_path / "bad.epd"), "--out", str(tmp_path / "out"), status=2)

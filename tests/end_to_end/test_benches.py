@@ -2,16 +2,20 @@
 
 import json
 import os
+import platform
 import re
 import runpy
 import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import pondertree
 
 RUN = Path(__file__).parents[2] / "benches" / "run.py"
 NAMES = ("uct", "alphazero", "muzero", "hybrid", "memory", "roots", "perft", "python_game")
@@ -47,7 +51,15 @@ def test_one_bench_can_be_named(tmp_path: Path) -> None:
     assert {row["passed"] for row in rows if row["bar"] is None} == {None}
 
 
-@pytest.mark.parametrize(("args", "says"), [(("go",), "there is no bench 'go'"), (("--record", "uct"), "--record")])
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("go",), "there is no bench 'go'"),
+        (("--record", "uct"), "--record"),
+        (("--check", "uct"), "--check"),
+        (("--baseline", "old.whl"), "--baseline"),
+    ],
+)
 def test_mistakes_are_named(args: tuple[str, ...], says: str) -> None:
     done = bench(*args)
     assert done.returncode == 2
@@ -190,7 +202,7 @@ def test_numbers_of_a_record_are_easy_to_read(gpu: Gpu) -> None:
     number = r"[\d.]+"
     row = rf"\| Connect 4, 256 x 64 \| 512 \| {number}M/s \| {number}M-{number}M \| {number}k/s \| {number}x \|"
     assert re.search(row, printed)
-    assert "write (questions encoded)" in printed
+    assert "write (encoding requests)" in printed
 
 
 @pytest.mark.parametrize(
@@ -299,16 +311,14 @@ def test_a_rating_is_where_the_points_are_expected() -> None:
     assert rating([1500], [50], [100])[1] == pytest.approx(68, abs=1)
 
 
-def fingerprints(*args: str) -> subprocess.CompletedProcess[str]:
-    script = str(RUN.parent / "fingerprints.py")
-    return subprocess.run(
-        [sys.executable, "-B", script, *args], capture_output=True, text=True, check=False, timeout=60
-    )
+def script(name: str, *args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-B", str(RUN.parent / name), *args]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 def test_fingerprints_equal_the_recorded_baseline() -> None:
-    for words in (["AlphaZero", "tic_tac_toe"], ["MuZero", "noise"], ["kept", "Hybrid"], ["specifications"]):
-        done = fingerprints(*words)
+    for words in (["kept Hybrid"], ["noise"]):
+        done = script("fingerprints.py", *words)
         assert done.returncode == 0, done.stdout
         assert "all equal" in done.stdout
 
@@ -319,9 +329,70 @@ def test_fingerprints_name_each_case_that_differs(tmp_path: Path) -> None:
     answers, whole = recorded[names[0]].split()
     altered = {names[0]: f"{answers[::-1]} {whole}", names[1]: f"{recorded[names[1]].split()[0]} {whole}"}
     (tmp_path / "altered.json").write_text(json.dumps(recorded | altered), encoding="utf-8")
-    done = fingerprints("UCT tic_tac_toe 0", "--compare", str(tmp_path / "altered.json"))
+    done = script("fingerprints.py", "UCT tic_tac_toe 0", "--compare", str(tmp_path / "altered.json"))
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
         f"{names[0]}: visits differ",
         f"{names[1]}: visits equal, values or tree differ",
     ]
+
+
+def test_a_paired_ratio_passes_by_its_median_or_by_an_interval_around_1() -> None:
+    ratio = runpy.run_path(str(RUN.parent / "paired.py"))["Ratio"].of
+    # Fifteen pairs: the 4th and the 12th in order; P(Bin(15, 1/2) <= 3) is 1.8 %.
+    assert (ratio(range(1, 16)).low, ratio(range(1, 16)).median, ratio(range(1, 16)).high) == (4, 8, 12)
+    assert (ratio(range(1, 6)).low, ratio(range(1, 6)).high) == (1, 5)
+    assert ratio([0.98] * 15).passed
+    assert not ratio([0.96] * 15).passed
+    assert ratio([0.9] * 11 + [1.0] * 4).passed
+    assert not ratio([0.9] * 12 + [1.0] * 3).passed
+
+
+def test_compare_measures_both_sides_of_every_workload() -> None:
+    names = ["advance, Othello", "MuZero, 18 actions", "UCT chess, 8 trees, 2 threads"]
+    chosen = [argument for name in names for argument in ("--workload", name)]
+    done = script("compare.py", sys.executable, "--pairs", "2", "--seconds", "0.001", *chosen)
+    assert done.returncode in (0, 1), done.stderr
+    for name in names:
+        assert re.search(rf"^{re.escape(name)} +([0-9.]+ \[[0-9., ]+\] *){{2}}", done.stdout, re.MULTILINE)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or platform.machine() != "x86_64", reason="machine code for x86-64 Linux")
+def test_client_requests_do_nothing_outside_valgrind() -> None:
+    done = script("instruction_kernels.py", "UCT Othello", "Gumbel MuZero, 18 actions")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs Valgrind")
+def test_instructions_of_one_interpreter_repeat() -> None:
+    done = script("instructions.py", sys.executable, sys.executable, "--kernel", "UCT Othello")
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.splitlines()[1].split()[-1]) == pytest.approx(1.0, abs=0.002)
+
+
+def write_wheel(file: Path, change: tuple[str, str, str] | None = None) -> str:
+    """Packs the package under test, with a text in one of its files replaced."""
+    package = Path(pondertree.__file__).parent
+    with zipfile.ZipFile(file, "w") as wheel:
+        for source in (path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc"):
+            name = source.relative_to(package).as_posix()
+            content = source.read_bytes()
+            if change and name == change[0]:
+                assert change[1].encode() in content
+                content = content.replace(change[1].encode(), change[2].encode())
+            wheel.writestr(f"pondertree/{name}", content)
+    return str(file)
+
+
+@pytest.mark.slow
+def test_gpu_compare_finds_results_that_differ(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    old = write_wheel(tmp_path / "old.whl")
+    more_exploration = "presets/muzero.py", "pb_c_init: float = option(1.25", "pb_c_init: float = option(9.25"
+    new = write_wheel(tmp_path / "new.whl", more_exploration)
+    done = script("gpu_compare.py", "--small", old, new, "MuZero, 256 x 50, 18")
+    assert done.returncode == 1, done.stderr
+    assert "exact network, AlphaZero chess, solve=True: visits equal in 4 of 4 trees" in done.stdout
+    assert re.search(r"exact network, MuZero 18 actions: visits equal in [0-3] of 4 trees", done.stdout)
+    assert re.search(r"^MuZero, 256 x 50, 18 actions +[0-9.]+ \[", done.stdout, re.MULTILINE)

@@ -63,7 +63,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), MISTAKES, ids=lambda value: " ".join(value) if value else "nothing")
-def test_a_mistake_is_one_line_and_status_2(
+def test_invalid_arguments_print_one_line_and_exit_2(
     capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     try:
@@ -79,7 +79,7 @@ def test_a_mistake_is_one_line_and_status_2(
 
 
 @pytest.mark.parametrize("command", [[], ["search"], ["play"], ["match"]])
-def test_help(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+def test_help_lists_commands_and_options(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main([*command, "--help"])
     assert stopped.value.code == 0
@@ -88,7 +88,7 @@ def test_help(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
     assert not any(f"pondertree {name}" in printed for name in ("train", "export", "tune", "uci", "serve"))
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out == f"pondertree {pondertree.__version__}\n"
@@ -100,7 +100,7 @@ def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("command", ["search connect4", "play connect4", "match random first --game connect4"])
-def test_without_rich_it_says_what_to_install(command: str) -> None:
+def test_missing_rich_error_names_package(command: str) -> None:
     code = "import sys; sys.modules['rich'] = None; from pondertree.cli import main; sys.exit(main(sys.argv[1:]))"
     done = python(code, *command.split())
     assert done.returncode == 2
@@ -109,13 +109,13 @@ def test_without_rich_it_says_what_to_install(command: str) -> None:
     assert python(code, command.split()[0], "--help").returncode == 0
 
 
-def test_import_pondertree_imports_none_of_it() -> None:
+def test_import_pondertree_does_not_import_cli() -> None:
     modules = set(python("import sys, pondertree; print(*sys.modules)").stdout.split())
     assert "pondertree.search.forest" in modules
     assert not modules & {"rich", "tyro", "argparse", "multiprocessing", "pondertree.cli", "pondertree.match"}
 
 
-def test_nobody_reads_on() -> None:
+def test_closed_stdout_reader_ends_command_quietly() -> None:
     command = [sys.executable, "-m", "pondertree", "search", "othello", "--json"]
     started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert started.stdout is not None
@@ -143,7 +143,7 @@ def test_closed_pipe_ends_a_command_quietly(command: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_runs() -> None:
+def test_demo_runs() -> None:
     done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -190,7 +190,7 @@ class G:
     "command",
     ["search {}:G --simulations 5", "play {}:G --side none --simulations 5", "match random first --game {}:G"],
 )
-def test_faulty_games_are_one_line_on_stderr(tmp_path: Path, module: str, command: str) -> None:
+def test_faulty_games_print_one_line_on_stderr(tmp_path: Path, module: str, command: str) -> None:
     (tmp_path / f"{module}.py").write_text(FAULTY[module])
     done = subprocess.run(
         [sys.executable, "-m", "pondertree", *command.format(module).split()],
@@ -206,7 +206,7 @@ def test_faulty_games_are_one_line_on_stderr(tmp_path: Path, module: str, comman
     assert module != "raising" or "raised by is_terminal in " in done.stderr
 
 
-def test_unexpected_exception_keeps_its_traceback_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_exception_prints_traceback_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "raising.py").write_text(FAULTY["raising"])
     monkeypatch.setenv("PONDERTREE_TRACEBACK", "1")
     done = subprocess.run(
@@ -222,9 +222,7 @@ def run_in(folder: Path, *arguments: str, typed: str = "") -> subprocess.Complet
     return subprocess.run(command, input=typed, capture_output=True, text=True, timeout=60, cwd=folder)
 
 
-def test_exception_while_a_module_is_imported_is_reported_with_its_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_import_exception_is_reported_with_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "division.py").write_text("\n1 / 0\n")
     told = run_in(tmp_path, "search", "division:G").stderr
     assert f"ZeroDivisionError: division by zero, raised by <module> in {tmp_path / 'division.py'}, line 2" in told
@@ -242,9 +240,7 @@ def test_exception_while_a_module_is_imported_is_reported_with_its_line(
         ("nowhere:G", "game 'nowhere:G' cannot be imported: No module named 'nowhere'"),
     ],
 )
-def test_mistakes_outside_the_code_of_a_game_name_no_line_of_the_library(
-    tmp_path: Path, game: str, message: str
-) -> None:
+def test_errors_outside_game_code_name_no_library_line(tmp_path: Path, game: str, message: str) -> None:
     (tmp_path / "needing.py").write_text("class G:\n    def __init__(self, size): pass\n")
     done = run_in(tmp_path, "search", game)
     assert done.returncode == 2
@@ -254,7 +250,7 @@ def test_mistakes_outside_the_code_of_a_game_name_no_line_of_the_library(
 
 
 @pytest.mark.parametrize("mistake", ["raise KeyError('no')", "sys.exit(3)"])
-def test_play_says_how_to_go_on_after_a_mistake_of_the_game(tmp_path: Path, mistake: str) -> None:
+def test_play_prints_continue_command_after_game_error(tmp_path: Path, mistake: str) -> None:
     (tmp_path / "late.py").write_text(f"""
 import sys
 class G:
@@ -275,7 +271,7 @@ class G:
 
 
 @pytest.mark.parametrize("algorithm", ["uct", "reference"])
-def test_max_depth_lets_games_without_end_be_searched_and_played(tmp_path: Path, algorithm: str) -> None:
+def test_max_depth_allows_endless_games(tmp_path: Path, algorithm: str) -> None:
     (tmp_path / "endless.py").write_text("""
 class G:
     num_players, num_actions, to_play, is_terminal = 2, 2, 0, False
@@ -292,7 +288,7 @@ class G:
         assert "50 simulations" in done.stdout
 
 
-def test_max_depth_gives_the_numbers_of_the_same_search(capsys: pytest.CaptureFixture[str]) -> None:
+def test_max_depth_matches_library_search(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["search", "othello", "--simulations", "300", "--seed", "4", "--max-depth", "7", "--json", "--algorithm"]
     expected = pondertree.UCT(300, seed=4, max_depth=7).run(pondertree.games.Othello()).value
     for algorithm in ("uct", "reference"):
@@ -300,7 +296,7 @@ def test_max_depth_gives_the_numbers_of_the_same_search(capsys: pytest.CaptureFi
         assert json.loads(capsys.readouterr().out)["value"] == expected
 
 
-def test_warning_about_a_game_is_one_line_on_stderr(tmp_path: Path) -> None:
+def test_game_warning_is_one_line_on_stderr(tmp_path: Path) -> None:
     (tmp_path / "warning.py").write_text("""
 import warnings
 class W:
@@ -334,7 +330,7 @@ class W:
         ("search nothing 2>&-", 2),
     ],
 )
-def test_closed_standard_streams_raise_nothing(command: str, status: int) -> None:
+def test_closed_standard_streams_do_not_raise(command: str, status: int) -> None:
     done = subprocess.run(
         f'"{sys.executable}" -m pondertree {command}', shell=True, capture_output=True, text=True, timeout=60
     )
@@ -343,7 +339,7 @@ def test_closed_standard_streams_raise_nothing(command: str, status: int) -> Non
     assert "nothing" not in done.stdout
 
 
-def test_search_finishes_when_one_playout_is_longer_than_a_slice(tmp_path: Path) -> None:
+def test_search_finishes_if_playout_exceeds_slice(tmp_path: Path) -> None:
     """A playout of 0.9 s, far longer than the slices in which a search is watched."""
     (tmp_path / "slow.py").write_text("""
 import time

@@ -14,6 +14,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -234,13 +235,29 @@ def test_paths_on_developer_pages_exist(page: Path) -> None:
     assert not [path for path in named if not (ROOT / path).exists()]
 
 
-def test_layer_diagram_names_every_folder() -> None:
-    """Each package and each folder of the engine has a line, and nothing else has one."""
-    python, core = re.findall(r"^(?:python/pondertree|core/src)/\n(.*?)(?:\n\n|```)", section("Layers"), re.M | re.S)
-    for root, diagram in ((ROOT / "python/pondertree", python), (ROOT / "core/src", core)):
-        named = [name for line in diagram.splitlines() for name in re.split(r" \| ", re.split(r"  +", line.strip())[0])]
-        folders = {path.name for path in root.iterdir() if any(path.glob("*.*s")) or any(path.glob("*.py"))}
-        assert sorted(name for name in named if name.strip("`()") != "modules") == sorted(folders)
+def diagram_layers(root: str) -> list[list[str]]:
+    """The folders of each line of the layer diagram below a root."""
+    [diagram] = re.findall(rf"^{root}/\n(.*?)(?:\n\n|```)", section("Layers"), re.M | re.S)
+    names = [re.split(r"  +", line.strip())[0] for line in diagram.splitlines()]
+    return [name.split(" | ") for name in names if name != "(modules)"]
+
+
+@pytest.mark.parametrize("root", ["python/pondertree", "core/src"])
+def test_layer_diagram_names_every_folder(root: str) -> None:
+    folders = [path.name for path in (ROOT / root).iterdir() if any(path.glob("*.rs")) or any(path.glob("*.py"))]
+    assert sorted(itertools.chain.from_iterable(diagram_layers(root))) == sorted(folders)
+
+
+def test_layer_diagram_matches_the_import_contract() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = project["tool"]["importlinter"]["contracts"][0]
+    layers = [
+        [name for name in layer.split(" | ") if (ROOT / "python/pondertree" / name).is_dir()]
+        for layer in contract["layers"]
+    ]
+    assert [sorted(layer) for layer in diagram_layers("python/pondertree")] == [
+        sorted(layer) for layer in layers if layer
+    ]
 
 
 def test_files_in_data_flow_drawings_exist() -> None:

@@ -247,7 +247,10 @@ def test_a_whole_wheel_is_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ({"leave_out": "pondertree/players/connect4.safetensors"}, "lacks 1 files, such as pondertree/players/conn"),
+        (
+            {"leave_out": "pondertree/networks/pretrained/connect4.safetensors"},
+            "lacks 1 files, such as pondertree/networks/",
+        ),
         ({"leave_out": "pondertree/_core.abi3.so"}, "lacks 1 files, such as pondertree/_core.abi3.so"),
         ({"leave_out": "pondertree/uci/__init__.py"}, "lacks 1 files, such as pondertree/uci/__init__.py"),
         ({"add": "pondertree/__pycache__/x.pyc"}, "do not belong there, such as pondertree/__pycache__/x.pyc"),

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.faults.test_uci_mistakes import STREAMS, goes, stream
-from tests.support.uci_talk import BACK_RANK, COMMAND, MORPHY
+from tests.support.uci_client import BACK_RANK, COMMAND, MORPHY
 
 from pondertree.cli.uci import LONGEST_LINE, lines
 
@@ -25,7 +25,7 @@ def program(text: bytes, *arguments: str, seconds: float = 60.0) -> subprocess.C
     return subprocess.run([*COMMAND, *arguments], input=text, capture_output=True, timeout=seconds)
 
 
-def test_streams_into_a_program() -> None:
+def test_random_command_streams_are_answered() -> None:
     for seed in range(max(STREAMS // 40, 2)):
         commands = list(stream(random.Random(-1 - seed), 40))
         text = "\n".join(commands).encode() + b"\n\xff\xfe broken\nisready\n" + b"y" * (1 << 20) + b"\nstop\nquit\n"
@@ -40,14 +40,14 @@ def test_streams_into_a_program() -> None:
 @pytest.mark.parametrize(
     "text", [b"", b"quit\n", b"go infinite\n", b"go infinite\nquit", b"position startpos\ngo ponder"]
 )
-def test_the_end_of_input_ends_it_cleanly(text: bytes) -> None:
+def test_end_of_input_exits_cleanly(text: bytes) -> None:
     done = program(text)
     assert done.returncode == 0
     assert done.stderr == b""
     assert done.stdout.count(b"bestmove") == text.count(b"go")
 
 
-def test_a_closed_output_ends_it_quietly() -> None:
+def test_closed_output_exits_quietly() -> None:
     with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -62,7 +62,7 @@ def test_a_closed_output_ends_it_quietly() -> None:
         assert process.stderr.read() == b""
 
 
-def test_options_on_the_command_line() -> None:
+def test_command_line_options_are_set_and_validated() -> None:
     done = program(b"position startpos\ngo nodes 50\nisready\n", "--option", "MultiPV=2", "--option", "Move Overhead=5")
     assert done.returncode == 0
     for wrong, words in {
@@ -77,7 +77,7 @@ def test_options_on_the_command_line() -> None:
     assert b"--option NAME=VALUE" in program(b"", "--help").stdout
 
 
-def test_it_needs_numpy_alone() -> None:
+def test_engine_requires_only_numpy() -> None:
     blocked = "import sys\nfor name in ('rich', 'chess', 'onnxruntime', 'torch'): sys.modules[name] = None\n"
     code = f"{blocked}from pondertree.cli import main\nsys.exit(main(['uci']))"
     done = subprocess.run(
@@ -86,7 +86,7 @@ def test_it_needs_numpy_alone() -> None:
     assert b"bestmove" in done.stdout
 
 
-def test_text_that_the_output_cannot_encode_does_not_end_it() -> None:
+def test_unencodable_output_is_escaped() -> None:
     lines = "position fen \N{SNOWMAN} w - - 0 1\nisready\nquit\n".encode()
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(COMMAND, input=lines, capture_output=True, timeout=60, env=environment)
@@ -95,7 +95,7 @@ def test_text_that_the_output_cannot_encode_does_not_end_it() -> None:
     assert done.stdout.splitlines()[-1] == b"readyok"
 
 
-def test_lines_that_are_too_long_are_thrown_away() -> None:
+def test_overlong_lines_are_discarded() -> None:
     text = b"uci\n" + b"x" * (2 * LONGEST_LINE + 5) + b"\n\xffisready\r\nquit"
     read = [line for line, _ in lines(io.BytesIO(text))]
     assert read == ["uci\n", None, "\N{REPLACEMENT CHARACTER}isready\r\n", "quit"]
@@ -111,7 +111,7 @@ def client() -> Iterator[Any]:
     engine.quit()
 
 
-def test_playing(client: Any) -> None:
+def test_python_chess_client_plays_game_on_clock(client: Any) -> None:
     """A short game with a clock, the tree kept; every move is legal, or the client would complain."""
     board = chess.Board()
     clock = [3.0, 3.0]
@@ -126,7 +126,7 @@ def test_playing(client: Any) -> None:
     assert played.info["nodes"] > 0
 
 
-def test_analysis(client: Any) -> None:
+def test_python_chess_client_analyses(client: Any) -> None:
     found = client.analyse(chess.Board(MORPHY), chess.engine.Limit(time=2.0))
     assert found["score"].white() == chess.engine.Mate(2)
     assert found["pv"][0].uci() == "a1a6"
@@ -147,7 +147,7 @@ def test_analysis(client: Any) -> None:
         assert analysis.wait().move is not None
 
 
-def test_pondering(client: Any) -> None:
+def test_python_chess_client_ponders(client: Any) -> None:
     board = chess.Board()
     limit = chess.engine.Limit(white_clock=5, black_clock=5)
     first = client.play(board, limit, ponder=True)
@@ -160,7 +160,7 @@ def test_pondering(client: Any) -> None:
     assert client.play(board, limit).move in board.legal_moves
 
 
-def test_commands_that_are_piped_in_are_answered() -> None:
+def test_piped_search_completes_before_exit() -> None:
     """The end of the input does not cut off a search that ends by itself."""
     commands = b"position startpos moves e2e4\ngo nodes 300\n"
     told = subprocess.run(COMMAND, input=commands, capture_output=True, timeout=60, check=True).stdout.decode()

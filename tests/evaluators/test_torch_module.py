@@ -379,14 +379,14 @@ def test_repr() -> None:
     assert repr(Torch(net(ConnectFour()))) == "Torch(Net, device='cpu', policy='logits')"
 
 
-def test_lanes_serve_searches_of_other_sizes() -> None:
+def test_buffers_are_reused_by_searches_of_other_sizes() -> None:
     """Games that end one after another: a lane for each number of them would be recorded anew at every move."""
     evaluator = Torch(net(ConnectFour()))
     search = pondertree.AlphaZero(evaluator, 4, seed=1, solve=False)
     alone = [search.run(ConnectFour(), seeds=5).visits.tolist()]
     for count in range(1, 9):
         assert [one.visits.tolist() for one in search.run([ConnectFour()] * count, seeds=[5] * count)] == alone * count
-    assert sorted(lane.capacity for lane in (*evaluator._lanes, *evaluator._returned)) == [1, 2, 4, 6, 8]
+    assert sorted(buffer.capacity for buffer in (*evaluator._buffers, *evaluator._returned)) == [1, 2, 4, 6, 8]
 
 
 def test_few_sizes_are_recorded() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.uci_talk import BACK_RANK, MATED, MORPHY, STALEMATE, Talk
+from tests.support.uci_client import BACK_RANK, MATED, MORPHY, STALEMATE, EngineClient
 
 import pondertree
 from pondertree.game import describe
@@ -24,10 +24,10 @@ from pondertree.uci.position import legal_moves
 STREAMS = int(os.environ.get("PONDERTREE_UCI_STREAMS", "120"))
 
 
-def test_mistakes_change_nothing() -> None:
-    with Talk() as talk:
-        talk.tell("position startpos moves e2e4")
-        before = talk.session._game
+def test_invalid_commands_change_nothing() -> None:
+    with EngineClient() as client:
+        client.send("position startpos moves e2e4")
+        before = client.session._game
         bad = [
             "position startpos moves e2e4 e2e4",
             "position startpos moves e2e4 e7e5 0000",
@@ -43,16 +43,16 @@ def test_mistakes_change_nothing() -> None:
             "position startpos moves" + " g1f3 g8f6 f3g1 f6g8" * 50_000,
         ]
         for line in bad:
-            count = len(talk.said)
-            talk.tell(line)
-            assert len(talk.said) == count + 1, line[:80]
-            assert talk.said[-1].startswith("info string "), line[:80]
-            assert len(talk.said[-1]) < 1000
-        assert talk.session._game == before
-        talk.tell("d")
-        assert talk.said[-1] == "Fen: rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
-        talk.tell("register later", "debug on", "joho isready")
-        assert talk.said[-1] == "readyok"
+            count = len(client.output)
+            client.send(line)
+            assert len(client.output) == count + 1, line[:80]
+            assert client.output[-1].startswith("info string "), line[:80]
+            assert len(client.output[-1]) < 1000
+        assert client.session._game == before
+        client.send("d")
+        assert client.output[-1] == "Fen: rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
+        client.send("register later", "debug on", "joho isready")
+        assert client.output[-1] == "readyok"
 
 
 def mutated(fen: str, chance: random.Random) -> str:
@@ -73,20 +73,20 @@ def mutated(fen: str, chance: random.Random) -> str:
     return "".join(text)
 
 
-def test_malformed_positions() -> None:
+def test_malformed_fens_keep_or_replace_position() -> None:
     """Hundreds of broken FENs: the old position stays, or the new one is legal; the next `go` has a legal move."""
     chance = random.Random(6)
     good = [Chess().fen(), MORPHY, BACK_RANK, "r3k2r/8/8/2pP4/8/8/8/R3K2R w KQkq c6 0 1", STALEMATE]
-    with Talk(Hash=1) as talk:
+    with EngineClient(Hash=1) as client:
         refused = 0
         for number in range(300):
-            said = len(talk.remarks())
-            talk.tell(f"position fen {mutated(chance.choice(good), chance)}")
-            refused += len(talk.remarks()) - said
+            said = len(client.info_strings())
+            client.send(f"position fen {mutated(chance.choice(good), chance)}")
+            refused += len(client.info_strings()) - said
             if number % 10 == 0:
-                talk.tell("go nodes 3")
-                move = talk.wait(number // 10 + 1)
-                assert move in (legal_moves(talk.session._game.state) or ["(none)"])
+                client.send("go nodes 3")
+                move = client.wait(number // 10 + 1)
+                assert move in (legal_moves(client.session._game.state) or ["(none)"])
         assert refused > 100
 
 
@@ -95,68 +95,68 @@ NO_FILES = [LONG, f"{LONG}.onnx", f"/{LONG}/{LONG}.safetensors", "a\0b.onnx", "\
 
 
 @pytest.mark.parametrize("option", ["NetworkFile", "EvalFile"])
-def test_setoption_with_a_path_that_no_file_has_is_told_and_changes_nothing(option: str) -> None:
-    with Talk(Hash=1) as talk:
+def test_setoption_with_impossible_path_is_reported_and_changes_nothing(option: str) -> None:
+    with EngineClient(Hash=1) as client:
         for value in NO_FILES:
-            said = len(talk.remarks())
-            talk.tell(f"setoption name {option} value {value}", "isready")
+            said = len(client.info_strings())
+            client.send(f"setoption name {option} value {value}", "isready")
             if value not in ("/", ".") or option == "EvalFile":  # a NetworkFile may be a folder
-                assert talk.remarks()[said].startswith(f"info string option {option}: "), value[:20]
-                assert len(talk.remarks()[said]) < 500
-            talk.tell(f"setoption name {option} value <empty>")
-        talk.tell("go nodes 3")
-        assert talk.wait() in legal_moves(Chess())
+                assert client.info_strings()[said].startswith(f"info string option {option}: "), value[:20]
+                assert len(client.info_strings()[said]) < 500
+            client.send(f"setoption name {option} value <empty>")
+        client.send("go nodes 3")
+        assert client.wait() in legal_moves(Chess())
 
 
-def test_more_threads_than_cpus_are_not_started_and_search_the_same_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_beyond_cpus_are_not_started_and_tree_is_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = []
     for cpus in (1, 2):
         monkeypatch.setattr("pondertree.validation.usable_cpus", lambda cpus=cpus: cpus)
-        with Talk(Hash=16) as talk:
-            talk.tell("setoption name Threads value 256")
-            assert talk.remarks() == [
+        with EngineClient(Hash=16) as client:
+            client.send("setoption name Threads value 256")
+            assert client.info_strings() == [
                 f"info string Threads: {cpus} of 256 are used, as many as there are CPUs for this process"
             ]
-            talk.tell("setoption name Threads value 1")
-            assert len(talk.remarks()) == 1
-            talk.tell("setoption name Threads value 256", "go nodes 2000")
-            talk.wait()
-            search = talk.session._kept._search
+            client.send("setoption name Threads value 1")
+            assert len(client.info_strings()) == 1
+            client.send("setoption name Threads value 256", "go nodes 2000")
+            client.wait()
+            search = client.session._reuse._search
             assert search is not None
             assert search.in_flight == 256
             assert search.settings(describe(Chess())).engine(describe(Chess()), 1)["threads"] == cpus
-            lines.append([re.sub(r" (time|nps) \d+", "", line) for line in talk.infos()][-1])
+            lines.append([re.sub(r" (time|nps) \d+", "", line) for line in client.infos()][-1])
     assert lines[0] == lines[1]
 
 
-def test_a_command_that_fails_is_told_and_the_next_one_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_command_is_reported_and_next_one_handled(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise KeyError("x" * 1000)
 
-    with Talk() as talk:
+    with EngineClient() as client:
         monkeypatch.setattr("pondertree.uci.position.read", fail)
-        talk.tell("position startpos")
-        assert talk.said[-1].startswith("info string the command failed: KeyError: ")
-        assert len(talk.said[-1]) < 300
+        client.send("position startpos")
+        assert client.output[-1].startswith("info string the command failed: KeyError: ")
+        assert len(client.output[-1]) < 300
         monkeypatch.undo()
-        talk.tell("position startpos moves e2e4", "d")
-        assert talk.said[-1].startswith("Fen: rnbqkbnr/pppppppp/8/8/4P3")
+        client.send("position startpos moves e2e4", "d")
+        assert client.output[-1].startswith("Fen: rnbqkbnr/pppppppp/8/8/4P3")
 
 
 @pytest.mark.parametrize("go", ["go nodes 5", "go movetime 50", "go infinite"])
-def test_go_is_answered_when_no_thread_can_be_started(go: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_go_replies_without_search_thread(go: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    with Talk() as talk:
+    with EngineClient() as client:
         monkeypatch.setattr(threading.Thread, "start", fail)
-        talk.tell(go)
-        assert talk.wait() in legal_moves(Chess())
-        assert talk.remarks() == ["info string the search cannot be started: can't start new thread"]
+        client.send(go)
+        assert client.wait() in legal_moves(Chess())
+        assert client.info_strings() == ["info string the search cannot be started: can't start new thread"]
         monkeypatch.undo()
-        talk.tell("stop", "go nodes 5")
-        assert talk.wait(2) in legal_moves(Chess())
-    assert len(talk.moves()) == 2
+        client.send("stop", "go nodes 5")
+        assert client.wait(2) in legal_moves(Chess())
+    assert len(client.bestmoves()) == 2
 
 
 @pytest.mark.parametrize(
@@ -167,39 +167,39 @@ def test_go_is_answered_when_no_thread_can_be_started(go: str, monkeypatch: pyte
         ([f"position fen {MATED}", "go nodes 5"], "(none)"),
     ],
 )
-def test_go_is_answered_once_when_the_search_cannot_be_made(
+def test_go_replies_once_if_search_cannot_be_built(
     commands: list[str], expected: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise MemoryError("no room")
 
-    with Talk() as talk:
-        monkeypatch.setattr("pondertree.uci.session.Thought", fail)
-        talk.tell(*commands)
-        [answer] = talk.moves()
+    with EngineClient() as client:
+        monkeypatch.setattr("pondertree.uci.session.SearchTask", fail)
+        client.send(*commands)
+        [answer] = client.bestmoves()
         assert answer.split()[1] in (legal_moves(Chess()) if expected is None else [expected])
-        assert talk.remarks() == ["info string go failed: MemoryError: 'no room'"]
+        assert client.info_strings() == ["info string go failed: MemoryError: 'no room'"]
         monkeypatch.undo()
-        talk.tell("position startpos", "go nodes 5")
-        assert talk.wait(2) in legal_moves(Chess())
-    assert len(talk.moves()) == 2
+        client.send("position startpos", "go nodes 5")
+        assert client.wait(2) in legal_moves(Chess())
+    assert len(client.bestmoves()) == 2
 
 
-def test_stop_is_answered_when_its_timer_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_replies_without_timer_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    with Talk() as talk:
-        talk.tell("go infinite")
+    with EngineClient() as client:
+        client.send("go infinite")
         monkeypatch.setattr(threading.Timer, "start", fail)
-        talk.tell("stop")
-        assert talk.wait() in legal_moves(Chess())
-        talk.tell("go movetime 20")
-        assert talk.wait(2) in legal_moves(Chess())
-        assert talk.remarks() == []
+        client.send("stop")
+        assert client.wait() in legal_moves(Chess())
+        client.send("go movetime 20")
+        assert client.wait(2) in legal_moves(Chess())
+        assert client.info_strings() == []
 
 
-def test_close_waits_for_the_search_before_one_that_could_not_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_waits_for_previous_search_of_failed_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """The evaluator of the first search hangs; the second `go` finds no thread."""
     go_on, entered = threading.Event(), threading.Event()
 
@@ -211,67 +211,69 @@ def test_close_waits_for_the_search_before_one_that_could_not_be_started(monkeyp
     def fail(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    talk = Talk()
+    client = EngineClient()
     monkeypatch.setattr("pondertree.search.forest.Tree.simulate", hang)
-    talk.tell("go movetime 20")
-    talk.wait()
+    client.send("go movetime 20")
+    client.wait()
     assert entered.wait(5)
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", fail)
-        talk.tell("go movetime 20")
-    talk.wait(2)
-    thought = talk.session._thought
-    assert thought is not None
-    assert not thought.is_over
-    assert not thought.join(0.01)
+        client.send("go movetime 20")
+    client.wait(2)
+    task = client.session._task
+    assert task is not None
+    assert not task.is_over
+    assert not task.join(0.01)
     go_on.set()
-    assert talk.session.close()
-    assert thought.is_over
+    assert client.session.close()
+    assert task.is_over
 
 
-def test_the_deadline_is_kept_with_256_threads() -> None:
+def test_deadline_is_kept_with_256_threads() -> None:
     """The best of five: other programs may take the CPUs for a while."""
     waited = []
-    with Talk(Hash=64, Threads=256) as talk:
-        talk.tell("isready")
+    with EngineClient(Hash=64, Threads=256) as client:
+        client.send("isready")
         for count in range(1, 6):
-            talk.tell("ucinewgame")
+            client.send("ucinewgame")
             begun = time.perf_counter()
-            talk.tell("go movetime 300")
-            talk.wait(count)
+            client.send("go movetime 300")
+            client.wait(count)
             waited.append(time.perf_counter() - begun)
             if waited[-1] < 0.45:
                 return
     pytest.fail(f"go movetime 300 was answered after {waited} seconds")
 
 
-def test_threads_of_the_command_line_beyond_the_cpus_are_told_at_uci(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_line_threads_beyond_cpus_are_reported_at_uci(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pondertree.validation.usable_cpus", lambda: 2)
-    with Talk(Threads=256) as talk:
-        talk.tell("uci")
-        assert talk.remarks() == ["info string Threads: 2 of 256 are used, as many as there are CPUs for this process"]
-        assert talk.said[-1] == "uciok"
-    with Talk(Threads=2) as talk:
-        talk.tell("uci")
-        assert talk.remarks() == []
+    with EngineClient(Threads=256) as client:
+        client.send("uci")
+        assert client.info_strings() == [
+            "info string Threads: 2 of 256 are used, as many as there are CPUs for this process"
+        ]
+        assert client.output[-1] == "uciok"
+    with EngineClient(Threads=2) as client:
+        client.send("uci")
+        assert client.info_strings() == []
 
 
-def test_a_search_that_fails_still_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_search_replies(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("the disk is on fire\nreally")
 
-    with Talk() as talk:
+    with EngineClient() as client:
         monkeypatch.setattr("pondertree.search.forest.Tree.simulate", fail)
-        talk.tell("position startpos", "go nodes 10")
-        assert talk.wait() in legal_moves(Chess())
-        assert talk.remarks() == ["info string the search has failed: RuntimeError: the disk is on fire really"]
+        client.send("position startpos", "go nodes 10")
+        assert client.wait() in legal_moves(Chess())
+        assert client.info_strings() == ["info string the search has failed: RuntimeError: the disk is on fire really"]
         monkeypatch.undo()
-        talk.tell("go nodes 10")
-        talk.wait(2)
-        assert len(talk.remarks()) == 1
+        client.send("go nodes 10")
+        client.wait(2)
+        assert len(client.info_strings()) == 1
 
 
-def test_an_evaluator_that_hangs_does_not_keep_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_evaluator_does_not_delay_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped, or out of time, the engine answers for it; when it is back, all is well again."""
     release = threading.Event()
     grow = pondertree.search.forest.Tree.simulate
@@ -281,41 +283,41 @@ def test_an_evaluator_that_hangs_does_not_keep_the_answer(monkeypatch: pytest.Mo
         return grow(tree, *arguments, **named)
 
     monkeypatch.setattr(pondertree.search.forest.Tree, "simulate", hang)
-    with Talk() as talk:
+    with EngineClient() as client:
         begun = time.perf_counter()
-        talk.tell("position startpos", "go wtime 1000 btime 1000")
-        assert talk.wait() in legal_moves(Chess())
+        client.send("position startpos", "go wtime 1000 btime 1000")
+        assert client.wait() in legal_moves(Chess())
         assert time.perf_counter() - begun < 0.9
-        talk.tell("go infinite")
+        client.send("go infinite")
         begun = time.perf_counter()
-        talk.tell("stop")
-        assert talk.wait(2) in legal_moves(Chess())
+        client.send("stop")
+        assert client.wait(2) in legal_moves(Chess())
         assert time.perf_counter() - begun < 0.2
         release.set()
-        talk.tell("isready", "go nodes 5")
-        assert talk.wait(3) in legal_moves(Chess())
+        client.send("isready", "go nodes 5")
+        assert client.wait(3) in legal_moves(Chess())
 
 
-def test_a_network(tmp_path: Path) -> None:
+def test_network_file_is_loaded_and_errors_are_reported(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
     from tests.evaluators.test_onnx_session import build
 
     path = tmp_path / "net.onnx"
     path.write_bytes(build(Chess()))
-    with Talk(Hash=16) as talk:
-        talk.tell(f"setoption name NetworkFile value {path}", "setoption name Algorithm value alphazero", "isready")
-        talk.tell("position startpos", "go nodes 60")
-        assert talk.wait() in legal_moves(Chess())
-        assert not talk.remarks()
+    with EngineClient(Hash=16) as client:
+        client.send(f"setoption name NetworkFile value {path}", "setoption name Algorithm value alphazero", "isready")
+        client.send("position startpos", "go nodes 60")
+        assert client.wait() in legal_moves(Chess())
+        assert not client.info_strings()
         path.write_bytes(b"nothing of use")
-        talk.tell("ucinewgame", "setoption name Seed value 3", "isready")
-        assert talk.remarks()[0].startswith("info string the search cannot be set up: ")
-        assert talk.said[-1] == "readyok"
-        talk.tell("go nodes 10")
-        assert talk.wait(2) in legal_moves(Chess())
-        talk.tell("setoption name Algorithm value hybrid", "go nodes 10")
-        talk.wait(3)
+        client.send("ucinewgame", "setoption name Seed value 3", "isready")
+        assert client.info_strings()[0].startswith("info string the search cannot be set up: ")
+        assert client.output[-1] == "readyok"
+        client.send("go nodes 10")
+        assert client.wait(2) in legal_moves(Chess())
+        client.send("setoption name Algorithm value hybrid", "go nodes 10")
+        client.wait(3)
 
 
 # --- streams of anything ------------------------------------------------------------------------------------------
@@ -380,24 +382,24 @@ def goes(commands: list[str]) -> int:
 
 
 @pytest.mark.parametrize("seed", range(STREAMS))
-def test_streams_of_commands(seed: int) -> None:
+def test_random_command_streams_get_one_reply_per_go(seed: int) -> None:
     """Every `go` has one `bestmove`, nothing is raised, and it is always ready."""
     chance = random.Random(seed)
-    with Talk(Hash=1) as talk:
+    with EngineClient(Hash=1) as client:
         commands = list(stream(chance, 25))
         for command in commands:
-            talk.tell(command)
+            client.send(command)
             if chance.random() < 0.1:
                 time.sleep(0.002)
         begun = time.perf_counter()
-        talk.tell("isready")
-        assert talk.said[-1] == "readyok" or "readyok" in talk.said[-20:]
+        client.send("isready")
+        assert client.output[-1] == "readyok" or "readyok" in client.output[-20:]
         assert time.perf_counter() - begun < 1.0
-        talk.tell("stop")
-        talk.wait(goes(commands)) if goes(commands) else None
-    assert len(talk.moves()) == goes(commands)
-    assert not any("has failed" in line for line in talk.remarks()), talk.remarks()
+        client.send("stop")
+        client.wait(goes(commands)) if goes(commands) else None
+    assert len(client.bestmoves()) == goes(commands)
+    assert not any("has failed" in line for line in client.info_strings()), client.info_strings()
     assert all(
         line.split()[1] == "(none)" or re.fullmatch(r"[a-h][1-8][a-h][1-8][qrbn]?", line.split()[1])
-        for line in talk.moves()
+        for line in client.bestmoves()
     )

@@ -97,7 +97,7 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> list[DeviceTrees]:
 
     monkeypatch.setattr(DeviceTrees, "__init__", note)
     monkeypatch.setattr(device_trees, "compiled", compiled)
-    monkeypatch.setattr(kinds.Kind, "may_grow", lambda kind, device: kind.actions <= kinds.MOST_ACTIONS)
+    monkeypatch.setattr(kinds.TreeShape, "may_grow", lambda shape, device: shape.actions <= kinds.MOST_ACTIONS)
     return opened
 
 
@@ -462,7 +462,7 @@ def test_what_no_network_may_say_is_told_in_words(
 @pytest.mark.parametrize("is_game", [True, False])
 @pytest.mark.parametrize("simulations", [1, 2, 7, 8, 9, 50, 64, 100, 400, 1000])
 def test_pieces_of_work_are_all_steps(simulations: int, is_game: bool) -> None:
-    kind = kinds.Kind(8, simulations, 7, Puct(1.0) if is_game else LogPuct(19652.0, 1.25, "node"), is_game=is_game)
+    kind = kinds.TreeShape(8, simulations, 7, Puct(1.0) if is_game else LogPuct(19652.0, 1.25, "node"), is_game=is_game)
     lengths = device_trees.lengths_of(kind)
     assert sum(lengths) == simulations
     assert max(lengths) <= device_trees.MOST_STEPS
@@ -470,7 +470,7 @@ def test_pieces_of_work_are_all_steps(simulations: int, is_game: bool) -> None:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
-def test_lanes_are_not_lent_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_buffers_are_not_leased_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees that are not home yet must not be overwritten by the next search."""
     beside(monkeypatch)
     search = pondertree.AlphaZero(Torch(Stones(), "cpu"), 40, seed=3, solve=False)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.inference import StudioModel, TableLanes
+from tests.support.inference import TableBackend, TableLatentBackend
 from tests.support.models import TableModel
 from tests.support.networks import table
 from tests.support.trees import fingerprint, random_position
@@ -43,14 +43,14 @@ def trees(search: Any, states: list[Any], **settings: Any) -> list[Any]:
 def test_the_same_trees_as_batch_by_batch(start: Any, in_flight: int, solve: bool, threads: int) -> None:
     states = positions(start, 7)
     settings: dict[str, Any] = {"seed": 5, "solve": solve, "in_flight": in_flight}
-    lanes = TableLanes(says(start))
+    buffers = TableBackend(says(start))
     for kind in (pondertree.AlphaZero, pondertree.Gumbel):
         plain = kind(says(start), 40, **settings)
-        in_turns = kind(lanes, 40, threads=threads, **settings)
+        in_turns = kind(buffers, 40, threads=threads, **settings)
         assert trees(plain, states) == trees(in_turns, states)
-    assert lanes.calls
-    assert max(lanes.calls) <= 4
-    assert lanes.open == 0
+    assert buffers.calls
+    assert max(buffers.calls) <= 4
+    assert buffers.open == 0
 
 
 @given(st.lists(st.integers(0, 25), min_size=1, max_size=9), st.integers(1, 6), st.integers(1, 4))
@@ -58,7 +58,7 @@ def test_any_limits_and_groups(counts: list[int], rows: int, in_flight: int) -> 
     """Trees that are done at different times leave holes in their groups."""
     states = positions(ConnectFour, len(counts))
     both = []
-    for evaluator in (says(ConnectFour), TableLanes(says(ConnectFour), rows)):
+    for evaluator in (says(ConnectFour), TableBackend(says(ConnectFour), rows)):
         forest = pondertree.AlphaZero(evaluator, 1, seed=2, in_flight=in_flight).forest(states)
         forest.simulate(counts).simulate([count // 2 for count in counts])
         forest.advance(0, int(forest.actions()[0]))
@@ -72,10 +72,10 @@ def test_noise_and_probabilities() -> None:
         logits, values = table(observations)
         return np.exp(logits), values
 
-    lanes, plain = TableLanes(probabilities), pondertree.evaluators.Function(probabilities, policy="probabilities")
-    lanes.policy = "probabilities"
+    buffers, plain = TableBackend(probabilities), pondertree.evaluators.Function(probabilities, policy="probabilities")
+    buffers.policy = "probabilities"
     states = positions(ConnectFour, 5)
-    found = [trees(pondertree.AlphaZero(each, 30, seed=1), states, add_noise=True) for each in (plain, lanes)]
+    found = [trees(pondertree.AlphaZero(each, 30, seed=1), states, add_noise=True) for each in (plain, buffers)]
     assert found[0] == found[1]
 
 
@@ -95,9 +95,9 @@ def test_nonsense_is_told_in_words_and_loses_nothing(spoil: Any, message: str) -
     def function(observations: Any) -> Any:
         return spoil(*table(observations)) if broken else table(observations)
 
-    lanes = TableLanes(function)
+    buffers = TableBackend(function)
     states = positions(ConnectFour, 6)
-    forest = pondertree.AlphaZero(lanes, 20, seed=3).forest(states)
+    forest = pondertree.AlphaZero(buffers, 20, seed=3).forest(states)
     forest.simulate(20)
     before = [fingerprint(result) for result in forest.results()]
     broken = True
@@ -106,7 +106,7 @@ def test_nonsense_is_told_in_words_and_loses_nothing(spoil: Any, message: str) -
     broken = False
     # Batches that were applied before the bad one came may stay; here the first one is bad.
     assert [fingerprint(result) for result in forest.results()] == before
-    assert lanes.open == 0
+    assert buffers.open == 0
     forest.simulate(20)
     whole = pondertree.AlphaZero(says(ConnectFour), 20, seed=3).forest(states).simulate(20).simulate(20)
     assert [fingerprint(result) for result in forest.results()] == [fingerprint(result) for result in whole.results()]
@@ -118,22 +118,22 @@ def test_values_that_networks_round_beyond_one_are_clipped() -> None:
         return logits, np.sign(values) * np.float32(1.0005)
 
     states = positions(ConnectFour, 5)
-    found = [trees(pondertree.AlphaZero(each, 30, seed=1), states) for each in (rounded, TableLanes(rounded))]
+    found = [trees(pondertree.AlphaZero(each, 30, seed=1), states) for each in (rounded, TableBackend(rounded))]
     assert found[0] == found[1]
 
 
 def test_a_network_that_raises_is_named_and_rolled_back() -> None:
     def function(observations: Any) -> Any:
-        if len(lanes.calls) > 9:
+        if len(buffers.calls) > 9:
             raise RuntimeError("it fell over")
         return table(observations)
 
-    lanes = TableLanes(function)
-    forest = pondertree.AlphaZero(lanes, 20, seed=3).forest(positions(ConnectFour, 8))
+    buffers = TableBackend(function)
+    forest = pondertree.AlphaZero(buffers, 20, seed=3).forest(positions(ConnectFour, 8))
     with pytest.raises(EvaluationError, match="RuntimeError: it fell over"):
         forest.simulate(20)
-    lanes.calls.clear()
-    lanes.function = table
+    buffers.calls.clear()
+    buffers.function = table
     forest.simulate([20 - result.simulations for result in forest.results()])
     whole = pondertree.AlphaZero(says(ConnectFour), 20, seed=3).run(positions(ConnectFour, 8))
     assert [fingerprint(result) for result in forest.results()] == [fingerprint(result) for result in whole]
@@ -141,8 +141,8 @@ def test_a_network_that_raises_is_named_and_rolled_back() -> None:
 
 def test_stop_and_progress_and_time() -> None:
     seen: list[tuple[int, int]] = []
-    lanes = TableLanes(says(ConnectFour))
-    forest = pondertree.AlphaZero(lanes, 50, seed=3).forest(positions(ConnectFour, 8))
+    buffers = TableBackend(says(ConnectFour))
+    forest = pondertree.AlphaZero(buffers, 50, seed=3).forest(positions(ConnectFour, 8))
 
     def stop_soon(done: int, wanted: int) -> None:
         seen.append((done, wanted))
@@ -156,7 +156,7 @@ def test_stop_and_progress_and_time() -> None:
     forest.simulate([50 - result.simulations for result in forest.results()])
     whole = pondertree.AlphaZero(says(ConnectFour), 50, seed=3).run(positions(ConnectFour, 8))
     assert [fingerprint(result) for result in forest.results()] == [fingerprint(result) for result in whole]
-    timed = pondertree.AlphaZero(lanes, time_limit=1e-9, seed=3).run(positions(ConnectFour, 8))
+    timed = pondertree.AlphaZero(buffers, time_limit=1e-9, seed=3).run(positions(ConnectFour, 8))
     assert all(result.simulations >= 1 for result in timed)
 
 
@@ -164,7 +164,7 @@ def test_what_does_not_fit_into_lanes_is_asked_batch_by_batch() -> None:
     states = positions(ConnectFour, 5)
     found = [
         trees(pondertree.AlphaZero(each, 30, seed=1), states)
-        for each in (says(ConnectFour), TableLanes(says(ConnectFour), refuses=True))
+        for each in (says(ConnectFour), TableBackend(says(ConnectFour), refuses=True))
     ]
     assert found[0] == found[1]
 
@@ -190,13 +190,13 @@ def test_a_forest_answers_in_arrays(temperature: float | None, minimax_depth: in
 @pytest.mark.parametrize("kind", [pondertree.MuZero, pondertree.Gumbel])
 @pytest.mark.parametrize("discounts", [(), (-1.0, 1.0, 0.0)])
 @pytest.mark.parametrize("in_flight", [1, 3])
-def test_models_in_lanes_grow_the_same_trees(kind: Any, discounts: tuple[float, ...], in_flight: int) -> None:
+def test_latent_pipeline_matches_batched_search(kind: Any, discounts: tuple[float, ...], in_flight: int) -> None:
     model = TableModel(num_actions=6, discounts=discounts, largest_reward=0.5)
     # As 32 bits, as lanes have them.
     rounded = _Rounded(model)
     seen = [np.array([number], dtype=np.float32) for number in range(8)]
     found = []
-    for each, threads in ((rounded, 1), (StudioModel(rounded), 1), (StudioModel(rounded), 3)):
+    for each, threads in ((rounded, 1), (TableLatentBackend(rounded), 1), (TableLatentBackend(rounded), 3)):
         search = kind(
             model=each, num_simulations=40, seed=2, num_players=2, in_flight=in_flight, threads=threads, discount=0.9
         )
@@ -209,7 +209,7 @@ def test_the_likeliest_actions_are_enough() -> None:
     model = _Rounded(TableModel(num_actions=600, largest_reward=0.5))
     seen = [np.array([number], dtype=np.float32) for number in range(5)]
     visits = []
-    for each in (model, StudioModel(model, likeliest=64)):
+    for each in (model, TableLatentBackend(model, likeliest=64)):
         forest = pondertree.MuZero(model=each, num_simulations=50, seed=2).forest(observation=seen).simulate()
         visits.append(forest.visits())
     assert np.array_equal(visits[0], visits[1])
@@ -222,17 +222,17 @@ def test_a_model_that_says_nonsense_is_told_so_in_words() -> None:
             return hidden, reward, logits, np.where(hidden[:, 0] % 7 == 0, np.nan, value)
 
     seen = [np.array([number], dtype=np.float32) for number in range(8)]
-    forest = pondertree.MuZero(model=StudioModel(Broken()), num_simulations=40, seed=2).forest(observation=seen)
+    forest = pondertree.MuZero(model=TableLatentBackend(Broken()), num_simulations=40, seed=2).forest(observation=seen)
     with pytest.raises(EvaluationError, match=r"value of row \d+ is nan"):
         forest.simulate()
 
 
-def test_studios_are_given_back() -> None:
-    model = StudioModel(TableModel())
+def test_device_context_released_with_forest() -> None:
+    model = TableLatentBackend(TableModel())
     seen = [np.array([number], dtype=np.float32) for number in range(3)]
     results = pondertree.MuZero(model=model, num_simulations=5, seed=2).run(observation=seen)
     gc.collect()
-    assert (model.hired, model.returned) == (1, 1)
+    assert (model.acquired, model.released) == (1, 1)
     assert all(result.simulations == 5 for result in results)
 
 

@@ -17,24 +17,24 @@ from pondertree.match.statistics import moments, normal, quantile
     ("score", "elo"),
     [(0.5, 0.0), (0.64, 99.95), (0.75, 190.85), (10 / 11, 400.0), (100 / 101, 800.0), (1 / 11, -400.0)],
 )
-def test_score_and_elo(score: float, elo: float) -> None:
+def test_elo_and_score_are_inverse(score: float, elo: float) -> None:
     assert elo_of(score) == pytest.approx(elo, abs=0.01)
     assert score_of(elo) == pytest.approx(score, abs=1e-5)
 
 
-def test_the_ends_are_infinite() -> None:
+def test_elo_of_perfect_scores_is_infinite() -> None:
     assert elo_of(0.0) == -math.inf
     assert elo_of(1.0) == math.inf
     assert score_of(1e9) == 1.0
     assert score_of(-1e9) == 0.0
 
 
-def test_normal() -> None:
+def test_normal_distribution_and_quantile_match_known_values() -> None:
     assert quantile(0.975) == pytest.approx(1.959964, abs=1e-6)
     assert normal(1.0) == pytest.approx(0.841345, abs=1e-6)
 
 
-def test_pairs_worked_out_by_hand() -> None:
+def test_pentanomial_estimate_matches_worked_example() -> None:
     """1, 2, 10, 5, 2 pairs: 22.5 points of 40; squares of distances add up to 71/64 of a pair's score."""
     found = estimate([1, 2, 10, 5, 2])
     variance = 71 / 64 / 20
@@ -50,7 +50,7 @@ def test_pairs_worked_out_by_hand() -> None:
     assert found.error == pytest.approx((found.high - found.low) / 2)
 
 
-def test_games_worked_out_by_hand() -> None:
+def test_trinomial_estimate_matches_worked_example() -> None:
     """20 losses, 40 draws, 40 wins: 60 %, variance 0.2 * 0.36 + 0.4 * 0.01 + 0.4 * 0.16 = 0.14, error 0.03742."""
     found = estimate([20, 40, 40])
     assert found.score == pytest.approx(0.6)
@@ -60,19 +60,19 @@ def test_games_worked_out_by_hand() -> None:
     assert found.normalised == pytest.approx(0.1 / math.sqrt(0.14) * 347.436, abs=0.01)
 
 
-def test_pairs_know_what_games_do_not() -> None:
+def test_pentanomial_interval_is_narrower_than_trinomial() -> None:
     """Openings that decide the game: every pair is split, nothing is learned of the players, and pairs say so."""
     assert estimate([0, 1, 98, 1, 0]).error < 5.0
     assert estimate([100, 0, 100]).error > 30.0
 
 
-def test_other_side() -> None:
+def test_estimate_is_antisymmetric_in_players() -> None:
     one, other = estimate([3, 9, 20, 12, 6]), estimate([6, 12, 20, 9, 3])
     assert (one.elo, one.low, one.high) == pytest.approx((-other.elo, -other.high, -other.low))
     assert one.los == pytest.approx(1.0 - other.los)
 
 
-def test_nothing_and_all_alike() -> None:
+def test_estimate_without_variance() -> None:
     nothing = estimate([0, 0, 0, 0, 0])
     assert math.isnan(nothing.elo)
     assert (nothing.low, nothing.high, nothing.los) == (-math.inf, math.inf, 0.5)
@@ -90,13 +90,13 @@ def test_nothing_and_all_alike() -> None:
 
 
 @pytest.mark.parametrize("counts", [[1, 2], [1, 2, 3, 4], 5, "12345", [1, -1, 0], [1.5, 0, 0], [math.nan] * 5, None])
-def test_counts_are_checked(counts: Any) -> None:
+def test_invalid_counts_raise(counts: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="counts"):
         estimate(counts)
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, math.nan, "95"])
-def test_confidence_is_checked(confidence: Any) -> None:
+def test_invalid_confidence_raises(confidence: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="confidence"):
         estimate([1, 1, 1], confidence)
 
@@ -115,7 +115,7 @@ def simulate(elo: float, pairs: int, matches: int, seed: int, bias: float = 0.15
 
 
 @pytest.mark.parametrize("elo", [0.0, 30.0, -120.0])
-def test_the_interval_covers_the_truth(elo: float) -> None:
+def test_interval_covers_true_elo(elo: float) -> None:
     """3000 simulated matches of 200 pairs: 95 % of the intervals, to within three deviations (1.2 %)."""
     found = [estimate(counts.tolist()) for counts in simulate(elo, 200, 3000, seed=5)]
     covered = np.mean([one.low <= elo <= one.high for one in found])

@@ -63,7 +63,7 @@ def play(
 
 
 @pytest.mark.parametrize(("first", "points"), [(1, 1.0), (2, 0.0)])
-def test_who_moves_first(first: int, points: float) -> None:
+def test_first_player_alternates_within_pair(first: int, points: float) -> None:
     """The side that moves first wins by its column; it is player 1's in one game and player 2's in the other."""
     winner, loser = Scripted("1 1 1 1", 0.5), Scripted("2 2 2")
     one, two = (winner, loser) if first == 1 else (loser, winner)
@@ -77,7 +77,7 @@ def test_who_moves_first(first: int, points: float) -> None:
     assert GameRecord.from_json(game.as_json()) == game
 
 
-def test_an_opening_is_played_first() -> None:
+def test_opening_moves_precede_players() -> None:
     one, two = Scripted("2 2"), Scripted("1 1")
     game = play(one, two, opening=Opening(("1", "2", "1")), max_plies=5)
     assert game.moves == ("1", "2", "1", "1", "2")
@@ -86,7 +86,7 @@ def test_an_opening_is_played_first() -> None:
     assert len(one.seen) == 5
 
 
-def test_chess_from_a_position() -> None:
+def test_chess_game_starts_from_fen() -> None:
     opening = Opening(("Ra2", "Kf8"), "6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1")
     game = play(Scripted("a2a8"), Scripted("f8e7"), Chess, opening, max_plies=4)
     assert game.fen == opening.fen
@@ -95,7 +95,7 @@ def test_chess_from_a_position() -> None:
     assert (mate.reason, mate.points) == ("checkmate", 1.0)
 
 
-def test_draws_that_can_be_claimed() -> None:
+def test_claimable_draws_end_chess_games() -> None:
     game = play(Scripted("g1f3 f3g1 " * 9), Scripted("g8f6 f6g8 " * 9), Chess)
     assert (game.reason, game.points, len(game.moves)) == ("threefold_repetition", 0.5, 8)
     still = "8/8/4k3/8/8/4K3/4R3/8 w - - 98 80"
@@ -103,7 +103,7 @@ def test_draws_that_can_be_claimed() -> None:
     assert claimed_draw(TicTacToe()) is None
 
 
-def test_games_in_python_without_notation() -> None:
+def test_python_game_without_notation_is_played() -> None:
     """Nim counts its actions; whoever knows the trick wins."""
     game = play(read_player(pondertree.UCT(500)).start(), read_player("first").start(), Nim)
     assert game.points == 1.0
@@ -113,7 +113,7 @@ def test_games_in_python_without_notation() -> None:
 # --- adjudication ---------------------------------------------------------------------------------------------
 
 
-def test_resignation_needs_agreement() -> None:
+def test_resignation_requires_agreement() -> None:
     sure, lost, unsure = Scripted(value=0.97), Scripted(value=-0.97), Scripted(value=0.5)
     game = play(lost, sure, resign=0.95, resign_moves=2)
     assert (game.reason, game.points, len(game.moves)) == ("resigned", 0.0, 5)
@@ -124,7 +124,7 @@ def test_resignation_needs_agreement() -> None:
     assert play(Scripted(), sure, resign=0.95, resign_moves=1).reason == "finished"
 
 
-def test_draws_by_value() -> None:
+def test_draw_is_adjudicated_by_values() -> None:
     even = Scripted(value=0.01)
     game = play(even, Scripted(value=-0.01), draw=0.02, draw_moves=3, draw_after=4)
     assert (game.reason, game.points, len(game.moves)) == ("draw_agreed", 0.5, 6)
@@ -145,7 +145,7 @@ def test_draws_by_value() -> None:
         ("agree", "yes"),
     ],
 )
-def test_wrong_rules_are_named(name: str, value: Any) -> None:
+def test_invalid_adjudication_raises(name: str, value: Any) -> None:
     with pytest.raises(InvalidArgumentError, match=name):
         Adjudication(**{name: value})
 
@@ -155,25 +155,25 @@ def test_wrong_rules_are_named(name: str, value: Any) -> None:
 
 @pytest.mark.parametrize(("word", "reason"), [("fail", "died"), ("500", "illegal_move")])
 @pytest.mark.parametrize("first", [1, 2])
-def test_a_failure_loses_the_game(word: str, reason: str, first: int) -> None:
+def test_player_failure_loses_game(word: str, reason: str, first: int) -> None:
     game = play(Scripted("1"), Scripted(f"2 {word}"), first=first)
     assert (game.points, game.reason, game.culprit) == (1.0, reason, 2)
     assert game.detail
     assert play(Scripted(word), Scripted(), first=first).points == 0.0
 
 
-def test_a_failure_ends_the_match_if_asked_to() -> None:
+def test_player_failure_ends_match_with_on_failure_error() -> None:
     with pytest.raises(PlayerError, match=r"two \(player 2\) failed in game 4 after 3 moves \(died\): it is gone"):
         play(Scripted(), Scripted("1 fail"), on_failure="error")
 
 
-def test_what_a_player_raises_is_always_told() -> None:
+def test_player_exception_raises_player_error() -> None:
     with pytest.raises(PlayerError, match=r"one \(player 1\) raised ValueError in game 4 after 0 moves: oh"):
         play(Scripted("raise"), Scripted())
 
 
 @pytest.mark.parametrize("answer", [99, -1, "a", None, 1.5])
-def test_functions_that_answer_nonsense(answer: Any) -> None:
+def test_invalid_function_result_is_illegal_move(answer: Any) -> None:
     player = read_player(lambda state: answer).start()
     game = play(player, Scripted())
     assert (game.reason, game.culprit, game.points) == ("illegal_move", 1, 0.0)
@@ -183,13 +183,13 @@ def test_functions_that_answer_nonsense(answer: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["uct:num_simulations=50", "uct:num_simulations=50,reuse=true", "random"])
-def test_a_game_depends_on_its_seed_alone(text: str) -> None:
+def test_game_depends_only_on_seed(text: str) -> None:
     player = read_player(text).start()
     games = [play(player, Scripted("4 4 4")) for _ in range(2)]
     assert games[0].moves == games[1].moves
 
 
-def test_a_kept_tree_sees_more() -> None:
+def test_tree_reuse_adds_visits() -> None:
     search = pondertree.UCT(200, trace=False)
     player: Any = read_player("uct:num_simulations=200,reuse=true").start()
     player.new_game(ConnectFour(), 1)

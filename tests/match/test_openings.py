@@ -44,7 +44,7 @@ MATE = "6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1"
 
 
 @pytest.mark.parametrize("game", [TicTacToe, ConnectFour, Othello, Chess, Nim, Stones])
-def test_drawn_openings(game: Any) -> None:
+def test_random_openings_are_reproducible(game: Any) -> None:
     book = RandomOpenings(game, 7, 3)
     again = RandomOpenings(game, 7, 3)
     other = RandomOpenings(game, 8, 3)
@@ -55,7 +55,7 @@ def test_drawn_openings(game: Any) -> None:
     assert len(set(drawn)) == 5
 
 
-def test_they_do_not_come_twice_while_there_are_others() -> None:
+def test_random_openings_are_distinct() -> None:
     book = RandomOpenings(TicTacToe, 1, 1)
     assert len({book[number] for number in range(7)}) == 7
     assert book[20].moves  # there are only nine: then they come again
@@ -67,34 +67,34 @@ def decided(book: RandomOpenings) -> int:
     return sum(result.proven in (-1, 1) for result in UCT(2000, seed=1).run(roots))
 
 
-def test_decided_openings_are_seldom_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unbalanced_openings_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     even = decided(RandomOpenings(ConnectFour, 3, 8))
     monkeypatch.setattr(openings, "_is_even", lambda state, seed: True)
     assert even * 3 < decided(RandomOpenings(ConnectFour, 3, 8))
 
 
 @pytest.mark.parametrize("moves", ["e4 e5 Nf3 Nc6", "d4 d5 c4 e6 Nc3 Nf6", "e4 d5", ""])
-def test_even_positions_of_chess(moves: str) -> None:
+def test_chess_openings_are_balanced(moves: str) -> None:
     assert openings._is_even(Opening(tuple(moves.split())).state(Chess), 1)
 
 
 @pytest.mark.parametrize("moves", ["e4 e5 Qh5 g6", "e4 f6 d4 g5", "e4 e5 Ba6", "Nf3 g5", "d4 e5"])
-def test_hanging_pieces_and_mates_are_seen(moves: str) -> None:
+def test_chess_judge_detects_hanging_pieces_and_mates(moves: str) -> None:
     assert not openings._is_even(Opening(tuple(moves.split())).state(Chess), 1)
 
 
-def test_what_was_drawn_is_taken_over() -> None:
+def test_known_openings_are_not_drawn_again() -> None:
     book, again = RandomOpenings(ConnectFour, 1, 4), RandomOpenings(ConnectFour, 1, 4)
     for number in range(3):
-        again.know(number, book[number])
+        again.restore(number, book[number])
     assert again[5] == book[5]
     told = Opening(("1", "1", "1", "1"))
     other = RandomOpenings(ConnectFour, 1, 4)
-    other.know(0, told)
+    other.restore(0, told)
     assert other[0] == told
 
 
-def test_too_many_plies() -> None:
+def test_too_many_plies_raise() -> None:
     with pytest.raises(InvalidArgumentError, match="plies must be smaller"):
         RandomOpenings(TicTacToe, 1, 9)[0]
     with pytest.raises(InvalidArgumentError, match="plies"):
@@ -102,7 +102,7 @@ def test_too_many_plies() -> None:
     assert make_openings("none", TicTacToe, "tic_tac_toe", 1, None)[3] == Opening()
 
 
-def test_lines_of_moves(tmp_path: Path) -> None:
+def test_move_files_are_read(tmp_path: Path) -> None:
     file = tmp_path / "book.txt"
     file.write_text("# three of them\n4 4 3\n\n1 2  # at the edge\n7\n")
     book = make_openings(str(file), ConnectFour, "connect_four", 0, None)
@@ -112,7 +112,7 @@ def test_lines_of_moves(tmp_path: Path) -> None:
     assert listed.text == book.text
 
 
-def test_epd_and_fen(tmp_path: Path) -> None:
+def test_epd_and_fen_files_are_read(tmp_path: Path) -> None:
     start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -"
     lines = f'{start} bm e4; id "one";\n\n{start} hmvc 3; fmvn 9;\n{MATE}\n'
     assert read_epd(lines) == [f"{start} 0 1", f"{start} 3 9", MATE]
@@ -136,7 +136,7 @@ PGN = """\
 """
 
 
-def test_pgn(tmp_path: Path) -> None:
+def test_pgn_files_are_read(tmp_path: Path) -> None:
     one = ("e4", "e5", "Nf3", "Nc6", "Bc4", "Bc5", "O-O", "Nf6")
     assert read_pgn(PGN) == [(None, one), (MATE, ("Kd2", "Kf8"))]
     assert read_pgn("1. d4 d5") == [(None, ("d4", "d5"))]
@@ -151,7 +151,7 @@ WRONG: list[tuple[str, str, Any, str, str]] = [
     ("book.txt", "4 4\n4 9\n", ConnectFour, "connect_four", 'opening 2: move 2: "9"'),
     ("book.txt", "1 1 2 2 3 3 4\n", ConnectFour, "connect_four", "opening 1: the game is over after it"),
     ("book.txt", "1 1 2 2 3 3 4 4\n", ConnectFour, "connect_four", "the game is over before move 8"),
-    ("book.txt", "# nothing\n", ConnectFour, "connect_four", "no opening in it"),
+    ("book.txt", "# nothing\n", ConnectFour, "connect_four", "there are no openings"),
     ("book.epd", "4 4\n", ConnectFour, "connect_four", "is for chess"),
     ("book.epd", "8/8/8/8/8/8/8/8 w - -\n", Chess, "chess", "opening 1: .*king"),
     ("book.pgn", "1. e4 e5 2. Ke3", Chess, "chess", 'opening 1: move 3: "Ke3"'),
@@ -161,7 +161,9 @@ WRONG: list[tuple[str, str, Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("name", "text", "game", "called", "message"), WRONG)
-def test_wrong_files_are_named(tmp_path: Path, name: str, text: str, game: Any, called: str, message: str) -> None:
+def test_invalid_files_raise_naming_line(
+    tmp_path: Path, name: str, text: str, game: Any, called: str, message: str
+) -> None:
     file = tmp_path / name
     file.write_text(text)
     with pytest.raises(PondertreeError, match=message) as caught:
@@ -169,7 +171,7 @@ def test_wrong_files_are_named(tmp_path: Path, name: str, text: str, game: Any, 
     assert name in str(caught.value)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_files_raise(tmp_path: Path) -> None:
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\xff")
     for name in ("missing.txt", "bytes.txt"):
         with pytest.raises(InvalidArgumentError, match=r"cannot be read|is not a text of openings"):
@@ -177,6 +179,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given", [3, [3], [["4"]], {"a": 1}])
-def test_wrong_kinds(given: Any) -> None:
+def test_invalid_openings_argument_raises(given: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="openings"):
         make_openings(given, ConnectFour, "connect_four", 0, None)

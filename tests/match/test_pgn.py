@@ -21,7 +21,7 @@ def chess_match() -> MatchResult:
     return play_match("uct:num_simulations=5", "random", "chess", num_games=4, seed=5, concurrency=1)
 
 
-def test_chess_is_read_again_by_ourselves(chess_match: MatchResult) -> None:
+def test_chess_pgn_round_trips(chess_match: MatchResult) -> None:
     games = read_pgn(write_games(chess_match))
     assert len(games) == 4
     for (fen, moves), game in zip(games, chess_match.games, strict=True):
@@ -32,7 +32,7 @@ def test_chess_is_read_again_by_ourselves(chess_match: MatchResult) -> None:
 
 
 @pytest.mark.oracle
-def test_chess_is_read_again_by_python_chess(chess_match: MatchResult) -> None:
+def test_chess_pgn_is_read_by_python_chess(chess_match: MatchResult) -> None:
     pgn = pytest.importorskip("chess.pgn")
     file = io.StringIO(write_games(chess_match))
     for game in chess_match.games:
@@ -48,7 +48,7 @@ def test_chess_is_read_again_by_python_chess(chess_match: MatchResult) -> None:
     assert pgn.read_game(file) is None
 
 
-def test_a_game_that_begins_with_black_and_ends_badly() -> None:
+def test_pgn_of_failed_game_starting_with_black() -> None:
     game = GameRecord(
         number=3,
         first=2,
@@ -69,7 +69,7 @@ def test_a_game_that_begins_with_black_and_ends_badly() -> None:
     assert read_pgn(text) == [(BLACK_TO_MOVE, ("Ke7", "e4"))]
 
 
-def test_other_games_are_lines_that_serve_as_openings(tmp_path: Path) -> None:
+def test_move_text_of_other_games_is_read_as_openings(tmp_path: Path) -> None:
     path = tmp_path / "games.txt"
     result = play_match("first", "random", "connect4", num_games=4, seed=1, concurrency=1, pgn=path)
     lines = path.read_text().splitlines()

@@ -43,7 +43,7 @@ def written(path: Path, pairs: int = 3) -> bytes:
     return path.read_bytes()
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_records_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "match.jsonl"
     written(path)
     assert read_record(path) == (SETTINGS, [pair(number) for number in range(3)])
@@ -58,7 +58,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         file.append(pair(8))
 
 
-def test_a_line_that_was_cut_is_played_again(tmp_path: Path) -> None:
+def test_truncated_line_is_dropped_on_resume(tmp_path: Path) -> None:
     """Cut anywhere, as by a kill: what was whole is kept, and the file goes on as if nothing had happened."""
     path = tmp_path / "match.jsonl"
     content = written(path)
@@ -74,7 +74,7 @@ def test_a_line_that_was_cut_is_played_again(tmp_path: Path) -> None:
         assert path.read_bytes() == content
 
 
-def test_a_long_torn_line_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_long_truncated_line_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "match.jsonl"
     content = written(path)
     path.write_bytes(content + b'{"pair":3,' + b"x" * 100_000)
@@ -85,7 +85,7 @@ def test_a_long_torn_line_leaves_nothing_behind(tmp_path: Path) -> None:
     assert [one.number for one in read_record(path)[1]] == [0, 1, 2, 3]
 
 
-def test_a_damaged_file_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_damaged_file_raises_and_is_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "match.jsonl"
     content = written(path)
     numbers = random.Random(2)
@@ -101,7 +101,7 @@ def test_a_damaged_file_is_refused_and_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"hello\n", b"hello", b'{"a": 1}\n', b"\x00\n", b"[1]\n", b'[1],"crc32":1}\n'])
-def test_other_files_are_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_foreign_file_raises_and_is_unchanged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
     for resume in (False, True):
@@ -110,7 +110,7 @@ def test_other_files_are_refused_and_left_alone(tmp_path: Path, content: bytes) 
         assert path.read_bytes() == content
 
 
-def test_another_match_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_resume_rejects_different_settings(tmp_path: Path) -> None:
     path = tmp_path / "match.jsonl"
     content = written(path)
     for other in ({**SETTINGS, "seed": 4}, {**SETTINGS, "players": ["a", "b"]}, {"game": "connect_four", "games": 10}):
@@ -122,7 +122,7 @@ def test_another_match_is_not_gone_on_with(tmp_path: Path) -> None:
     RecordFile(path, {**SETTINGS, "games": 99}, resume=True).close()
 
 
-def test_two_matches_do_not_share_a_file(tmp_path: Path) -> None:
+def test_record_file_is_locked(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     path = tmp_path / "match.jsonl"
     file = RecordFile(path, SETTINGS)
@@ -133,7 +133,7 @@ def test_two_matches_do_not_share_a_file(tmp_path: Path) -> None:
     assert len(read_record(path)[1]) == 1
 
 
-def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+def test_unwritable_paths_raise(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none" / "match.jsonl"):
         with pytest.raises(PondertreeError, match="out: "):
             RecordFile(path, SETTINGS)
@@ -141,7 +141,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
         read_record(tmp_path / "missing.jsonl")
 
 
-def test_lines() -> None:
+def test_checksums_of_lines_are_verified() -> None:
     line = write_line({"a": [1, "ü"]})
     assert read_line(line[:-1]) == {"a": [1, "ü"]}
     for wrong in (b"", b"{}", line[:-2], line[:-1].replace(b"1", b"2", 1)):

@@ -21,7 +21,7 @@ STRONG, WEAK = "uct:num_simulations=400", "uct:num_simulations=20"
 
 
 @pytest.mark.parametrize("game", ["tictactoe", "connect4"])
-def test_more_simulations_win(game: str) -> None:
+def test_more_simulations_score_higher(game: str) -> None:
     result = play_match(STRONG, WEAK, game, num_games=60, seed=1, concurrency=1)
     assert result.finished
     assert result.wins + result.draws + result.losses == 60 == 2 * sum(result.pentanomial)
@@ -31,18 +31,18 @@ def test_more_simulations_win(game: str) -> None:
     assert back.elo.high < -30.0
 
 
-def test_a_player_against_itself_is_even() -> None:
+def test_player_scores_half_against_itself() -> None:
     result = play_match(WEAK, WEAK, "connect4", num_games=200, seed=3, concurrency=1)
     assert result.elo.low < 0.0 < result.elo.high
 
 
-def test_equal_players_without_chance_split_every_pair() -> None:
+def test_deterministic_equal_players_split_every_pair() -> None:
     result = play_match("first", "first", "connect4", num_games=20, seed=1, concurrency=1)
     assert result.pentanomial == (0, 0, 10, 0, 0)
     assert all(one.moves == two.moves for one, two in [pair.games for pair in result.pairs])
 
 
-def test_any_game_and_any_player() -> None:
+def test_every_game_and_player_type_is_accepted() -> None:
     """A game in Python; a search, a function and an entrant."""
     best = play_match(pondertree.UCT(300, seed=9), lambda state: state.legal_actions()[0], Nim, num_games=4, seed=1)
     assert best.players == ("UCT(num_simulations=300)", "<lambda>")
@@ -56,7 +56,7 @@ def test_any_game_and_any_player() -> None:
 
 
 @pytest.mark.slow
-def test_the_seed_repeats_it_on_any_number_of_processes(tmp_path: Path) -> None:
+def test_results_depend_on_seed_and_not_on_concurrency(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"num_games": 16, "seed": 5}
     players = "uct:num_simulations=60,temperature=0.5", pondertree.UCT(40, c_param=0.7)
     first = play_match(*players, "connect4", concurrency=1, out=tmp_path / "one", **settings)
@@ -67,7 +67,7 @@ def test_the_seed_repeats_it_on_any_number_of_processes(tmp_path: Path) -> None:
     assert lines_without_times(tmp_path / "one") == lines_without_times(tmp_path / "three")
 
 
-def test_a_search_that_was_used_before_plays_the_same() -> None:
+def test_previous_use_of_search_does_not_change_match() -> None:
     fresh, used = pondertree.UCT(30), pondertree.UCT(30)
     used.run([pondertree.games.ConnectFour()] * 3)
     used.run(pondertree.games.ConnectFour())
@@ -75,20 +75,20 @@ def test_a_search_that_was_used_before_plays_the_same() -> None:
     assert shape(results[0]) == shape(results[1])
 
 
-def test_every_game_has_its_number_and_its_own_chances() -> None:
+def test_games_have_distinct_numbers_and_seeds() -> None:
     result = play_match("random", "random", "connect4", num_games=12, seed=1, concurrency=1, openings=["4 4"])
     assert [game.number for game in result.games] == list(range(12))
     assert [game.first for game in result.games] == [1, 2] * 6
     assert len({game.moves for game in result.games}) == 12
 
 
-def test_a_seed_is_drawn_and_told() -> None:
+def test_missing_seed_is_drawn_and_reported() -> None:
     drawn = play_match(WEAK, WEAK, "tictactoe", num_games=4, concurrency=1)
     again = play_match(WEAK, WEAK, "tictactoe", num_games=4, concurrency=1, seed=drawn.seed)
     assert shape(drawn) == shape(again)
 
 
-def test_games_do_not_depend_on_how_many_there_are() -> None:
+def test_games_are_independent_of_num_games() -> None:
     few, more = (play_match(WEAK, WEAK, "connect4", num_games=n, seed=2, concurrency=1).games for n in (4, 10))
     assert [game.moves for game in few] == [game.moves for game in more[:4]]
 
@@ -97,7 +97,7 @@ def test_games_do_not_depend_on_how_many_there_are() -> None:
 
 
 @pytest.mark.slow
-def test_a_match_stops_when_it_is_clear_and_where_does_not_depend_on_processes(tmp_path: Path) -> None:
+def test_sprt_stops_match_independently_of_concurrency(tmp_path: Path) -> None:
     results = [
         play_match(STRONG, WEAK, "connect4", num_games=400, seed=1, sprt=(0, 100), concurrency=n, out=tmp_path / str(n))
         for n in (1, 3)
@@ -123,7 +123,7 @@ class Stop(Exception):  # noqa: N818 (nothing went wrong)
 
 
 @pytest.mark.parametrize("kind", [Stop, KeyboardInterrupt])
-def test_an_interrupted_match_goes_on(tmp_path: Path, kind: type[BaseException]) -> None:
+def test_interrupted_match_resumes(tmp_path: Path, kind: type[BaseException]) -> None:
     whole, part, games = tmp_path / "whole", tmp_path / "part", tmp_path / "games.txt"
     settings: dict[str, Any] = {"num_games": 12, "concurrency": 1}
 
@@ -147,7 +147,7 @@ def test_an_interrupted_match_goes_on(tmp_path: Path, kind: type[BaseException])
     assert lines_without_times(part) == lines_without_times(whole)
 
 
-def test_a_match_can_be_made_longer(tmp_path: Path) -> None:
+def test_finished_match_can_be_extended(tmp_path: Path) -> None:
     out = tmp_path / "match.jsonl"
     play_match(WEAK, "random", "tictactoe", num_games=4, seed=4, concurrency=1, out=out)
     more = play_match(WEAK, "random", "tictactoe", num_games=8, concurrency=1, out=out, resume=True)
@@ -184,13 +184,13 @@ def test_a_match_can_be_made_longer(tmp_path: Path) -> None:
         ({"progress": 3}, "progress"),
     ],
 )
-def test_wrong_arguments_are_named(settings: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_raise_naming_argument(settings: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"player1": "random", "player2": "first", "game": "tictactoe", "num_games": 2}
     with pytest.raises(InvalidArgumentError, match=message):
         play_match(**{**arguments, **settings})
 
 
-def test_games_that_are_no_match() -> None:
+def test_unsupported_games_raise() -> None:
     class Solitaire(Nim):
         num_players = 1
 
@@ -198,7 +198,7 @@ def test_games_that_are_no_match() -> None:
         play_match("random", "first", Solitaire)
 
 
-def test_resuming_another_match_is_refused(tmp_path: Path) -> None:
+def test_resume_rejects_another_match(tmp_path: Path) -> None:
     out = tmp_path / "match.jsonl"
     play_match("random", "first", "tictactoe", num_games=2, seed=1, concurrency=1, out=out)
     kept = out.read_bytes()
@@ -219,7 +219,7 @@ def test_resuming_another_match_is_refused(tmp_path: Path) -> None:
     assert out.read_bytes() == kept
 
 
-def test_the_file_of_games_is_looked_at_before_the_match(tmp_path: Path) -> None:
+def test_existing_pgn_raises_before_match(tmp_path: Path) -> None:
     (tmp_path / "games.txt").write_text("kept")
     for path in (tmp_path, tmp_path / "none" / "games.txt", tmp_path / "games.txt"):
         with pytest.raises(InvalidArgumentError, match="pgn: "):
@@ -227,7 +227,7 @@ def test_the_file_of_games_is_looked_at_before_the_match(tmp_path: Path) -> None
     assert (tmp_path / "games.txt").read_text() == "kept"
 
 
-def test_the_result_as_data() -> None:
+def test_result_as_json_has_all_statistics() -> None:
     result = play_match("first", "random", "connect4", num_games=4, seed=1, concurrency=1, sprt=(0, 10))
     data = json.loads(json.dumps(result.as_json()))
     assert data["games"] == data["wins"] + data["draws"] + data["losses"] == 4

@@ -22,7 +22,7 @@ def search_of(text: str) -> Any:
     return entrant.search
 
 
-def test_searches() -> None:
+def test_search_specs_build_searches() -> None:
     uct = search_of("uct:num_simulations=200,c_param=1.4,forced_depth=2")
     assert isinstance(uct, pondertree.UCT)
     assert (uct.num_simulations, uct.c_param, uct.forced_depth) == (200, 1.4, 2)
@@ -38,14 +38,14 @@ def test_searches() -> None:
     assert gumbel.time_limit == 0.5
 
 
-def test_what_belongs_to_the_player() -> None:
+def test_reuse_and_temperature_belong_to_entrant() -> None:
     entrant = read_player("uct:reuse=true,temperature=0.5,num_simulations=10")
     assert isinstance(entrant, SearchEntrant)
     assert (entrant.reuse, entrant.temperature) == (True, 0.5)
     assert entrant.name == entrant.text == "uct:reuse=true,temperature=0.5,num_simulations=10"
 
 
-def test_programs() -> None:
+def test_uci_specs_build_uci_entrants() -> None:
     entrant = read_player("uci:'my engine' --quiet,nodes=100,movetime=0.5,option.Skill Level=3,option.Ponder=false")
     assert isinstance(entrant, UciEntrant)
     assert tuple(entrant.command) == ("my engine", "--quiet")
@@ -59,7 +59,7 @@ def first_of(state: Any) -> int:
     return int(state.legal_actions()[0])
 
 
-def test_objects() -> None:
+def test_searches_and_functions_become_entrants() -> None:
     search = pondertree.UCT(50, c_param=0.5)
     entrant = read_player(search)
     assert entrant.name == "UCT(num_simulations=50)"
@@ -72,7 +72,7 @@ def test_objects() -> None:
 
 
 @pytest.mark.parametrize("given", ["uct:num_simulations=7", "random", "uci:x,depth=3", pondertree.UCT(7), first_of])
-def test_entrants_travel(given: Any) -> None:
+def test_entrants_pickle(given: Any) -> None:
     entrant = read_player(given)
     other = pickle.loads(pickle.dumps(entrant))
     assert (type(other), other.text, other.name) == (type(entrant), entrant.text, entrant.name)
@@ -114,24 +114,24 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG, ids=[text or "nothing" for text, _ in WRONG])
-def test_wrong_ones_are_named(text: str, message: str) -> None:
+def test_invalid_specs_raise_naming_player(text: str, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message) as caught:
         read_player(text, "player2")
     assert str(caught.value).startswith(f"player2 {text!r}: ")
 
 
 @pytest.mark.parametrize("given", [None, 3, pondertree.UCT, TicTacToe(), ["uct"], b"uct"])
-def test_wrong_kinds_are_named(given: Any) -> None:
+def test_invalid_player_types_raise(given: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="player1 must be"):
         read_player(given, "player1")
 
 
-def test_a_network_that_is_not_there() -> None:
+def test_missing_network_raises() -> None:
     with pytest.raises((PondertreeError, OSError, MissingExtraError), match=r"no-such\.onnx|onnxruntime"):
         read_player("alphazero:evaluator=onnx:no-such.onnx")
 
 
-def test_values_and_commas() -> None:
+def test_values_and_commas_are_parsed() -> None:
     assert [read_value(text) for text in ("1", "1.5", "true", "None", "'a,b'", "abc", "-3")] == [
         1,
         1.5,

@@ -31,12 +31,12 @@ def likelihood(counts: list[int], score: float) -> float:
 
 @pytest.mark.parametrize("counts", [[20, 40, 40], [3, 10, 2], [300, 900, 350], [1, 1, 1], [40, 40, 20]])
 @pytest.mark.parametrize("elos", [(0.0, 5.0), (-3.0, 1.0), (0.0, 50.0), (-100.0, 100.0)])
-def test_the_ratio_is_that_of_the_most_likely_distributions(counts: list[int], elos: tuple[float, float]) -> None:
+def test_llr_matches_maximum_likelihood_distributions(counts: list[int], elos: tuple[float, float]) -> None:
     expected = likelihood(counts, score_of(elos[1])) - likelihood(counts, score_of(elos[0]))
     assert llr(counts, *elos) == pytest.approx(expected, abs=1e-6)
 
 
-def test_large_numbers_agree_with_the_approximation() -> None:
+def test_llr_matches_normal_approximation_for_large_counts() -> None:
     """N (s1 - s0) (2 m - s0 - s1) / (2 variance), worked out by hand for large N and near hypotheses."""
     counts = [120, 1500, 4200, 1700, 180]
     total, mean, variance = moments(counts)
@@ -46,7 +46,7 @@ def test_large_numbers_agree_with_the_approximation() -> None:
     )
 
 
-def test_signs_and_symmetry() -> None:
+def test_llr_sign_and_symmetry() -> None:
     assert llr([0, 0, 0, 0, 0], 0.0, 10.0) == 0.0
     assert llr([0, 1, 5, 4, 3], 0.0, 20.0) > 0.0 > llr([3, 4, 5, 1, 0], 0.0, 20.0)
     counts = [2, 5, 9, 8, 1]
@@ -56,12 +56,12 @@ def test_signs_and_symmetry() -> None:
 
 
 @pytest.mark.parametrize("counts", [[0, 0, 0, 0, 7], [7, 0, 0, 0, 0], [0, 0, 7, 0, 0], [0, 10**9, 0], [1, 0, 0, 0, 0]])
-def test_results_that_are_all_alike(counts: list[int]) -> None:
+def test_llr_is_finite_for_equal_results(counts: list[int]) -> None:
     assert math.isfinite(llr(counts, 0.0, 5.0))
     assert math.isfinite(llr(counts, -2000.0, 2000.0))
 
 
-def test_bounds_and_verdicts() -> None:
+def test_bounds_decide_verdict() -> None:
     test = Sprt(0.0, 20.0)
     assert test.bounds == pytest.approx((-2.944, 2.944), abs=1e-3)
     assert test.state([0, 0, 0, 0, 0]).verdict is None
@@ -85,14 +85,14 @@ def test_bounds_and_verdicts() -> None:
         ("0,5", "sprt"),
     ],
 )
-def test_wrong_tests_are_refused(given: Any, message: str) -> None:
+def test_invalid_sprt_arguments_raise(given: Any, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         check_sprt(given)
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta"])
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0, -0.1, math.nan])
-def test_wrong_error_rates_are_refused(name: str, value: float) -> None:
+def test_invalid_error_rates_raise(name: str, value: float) -> None:
     with pytest.raises(InvalidArgumentError, match=name):
         Sprt(0.0, 5.0, **{name: value})
 
@@ -114,7 +114,7 @@ def decide(test: Sprt, elo: float, seed: int) -> tuple[str, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("elo", "wrong"), [(0.0, "H1"), (80.0, "H0")])
-def test_it_errs_as_seldom_as_it_says(elo: float, wrong: str) -> None:
+def test_error_rates_are_within_bounds(elo: float, wrong: str) -> None:
     """400 simulated tests: about 5 % may be wrong; three deviations more would be 8.3 %."""
     verdicts = [decide(Sprt(0.0, 80.0), elo, seed) for seed in range(400)]
     share = np.mean([verdict == wrong for verdict, _ in verdicts])

@@ -30,7 +30,7 @@ def match(player: Any, other: Any = "random", **settings: Any) -> MatchResult:
     return play_match(player, other, "chess", **settings)
 
 
-def test_a_good_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uci_program_plays_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "log"
     monkeypatch.setenv("UCI_PROGRAM_LOG", str(log))
     result = match(program("good", options={"Hash": 32}), num_games=2)
@@ -49,7 +49,7 @@ def test_a_good_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.slow
-def test_it_repeats_with_any_number_of_processes() -> None:
+def test_uci_match_is_independent_of_concurrency() -> None:
     """A program's processes are as many as there are tables; what it plays does not depend on them."""
     entrant = program("good")
     results = [match(entrant, concurrency=count).games for count in (1, 2)]
@@ -58,7 +58,7 @@ def test_it_repeats_with_any_number_of_processes() -> None:
     assert [game.moves for game in again] == [game.moves for game in results[0]]
 
 
-def test_programs_from_words_and_against_each_other() -> None:
+def test_uci_programs_from_specs_play_each_other() -> None:
     words = f"uci:{shlex.join([sys.executable, str(PROGRAM), 'good'])},nodes=5"
     result = match(words, words, num_games=2)
     assert result.pentanomial == (0, 0, 1, 0, 0)
@@ -76,7 +76,7 @@ def test_programs_from_words_and_against_each_other() -> None:
         ("garbage", "illegal_move", "zz99"),
     ],
 )
-def test_a_program_that_fails_loses_and_is_named(tmp_path: Path, way: str, reason: str, detail: str) -> None:
+def test_failing_program_loses_game(tmp_path: Path, way: str, reason: str, detail: str) -> None:
     """Its third move of each game goes wrong; each game is lost, kept, and the next one is played."""
     out = tmp_path / "match.jsonl"
     bad = program(way, 3, timeout=1.0 if way == "hang" else 30.0)
@@ -89,7 +89,7 @@ def test_a_program_that_fails_loses_and_is_named(tmp_path: Path, way: str, reaso
 
 
 @pytest.mark.slow
-def test_a_failure_can_end_the_match_and_what_was_played_stays(tmp_path: Path) -> None:
+def test_program_failure_ends_match_and_keeps_record(tmp_path: Path) -> None:
     """The program dies at its 90th move, in a later game; with "error" that ends the match, which can go on."""
     out = tmp_path / "match.jsonl"
     settings: dict[str, Any] = {"num_games": 40, "out": out, "on_failure": "error", "concurrency": 2}
@@ -109,12 +109,12 @@ def test_a_failure_can_end_the_match_and_what_was_played_stays(tmp_path: Path) -
         (UciEntrant([sys.executable, "-c", "pass"], nodes=1), "cannot be started: .*(exit code: 0|Terminated)"),
     ],
 )
-def test_a_program_that_cannot_be_started_ends_the_match(bad: UciEntrant, message: str) -> None:
+def test_program_that_cannot_start_ends_match(bad: UciEntrant, message: str) -> None:
     with pytest.raises(PlayerError, match=message):
         match("random", bad)
 
 
-def test_what_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_uci_entrants_raise_before_match(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidArgumentError, match="player1: a UCI program plays chess, not connect_four"):
         play_match(program("good"), "random", "connect4")
     with pytest.raises(InvalidArgumentError, match="player2: there is no program 'no-such-program'"):
@@ -126,7 +126,7 @@ def test_what_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="looks for processes in /proc")
-def test_no_process_is_left_behind() -> None:
+def test_match_leaves_no_processes() -> None:
     def running() -> int:
         found = 0
         for entry in Path("/proc").iterdir():
@@ -142,7 +142,7 @@ def test_no_process_is_left_behind() -> None:
     assert running() == 0
 
 
-def test_values_of_scores() -> None:
+def test_uci_scores_convert_to_values() -> None:
     engine = pytest.importorskip("chess.engine")
     white = True
     assert _value(None) is None

@@ -28,7 +28,7 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 2])
-def test_a_killed_match_goes_on_as_if_nothing_had_happened(tmp_path: Path, concurrency: int) -> None:
+def test_killed_match_resumes_to_same_result(tmp_path: Path, concurrency: int) -> None:
     script = tmp_path / "play.py"
     script.write_text(KILLED)
     whole, part = tmp_path / "whole", tmp_path / "part"
@@ -72,7 +72,7 @@ def raises(state: Any) -> int:
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dead_worker_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIES_ONCE", str(tmp_path / "note"))
     result = play_match(dies_once, "random", "connect4", num_games=8, seed=1, concurrency=2)
     assert (tmp_path / "note").exists()
@@ -83,12 +83,12 @@ def test_a_process_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
-def test_what_a_player_raises_names_it(concurrency: int) -> None:
+def test_player_exception_in_worker_names_player(concurrency: int) -> None:
     with pytest.raises(PlayerError, match=r"raises \(player 2\) raised ZeroDivisionError in game \d+ .*of all things"):
         play_match("random", raises, "connect4", num_games=8, concurrency=concurrency)
 
 
-def test_a_script_without_a_guard_is_told_about_it(tmp_path: Path) -> None:
+def test_script_without_main_guard_raises_usage_error(tmp_path: Path) -> None:
     script = tmp_path / "play.py"
     script.write_text(
         "from pondertree.match import play_match\n"

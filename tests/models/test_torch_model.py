@@ -21,7 +21,7 @@ from pondertree.models.torch_model import torch_modules
 
 torch = pytest.importorskip("torch")
 
-from pondertree.models.torch_context import TorchStudio  # noqa: E402 (after the package it needs)
+from pondertree.models.torch_context import TorchLatentContext  # noqa: E402 (after the package it needs)
 
 # Most models here do not say how many players there are: with one it does not matter.
 pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
@@ -556,7 +556,7 @@ def test_the_scale_on_tensors(device: str) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_lanes_come_after_what_was_asked_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_buffers_wait_for_work_of_the_current_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hidden states of roots may still be on their way when a search begins on a stream of its own."""
     search = pondertree.MuZero(model=TorchModel(Net(), "cuda"), num_simulations=30, seed=1)
 
@@ -626,11 +626,11 @@ def test_what_a_lane_cannot_read_is_refused(place: str) -> None:
             said[place] = said[place].to("meta")
             return hidden, said["reward"], said["logits"], said["value"]
 
-    studio = TorchStudio(None, 1, torch.device("cpu"), Elsewhere(), contextlib.nullcontext)
-    studio.pool.scatter(np.array([0]), torch.zeros(1, 3))
-    [lane] = studio.open_lanes([1], 5)
+    context = TorchLatentContext(None, 1, torch.device("cpu"), Elsewhere(), contextlib.nullcontext)
+    context.pool.scatter(np.array([0]), torch.zeros(1, 3))
+    [buffer] = context.acquire_buffers([1], 5)
     with pytest.raises(NotForLanes, match="what lies elsewhere"):
-        lane.submit(1)
+        buffer.submit(1)
 
 
 @pytest.mark.parametrize(("cores", "rows", "threads"), [(16, 4096, 8), (16, 64, 2), (2, 4096, 1), (1, 4096, 1)])

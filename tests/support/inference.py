@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from pondertree.gpu.protocol import Line, NotForLanes
+from pondertree.gpu.protocol import NotForLanes, RowLayout
 from pondertree.models.pool import HiddenPool
 
 
-class TableLane:
+class TableBuffer:
     """Reads questions as they lie in memory, and writes what a function says of the observations."""
 
-    def __init__(self, owner: TableLanes, line: Line, capacity: int) -> None:
-        self.owner, self.line = owner, line
-        self.questions = np.zeros((capacity, line.words), dtype=np.uint64)
-        self.answers = np.full((capacity, line.legal + 1), np.nan, dtype=np.float32)
+    def __init__(self, owner: TableBackend, layout: RowLayout, capacity: int) -> None:
+        self.owner, self.layout = owner, layout
+        self.requests = np.zeros((capacity, layout.words), dtype=np.uint64)
+        self.responses = np.full((capacity, layout.legal + 1), np.nan, dtype=np.float32)
         self._rows: int | None = None
 
     def submit(self, rows: int) -> None:
@@ -31,19 +31,19 @@ class TableLane:
         rows, self._rows = self._rows, None
         if rows is None:
             return
-        line, words = self.line, self.questions[:rows]
-        cells = np.arange(line.height * line.width, dtype=np.uint64)
-        planes = ((words[:, : line.planes, None] >> cells) & np.uint64(1)).astype(np.float32)
-        scalars = words.view(np.float32)[:, line.first_scalar : line.first_scalar + line.scalars]
+        layout, words = self.layout, self.requests[:rows]
+        cells = np.arange(layout.height * layout.width, dtype=np.uint64)
+        planes = ((words[:, : layout.planes, None] >> cells) & np.uint64(1)).astype(np.float32)
+        scalars = words.view(np.float32)[:, layout.first_scalar : layout.first_scalar + layout.scalars]
         whole = np.concatenate([planes, np.repeat(scalars[:, :, None], cells.size, axis=2)], axis=1)
-        logits, values = self.owner.function(whole.reshape(rows, -1, line.height, line.width))
-        actions = words.view(np.uint16)[:, line.first_action : line.first_action + line.legal].astype(np.int64)
-        self.answers[:] = np.nan
-        self.answers[:rows, : line.legal] = np.take_along_axis(np.asarray(logits), actions, axis=1)
-        self.answers[:rows, line.legal] = values
+        logits, values = self.owner.function(whole.reshape(rows, -1, layout.height, layout.width))
+        actions = words.view(np.uint16)[:, layout.first_action : layout.first_action + layout.legal].astype(np.int64)
+        self.responses[:] = np.nan
+        self.responses[:rows, : layout.legal] = np.take_along_axis(np.asarray(logits), actions, axis=1)
+        self.responses[:rows, layout.legal] = values
 
 
-class TableLanes:
+class TableBackend:
     """An evaluator that answers in lanes alone."""
 
     policy = "logits"
@@ -61,25 +61,25 @@ class TableLanes:
         """A few at a time."""
         return min(rows, self._rows)
 
-    def open_lanes(self, line: Line, capacities: Sequence[int]) -> list[TableLane]:
+    def acquire_buffers(self, layout: RowLayout, capacities: Sequence[int]) -> list[TableBuffer]:
         """New ones."""
         if self._refuses:
             raise NotForLanes("on purpose")
         self.open += len(capacities)
-        return [TableLane(self, line, capacity) for capacity in capacities]
+        return [TableBuffer(self, layout, capacity) for capacity in capacities]
 
-    def close_lanes(self, lanes: Sequence[TableLane]) -> None:
+    def release_buffers(self, buffers: Sequence[TableBuffer]) -> None:
         """Counts."""
-        self.open -= len(lanes)
+        self.open -= len(buffers)
 
 
-class TableModelLane:
+class TableLatentBuffer:
     """Steps hidden states in a pool of NumPy."""
 
     def __init__(self, model: Any, pool: HiddenPool, capacity: int, likeliest: int | None) -> None:
         self.model, self.pool, self.likeliest, self.has_discount = model, pool, likeliest, False
-        self.questions = np.zeros((capacity, 3), dtype=np.int64)
-        self.answers = np.zeros((capacity, 0), dtype=np.float32)
+        self.requests = np.zeros((capacity, 3), dtype=np.int64)
+        self.responses = np.zeros((capacity, 0), dtype=np.float32)
         self._rows: int | None = None
 
     def submit(self, rows: int) -> None:
@@ -91,7 +91,7 @@ class TableModelLane:
         rows, self._rows = self._rows, None
         if rows is None:
             return
-        parents, actions, slots = self.questions[:rows].T
+        parents, actions, slots = self.requests[:rows].T
         hidden, reward, logits, value, *discount = self.model.recurrent_inference(self.pool.gather(parents), actions)
         self.pool.scatter(np.ascontiguousarray(slots), hidden)
         self.has_discount = bool(discount)
@@ -102,44 +102,44 @@ class TableModelLane:
             total = np.log(np.exp(logits.astype(np.float64)).sum(axis=1, keepdims=True))
             first = total.astype(np.float32)
             policy = [first, total - first, np.take_along_axis(logits, best, axis=1), best]
-        self.answers = np.ascontiguousarray(np.concatenate([*columns, *policy], axis=1), dtype=np.float32)
+        self.responses = np.ascontiguousarray(np.concatenate([*columns, *policy], axis=1), dtype=np.float32)
 
 
-class TableStudio:
+class TableContext:
     """A pool of NumPy with lanes."""
 
     def __init__(self, model: Any, likeliest: int | None) -> None:
         self.pool = HiddenPool(capacity=4)
         self._model, self._likeliest = model, likeliest
 
-    def open_lanes(self, capacities: Sequence[int], most_visits: int) -> list[TableModelLane]:
+    def acquire_buffers(self, capacities: Sequence[int], most_visits: int) -> list[TableLatentBuffer]:
         """New ones."""
-        return [TableModelLane(self._model, self.pool, capacity, self._likeliest) for capacity in capacities]
+        return [TableLatentBuffer(self._model, self.pool, capacity, self._likeliest) for capacity in capacities]
 
     def open_trees(self, kind: Any) -> None:
         """None: tables are not where kernels run."""
 
 
-class StudioModel:
+class TableLatentBackend:
     """A model that answers in lanes."""
 
     def __init__(self, model: Any, rows: int = 3, likeliest: int | None = None) -> None:
         self.model, self._rows, self._likeliest = model, rows, likeliest
         self.initial_inference, self.recurrent_inference = model.initial_inference, model.recurrent_inference
-        self.hired = self.returned = 0
+        self.acquired = self.released = 0
 
     def rows_per_call(self, rows: int) -> int:
         """A few at a time."""
         return min(rows, self._rows)
 
-    def hire_studio(self, hidden: Any, trees: int) -> TableStudio:
+    def acquire(self, hidden: Any, trees: int) -> TableContext:
         """A new one."""
-        self.hired += 1
-        return TableStudio(self.model, self._likeliest)
+        self.acquired += 1
+        return TableContext(self.model, self._likeliest)
 
-    def renew_studio(self, studio: TableStudio) -> None:
+    def refresh(self, context: TableContext) -> None:
         """Tables are not replaced."""
 
-    def return_studio(self, studio: TableStudio) -> None:
+    def release(self, context: TableContext) -> None:
         """Counts."""
-        self.returned += 1
+        self.released += 1

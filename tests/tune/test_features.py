@@ -23,7 +23,7 @@ def random_pesto(seed: int, phases: list[int]) -> Pesto:
     return Pesto(**fields, phase_weights=phases)
 
 
-def test_the_engine_and_the_fields_agree_on_the_terms() -> None:
+def test_term_names_match_pesto_fields() -> None:
     assert sum(FIELDS.values()) == NUM_TERMS == 440
     _, terms, _, _ = Pesto().compiled.features([Chess(fen) for fen in random_fens(300)])
     assert terms.min() >= 0
@@ -36,7 +36,7 @@ def test_the_engine_and_the_fields_agree_on_the_terms() -> None:
     phases=st.lists(st.integers(0, 9), min_size=5, max_size=5).filter(any),
     first=st.integers(0, 280),
 )
-def test_terms_times_weights_are_the_score(seed: int, phases: list[int], first: int) -> None:
+def test_terms_times_weights_equal_score(seed: int, phases: list[int], first: int) -> None:
     """In whole numbers, exactly; the engine rounds the taper towards 0."""
     pesto = random_pesto(seed, phases)
     states = [Chess(fen) for fen in random_fens(300)[first : first + 20]]
@@ -51,14 +51,14 @@ def test_terms_times_weights_are_the_score(seed: int, phases: list[int], first: 
         assert (rounded, phase[row]) == pesto.eval_plus_game_phase(state)
 
 
-def test_scores_are_those_of_the_engine_but_for_rounding() -> None:
+def test_scores_match_engine_up_to_rounding() -> None:
     positions = drawn_by(Pesto(), 300)
     scores = features_of(positions, Pesto()).scores(weights_of(Pesto()))
     assert np.abs(scores - Pesto().eval_many(positions.states())).max() < 1.0
     assert len(features_of(collect([]), Pesto()).scores(weights_of(Pesto()))) == 0
 
 
-def test_results_are_for_the_side_to_move() -> None:
+def test_results_are_converted_to_side_to_move() -> None:
     fens = ["4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", "4k3/8/8/8/8/8/4P3/4K3 b - - 0 1"]
     features = features_of(collect([(fens, 1.0)]), Pesto())
     assert features.targets.tolist() == [1.0, 0.0]
@@ -66,14 +66,14 @@ def test_results_are_for_the_side_to_move() -> None:
     assert features.taper.tolist() == [0.0, 0.0]
 
 
-def test_weights_come_back() -> None:
+def test_weights_round_trip() -> None:
     pesto = random_pesto(3, [0, 1, 1, 2, 4])
     assert pesto_of(weights_of(pesto), pesto.scale, Pesto()) == pesto
     assert pesto_of(weights_of(pesto) + 0.4, pesto.scale, Pesto()) == pesto
     assert pesto_of(np.full((2, NUM_TERMS), 1e9), 100.0, Pesto()).rook_value == (20_000, 20_000)
 
 
-def test_left_and_right_exchanged() -> None:
+def test_symmetric_squares_share_weights() -> None:
     fens = ["4k3/8/8/8/8/2N5/4P1r1/4K3 b - - 0 1", "4k3/8/8/8/8/2N5/4P3/4K2R w K - 0 1"]
     turned = "3k4/8/8/8/8/5N2/1r1P4/3K4 b - - 0 1"
     positions = collect([(fens, 1.0)])
@@ -86,13 +86,13 @@ def test_left_and_right_exchanged() -> None:
     assert doubled.targets.tolist() == [0.0, 0.0, 1.0]
 
 
-def test_material_only() -> None:
+def test_groups_select_weights() -> None:
     pesto = material_only()
     assert pesto.queen_value == (900, 900)
     assert pesto.eval(Chess("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1")) == 100
 
 
-def test_bad_positions() -> None:
+def test_invalid_positions_raise() -> None:
     with pytest.raises(InvalidArgumentError, match="position 1: "):
         Positions(np.array([b"4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", b"x"]), np.ones(2), np.arange(2)).states()
     with pytest.raises(InvalidArgumentError, match=r"states\[0\]"):

@@ -22,7 +22,7 @@ TRUTH = Pesto(scale=200.0)
 COUNT = 30_000
 
 
-def test_known_weights_are_found_again() -> None:
+def test_fit_recovers_known_weights() -> None:
     """From material alone, by results that were drawn with the weights to be found."""
     ready = prepare(drawn_by(TRUTH, COUNT), material_only(), held_back=0.25)
     options = FitOptions(fit_scale=False)
@@ -45,7 +45,7 @@ def test_known_weights_are_found_again() -> None:
     assert (found[:, PLACES["queen_mobility_bonus"]] > 0).all()
 
 
-def test_held_back_positions_stop_a_fit() -> None:
+def test_validation_error_stops_fit() -> None:
     """Few positions and no pull towards the start: the fit learns them by heart, and is stopped long before."""
     ready = prepare(drawn_by(TRUTH, 1500), TRUTH, held_back=0.3)
     state, finished = fit(ready.train, ready.held, TRUTH, FitOptions(regularisation=0.0, patience=5))
@@ -58,7 +58,7 @@ def test_held_back_positions_stop_a_fit() -> None:
     assert state.best_error <= begin(ready.train, ready.held, TRUTH, FitOptions()).best_error
 
 
-def test_a_strong_pull_keeps_the_start() -> None:
+def test_strong_regularization_keeps_initial_weights() -> None:
     ready = prepare(drawn_by(TRUTH, 1500), TRUTH)
     state, _ = fit(ready.train, ready.held, TRUTH, FitOptions(regularisation=1e9))
     assert np.abs(unpack(state.numbers)[0] - weights_of(TRUTH)).max() < 0.1
@@ -69,7 +69,7 @@ class Stopped(Exception):  # noqa: N818 (it is no error)
 
 
 @pytest.mark.parametrize("how", [Stopped, KeyboardInterrupt])
-def test_a_fit_goes_on_to_the_same_result(how: type[BaseException], tmp_path: Path) -> None:
+def test_resumed_fit_matches_uninterrupted_fit(how: type[BaseException], tmp_path: Path) -> None:
     positions = drawn_by(TRUTH, 2000, per_game=4)
     options = FitOptions(iterations=14, patience=14)
     whole = tune(positions, material_only(), options, out=tmp_path / "whole")
@@ -95,7 +95,7 @@ def test_a_fit_goes_on_to_the_same_result(how: type[BaseException], tmp_path: Pa
     assert tune(positions, material_only(), options, out=tmp_path / "part", resume=True).tuned == whole.tuned
 
 
-def test_what_a_fit_refuses(tmp_path: Path) -> None:
+def test_fit_rejects_invalid_arguments(tmp_path: Path) -> None:
     positions = drawn_by(TRUTH, 200)
     options = FitOptions(iterations=2)
     tune(positions, TRUTH, options, out=tmp_path / "one")
@@ -122,7 +122,7 @@ def test_what_a_fit_refuses(tmp_path: Path) -> None:
             FitOptions(**wrong)  # type: ignore[arg-type]
 
 
-def test_what_a_killed_fit_left_half_written_is_removed(tmp_path: Path) -> None:
+def test_leftover_temporary_files_are_removed(tmp_path: Path) -> None:
     positions, options = drawn_by(TRUTH, 200), FitOptions(iterations=2)
     tune(positions, TRUTH, options, out=tmp_path)
     for name in ("checkpoint.npz.part", "weights.json.part"):
@@ -132,7 +132,7 @@ def test_what_a_killed_fit_left_half_written_is_removed(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_a_file_that_cannot_be_finished_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
@@ -142,7 +142,7 @@ def test_a_file_that_cannot_be_finished_leaves_nothing(tmp_path: Path, monkeypat
     assert not list(tmp_path.iterdir())
 
 
-def test_checkpoints_that_were_damaged(tmp_path: Path) -> None:
+def test_damaged_checkpoint_raises(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.npz"
     features = features_of(drawn_by(TRUTH, 50), TRUTH)
     belongs = identity(features, features, TRUTH, FitOptions())

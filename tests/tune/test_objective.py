@@ -22,13 +22,13 @@ from pondertree.tune.features import (
 from pondertree.tune.fitting import FitOptions, cost_and_gradient
 
 
-def test_errors_by_hand() -> None:
+def test_errors_match_worked_examples() -> None:
     assert sigmoid(np.array([0.0, 1000.0, -1000.0])).tolist() == [0.5, 1.0, 0.0]
     found = log_error(np.array([0.0, 2.0, 1000.0, -1000.0]), np.array([0.5, 1.0, 1.0, 1.0]))
     assert found == pytest.approx([math.log(2), math.log(1 + math.exp(-2)), 0.0, 1000.0])
 
 
-def test_gradients_are_those_of_finite_differences() -> None:
+def test_gradients_match_finite_differences() -> None:
     positions = drawn_by(Pesto(), 400)
     features, anchor = features_of(positions, Pesto()), weights_of(Pesto())
     weights = anchor + np.random.default_rng(1).normal(0.0, 30.0, anchor.shape)
@@ -51,7 +51,7 @@ def test_gradients_are_those_of_finite_differences() -> None:
     assert still[-1] == 0.0
 
 
-def test_the_scale_that_results_were_drawn_with_is_found() -> None:
+def test_fitted_scale_recovers_true_scale() -> None:
     truth = Pesto(scale=240.0)
     features, weights = features_of(drawn_by(truth, 6000), truth), weights_of(truth)
     found = best_scale(features, weights)

@@ -21,7 +21,7 @@ def sample(games: int = 20, each: int = 5) -> Positions:
     return collect([([START] * each, (number % 3) / 2) for number in range(games)])
 
 
-def test_files_come_back(tmp_path: Path) -> None:
+def test_files_round_trip(tmp_path: Path) -> None:
     positions = sample()
     positions.skipped.add("a line that was wrong")
     path = tmp_path / "positions.npz"
@@ -34,7 +34,7 @@ def test_files_come_back(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["positions.npz"]
 
 
-def test_files_that_were_damaged(tmp_path: Path) -> None:
+def test_damaged_files_raise(tmp_path: Path) -> None:
     path = tmp_path / "positions.npz"
     sample().save(path)
     content = path.read_bytes()
@@ -64,12 +64,12 @@ def test_files_that_were_damaged(tmp_path: Path) -> None:
         Positions.load(path)
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_folder_raises(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="cannot be written"):
         sample().save(tmp_path / "none" / "positions.npz")
 
 
-def test_games_are_not_split() -> None:
+def test_split_keeps_games_whole() -> None:
     positions = sample(40)
     kept, aside = split(positions, 0.25, seed=3)
     assert sorted([*kept, *aside]) == list(range(200))
@@ -87,7 +87,7 @@ def test_games_are_not_split() -> None:
         split(positions, 1.0, seed=0)
 
 
-def test_long_games_are_thinned() -> None:
+def test_long_games_are_subsampled() -> None:
     positions = collect([([START] * length, 1.0) for length in (3, 50, 1, 20)])
     found = thin(positions, 10, seed=1)
     assert np.bincount(found.games).tolist() == [3, 10, 1, 10]
@@ -95,7 +95,7 @@ def test_long_games_are_thinned() -> None:
     assert len(thin(positions, 100, seed=1)) == len(positions)
 
 
-def test_sources_are_joined() -> None:
+def test_sources_are_concatenated() -> None:
     one, two = sample(3), sample(2)
     one.skipped.add("first")
     two.skipped.add("second")
@@ -106,7 +106,7 @@ def test_sources_are_joined() -> None:
     assert len(join([])) == 0
 
 
-def test_quiet_positions() -> None:
+def test_only_quiet_positions_are_kept() -> None:
     pesto = Pesto()
     assert is_quiet(Chess(), pesto)
     assert not is_quiet(Chess("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1"), pesto)

@@ -38,7 +38,7 @@ PGN = f"""\
 """
 
 
-def test_pgn() -> None:
+def test_pgn_games_yield_positions_and_results() -> None:
     found = from_pgn(PGN, "games.pgn")
     assert found.num_games == 2
     assert sorted(set(found.results)) == [0.5, 1.0]
@@ -51,7 +51,7 @@ def test_pgn() -> None:
     assert three.startswith("games.pgn, game 4: ")
 
 
-def test_epd() -> None:
+def test_epd_lines_yield_positions_and_results() -> None:
     start, fen = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -", "4k3/8/8/8/8/8/4P3/4K3 b - - 4 30"
     lines = [
         f'{start} c9 "1-0";',
@@ -92,11 +92,11 @@ def test_epd() -> None:
         ("", None),
     ],
 )
-def test_results_of_lines(text: str, result: float | None) -> None:
+def test_epd_result_notations_are_read(text: str, result: float | None) -> None:
     assert epd_result(f"4k3/8/8/8/8/8/4P3/4K3 b - - 0 1 {text}") == result
 
 
-def test_files(tmp_path: Path) -> None:
+def test_reader_follows_file_suffix(tmp_path: Path) -> None:
     (tmp_path / "games.pgn").write_bytes(PGN.encode("latin-1"))
     (tmp_path / "quiet.epd").write_text(f'{Chess().fen()} c9 "1-0";\n')
     both = join([read_positions(tmp_path / "games.pgn"), read_positions(str(tmp_path / "quiet.epd"))])
@@ -109,7 +109,7 @@ def test_files(tmp_path: Path) -> None:
         read_positions(tmp_path / "games.txt")
 
 
-def test_records_of_matches(tmp_path: Path) -> None:
+def test_match_records_yield_positions(tmp_path: Path) -> None:
     path = tmp_path / "match.jsonl"
     result = play_match("random", "random", "chess", num_games=2, seed=1, concurrency=1, out=path)
     found = read_positions(path)

@@ -22,7 +22,7 @@ def report() -> Report:
     return tune(drawn_by(TRUTH, 4000, per_game=2), material_only(), FitOptions(iterations=12))
 
 
-def test_errors_are_told_before_and_after_rounding(report: Report) -> None:
+def test_report_has_errors_before_and_after_rounding(report: Report) -> None:
     assert report.after["held_back"].log < report.rescaled["held_back"].log <= report.before["held_back"].log + 0.01
     assert report.after["train"].log < report.before["train"].log
     assert report.after["train"].log == pytest.approx(report.fitted["train"].log, abs=1e-4)
@@ -31,7 +31,7 @@ def test_errors_are_told_before_and_after_rounding(report: Report) -> None:
     assert report.counts["train"] + report.counts["held_back"] == 4000
 
 
-def test_text_and_data(report: Report) -> None:
+def test_report_text_matches_data(report: Report) -> None:
     text = str(report)
     assert "4,000" not in text
     assert "3,400 positions to learn from, 600 held back, of 2,000 games; 0 skipped" in text
@@ -44,7 +44,7 @@ def test_text_and_data(report: Report) -> None:
     assert len(data["history"]) == data["steps"] == 12
 
 
-def test_calibration() -> None:
+def test_calibration_bins_match_results() -> None:
     """Of the weights that the results were drawn with, predictions are true."""
     buckets = calibration(features_of(drawn_by(TRUTH, 12_000), TRUTH), TRUTH)
     assert sum(bucket.count for bucket in buckets) == 12_000
@@ -53,7 +53,7 @@ def test_calibration() -> None:
             assert bucket.actual == pytest.approx(bucket.predicted, abs=0.07)
 
 
-def test_plots(report: Report, tmp_path: Path) -> None:
+def test_plots_are_written(report: Report, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     for ending in ("png", "svg"):
         paths = draw_plots(report, tmp_path, ending)
@@ -61,7 +61,9 @@ def test_plots(report: Report, tmp_path: Path) -> None:
         assert all(path.stat().st_size > 1000 for path in paths)
 
 
-def test_without_matplotlib(report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_matplotlib_error_names_package(
+    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"pip install .*\[viz\]"):
         draw_plots(report, tmp_path)

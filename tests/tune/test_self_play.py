@@ -19,7 +19,7 @@ def moves_of(result: MatchResult) -> list[tuple[str, ...]]:
     return [game.moves for game in result.games]
 
 
-def test_games_and_their_positions(tmp_path: Path) -> None:
+def test_self_play_yields_positions_of_games(tmp_path: Path) -> None:
     whole = self_play(6, **SMALL)  # type: ignore[arg-type]
     positions = positions_of(whole.games)
     assert positions.num_games == 6
@@ -46,6 +46,6 @@ def test_games_and_their_positions(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_processes_change_nothing() -> None:
+def test_self_play_is_independent_of_processes() -> None:
     one, two = (self_play(4, **{**SMALL, "concurrency": count}, pesto=Pesto()) for count in (1, 2))  # type: ignore[arg-type]
     assert moves_of(one) == moves_of(two)

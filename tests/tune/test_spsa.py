@@ -34,7 +34,7 @@ def compare(one: Sequence[float], other: Sequence[float], seed: int) -> float:
     return float(np.random.default_rng(seed).binomial(8, expected)) / 8
 
 
-def test_it_climbs() -> None:
+def test_spsa_improves_objective() -> None:
     values, steps = climb(HILL, compare, iterations=300, seed=1)
     start = strength([one.start for one in HILL])
     assert len(steps) == 300
@@ -45,7 +45,7 @@ def test_it_climbs() -> None:
     assert climb(HILL, compare, iterations=300, seed=2)[0] != values
 
 
-def test_bounds_hold() -> None:
+def test_parameters_stay_within_bounds() -> None:
     seen: list[float] = []
 
     def lower_is_better(one: Sequence[float], other: Sequence[float], seed: int) -> float:
@@ -58,7 +58,7 @@ def test_bounds_hold() -> None:
     assert values[0] < 0.2
 
 
-def test_a_climb_goes_on_to_the_same_result(tmp_path: Path) -> None:
+def test_resumed_spsa_matches_uninterrupted_run(tmp_path: Path) -> None:
     whole = climb(HILL, compare, iterations=30, seed=4)
     path = tmp_path / "climb.jsonl"
 
@@ -86,7 +86,7 @@ def test_a_climb_goes_on_to_the_same_result(tmp_path: Path) -> None:
         climb(HILL, compare, iterations=30, seed=4, record=path, resume=True)
 
 
-def test_a_climb_can_be_made_longer(tmp_path: Path) -> None:
+def test_finished_spsa_can_be_extended(tmp_path: Path) -> None:
     path = tmp_path / "climb.jsonl"
     _, begun = climb(HILL, compare, iterations=10, seed=4, record=path)
     values, steps = climb(HILL, compare, iterations=25, seed=4, record=path, resume=True)
@@ -100,13 +100,13 @@ def test_a_climb_can_be_made_longer(tmp_path: Path) -> None:
     assert climb(HILL, compare, iterations=5, seed=4, record=other, resume=True) == (values, steps)
 
 
-def test_settings_are_those_of_hybrid() -> None:
+def test_tunable_settings_match_hybrid() -> None:
     usual, search = settings_of([one.start for one in PARAMETERS]), pondertree.Hybrid()
     for name, value in usual.items():
         assert getattr(search, name) == (tuple(value) if isinstance(value, list) else value)
 
 
-def test_settings_of_the_search(tmp_path: Path) -> None:
+def test_settings_are_parsed_and_applied(tmp_path: Path) -> None:
     """With matches replaced: the exploration constant should grow."""
 
     def more_exploration(one: Sequence[float], other: Sequence[float], seed: int) -> float:
@@ -124,7 +124,7 @@ def test_settings_of_the_search(tmp_path: Path) -> None:
         tune_search(iterations=2, games=3)
 
 
-def test_settings_are_compared_by_matches() -> None:
+def test_settings_are_compared_by_paired_games() -> None:
     values = [one.start for one in PARAMETERS]
     score = compare_by_matches(simulations=4, games=2, concurrency=1)(values, values, 7)
     assert score in (0.0, 0.25, 0.5, 0.75, 1.0)

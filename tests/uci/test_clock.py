@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pondertree.uci.clock import LEAST, Lag, Limits, cannot_be_caught, limits, of_clock, wanted
-from pondertree.uci.protocol import MOST, Go
+from pondertree.uci.clock import MIN_SECONDS, LagEstimate, Limits, from_clock, is_decided, limits, target_time
+from pondertree.uci.protocol import MAX_NUMBER, Go
 
-milliseconds = st.one_of(st.integers(-MOST, MOST), st.integers(-100, 100_000), st.none())
-counts = st.one_of(st.integers(-MOST, MOST), st.integers(-1, 100), st.none())
+milliseconds = st.one_of(st.integers(-MAX_NUMBER, MAX_NUMBER), st.integers(-100, 100_000), st.none())
+counts = st.one_of(st.integers(-MAX_NUMBER, MAX_NUMBER), st.integers(-1, 100), st.none())
 overheads = st.floats(0.0, 10.0)
 
 
@@ -29,12 +29,12 @@ def test_limits_are_positive_and_within_the_clock(
     go = Go(wtime=go.wtime, btime=go.btime, winc=go.winc, binc=go.binc, movestogo=go.movestogo, movetime=movetime)
     found = limits(go, player, overhead, only_move)
     assert found.is_timed == (go.has_clock or movetime is not None)
-    assert 0.0 < found.soft <= found.hard <= found.late
+    assert 0.0 < found.soft <= found.hard <= found.deadline
     clocks = [clock for clock in ((go.wtime, go.btime)[player], (go.btime, go.wtime)[player]) if clock is not None]
     if clocks:
-        assert found.late <= max(clocks[0] / 1000.0 - overhead, LEAST) + 1e-9
+        assert found.deadline <= max(clocks[0] / 1000.0 - overhead, MIN_SECONDS) + 1e-9
     if movetime is not None:
-        assert found.late <= max(movetime / 1000.0, LEAST)
+        assert found.deadline <= max(movetime / 1000.0, MIN_SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,10 @@ def test_limits_are_positive_and_within_the_clock(
         (-5.0, 0.0, None, (0.001, 0.001), (0.001, 0.001)),
     ],
 )
-def test_usual_clocks(
+def test_limits_of_usual_clocks(
     remaining: float, increment: float, moves: int | None, soft: tuple[float, float], hard: tuple[float, float]
 ) -> None:
-    found = of_clock(remaining, increment, moves, 0.03)
+    found = from_clock(remaining, increment, moves, 0.03)
     assert soft[0] <= found.soft <= soft[1]
     assert hard[0] <= found.hard <= hard[1]
 
@@ -63,16 +63,16 @@ def test_usual_clocks(
     ("base", "increment", "latency", "moves"),
     [(1.0, 0.01, 0.004, 300), (0.1, 0.0, 0.0005, 40), (60.0, 0.0, 0.005, 200), (10.0, 0.1, 0.02, 300)],
 )
-def test_a_game_is_never_lost_on_time_and_the_clock_is_used(
+def test_simulated_game_has_no_time_loss_and_uses_the_clock(
     base: float, increment: float, latency: float, moves: int
 ) -> None:
     """Every move is stretched to its hard limit at first, then to its soft one; the answer is late by `latency`."""
     clock, used = base, 0.0
     for move in range(moves):
-        found = of_clock(clock, increment, None, 0.03)
+        found = from_clock(clock, increment, None, 0.03)
         spent = (found.hard if move < 10 else found.soft) + latency
         if clock <= 0.03 + latency:
-            spent = LEAST + latency / 10  # answered at first sight
+            spent = MIN_SECONDS + latency / 10  # answered at first sight
         clock -= spent
         used += spent
         assert clock > 0.0, f"lost at move {move}"
@@ -80,50 +80,50 @@ def test_a_game_is_never_lost_on_time_and_the_clock_is_used(
     assert used > 0.6 * base
 
 
-def test_with_moves_to_go_the_time_lasts() -> None:
+def test_movestogo_time_lasts_to_time_control() -> None:
     clock = 10.0
     for moves in range(40, 0, -1):
-        found = of_clock(clock, 0.0, moves, 0.03)
+        found = from_clock(clock, 0.0, moves, 0.03)
         clock -= found.hard + 0.01
         assert clock > 0.0
 
 
-def test_an_unsettled_search_gets_more_time() -> None:
+def test_unstable_search_extends_target_time() -> None:
     given_ = Limits(1.0, 3.0, 3.1)
-    assert wanted(given_, 1.0, True) == 1.0
-    assert wanted(given_, 0.5, True) == 1.0
-    assert wanted(given_, 0.0, True) == 2.0
-    assert wanted(given_, 1.0, False) == 1.75
-    assert wanted(given_, 0.0, False) == 2.75
-    assert wanted(Limits(2.0, 2.0, 2.0), 0.0, False) == 2.0
-    assert wanted(Limits(), 0.0, False) == math.inf
+    assert target_time(given_, 1.0, True) == 1.0
+    assert target_time(given_, 0.5, True) == 1.0
+    assert target_time(given_, 0.0, True) == 2.0
+    assert target_time(given_, 1.0, False) == 1.75
+    assert target_time(given_, 0.0, False) == 2.75
+    assert target_time(Limits(2.0, 2.0, 2.0), 0.0, False) == 2.0
+    assert target_time(Limits(), 0.0, False) == math.inf
 
 
-def test_a_leader_that_cannot_be_caught() -> None:
-    assert cannot_be_caught(1000, 100, 100.0, 5.0)
-    assert not cannot_be_caught(1000, 100, 1000.0, 5.0)
-    assert cannot_be_caught(2, 1, 1000.0, -1.0)
+def test_search_is_decided_when_leader_cannot_be_overtaken() -> None:
+    assert is_decided(1000, 100, 100.0, 5.0)
+    assert not is_decided(1000, 100, 1000.0, 5.0)
+    assert is_decided(2, 1, 1000.0, -1.0)
 
 
-def test_the_other_clock_is_better_than_none() -> None:
+def test_missing_clock_uses_opponents_clock() -> None:
     assert limits(Go(wtime=60_000), 1, 0.03) == limits(Go(wtime=60_000), 0, 0.03)
     assert not limits(Go(depth=3), 0, 0.03).is_timed
     assert limits(Go(movetime=1000), 0, 0.03) == Limits(0.97, 0.97, 1.0)
-    assert limits(Go(movetime=0), 0, 0.03).late == LEAST
+    assert limits(Go(movetime=0), 0, 0.03).deadline == MIN_SECONDS
 
 
-def test_a_busy_machine_is_noticed_and_forgotten() -> None:
+def test_lag_estimate_rises_at_once_and_decays() -> None:
     """What is lost on the way is at least what the user says, and twice what answers were late by, for some moves."""
-    lag = Lag()
+    lag = LagEstimate()
     assert lag.overhead(0.01) == 0.01
-    lag.learn(-0.5)
+    lag.update(-0.5)
     assert lag.overhead(0.01) == 0.01
-    lag.learn(0.1)
+    lag.update(0.1)
     assert lag.overhead(0.01) == 0.2
-    lag.learn(0.01)
+    lag.update(0.01)
     assert lag.overhead(0.01) == pytest.approx(0.18)
     for _ in range(60):
-        lag.learn(0.001)
+        lag.update(0.001)
     assert lag.overhead(0.01) == 0.01
     # With little time left, a search that was late leaves itself more of it.
-    assert of_clock(0.3, 0.01, None, 0.1).hard < of_clock(0.3, 0.01, None, 0.01).hard
+    assert from_clock(0.3, 0.01, None, 0.1).hard < from_clock(0.3, 0.01, None, 0.01).hard

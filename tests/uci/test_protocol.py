@@ -49,19 +49,19 @@ DOCS = Path(__file__).parents[2] / "docs/chess.md"
         ("go depth infinite", Go(infinite=True)),
     ],
 )
-def test_lines_are_read(line: str, command: Any) -> None:
+def test_parse_returns_commands(line: str, command: Any) -> None:
     assert parse(line) == command
 
 
 @pytest.mark.parametrize("line", ["hello", "\0", "position", "position fen", "position moves e2e4", "setoption", "Uci"])
-def test_what_is_no_command(line: str) -> None:
+def test_parse_returns_unknown_for_invalid_lines(line: str) -> None:
     assert isinstance(parse(line), Unknown)
 
 
-def test_mistakes_in_go_are_named_and_it_stays_a_go() -> None:
+def test_invalid_go_arguments_are_reported_as_problems() -> None:
     command = parse("go wtime x nonsense depth")
     assert isinstance(command, Go)
-    assert [complaint.split(":")[1].strip() for complaint in command.complaints] == [
+    assert [complaint.split(":")[1].strip() for complaint in command.problems] == [
         "wtime wants a whole number",
         "'nonsense' is not known",
         "depth wants a whole number",
@@ -69,7 +69,7 @@ def test_mistakes_in_go_are_named_and_it_stays_a_go() -> None:
 
 
 @given(st.text(max_size=200))
-def test_any_text_can_be_read(text: str) -> None:
+def test_parse_accepts_any_text(text: str) -> None:
     command = parse(text)
     assert command is None or "\n" not in repr(command)
 
@@ -77,7 +77,7 @@ def test_any_text_can_be_read(text: str) -> None:
 # --- options ------------------------------------------------------------------------------------------------------
 
 
-def test_defaults_are_what_is_declared_and_make_a_search() -> None:
+def test_declared_defaults_build_a_search() -> None:
     options = Options()
     for option in TABLE:
         if option.kind != "button":
@@ -111,14 +111,14 @@ def test_defaults_are_what_is_declared_and_make_a_search() -> None:
         ("\0" * 500, "1", "there is no option"),
     ],
 )
-def test_wrong_options_are_refused_and_the_old_value_stays(name: str, value: str | None, message: str) -> None:
+def test_invalid_option_value_raises_and_keeps_old_value(name: str, value: str | None, message: str) -> None:
     options = Options()
     with pytest.raises(InvalidArgumentError, match=message):
         options.set(name, value)
     assert options.search_key == Options().search_key
 
 
-def test_options_reach_the_search(tmp_path: Path) -> None:
+def test_options_configure_the_search(tmp_path: Path) -> None:
     weights = tmp_path / "weights.json"
     Pesto(scale=99.0).to_file(weights)
     options = Options()
@@ -156,7 +156,7 @@ def test_options_reach_the_search(tmp_path: Path) -> None:
         build(options)
 
 
-def test_the_page_explains_every_option() -> None:
+def test_documentation_lists_every_option() -> None:
     text = DOCS.read_text("utf-8")
     for option in TABLE:
         assert f"| `{option.name}` | {option.kind} |" in text, option.name
@@ -173,7 +173,7 @@ def read(line: str, known: position.Game | None = None) -> position.Game:
     return position.read(command, known or position.new_game())
 
 
-def test_positions() -> None:
+def test_position_command_replays_moves_incrementally() -> None:
     game = read("position startpos moves e2e4 e7e5")
     assert game.state.fen().startswith("rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w")
     on = read("position startpos moves e2e4 e7e5 g1f3", game)
@@ -191,7 +191,7 @@ def test_positions() -> None:
         read("position fen 8/8/8/8/8/8/8/8 w - - 0 1")
 
 
-def test_a_game_goes_on_after_draws_by_rule() -> None:
+def test_moves_after_automatic_draw_are_followed() -> None:
     """Some programs play on; the engine must follow, or it would answer for an old position."""
     there, back = ("g1f3", "g8f6"), ("f3g1", "f6g8")
     shuffle = " ".join((*there, *back) * 5)
@@ -200,7 +200,7 @@ def test_a_game_goes_on_after_draws_by_rule() -> None:
     bare = read("position fen 8/8/4k3/8/8/4K3/8/8 w - - 0 1 moves e3e4 e6d6 e4d4")
     assert bare.state.fen().split()[0] == "8/8/3k4/8/3K4/8/8/8"
     assert sorted(position.legal_moves(bare.state)) == ["d6c6", "d6c7", "d6d7", "d6e6", "d6e7"]
-    assert position.at_first_sight(bare.state, Pesto()) in position.legal_moves(bare.state)
+    assert position.static_best_move(bare.state, Pesto()) in position.legal_moves(bare.state)
     late = read("position fen 8/8/4k3/8/8/4K3/8/7R w - - 148 200 moves h1h2 e6e5 h2h3 e5d5 h3h4")
     assert late.state.is_terminal
     assert len(position.legal_moves(late.state)) == 5
@@ -208,28 +208,28 @@ def test_a_game_goes_on_after_draws_by_rule() -> None:
         position.play(bare.state, "d6d5")
 
 
-def test_a_move_at_first_sight() -> None:
+def test_static_best_move_takes_mate_and_material() -> None:
     mate = Chess("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1")
-    assert position.at_first_sight(mate, Pesto()) == "a1a8"
-    assert position.at_first_sight(mate, Pesto(), frozenset({"e1e2"})) == "e1e2"
+    assert position.static_best_move(mate, Pesto()) == "a1a8"
+    assert position.static_best_move(mate, Pesto(), frozenset({"e1e2"})) == "e1e2"
     takes = Chess("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1")
-    assert position.at_first_sight(takes, Pesto()) == "e4d5"
-    assert position.at_first_sight(Chess("R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1"), Pesto()) is None
+    assert position.static_best_move(takes, Pesto()) == "e4d5"
+    assert position.static_best_move(Chess("R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1"), Pesto()) is None
 
 
 # --- scores -------------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(-1500, 1500), st.floats(50.0, 500.0))
-def test_centipawns_are_the_inverse_of_the_evaluation(score: int, scale: float) -> None:
+def test_centipawns_invert_pesto_sigmoid(score: int, scale: float) -> None:
     value = math.tanh(score / (2.0 * scale))
     if abs(value) < 1 - 1e-9:
         assert info.centipawns(value, scale) == pytest.approx(score, abs=1)
 
 
 @given(st.floats(-1.0, 1.0))
-def test_chances_sum_to_1000_and_differ_by_the_value(value: float) -> None:
-    win, draw, loss = info.chances(value)
+def test_wdl_sums_to_1000_and_matches_value(value: float) -> None:
+    win, draw, loss = info.wdl_of(value)
     assert win + draw + loss == 1000
     assert min(win, draw, loss) >= 0
     assert (win - loss) / 1000 == pytest.approx(value, abs=0.0011)
@@ -239,13 +239,13 @@ def test_chances_sum_to_1000_and_differ_by_the_value(value: float) -> None:
     ("proven", "plies", "text"),
     [(1, 1, "mate 1"), (1, 3, "mate 2"), (-1, 2, "mate -1"), (-1, 4, "mate -2"), (0, 5, "cp 0"), (None, 1, "cp 34")],
 )
-def test_scores(proven: int | None, plies: int, text: str) -> None:
-    line = info.Line("e2e4", 1, 0.11, proven, plies, ("e2e4",))
+def test_scores_report_mate_or_centipawns(proven: int | None, plies: int, text: str) -> None:
+    line = info.PvLine("e2e4", 1, 0.11, proven, plies, ("e2e4",))
     assert info.score(line, 153.4) == text
 
 
-def test_ends_of_values() -> None:
+def test_centipawns_and_wdl_are_bounded_at_extreme_values() -> None:
     assert info.centipawns(1.0, 153.4) == 15_000
     assert info.centipawns(-1.0, 153.4) == -15_000
-    assert info.chances(1.0) == (1000, 0, 0)
-    assert info.chances(0.0) == (250, 500, 250)
+    assert info.wdl_of(1.0) == (1000, 0, 0)
+    assert info.wdl_of(0.0) == (250, 500, 250)

@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Runs it until `quit` or the end of the input; the exit status."""
     from pondertree.uci.options import Options
     from pondertree.uci.session import Session
-    from pondertree.uci.writer import Voice
+    from pondertree.uci.writer import LineWriter
 
     options = Options()
     for given in arguments.option:
@@ -59,12 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(text)
         sys.stdout.flush()
 
-    session = Session(Voice(write, closed=_leave), options)
+    session = Session(LineWriter(write, closed=_leave), options)
     at_end = False
     try:
         for line, arrived in lines(sys.stdin.buffer):
             if line is None:
-                session.voice.tell(f"a line of more than {LONGEST_LINE} bytes was thrown away")
+                session.writer.info_string(f"a line of more than {LONGEST_LINE} bytes was thrown away")
             elif not session.handle(line, arrived):
                 break
         else:

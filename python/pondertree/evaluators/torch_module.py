@@ -20,21 +20,21 @@ from pondertree.evaluators.dispatch import take_rows
 from pondertree.evaluators.outputs import policy_axes, require, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.forks import after_fork_in_child
-from pondertree.gpu.protocol import Line, padded
+from pondertree.gpu.protocol import RowLayout, padded
 from pondertree.gpu.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
 
 #: From so many rows on, halves of them take turns on an accelerator.
 TURNS_FROM = 1024
 #: Lanes kept for the next searches.
-MOST_LANES = 8
+MAX_BUFFERS = 8
 #: Held while lanes are taken or given back: several threads may search with one network.
-_LANES = threading.Lock()
+_BUFFERS_LOCK = threading.Lock()
 
 
 @after_fork_in_child
 def _renew_lock() -> None:
-    global _LANES
-    _LANES = threading.Lock()
+    global _BUFFERS_LOCK
+    _BUFFERS_LOCK = threading.Lock()
 
 
 class Torch:
@@ -86,7 +86,7 @@ class Torch:
         self.batch_size = None if batch_size is None else validation.count(batch_size, "batch_size")
         self.version = 0
         """To be changed whenever the weights change, so that a `Cached` around it forgets the old answers."""
-        self._lanes: list[Any] = []
+        self._buffers: list[Any] = []
         self._returned: deque[Any] = deque()
         self._fused: Any = None
         self._fused_of: object = None
@@ -151,55 +151,55 @@ class Torch:
             return min(rows, self.batch_size)
         return (rows + 1) // 2 if self.device.type != "cpu" and rows >= TURNS_FROM else rows
 
-    def open_lanes(self, line: Line, capacities: Sequence[int]) -> list[Any]:
+    def acquire_buffers(self, layout: RowLayout, capacities: Sequence[int]) -> list[Any]:
         """A lane for each capacity, or for a little more; those of an earlier search if they fit."""
-        from pondertree.gpu.buffer import TorchLane
+        from pondertree.gpu.buffer import TorchBuffer
 
-        key, lanes = self._notice(), []
-        with _LANES:
+        key, buffers = self._notice(), []
+        with _BUFFERS_LOCK:
             while self._returned:
-                self._lanes.append(self._returned.popleft())
-            del self._lanes[:-MOST_LANES]
+                self._buffers.append(self._returned.popleft())
+            del self._buffers[:-MAX_BUFFERS]
         if key != self._fused_of:
-            self._fused_of, self._fused = key, self._fuse(line)
+            self._fused_of, self._fused = key, self._fuse(layout)
         # Of few sizes: games that end one after another would ask for a new one at every move.
         for capacity in map(padded, capacities):
-            with _LANES:
-                known = next((one for one in self._lanes if _fits(one, line, capacity, self._input_dtype)), None)
+            with _BUFFERS_LOCK:
+                known = next((one for one in self._buffers if _fits(one, layout, capacity, self._input_dtype)), None)
                 if known is not None:
-                    self._lanes.remove(known)
+                    self._buffers.remove(known)
             if known is None:
-                known = TorchLane(
-                    line, capacity, self.batch_size, self.device, self._input_dtype, self._forward, self._evaluating
+                known = TorchBuffer(
+                    layout, capacity, self.batch_size, self.device, self._input_dtype, self._forward, self._evaluating
                 )
             known.renew(key)
-            lanes.append(known)
-        return lanes
+            buffers.append(known)
+        return buffers
 
-    def _fuse(self, line: Line) -> Any:
+    def _fuse(self, layout: RowLayout) -> Any:
         """The module with fewer kernels, where the device has such; None elsewhere."""
         if self.device.type != "cuda" or self._input_dtype == self._torch.float32 or self._autocast_dtype is not None:
             return None
         from pondertree.gpu.torch_fusion import fused
 
-        shape = (2, line.planes + line.scalars, line.height, line.width)
+        shape = (2, layout.planes + layout.scalars, layout.height, layout.width)
         with self._evaluating():
             example = self._torch.rand(shape, device=self.device).to(self._input_dtype)
             return fused(self.module, example.contiguous(memory_format=self._torch.channels_last))
 
-    def open_trees(self, lanes: Sequence[Any], sizes: Sequence[int], simulations: int, rule: Any) -> Any:
+    def open_trees(self, buffers: Sequence[Any], sizes: Sequence[int], simulations: int, rule: Any) -> Any:
         """Trees that grow on the device, of so many roots to each of these lanes; None where they cannot."""
-        opened = [lane.open_trees(size, simulations, rule) for lane, size in zip(lanes, sizes, strict=True)]
+        opened = [buffer.open_trees(size, simulations, rule) for buffer, size in zip(buffers, sizes, strict=True)]
         if any(trees is None for trees in opened):
             return None
         from pondertree.gpu.device_trees import Grove
 
         return Grove(opened, sizes)
 
-    def close_lanes(self, lanes: Sequence[Any]) -> None:
+    def release_buffers(self, buffers: Sequence[Any]) -> None:
         """Keeps lanes for the next search."""
         # Without a lock: a forest among the garbage may be collected while this very thread holds it.
-        self._returned.extend(lanes)
+        self._returned.extend(buffers)
 
     def _notice(self) -> object:
         """What tells the network from what it was. Where it has changed, all of it is on the device again, and is asked
@@ -222,7 +222,7 @@ class Torch:
     def __getstate__(self) -> dict[str, Any]:
         # Lanes hold memory of a device.
         without: dict[str, Any] = {
-            "_lanes": [],
+            "_buffers": [],
             "_returned": deque(),
             "_fused": None,
             "_fused_of": None,
@@ -302,5 +302,5 @@ class Torch:
         return f"Torch({type(self.module).__name__}, device={str(self.device)!r}, policy={self.policy!r})"
 
 
-def _fits(lane: Any, line: Line, capacity: int, dtype: Any) -> bool:
-    return bool(lane.line == line and lane.capacity == capacity and lane._dtype == dtype)
+def _fits(buffer: Any, layout: RowLayout, capacity: int, dtype: Any) -> bool:
+    return bool(buffer.layout == layout and buffer.capacity == capacity and buffer._dtype == dtype)

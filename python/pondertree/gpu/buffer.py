@@ -12,18 +12,18 @@ from pondertree.config import Rule
 from pondertree.errors import EvaluationError
 from pondertree.gpu.cuda_graph import Graphs, host_buffer
 from pondertree.gpu.device_trees import ONES, DeviceTrees, GameTrees, Kept
-from pondertree.gpu.protocol import Line, NotForLanes, padded
-from pondertree.gpu.tree_shape import Kind
+from pondertree.gpu.protocol import NotForLanes, RowLayout, padded
+from pondertree.gpu.tree_shape import TreeShape
 
 Forward = Callable[[Any], tuple[Any, Any]]
 
 
-class TorchLane:
+class TorchBuffer:
     """One batch at a time on its way through a network."""
 
     def __init__(
         self,
-        line: Line,
+        layout: RowLayout,
         capacity: int,
         most_at_once: int | None,
         device: Any,
@@ -32,17 +32,19 @@ class TorchLane:
         prepare: Callable[[], Any],
     ) -> None:
         """Rows beyond `most_at_once` are computed one lot after another. `forward` runs within `prepare()`."""
-        self.line = line
+        self.layout = layout
         self.capacity = capacity
         self._most_at_once = most_at_once or max(capacity, 1)
         self._forward = forward
-        self._asked, self.questions = host_buffer(capacity, line.words, np.uint64, device)
-        self._answered, self.answers = host_buffer(capacity, line.legal + 1, np.float32, device)
+        self._host_requests, self.requests = host_buffer(capacity, layout.words, np.uint64, device)
+        self._host_responses, self.responses = host_buffer(capacity, layout.legal + 1, np.float32, device)
         self._on_device = device.type == "cpu"
-        self._questions = self._asked if self._on_device else torch.zeros_like(self._asked, device=device)
+        self._device_requests = (
+            self._host_requests if self._on_device else torch.zeros_like(self._host_requests, device=device)
+        )
         self._dtype = dtype
         self._masks = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=device)
-        self._shifts = torch.arange(line.height * line.width, device=device)
+        self._shifts = torch.arange(layout.height * layout.width, device=device)
         self._channels_last = device.type == "cuda" and dtype in (torch.bfloat16, torch.float16)
         self._device, self._prepare = device, prepare
         self._graphs = Graphs(device, self._work, prepare)
@@ -69,19 +71,19 @@ class TorchLane:
 
     def open_trees(self, trees: int, simulations: int, rule: Rule) -> DeviceTrees | None:
         """So many trees that grow on the device itself; None where they cannot, or need not."""
-        kind = Kind(trees, simulations, self.line.num_actions, rule, is_game=True)
-        if not kind.may_grow(self._device) or self._dtype not in ONES:
+        shape = TreeShape(trees, simulations, self.layout.num_actions, rule, is_game=True)
+        if not shape.may_grow(self._device) or self._dtype not in ONES:
             return None
-        return self._trees.find(kind, self._make_trees)
+        return self._trees.find(shape, self._make_trees)
 
-    def _make_trees(self, kind: Kind) -> GameTrees:
-        line = self.line
-        shape = (kind.trees, line.planes + line.scalars, line.height, line.width)
+    def _make_trees(self, shape: TreeShape) -> GameTrees:
+        layout = self.layout
+        size = (shape.trees, layout.planes + layout.scalars, layout.height, layout.width)
         with torch.inference_mode(False):
-            seen = torch.zeros(shape, dtype=self._dtype, device=self._device)
+            seen = torch.zeros(size, dtype=self._dtype, device=self._device)
             if self._channels_last:
                 seen = seen.contiguous(memory_format=torch.channels_last)
-        return GameTrees(kind, self._device, self._look, self._prepare, seen)
+        return GameTrees(shape, self._device, self._look, self._prepare, seen)
 
     def _look(self, observations: Any) -> tuple[Any, Any]:
         """Logits and values of positions, as many at once as one likes."""
@@ -95,7 +97,7 @@ class TorchLane:
     def _checked(self, observations: Any) -> tuple[Any, Any]:
         """What the network says, of the right shapes."""
         logits, values = self._forward(observations)
-        shape = (len(observations), self.line.num_actions)
+        shape = (len(observations), self.layout.num_actions)
         if logits.shape != shape:
             raise EvaluationError(f"policy_logits has shape {tuple(logits.shape)}: it must be {shape}")
         if values.numel() != len(observations) or torch.float64 in (values.dtype, logits.dtype):
@@ -107,50 +109,54 @@ class TorchLane:
             self._answer(slice(first, min(first + self._most_at_once, rows)))
 
     def _answer(self, which: slice) -> None:
-        questions = self._questions[which]
+        requests = self._device_requests[which]
         if not self._on_device:
-            questions.copy_(self._asked[which], non_blocking=True)
-        logits, values = self._checked(self._observations(questions))
-        rows = len(questions)
-        legal = logits.gather(1, self._actions(questions))
-        answers = torch.cat([legal.float(), values.float().reshape(rows, 1)], dim=1)
-        self._answered[which].copy_(answers, non_blocking=True)
+            requests.copy_(self._host_requests[which], non_blocking=True)
+        logits, values = self._checked(self._observations(requests))
+        rows = len(requests)
+        legal = logits.gather(1, self._actions(requests))
+        responses = torch.cat([legal.float(), values.float().reshape(rows, 1)], dim=1)
+        self._host_responses[which].copy_(responses, non_blocking=True)
 
-    def _observations(self, questions: Any) -> Any:
+    def _observations(self, requests: Any) -> Any:
         """[rows, planes + scalars, height, width]; bit row * width + column of a plane is its cell."""
-        line, rows = self.line, len(questions)
-        bits = self._bits(questions)
-        scalars = questions.view(torch.float32)[:, line.first_scalar : line.first_scalar + line.scalars]
+        layout, rows = self.layout, len(requests)
+        bits = self._bits(requests)
+        scalars = requests.view(torch.float32)[:, layout.first_scalar : layout.first_scalar + layout.scalars]
         if self._channels_last:
             whole = torch.empty(
-                (rows, line.height, line.width, line.planes + line.scalars), dtype=self._dtype, device=questions.device
+                (rows, layout.height, layout.width, layout.planes + layout.scalars),
+                dtype=self._dtype,
+                device=requests.device,
             )
-            whole[..., : line.planes] = bits
-            whole[..., line.planes :] = scalars[:, None, None, :]
+            whole[..., : layout.planes] = bits
+            whole[..., layout.planes :] = scalars[:, None, None, :]
             return whole.permute(0, 3, 1, 2)
         whole = torch.empty(
-            (rows, line.planes + line.scalars, line.height, line.width), dtype=self._dtype, device=questions.device
+            (rows, layout.planes + layout.scalars, layout.height, layout.width),
+            dtype=self._dtype,
+            device=requests.device,
         )
-        whole[:, : line.planes] = bits.permute(0, 3, 1, 2)
-        whole[:, line.planes :] = scalars[:, :, None, None]
+        whole[:, : layout.planes] = bits.permute(0, 3, 1, 2)
+        whole[:, layout.planes :] = scalars[:, :, None, None]
         return whole
 
-    def _bits(self, questions: Any) -> Any:
+    def _bits(self, requests: Any) -> Any:
         """The bit planes [rows, height, width, planes]: whole channels are written side by side, which devices like."""
-        line, rows = self.line, len(questions)
-        if line.width == 8:
+        layout, rows = self.layout, len(requests)
+        if layout.width == 8:
             # A byte is a row of the board, and small numbers are quick.
-            octets = questions.view(torch.uint8)[:, : 8 * line.planes].view(rows, line.planes, 8)
-            ranks = octets[:, :, : line.height].transpose(1, 2).unsqueeze(2)
+            octets = requests.view(torch.uint8)[:, : 8 * layout.planes].view(rows, layout.planes, 8)
+            ranks = octets[:, :, : layout.height].transpose(1, 2).unsqueeze(2)
             return (ranks & self._masks[:, None]) != 0
-        words = questions[:, : line.planes]
-        return ((words[:, None, :] >> self._shifts[:, None]) & 1).view(rows, line.height, line.width, line.planes)
+        words = requests[:, : layout.planes]
+        return ((words[:, None, :] >> self._shifts[:, None]) & 1).view(rows, layout.height, layout.width, layout.planes)
 
-    def _actions(self, questions: Any) -> Any:
+    def _actions(self, requests: Any) -> Any:
         """The legal actions [rows, legal], 0 where there are no more. Torch knows signed numbers of 16 bits alone."""
-        first = self.line.first_action
-        actions = questions.view(torch.int16)[:, first : first + self.line.legal].to(torch.int64)
-        return actions if self.line.num_actions <= 1 << 15 else actions & 0xFFFF
+        first = self.layout.first_action
+        actions = requests.view(torch.int16)[:, first : first + self.layout.legal].to(torch.int64)
+        return actions if self.layout.num_actions <= 1 << 15 else actions & 0xFFFF
 
 
 def unpacked(planes: torch.Tensor, numbers: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:

@@ -21,7 +21,7 @@ from pondertree.gpu.cuda_graph import Graphs
 from pondertree.gpu.kernels.launch import Launch, compiled
 from pondertree.gpu.protocol import NotForLanes, padded
 from pondertree.gpu.tree_layout import GIVEN, LATER, NUMBER_TYPES, Columns, First, Trees, rules_of
-from pondertree.gpu.tree_shape import MOST_BYTES, Kind
+from pondertree.gpu.tree_shape import MOST_BYTES, TreeShape
 
 #: So many steps are recorded as one, at most and at least; then the processor looks which trees want more.
 MOST_STEPS, FEWEST_STEPS = 64, 8
@@ -42,15 +42,15 @@ class DeviceTrees(ABC):
 
     def __init__(
         self,
-        kind: Kind,
+        shape: TreeShape,
         device: Any,
         prepare: Callable[[], AbstractContextManager[Any]],
         launch: Launch | None = None,
     ) -> None:
-        self.kind = kind
+        self.shape = shape
         self.trees = 0
         """How many are searched; there may be memory for more."""
-        shapes = kind.shapes()
+        shapes = shape.shapes()
         # Whoever makes the first search may be in inference mode, and the next not.
         with torch.inference_mode(False):
             self._first = First(shapes, device)
@@ -65,13 +65,13 @@ class DeviceTrees(ABC):
         }
         self._slots: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._struct = Trees(**{name: array.data_ptr() for name, array in self._arrays.items()})
-        self._struct.rules = rules_of(kind)
-        self._lengths = lengths_of(kind)
+        self._struct.rules = rules_of(shape)
+        self._lengths = lengths_of(shape)
         self._next = 0
         """The next of them."""
         self._said: dict[str, Any] = {}
         """What was said last, where it lies."""
-        self._launch = launch or compiled(device, kind)
+        self._launch = launch or compiled(device, shape)
         self._graphs = Graphs(device, self._work, prepare)
 
     def begin(self, roots: dict[str, Any]) -> None:
@@ -81,7 +81,7 @@ class DeviceTrees(ABC):
         given = {place: roots[name] for name, place in GIVEN.items() if len(roots.get(name, ()))}
         self._next = 0
         try:
-            self._first.send(given, self.trees, self.kind.simulations)
+            self._first.send(given, self.trees, self.shape.simulations)
         finally:
             # An interrupt may come in between, and then somebody waits for it.
             self._graphs.follow()
@@ -90,14 +90,14 @@ class DeviceTrees(ABC):
         """Begins some more steps, once those before are done; False if no tree wants more simulations."""
         if self._next == len(self._lengths):
             return False
-        kind, active = self.kind, self.trees
+        shape, active = self.shape, self.trees
         if self._next:
             self._graphs.wait()
-            active = int((self._told["done"].numpy() < kind.simulations).sum())
+            active = int((self._told["done"].numpy() < shape.simulations).sum())
             if active == 0 or not self.is_sound:
                 return False
-        share = -(-kind.trees // SHARES)
-        rows = min(-(-active // share) * share, kind.trees)
+        share = -(-shape.trees // SHARES)
+        rows = min(-(-active // share) * share, shape.trees)
         self._graphs.launch((self._lengths[self._next], rows))
         self._next += 1
         return True
@@ -151,8 +151,8 @@ class DeviceTrees(ABC):
             return
         steps, rows = what
         self._struct.rules.rows = rows
-        if self.kind.is_game:
-            finished = self._arrays["done"] >= self.kind.simulations
+        if self.shape.is_game:
+            finished = self._arrays["done"] >= self.shape.simulations
             self._arrays["order"].copy_(finished.to(torch.uint8).argsort(stable=True))
         for _ in range(steps):
             self._launch(self._struct, True)
@@ -188,29 +188,29 @@ class Kept:
     """Trees of a few kinds, kept for the next searches. They are large: the oldest make room for new ones."""
 
     def __init__(self) -> None:
-        self._kinds: dict[Kind, DeviceTrees | None] = {}
+        self._shapes: dict[TreeShape, DeviceTrees | None] = {}
 
-    def find(self, kind: Kind, make: Callable[[Kind], DeviceTrees]) -> DeviceTrees | None:
+    def find(self, shape: TreeShape, make: Callable[[TreeShape], DeviceTrees]) -> DeviceTrees | None:
         """Memory for as many trees or a few more, so that games which end one by one do not ask for new one each time.
 
         None where there is none to be had, or no kernel.
         """
-        kind = replace(kind, trees=padded(kind.trees))
-        if kind in self._kinds:
-            self._kinds[kind] = self._kinds.pop(kind)
-            return self._kinds[kind]
-        while self._kinds and kind.bytes + sum(other.bytes for other in self._kinds) > MOST_BYTES:
-            del self._kinds[next(iter(self._kinds))]
+        shape = replace(shape, trees=padded(shape.trees))
+        if shape in self._shapes:
+            self._shapes[shape] = self._shapes.pop(shape)
+            return self._shapes[shape]
+        while self._shapes and shape.bytes + sum(other.bytes for other in self._shapes) > MOST_BYTES:
+            del self._shapes[next(iter(self._shapes))]
         try:
-            self._kinds[kind] = make(kind)
+            self._shapes[shape] = make(shape)
         except (NotForLanes, RuntimeError):
             # No memory is left on the device, or of the kind that it reads by itself.
-            self._kinds[kind] = None
-        return self._kinds[kind]
+            self._shapes[shape] = None
+        return self._shapes[shape]
 
     def forget(self) -> None:
         """Drops what was recorded: the weights are elsewhere."""
-        for trees in self._kinds.values():
+        for trees in self._shapes.values():
             if trees is not None:
                 trees.forget()
 
@@ -220,7 +220,7 @@ class Grove:
 
     def __init__(self, groups: Sequence[DeviceTrees], sizes: Sequence[int]) -> None:
         self._groups = groups
-        self.simulations = groups[0].kind.simulations
+        self.simulations = groups[0].shape.simulations
         self.sizes = sizes
 
     def search(self, leave: Callable[[int], dict[str, Any]], stopped: Callable[[], bool]) -> bool:
@@ -267,14 +267,14 @@ class Grove:
         return [group.nodes() for group in self._groups]
 
 
-def lengths_of(kind: Kind) -> list[int]:
+def lengths_of(shape: TreeShape) -> list[int]:
     """How many steps are begun together, piece after piece: as many as simulations in all.
 
     Ends of a game need no answer, so that trees are done sooner or later: the nearer that is, the oftener one looks.
     """
-    lengths, left = [], kind.simulations
+    lengths, left = [], shape.simulations
     while left:
-        length = max(_power(left // 2), FEWEST_STEPS) if kind.is_game else left
+        length = max(_power(left // 2), FEWEST_STEPS) if shape.is_game else left
         lengths.append(min(length, MOST_STEPS, left))
         left -= lengths[-1]
     return lengths
@@ -294,7 +294,7 @@ class GameTrees(DeviceTrees):
 
     def __init__(
         self,
-        kind: Kind,
+        shape: TreeShape,
         device: Any,
         forward: Callable[[Any], tuple[Any, Any]],
         prepare: Callable[[], AbstractContextManager[Any]],
@@ -302,7 +302,7 @@ class GameTrees(DeviceTrees):
         launch: Launch | None = None,
     ) -> None:
         """`forward` gives (logits, values) of `observations` [trees, planes, height, width], which lie close."""
-        super().__init__(kind, device, prepare, launch)
+        super().__init__(shape, device, prepare, launch)
         self._forward, self._observations = forward, observations
         rules, self._struct.observations = self._struct.rules, observations.data_ptr()
         rules.one, rules.bits = ONES[observations.dtype], 8 * observations.element_size()

@@ -18,7 +18,7 @@ FINE_FROM = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RowLayout:
     """What one question holds, in words of 64 bits: bit planes, one to a word; scalars, two to a word (float32); legal
     actions, four to a word (16 bits). Low bits come first, and what is beyond the last is 0.
     """
@@ -43,12 +43,12 @@ class Line:
         return 4 * (self.planes + (self.scalars + 1) // 2)
 
 
-class Lane(Protocol):
+class InferenceBuffer(Protocol):
     """One batch at a time on its way through a network."""
 
-    questions: NDArray[np.uint64]
+    requests: NDArray[np.uint64]
     """[capacity, line.words]; not to be written between `submit` and `wait`."""
-    answers: NDArray[np.float32]
+    responses: NDArray[np.float32]
     """[capacity, line.legal + 1]: what the policy says of each legal action, and the value for the player to move."""
 
     def submit(self, rows: int) -> None:
@@ -60,7 +60,7 @@ class Lane(Protocol):
         ...
 
 
-class LaneEvaluator(Protocol):
+class PipelinedEvaluator(Protocol):
     """An evaluator that answers in lanes."""
 
     policy: str
@@ -69,11 +69,11 @@ class LaneEvaluator(Protocol):
         """How many of `rows` rows it would like to be asked at once."""
         ...
 
-    def open_lanes(self, line: Line, capacities: Sequence[int]) -> Sequence[Lane]:
+    def acquire_buffers(self, layout: RowLayout, capacities: Sequence[int]) -> Sequence[InferenceBuffer]:
         """A lane for each capacity, for as long as a search lasts."""
         ...
 
-    def close_lanes(self, lanes: Sequence[Lane]) -> None:
+    def release_buffers(self, buffers: Sequence[InferenceBuffer]) -> None:
         """Takes them back; the next search may have them again."""
         ...
 
@@ -82,9 +82,9 @@ class NotForLanes(PondertreeError):  # noqa: N818 (a signal inside the search, w
     """The network answers in a way that lanes have no room for; it must be asked batch by batch."""
 
 
-def answers_in_lanes(evaluator: Any) -> TypeGuard[LaneEvaluator]:
+def is_pipelined(evaluator: Any) -> TypeGuard[PipelinedEvaluator]:
     """Whether an evaluator has lanes."""
-    return hasattr(evaluator, "open_lanes")
+    return hasattr(evaluator, "acquire_buffers")
 
 
 def padded(rows: int) -> int:

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from pondertree.config import Halving, LogPuct, Puct
-from pondertree.gpu.tree_shape import Kind
+from pondertree.gpu.tree_shape import TreeShape
 
 Columns = dict[str, NDArray[Any]]
 _NORMALIZE = {"node": 0, "tree": 1, None: 2}
@@ -132,11 +132,11 @@ class First:
         self._device.copy_(self._host, non_blocking=True)
 
 
-def rules_of(kind: Kind) -> Rules:
+def rules_of(shape: TreeShape) -> Rules:
     """A rule as the kernel reads it."""
-    rule = kind.rule
-    rules = Rules(nodes=kind.simulations + 1, actions=kind.actions, players=kind.players)
-    rules.discount = kind.discount
+    rule = shape.rule
+    rules = Rules(nodes=shape.simulations + 1, actions=shape.actions, players=shape.players)
+    rules.discount = shape.discount
     rules.normalize = _NORMALIZE[rule.normalize if isinstance(rule, LogPuct) else None]
     if isinstance(rule, Puct):
         rules.fpu, rules.fpu_parent = rule.fpu, int(rule.fpu_parent)

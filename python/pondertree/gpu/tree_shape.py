@@ -20,7 +20,7 @@ MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TreeShape:
     """What trees have to be alike in to use the same memory."""
 
     trees: int

@@ -1,4 +1,4 @@
-"""Matches: any two players on any game of two, in pairs of games, with Elo, error bars and a sequential test.
+"""Matches between two players on any two-player game: paired games, Elo with confidence interval, SPRT.
 
 from pondertree.match import play_match
 

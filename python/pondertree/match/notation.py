@@ -1,4 +1,4 @@
-"""Reading what games are written in: moves, lines of EPD and FEN, and PGN, as much of it as openings need."""
+"""Parsers for moves, EPD, FEN and the main lines of PGN."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pondertree.errors import InvalidArgumentError, PondertreeError
 
 _RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 _TAG = re.compile(r'^\s*\[\s*(\w+)\s+"((?:[^"\\]|\\.)*)"\s*\]\s*$')
-#: A comment in braces (unclosed, to the end of the game), one to the end of the line, a NAG, a bracket, or a word.
+#: A brace comment (an unclosed one ends with the game), a line comment, a NAG, a parenthesis, or a word.
 _TOKEN = re.compile(r"\{[^}]*\}?|;[^\n]*|\$\d+|[()]|[^\s(){};]+")
 _NUMBER = re.compile(r"^\d+\.*")
 
 
 def parse_move(state: Any, text: str) -> int:
-    """The legal action that a text names."""
+    """Returns the legal action of a move text."""
     reader = getattr(state, "parse_action", None)
     try:
         action = int(text) if reader is None else int(reader(text))
@@ -29,7 +29,7 @@ def parse_move(state: Any, text: str) -> int:
 
 
 def read_epd(text: str) -> list[str]:
-    """The positions of lines of EPD or FEN. An EPD gives its clocks by `hmvc` and `fmvn`, or not at all."""
+    """Returns the FENs of EPD or FEN lines; the clocks of EPD are read from `hmvc` and `fmvn` if present."""
     positions = []
     for line in text.splitlines():
         fields = line.split()
@@ -48,34 +48,34 @@ def read_epd(text: str) -> list[str]:
 
 
 def read_pgn(text: str) -> list[tuple[str | None, tuple[str, ...]]]:
-    """(FEN or None, main line) of each game; comments, variations, numbers and signs are left out."""
+    """Returns (FEN or None, main line) of each game, without comments, variations, move numbers and NAGs."""
     return [(fen, moves) for fen, moves, _ in read_games(text)]
 
 
 def read_games(text: str) -> list[tuple[str | None, tuple[str, ...], str]]:
-    """(FEN or None, main line, result) of each game of PGN: "1-0", "0-1", "1/2-1/2", or "*" where none is told."""
+    """Returns (FEN or None, main line, result) of each PGN game: "1-0", "0-1", "1/2-1/2", or "*" if unknown."""
     games: list[tuple[str | None, tuple[str, ...], str]] = []
     fen: str | None = None
-    told = "*"
+    tagged_result = "*"
     lines: list[str] = []
 
     def finish(last: bool) -> None:
-        nonlocal fen, told, lines
+        nonlocal fen, tagged_result, lines
         moves, result = _main_line("\n".join(lines))
         if moves or result is not None or (last and fen is not None):
-            games.append((fen, moves, told if result in (None, "*") else str(result)))
-            fen, told = None, "*"
+            games.append((fen, moves, tagged_result if result in (None, "*") else str(result)))
+            fen, tagged_result = None, "*"
         lines = []
 
     for line in text.splitlines():
         tag = _TAG.match(line)
         if tag is not None:
-            # A tag after moves opens the next game.
+            # A tag after moves begins the next game.
             finish(last=False)
             if tag.group(1).upper() == "FEN":
                 fen = tag.group(2)
             elif tag.group(1) == "Result" and tag.group(2) in _RESULTS:
-                told = tag.group(2)
+                tagged_result = tag.group(2)
         elif not line.startswith("%"):
             lines.append(line)
     finish(last=True)
@@ -83,7 +83,7 @@ def read_games(text: str) -> list[tuple[str | None, tuple[str, ...], str]]:
 
 
 def _main_line(text: str) -> tuple[tuple[str, ...], str | None]:
-    """(the moves, the result that follows them, if one does)."""
+    """Returns (moves, termination marker or None)."""
     moves: list[str] = []
     depth, result = 0, None
     for token in _TOKEN.findall(text):

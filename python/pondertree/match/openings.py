@@ -1,7 +1,6 @@
-"""Openings: where the games of a match begin. Each is played twice, with the sides exchanged.
+"""Openings of a match, each played twice with sides exchanged.
 
-They are drawn by chance (a few random plies, kept if a short search finds the position about even), or read from a
-file.
+They are random (a few random plies, accepted if a short search finds the position balanced), or read from a file.
 """
 
 from __future__ import annotations
@@ -22,33 +21,33 @@ from pondertree.match.notation import parse_move, read_epd, read_pgn
 from pondertree.presets import UCT
 from pondertree.random import PLAYOUT, Random, fold
 
-#: Plies of random openings where nothing is said: as many as give games that differ and are not yet decided.
+#: Default number of random plies: enough for distinct games, too few to decide them.
 DEFAULT_PLIES = {"tic_tac_toe": 1, "connect_four": 4, "othello": 6, "chess": 8}
 OTHER_PLIES = 2
-#: Simulations of the search that judges a random opening, and how far from even its value may be.
-JUDGE = 100
+#: Simulations of the search that checks a random opening, and the accepted absolute value.
+BALANCE_SIMULATIONS = 100
 BALANCE = 0.4
-#: In chess, where random playouts hardly notice a queen that hangs, it is PeSTO two plies deep. Measured on 40 openings
-#: of 8 plies, a strong engine finds nine in ten within a pawn of even; unjudged, within 4.4 pawns.
+#: In chess, where random playouts hardly detect a hanging queen, the check is PeSTO at depth 2. A strong engine finds
+#: nine in ten of 40 openings of 8 plies within one pawn of even; without the check, within 4.4 pawns.
 CHESS_PLIES = 2
 CHESS_BALANCE = 0.15
-#: Openings drawn before one that has been played, or is not even, is taken after all.
-TRIES = 40
+#: Attempts before a repeated or unbalanced opening is accepted.
+MAX_ATTEMPTS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Moves from the start, or from a position of chess."""
+    """Moves from the initial state, or from a chess position."""
 
     moves: tuple[str, ...] = ()
     fen: str | None = None
 
     def root(self, factory: Callable[[], Any]) -> Any:
-        """The state before the moves."""
+        """Returns the state before the moves."""
         return factory() if self.fen is None else factory(self.fen)  # type: ignore[call-arg]
 
     def state(self, factory: Callable[[], Any]) -> Any:
-        """The state after the moves."""
+        """Returns the state after the moves."""
         state = self.root(factory)
         for number, text in enumerate(self.moves, start=1):
             if is_over(state):
@@ -61,7 +60,7 @@ class Opening:
 
 
 class RandomOpenings:
-    """Random openings. Opening `i` depends on the seed, on `i` and on those before it, never on time."""
+    """Random openings. Opening `i` is a function of the seed, of `i` and of the previous openings."""
 
     def __init__(self, factory: Callable[[], Any], seed: int, plies: int) -> None:
         self._factory = factory
@@ -72,31 +71,31 @@ class RandomOpenings:
 
     @property
     def text(self) -> str:
-        """What the record of a match says of them."""
+        """The description in match records."""
         return f"random, {self._plies} plies"
 
-    def know(self, number: int, opening: Opening) -> None:
-        """Takes over opening `number`, drawn earlier; they come in order."""
+    def restore(self, number: int, opening: Opening) -> None:
+        """Restores opening `number` from a record; called in order."""
         if number == len(self._drawn):
-            self._take(opening)
+            self._add(opening)
 
     def __getitem__(self, number: int) -> Opening:
         while len(self._drawn) <= number:
-            self._take(self._draw(len(self._drawn)))
+            self._add(self._draw(len(self._drawn)))
         return self._drawn[number]
 
-    def _take(self, opening: Opening) -> None:
+    def _add(self, opening: Opening) -> None:
         self._drawn.append(opening)
-        self._seen.add(_place(opening.state(self._factory), opening))
+        self._seen.add(_position_key(opening.state(self._factory), opening))
 
     def _draw(self, number: int) -> Opening:
-        """The first opening of a stream that is even and new; else one that is even; else any."""
+        """Draws the first balanced and new opening; else a balanced one; else any."""
         if self._plies == 0:
             return Opening()
         numbers = Random(fold(self._key, number), PLAYOUT)
         even: Opening | None = None
-        any_one: Opening | None = None
-        for _ in range(TRIES):
+        fallback: Opening | None = None
+        for _ in range(MAX_ATTEMPTS):
             state = self._factory()
             moves: list[str] = []
             while len(moves) < self._plies and not is_over(state):
@@ -107,26 +106,26 @@ class RandomOpenings:
             if is_over(state):
                 continue
             opening = Opening(tuple(moves))
-            any_one = any_one or opening
-            new = _place(state, opening) not in self._seen
-            # Judging costs more than drawing: what would not be taken anyway is not judged.
+            fallback = fallback or opening
+            new = _position_key(state, opening) not in self._seen
+            # The check costs more than drawing: it is skipped if it cannot matter.
             if (new or even is None) and _is_even(state, numbers.next_u64()):
                 if new:
                     return opening
                 even = opening
-        chosen = even or any_one
+        chosen = even or fallback
         if chosen is None:
             raise InvalidArgumentError(f"plies must be smaller: after {self._plies} random moves the game is over")
         return chosen
 
 
 class ListedOpenings:
-    """Openings from a list, in their order, and again from the beginning when it is used up."""
+    """Openings from a list, in order, repeated cyclically."""
 
     def __init__(self, factory: Callable[[], Any], openings: Iterable[Opening], source: str) -> None:
         self._openings = list(openings)
         if not self._openings:
-            raise InvalidArgumentError(f"{source}: there is no opening in it")
+            raise InvalidArgumentError(f"{source}: there are no openings")
         for number, opening in enumerate(self._openings, start=1):
             try:
                 over = is_over(opening.state(factory))
@@ -134,11 +133,11 @@ class ListedOpenings:
                 raise type(error)(f"{source}, opening {number}: {error}") from None
             if over:
                 raise InvalidArgumentError(f"{source}, opening {number}: the game is over after it")
-        told = "\n".join(f"{opening.fen};{' '.join(opening.moves)}" for opening in self._openings)
-        self.text = f"{len(self._openings)} listed, {hashlib.sha256(told.encode()).hexdigest()[:16]}"
+        listing = "\n".join(f"{opening.fen};{' '.join(opening.moves)}" for opening in self._openings)
+        self.text = f"{len(self._openings)} listed, {hashlib.sha256(listing.encode()).hexdigest()[:16]}"
 
-    def know(self, number: int, opening: Opening) -> None:
-        """Nothing to take over: they are listed."""
+    def restore(self, number: int, opening: Opening) -> None:
+        """Does nothing: the openings are listed."""
 
     def __len__(self) -> int:
         return len(self._openings)
@@ -151,7 +150,7 @@ Openings = RandomOpenings | ListedOpenings
 
 
 def make_openings(given: Any, factory: Callable[[], Any], name: str, seed: int, plies: int | None) -> Openings:
-    """From what a match was told: None or "random", "none", a file, or a list of openings (moves as text)."""
+    """Converts the argument `openings`: None or "random", "none", a file, or a list of openings (moves as text)."""
     if given is None or given == "random":
         return RandomOpenings(factory, seed, DEFAULT_PLIES.get(name, OTHER_PLIES) if plies is None else plies)
     if given == "none":
@@ -166,7 +165,7 @@ def make_openings(given: Any, factory: Callable[[], Any], name: str, seed: int, 
 
 
 def read_openings(path: Path, name: str, plies: int | None = None) -> list[Opening]:
-    """The openings of a file: EPD or FEN and PGN for chess (by the file's ending), else moves, a line each."""
+    """Reads a file by its suffix: EPD, FEN or PGN for chess, else lines of moves."""
     with reading(path, "a text of openings") as file:
         text = file.read_text(encoding="utf-8")
     kind = path.suffix.lower()
@@ -190,24 +189,24 @@ def _listed(entry: Any, number: int) -> Opening:
     )
 
 
-def _place(state: Any, opening: Opening) -> str:
-    """What tells openings apart: in compiled games the position without the clocks of chess, elsewhere the moves."""
+def _position_key(state: Any, opening: Opening) -> str:
+    """The key of distinct openings: the position (without chess clocks) in compiled games, else the moves."""
     if type(state) not in COMPILED:
         return " ".join(opening.moves)
     return " ".join(state.fen().split()[:4]) if isinstance(state, Chess) else str(state)
 
 
 def _is_even(state: Any, seed: int) -> bool:
-    """Whether a short search finds the position about even."""
+    """Whether a short search finds the position balanced."""
     if isinstance(state, Chess):
-        # Weights that stay, so that a seed gives the same openings whatever the default is.
+        # Fixed weights, so that openings do not depend on the default evaluation.
         return abs(_chess_value(state, Pesto.published(), CHESS_PLIES)) <= CHESS_BALANCE
-    result = UCT(JUDGE, seed=seed).run(state)
+    result = UCT(BALANCE_SIMULATIONS, seed=seed).run(state)
     return result.proven in (None, 0) and abs(result.value) <= BALANCE
 
 
 def _chess_value(state: Chess, pesto: Pesto, plies: int) -> float:
-    """What a position of chess is worth for the side to move: minimax, then quiescence."""
+    """Returns the minimax value of a chess position at depth `plies` with quiescence search, for the side to move."""
     if state.is_terminal:
         return state.returns()[state.to_play]
     if plies == 0:

@@ -1,7 +1,7 @@
-"""Who plays: our searches, plain functions, and the two simplest players there are.
+"""Players of matches: searches, plain functions, and two baselines.
 
-An entrant is what a match is told: settings that can be sent to another process. It brings a player to the table
-(`start`), which plays one game after another; what a player draws by chance comes from the seed of the game alone.
+An entrant is a picklable description of a player. `start` creates the player, which plays games one after another; its
+random numbers depend on the seed of the game alone.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from pondertree.search.forest import Tree
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A move, and what the player thinks of its position."""
+    """A move and the player's evaluation of the position."""
 
     action: int
     value: float | None = None
-    """From -1 (lost) to +1 (won), for the player itself; None where it has no opinion."""
+    """From -1 (lost) to +1 (won), for the player itself; None if unknown."""
 
 
 class Player(ABC):
-    """Somebody at the table."""
+    """A running player."""
 
     @abstractmethod
     def new_game(self, state: Any, seed: int) -> None:
-        """A game begins in `state`; all that is random in it comes from `seed`."""
+        """Starts a game in `state`, with all random numbers drawn from `seed`."""
 
     @abstractmethod
     def choose(self, state: Any) -> Choice:
-        """The move in `state`. Raises `PlayerFailure` where the player fails."""
+        """Returns the move in `state`. Raises `PlayerFailure` if the player fails."""
 
-    def played(self, state: Any, action: int) -> None:  # noqa: B027 (most players need not know)
-        """A move was made in `state`, by either side."""
+    def played(self, state: Any, action: int) -> None:  # noqa: B027 (optional)
+        """Notifies of a move by either side in `state`."""
 
-    def close(self) -> None:  # noqa: B027 (most players hold nothing)
-        """The match is over."""
+    def close(self) -> None:  # noqa: B027 (optional)
+        """Releases resources after the match."""
 
 
-class PlayerFailure(Exception):  # noqa: N818 (it ends a game, as a mate does)
-    """A player failed in a way that loses a game: it died, hung, or answered with no legal move."""
+class PlayerFailure(Exception):  # noqa: N818 (part of the public interface)
+    """A failure that loses a game: the player died, timed out, or played an illegal move."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -60,31 +60,31 @@ class PlayerFailure(Exception):  # noqa: N818 (it ends a game, as a mate does)
 
 
 class Entrant(ABC):
-    """What a match knows of a player before it plays."""
+    """A description of a player."""
 
     @property
     @abstractmethod
     def text(self) -> str:
-        """Its settings in one line: two entrants that play alike have the same."""
+        """Its settings in one line, stored in match records: equal texts mean equal players."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The display name."""
         return self.text
 
-    def check(self, info: GameInfo) -> None:  # noqa: B027 (most play everything)
-        """Refuses a game it cannot play."""
+    def check(self, info: GameInfo) -> None:  # noqa: B027 (optional)
+        """Raises an InvalidArgumentError for a game it cannot play."""
 
     @abstractmethod
     def start(self) -> Player:
-        """Brings it to the table."""
+        """Creates the player."""
 
 
 @dataclass(frozen=True)
 class SearchEntrant(Entrant):
-    """One of our searches. Its own seed does not count: each game has its own.
+    """A search as a player. Its seed is ignored: each game has its own.
 
-    With `reuse` the tree is kept from move to move. With a `temperature` moves are drawn by visits; None is greedy.
+    With `reuse` the tree is reused from move to move. With a `temperature` moves are sampled by visits; None is greedy.
     """
 
     search: Search
@@ -117,7 +117,7 @@ class SearchEntrant(Entrant):
         return self.label or f"{type(self.search).__name__}({self.search.limit})"
 
     def check(self, info: GameInfo) -> None:
-        """Refuses a game that its network did not learn."""
+        """Raises an InvalidArgumentError for a game that its network was not trained on."""
         from pondertree.networks.loading import check_player_game
 
         for part in vars(self.search).values():
@@ -155,7 +155,7 @@ class _SearchPlayer(Player):
 
 @dataclass(frozen=True)
 class FunctionEntrant(Entrant):
-    """A plain function from a state to a legal action."""
+    """A function from a state to a legal action as a player."""
 
     function: Callable[[Any], Any]
     label: str | None = None
@@ -166,8 +166,8 @@ class FunctionEntrant(Entrant):
 
     @property
     def text(self) -> str:
-        named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
-        return f"{named.__module__}.{named.__qualname__}"
+        function = self.function if hasattr(self.function, "__qualname__") else type(self.function)
+        return f"{function.__module__}.{function.__qualname__}"
 
     @property
     def name(self) -> str:
@@ -194,7 +194,7 @@ class _FunctionPlayer(Player):
 
 @dataclass(frozen=True)
 class SimpleEntrant(Entrant):
-    """`random` plays any legal move, `first` the first one."""
+    """`random` plays a uniformly random legal move, `first` the first one."""
 
     kind: str
 
@@ -219,7 +219,7 @@ class _SimplePlayer(Player):
 
 
 def start(entrant: Entrant) -> Player:
-    """Brings an entrant to the table; what goes wrong names it."""
+    """Creates the player of an entrant; errors name it."""
     try:
         return entrant.start()
     except PlayerFailure as failure:

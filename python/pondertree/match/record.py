@@ -1,7 +1,7 @@
-"""The file of a match: a line of JSON for its settings, then one for each pair of games, each with a checksum.
+"""The record of a match: a JSON line with its settings, then one per pair of games, each with a checksum.
 
-A line is on the disk before the next pair counts, so a match that is killed goes on where it stopped. Pairs are
-appended as they are finished; when the match is over the file is put in order, the same for any number of workers.
+Every line is synced before the next pair counts, so that a killed match resumes where it stopped. Pairs are appended in
+order of completion and sorted at the end of the match: the file does not depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from pondertree.match.openings import Opening
 
 FORMAT = "pondertree match"
 VERSION = 1
-#: What may differ when a match goes on: how far it goes.
-MAY_DIFFER = ("games",)
-#: Matches have fewer pairs.
-MOST_PAIRS = 1 << 32
+#: Settings that may change on resume.
+MUTABLE_SETTINGS = ("games",)
+#: Upper bound of pair numbers.
+MAX_PAIRS = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
 class PairRecord:
-    """Two games of one opening, the sides exchanged."""
+    """Two games of one opening with sides exchanged."""
 
     number: int
     opening: Opening
@@ -38,7 +38,7 @@ class PairRecord:
 
     @property
     def points(self) -> float:
-        """Of player 1: 0 to 2."""
+        """Points of player 1, from 0 to 2."""
         return self.games[0].points + self.games[1].points
 
     def as_json(self) -> dict[str, Any]:
@@ -48,8 +48,8 @@ class PairRecord:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PairRecord:
-        """The same from plain data."""
-        number = validation.whole_number(data["pair"], "pair", most=MOST_PAIRS)
+        """Validates and converts plain data."""
+        number = validation.whole_number(data["pair"], "pair", most=MAX_PAIRS)
         opening = Opening(
             texts(data["opening"]["moves"], "opening.moves"), optional_text(data["opening"]["fen"], "fen")
         )
@@ -60,7 +60,7 @@ class PairRecord:
 
 
 class RecordFile:
-    """A file that grows by a line at a time. `known` are the pairs it held when it was opened."""
+    """An append-only record file. `known` are the pairs it held when it was opened."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class RecordFile:
         resume: bool = False,
         replay: Callable[[PairRecord], object] = lambda pair: None,
     ) -> None:
-        """`replay` raises an error of ours for a pair that cannot be of this match."""
+        """`replay` raises a PondertreeError for a pair that cannot belong to this match."""
         self.path = check_writable(path, "out")
         self.settings = dict(settings)
         self.known: dict[int, PairRecord] = {}
@@ -81,7 +81,7 @@ class RecordFile:
             )
         self._file: IO[bytes] | None = None
         try:
-            self._file = open(self.path, "r+b" if exists else "w+b")  # noqa: SIM115 (open as long as the match lasts)
+            self._file = open(self.path, "r+b" if exists else "w+b")  # noqa: SIM115 (closed by `close`)
         except OSError as error:
             raise InvalidArgumentError(f"out: {str(self.path)!r} cannot be written: {error.strerror}") from None
         try:
@@ -94,7 +94,7 @@ class RecordFile:
                 with reading(self.path, "the record of this match"):
                     for pair in self.known.values():
                         replay(pair)
-            # A line that was being written when the match was killed is taken off.
+            # An incomplete last line of a killed match is removed.
             self._file.truncate(whole)
             self._file.seek(whole)
             if whole == 0:
@@ -112,31 +112,31 @@ class RecordFile:
         os.fsync(self._file.fileno())
 
     def append(self, pair: PairRecord) -> None:
-        """Adds a pair; it is on the disk when this comes back."""
+        """Appends a pair and syncs the file."""
         self._write(pair.as_json())
 
     def finish(self, pairs: Iterable[PairRecord]) -> None:
-        """Puts the file in order: these pairs and no others. It is replaced as a whole, or not at all."""
+        """Atomically replaces the file by one with exactly these pairs, in order."""
         lines = [write_line({"format": FORMAT, "version": VERSION, "settings": self.settings})]
         lines += [write_line(pair.as_json()) for pair in pairs]
         replace_file(self.path, b"".join(lines))
         self.close()
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
 
 def write_line(data: Mapping[str, Any]) -> bytes:
-    """One line, its checksum at the end."""
+    """Encodes a line with its checksum."""
     body = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return f'{body[:-1]},"crc32":{zlib.crc32(body.encode())}}}\n'.encode()
 
 
 def read_line(line: bytes) -> dict[str, Any]:
-    """The data of one line; a ValueError where it is not what was written."""
+    """Decodes a line; raises a ValueError if its checksum is wrong."""
     body, mark, tail = line.rpartition(b',"crc32":')
     whole = body + b"}"
     if not mark or not tail.endswith(b"}") or int(tail[:-1]) != zlib.crc32(whole):
@@ -148,7 +148,7 @@ def read_line(line: bytes) -> dict[str, Any]:
 
 
 def read_lines(content: bytes, path: Path) -> tuple[dict[str, Any] | None, dict[int, PairRecord], int]:
-    """(the settings, the pairs by number, how many bytes are whole lines) of a file."""
+    """Returns (settings, pairs by number, size of the complete lines in bytes)."""
     settings: dict[str, Any] | None = None
     pairs: dict[int, PairRecord] = {}
     whole = content.rfind(b"\n") + 1
@@ -168,7 +168,7 @@ def read_lines(content: bytes, path: Path) -> tuple[dict[str, Any] | None, dict[
 
 
 def read_record(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[PairRecord]]:
-    """(the settings, the pairs in order) of a finished or unfinished match."""
+    """Returns (settings, pairs in order) of a finished or unfinished match."""
     with reading(path, "the record of a match") as file:
         settings, pairs, _ = read_lines(file.read_bytes(), file)
         if settings is None:
@@ -177,9 +177,9 @@ def read_record(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Pair
 
 
 def compare(found: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> None:
-    """Refuses to go on with a match that was another one."""
+    """Raises an InvalidArgumentError if a record belongs to a match with other settings."""
     for name in {**found, **wanted}:
-        if name not in MAY_DIFFER and found.get(name) != wanted.get(name):
+        if name not in MUTABLE_SETTINGS and found.get(name) != wanted.get(name):
             raise InvalidArgumentError(
                 f"resume: {str(path)!r} was played with {name} = {found.get(name)!r}, not {wanted.get(name)!r}"
             )

@@ -1,4 +1,4 @@
-"""What a match has shown so far."""
+"""Match results: statistics, JSON, PGN."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pondertree.match.statistics import Elo, Sprt, SprtState, estimate
 
 @dataclass(frozen=True)
 class MatchResult:
-    """Results of a match, all for player 1. It does not change when the match goes on."""
+    """An immutable snapshot of the results of a match, for player 1."""
 
     game: str
     players: tuple[str, str]
     seed: int
     pairs: Sequence[PairRecord]
     wanted: int
-    """How many games were asked for."""
+    """Number of games requested."""
     test: Sprt | None = None
 
     @cached_property
@@ -34,7 +34,7 @@ class MatchResult:
 
     @cached_property
     def pentanomial(self) -> tuple[int, int, int, int, int]:
-        """How many pairs brought 0, 1/2, 1, 3/2 and 2 points."""
+        """Numbers of pairs with 0, 1/2, 1, 3/2 and 2 points."""
         counts = [0] * 5
         for pair in self.pairs:
             counts[round(2 * pair.points)] += 1
@@ -45,46 +45,46 @@ class MatchResult:
 
     @property
     def wins(self) -> int:
-        """Games that player 1 won."""
+        """Wins of player 1."""
         return self._count(1.0)
 
     @property
     def draws(self) -> int:
-        """Games without a winner."""
+        """Drawn games."""
         return self._count(0.5)
 
     @property
     def losses(self) -> int:
-        """Games that player 2 won."""
+        """Losses of player 1."""
         return self._count(0.0)
 
     @cached_property
     def elo(self) -> Elo:
-        """How much stronger player 1 is, with a 95 % interval."""
+        """Elo difference of player 1 with a 95 % confidence interval."""
         return estimate(self.pentanomial)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the difference in Elo."""
+        """The 95 % confidence interval of the Elo difference."""
         return self.elo.low, self.elo.high
 
     @cached_property
     def sprt(self) -> SprtState | None:
-        """How the sequential test stands, if there is one."""
+        """The state of the SPRT, if there is one."""
         return None if self.test is None else self.test.state(self.pentanomial)
 
     @property
     def failures(self) -> list[GameRecord]:
-        """Games that ended because a player failed."""
+        """Games that ended by a player failure."""
         return [game for game in self.games if game.culprit is not None]
 
     @property
     def finished(self) -> bool:
-        """Whether all games are played, or the test has come to a verdict."""
+        """Whether all games are played or the SPRT has a verdict."""
         return len(self.games) >= self.wanted or (self.sprt is not None and self.sprt.verdict is not None)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data; what is infinite or unknown is None."""
+        """Plain data; infinite and unknown numbers are None."""
         elo = self.elo
         data: dict[str, Any] = {
             "game": self.game,
@@ -144,7 +144,7 @@ def _percent(share: float) -> str:
 
 
 _RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}
-#: What the tag Termination may say; the rest is "normal".
+#: Values of the PGN tag Termination; "normal" otherwise.
 _TERMINATIONS = {
     "max_plies": "adjudication",
     "resigned": "adjudication",
@@ -156,24 +156,24 @@ _TERMINATIONS = {
 
 
 def write_games(result: MatchResult) -> str:
-    """All games of a match: PGN for chess, else for each game a comment and a line of moves."""
+    """Returns all games of a match: PGN for chess, else a comment and a line of moves per game."""
     write = write_pgn if result.game == "chess" else write_moves
     return "\n".join(write(game, result.players) for game in result.games)
 
 
 def result_of(game: GameRecord) -> int:
-    """+1, 0 or -1 for the side that moves first."""
+    """Returns +1, 0 or -1 for the side that moves first."""
     points = game.points if game.first == 1 else 1.0 - game.points
     return round(2 * points) - 1
 
 
 def sides_of(game: GameRecord, players: tuple[str, str]) -> tuple[str, str]:
-    """Who moves first, and who does not."""
+    """Returns the names of the first and the second side."""
     return players if game.first == 1 else (players[1], players[0])
 
 
 def write_pgn(game: GameRecord, players: tuple[str, str]) -> str:
-    """One game of chess as PGN, with what the players thought, for their side, and their times as comments."""
+    """Returns a chess game as PGN, with the players' evaluations, for their side, and times as comments."""
     white, black = sides_of(game, players)
     score = _RESULTS[result_of(game)]
     tags = {
@@ -207,16 +207,16 @@ def _moves(game: GameRecord) -> list[str]:
             words.append(f"{move}...")
         move += state.to_play
         words.append(state.san(action))
-        thought = ply - game.opening
-        if thought >= 0:
-            value = game.values[thought]
-            words.append(f"{{{'' if value is None else f'{value:+.2f} '}{game.seconds[thought]:.3f}s}}")
+        index = ply - game.opening
+        if index >= 0:
+            value = game.values[index]
+            words.append(f"{{{'' if value is None else f'{value:+.2f} '}{game.seconds[index]:.3f}s}}")
         state = state.play(action)
     return words
 
 
 def write_moves(game: GameRecord, players: tuple[str, str]) -> str:
-    """One game of any kind: a comment that says who played and how it ended, and the moves in a line."""
+    """Returns a game of any kind as a comment with players and result, and a line of moves."""
     first, second = sides_of(game, players)
     about = f"# game {game.number}: {first} - {second} {_RESULTS[result_of(game)]} ({_comment(game)})"
     return f"{' '.join(about.split())}\n{' '.join(game.moves)}\n"

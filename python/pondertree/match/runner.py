@@ -1,4 +1,4 @@
-"""A whole match: pairs of games handed out, recorded, counted, and stopped when the test has its answer."""
+"""A match: schedules pairs of games, records and counts them, and stops at the verdict of the SPRT."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pondertree.match.record import PairRecord, RecordFile, read_lines
 from pondertree.match.result import MatchResult, write_games
 from pondertree.match.spec import read_player
 from pondertree.match.statistics import Sprt, check_sprt
-from pondertree.match.workers import Table, Task, play_here, play_in_processes
+from pondertree.match.workers import PairRunner, Task, play_here, play_in_processes
 
 Progress = Callable[[MatchResult], object]
 FAILURES = ("loss", "error")
@@ -47,22 +47,22 @@ def play_match(
     pgn: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> MatchResult:
-    """Plays `num_games` games between two players, in pairs: each opening twice, with the sides exchanged.
+    """Plays `num_games` games between two players, in pairs: each opening twice, with sides exchanged.
 
     A player is a text (`"uct:num_simulations=200"`), a search, or a function from a state to an action; `game` a name
-    (`module:Class` of one in Python), or what gives a starting state. `sprt=(elo0, elo1)` stops the match as soon as
-    the test has its answer. `openings`: "random" (of `plies` plies), "none", a file, or a list of moves. `on_failure`:
-    a program that dies, hangs or makes an illegal move loses that game ("loss"), or ends the match ("error").
-    `concurrency` processes play side by side (default: one per processor); results depend on the seed and never on
-    that, as long as no player goes by the clock. Every finished pair is written to `out` at once; with `resume` a match
-    goes on from there. `pgn` gets the games when the match ends. `progress(result)` is called after each pair.
+    (`module:Class` for one in Python), or a factory of initial states. `sprt=(elo0, elo1)` stops the match at the
+    verdict of a sequential probability ratio test. `openings`: "random" (of `plies` plies), "none", a file, or a list
+    of moves. `on_failure`: a program that dies, times out or plays an illegal move loses that game ("loss"), or ends
+    the match ("error"). `concurrency` worker processes play in parallel (default: one per CPU); results depend on the
+    seed alone, unless a player uses the clock. Every finished pair is appended to `out`; with `resume` a match
+    continues from there. `pgn` is written at the end of the match. `progress(result)` is called after each pair.
 
     Ctrl-C raises KeyboardInterrupt, after players and processes are closed and `pgn` is written. Call it again with the
-    same arguments and `resume=True` to go on, at any time after the match began, before its first pair too; without
-    `out` the pairs so far are lost but for what `progress` was given.
+    same arguments and `resume=True` to continue, even before the first pair is finished; without `out` the pairs so far
+    are only available through `progress`.
     """
     entrants = read_player(player1, "player1"), read_player(player2, "player2")
-    factory, info, called = read_game(game)
+    factory, info, game_name = read_game(game)
     for which, entrant in zip(("player1", "player2"), entrants, strict=True):
         try:
             entrant.check(info)
@@ -90,11 +90,11 @@ def play_match(
     test = check_sprt(sprt)
     rules = adjudication or Adjudication()
     book = make_openings(openings, factory, info.name, seed, plies)
-    table = Table(entrants, factory, seed, rules, on_failure)
+    runner = PairRunner(entrants, factory, seed, rules, on_failure)
     pairs = num_games // 2
-    workers = choose_concurrency(concurrency, table, pairs)
+    workers = choose_concurrency(concurrency, runner, pairs)
     settings = {
-        "game": called,
+        "game": game_name,
         "players": [entrant.text for entrant in entrants],
         "seed": seed,
         "games": num_games,
@@ -105,16 +105,16 @@ def play_match(
     }
 
     def replay(pair: PairRecord) -> None:
-        """Refuses games that a record tells and that the game does not allow."""
+        """Raises for recorded games with illegal moves."""
         pair.opening.state(factory)
         for played in pair.games if info.compiled else ():
             Opening(played.moves, played.fen).state(factory)
 
     record = None if out is None else RecordFile(out, settings, resume=resume, replay=replay)
     names = entrants[0].name, entrants[1].name
-    match = Match(called, names, seed, num_games, test, book, record, progress)
+    match = Match(game_name, names, seed, num_games, test, book, record, progress)
     try:
-        match.play(table, workers)
+        match.play(runner, workers)
         return match.finish()
     finally:
         if record is not None:
@@ -124,7 +124,7 @@ def play_match(
 
 
 class Match:
-    """A match under way: what is known of its pairs, in order as far as the order is complete."""
+    """A match in progress: its finished pairs, counted in order of their numbers."""
 
     def __init__(
         self,
@@ -137,33 +137,33 @@ class Match:
         record: RecordFile | None,
         progress: Progress | None,
     ) -> None:
-        self._about = game, names, seed
+        self._identity = game, names, seed
         self._num_games = num_games
         self._test = test
         self._book = book
         self._record = record
         self._progress = progress
         self._done: dict[int, PairRecord] = {}
-        #: Pairs 0, 1, 2, ... as far as all of them are there: a test looks at them in this order, whoever was faster.
+        #: Length of the prefix of finished pairs 0, 1, 2, ...: the SPRT counts them in this order, not as completed.
         self._counted = 0
         self._counts = [0] * 5
         self._decided = False
 
-    def play(self, table: Table, workers: int) -> None:
-        """Plays what is missing."""
+    def play(self, runner: PairRunner, workers: int) -> None:
+        """Plays the missing pairs."""
         for number, pair in sorted({} if self._record is None else self._record.known.items()):
-            self._book.know(number, pair.opening)
-            self._take(pair)
+            self._book.restore(number, pair.opening)
+            self._add(pair)
         if self._decided or not (tasks := list(self._missing())):
             return
-        # The openings are drawn while the games go on.
+        # Openings are drawn lazily, while games are played.
         work: Iterator[Task] = ((number, self._book[number]) for number in tasks)
-        played = play_here(table, work) if workers == 1 else play_in_processes(table, work, min(workers, len(tasks)))
+        played = play_here(runner, work) if workers == 1 else play_in_processes(runner, work, min(workers, len(tasks)))
         with closing(played):
             for pair in played:
                 if self._record is not None:
                     self._record.append(pair)
-                decided = self._take(pair)
+                decided = self._add(pair)
                 if self._progress is not None:
                     self._progress(self.result())
                 if decided:
@@ -172,8 +172,8 @@ class Match:
     def _missing(self) -> Iterator[int]:
         return (number for number in range(self._num_games // 2) if number not in self._done)
 
-    def _take(self, pair: PairRecord) -> bool:
-        """Counts a pair; whether the test has its answer."""
+    def _add(self, pair: PairRecord) -> bool:
+        """Counts a pair; returns whether the SPRT has a verdict."""
         self._done[pair.number] = pair
         while not self._decided and self._counted in self._done and self._counted < self._num_games // 2:
             self._counts[round(2 * self._done[self._counted].points)] += 1
@@ -182,14 +182,14 @@ class Match:
         return self._decided
 
     def result(self) -> MatchResult:
-        """What is known now; once the test has decided, what it has decided by."""
+        """Returns the result so far; after a verdict of the SPRT, the result it is based on."""
         known = range(self._counted) if self._decided else sorted(self._done)
         pairs = [self._done[number] for number in known if number < self._num_games // 2]
-        game, names, seed = self._about
+        game, names, seed = self._identity
         return MatchResult(game, names, seed, pairs, self._num_games, self._test)
 
     def finish(self) -> MatchResult:
-        """The result; the record is put in order. Games beyond the test's decision do not count, and are left out."""
+        """Returns the result and sorts the record, without games after the verdict of the SPRT."""
         result = self.result()
         if self._record is not None:
             kept = result.pairs if self._decided else [self._done[number] for number in sorted(self._done)]
@@ -198,7 +198,7 @@ class Match:
 
 
 def read_game(given: Any) -> tuple[Callable[[], Any], Any, str]:
-    """(what gives a starting state, what kind of game it is, its name)."""
+    """Returns (factory of initial states, GameInfo, name)."""
     factory = games.find(given) if isinstance(given, str) else given
     if not callable(factory):
         raise InvalidArgumentError(
@@ -214,12 +214,12 @@ def read_game(given: Any) -> tuple[Callable[[], Any], Any, str]:
     return factory, info, f"{factory.__module__}.{getattr(factory, '__qualname__', type(factory).__qualname__)}"
 
 
-def choose_concurrency(wanted: int | None, table: Table, pairs: int) -> int:
-    """How many processes play: as many as were asked for, else one per processor, if the players can be sent there."""
+def choose_concurrency(wanted: int | None, runner: PairRunner, pairs: int) -> int:
+    """Returns the number of worker processes: as requested, else one per CPU if the players can be pickled."""
     wanted = None if wanted is None else validation.whole_number(wanted, "concurrency", least=1, most=4096)
     if wanted == 1:
         return 1
-    for which, part in (("player1", table.entrants[0]), ("player2", table.entrants[1]), ("game", table.factory)):
+    for which, part in (("player1", runner.entrants[0]), ("player2", runner.entrants[1]), ("game", runner.factory)):
         try:
             pickle.dumps(part)
         except Exception as error:
@@ -233,13 +233,13 @@ def choose_concurrency(wanted: int | None, table: Table, pairs: int) -> int:
 
 
 def check_pgn(path: Path, resume: bool) -> None:
-    """Refuses a file that should not be written over, before the match and not after it."""
+    """Raises before the match if the file exists."""
     if path.exists() and not resume:
         raise InvalidArgumentError(f"pgn: {str(path)!r} exists already: give another name")
 
 
 def stored_seed(path: str | os.PathLike[str]) -> int | None:
-    """The seed of a match that was begun, if it came so far as to write it down."""
+    """Returns the seed of a recorded match, if it has a settings line."""
     with reading(path, "the record of a match") as file:
         if not file.exists():
             return None

@@ -1,7 +1,7 @@
-"""Players in words: `uct:num_simulations=200,c_param=1.4`, `alphazero:evaluator=onnx:net.onnx`,
+"""Player specifications as text: `uct:num_simulations=200,c_param=1.4`, `alphazero:evaluator=onnx:net.onnx`,
 `muzero:model=player:DIR`, `uci:crab,nodes=1000`.
 
-A name, a colon, and settings separated by commas. A comma inside quotes or brackets is part of a value.
+A name, a colon, and settings separated by commas; commas inside quotes or brackets belong to values.
 """
 
 from __future__ import annotations
@@ -12,31 +12,33 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from pondertree import presets, validation
+from pondertree import validation
+from pondertree.chess.hybrid import Hybrid
 from pondertree.chess.move_ordering import MoveScores
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import InvalidArgumentError, PondertreeError
 from pondertree.evaluators import Rollout, Uniform
 from pondertree.match.players import Entrant, FunctionEntrant, SearchEntrant, SimpleEntrant
 from pondertree.match.uci import UciEntrant
+from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
 from pondertree.search.base import Search
 
-#: The searches that can be named.
-SEARCHES: dict[str, Any] = {name.lower(): getattr(presets, name) for name in presets.__all__}
+#: The searches by name.
+SEARCHES: dict[str, Any] = {search.__name__.lower(): search for search in (UCT, AlphaZero, Gumbel, Hybrid, MuZero)}
 SIMPLE = ("random", "first")
-#: Settings that words cannot give.
-UNSAYABLE = ("gumbel", "policy_network", "seed", "trace")
-#: How an evaluator is named.
+#: Options that have no textual form.
+EXCLUDED_OPTIONS = ("gumbel", "policy_network", "seed", "trace")
+#: The forms of an evaluator, for error messages.
 EVALUATORS = (
     "rollout, uniform, pesto (chess), player:PLAYER (the folder of a training, a .safetensors or .onnx file, or "
     "connect4), onnx:FILE or keras:FILE"
 )
-_WORDS = {"true": True, "false": False, "none": None}
+_CONSTANTS = {"true": True, "false": False, "none": None}
 
 
 @dataclass(frozen=True)
 class NamedSearch(SearchEntrant):
-    """A search that was given in words, and goes to another process in them: a network is opened there again."""
+    """A search specified as text, and pickled as text: every process loads its networks."""
 
     @property
     def text(self) -> str:
@@ -47,7 +49,7 @@ class NamedSearch(SearchEntrant):
 
 
 def read_player(given: Any, which: str = "player") -> Entrant:
-    """The entrant that a text, a search or a function stands for; `which` is what complaints call it."""
+    """Converts a text, a search or a function to an entrant; `which` names it in errors."""
     validation.text(which, "which")
     if isinstance(given, Entrant):
         return given
@@ -86,7 +88,7 @@ def _read_search(preset: Any, rest: str, label: str) -> Entrant:
     reuse, temperature = settings.pop("reuse", False), settings.pop("temperature", None)
     if "seed" in settings:
         raise InvalidArgumentError("seed is the match's: every game gets one of its own from it")
-    allowed = [name for name in inspect.signature(preset).parameters if name not in UNSAYABLE]
+    allowed = [name for name in inspect.signature(preset).parameters if name not in EXCLUDED_OPTIONS]
     for name in settings:
         if name not in allowed:
             raise InvalidArgumentError(
@@ -99,7 +101,7 @@ def _read_search(preset: Any, rest: str, label: str) -> Entrant:
 
 
 def _read_networks(preset: Any, settings: dict[str, Any]) -> None:
-    """Opens the evaluator or the model of a search, in its settings; one that is needed must be there."""
+    """Replaces the evaluator or model in `settings` by the loaded object; raises if a required one is missing."""
     parameters = inspect.signature(preset).parameters
     if "model" in settings:
         settings["model"] = read_model(settings["model"])
@@ -114,7 +116,7 @@ def _read_networks(preset: Any, settings: dict[str, Any]) -> None:
 
 
 def read_model(text: Any) -> Any:
-    """A learned model by name: `player:DIR`, of a training by MuZero."""
+    """Loads a learned model: `player:DIR` of a MuZero training run."""
     kind, _, path = text.partition(":") if isinstance(text, str) else ("", "", "")
     if kind != "player" or not path:
         raise InvalidArgumentError(f"model must be player:DIR (a training by MuZero), not {text!r}")
@@ -122,12 +124,12 @@ def read_model(text: Any) -> Any:
 
     model = load(path)
     if not hasattr(model, "initial_inference"):
-        raise InvalidArgumentError(f"{text} is no model, but an evaluator: evaluator={text}")
+        raise InvalidArgumentError(f"{text} is an evaluator, not a model: evaluator={text}")
     return model
 
 
 def read_evaluator(text: Any) -> Any:
-    """An evaluator by name: `uniform`, `rollout`, `pesto` (or its `published` weights, or a file), or a network."""
+    """Builds an evaluator: `uniform`, `rollout`, `pesto` (optionally `:published` or a file), or a network."""
     if not isinstance(text, str):
         raise InvalidArgumentError(f"evaluator must be {EVALUATORS}, not {text!r}")
     kind, _, path = text.partition(":")
@@ -191,9 +193,9 @@ def _settings(texts: list[str]) -> dict[str, Any]:
 
 
 def read_value(text: str) -> Any:
-    """A number, true, false, none, something in quotes or brackets, or else the text itself."""
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
+    """Parses a Python literal, true, false or none; other texts are returned unchanged."""
+    if text.lower() in _CONSTANTS:
+        return _CONSTANTS[text.lower()]
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -201,7 +203,7 @@ def read_value(text: str) -> Any:
 
 
 def split(text: str) -> list[str]:
-    """The text cut at its commas, but for those inside quotes and brackets; nothing gives no parts."""
+    """Splits a text at commas outside quotes and brackets; a blank text has no parts."""
     parts, depth, quote, part = [], 0, "", ""
     for sign in text:
         if quote:

@@ -1,9 +1,8 @@
-"""Elo from results: a difference of strength with its error bars.
+"""Match statistics: Elo with confidence intervals, and the sequential probability ratio test (SPRT).
 
-Games are played in pairs, one opening with both colours, and what is counted is pairs: how many of them brought
-player 1 0, 1/2, 1, 3/2 and 2 points (five counts, pentanomial). The two games of a pair are not independent: an opening
-that favours one side helps either player once. Counting games one by one (win, draw, loss: trinomial) overlooks that,
-and gives bars that are too wide. Where no pairs are known, three counts (losses, draws, wins) do as well.
+Statistics are pentanomial: five counts of game pairs, by player 1's points 0, 1/2, 1, 3/2 and 2. The two games of a
+pair are correlated, since an unbalanced opening favours either player once; trinomial statistics (losses, draws, wins)
+ignore that and give wider intervals. They are accepted where pairs are unknown.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from typing import Any
 from pondertree import validation
 from pondertree.errors import InvalidArgumentError
 
-#: One unit of t = (score - 1/2) / deviation of a game, in normalised Elo: the slope of logistic Elo at 1/2.
+#: Normalised Elo per standard deviation of a game: the slope of logistic Elo at score 1/2.
 NORMALISED = 800.0 / math.log(10.0)
 
 
 def elo_of(score: float) -> float:
-    """The difference in Elo that a score from 0 to 1 stands for, in the logistic model; infinite at both ends."""
+    """Returns the Elo difference of a score in [0, 1] by the logistic model; infinite at both ends."""
     score = _number(score, "score")
     if score <= 0.0:
         return -math.inf
@@ -31,16 +30,16 @@ def elo_of(score: float) -> float:
 
 
 def score_of(elo: float) -> float:
-    """The score that a difference in Elo leads to expect."""
+    """Returns the expected score of an Elo difference."""
     elo = _number(elo, "elo")
-    # Written for the negative side, where the power cannot overflow.
+    # Computed for the negative side, where the power cannot overflow.
     power = math.pow(10.0, -abs(elo) / 400.0)
     score = power / (1.0 + power)
     return 1.0 - score if elo > 0.0 else score
 
 
 def _number(value: Any, name: str) -> float:
-    """A number, which may be infinite where one side has won everything, and NaN where nothing was played."""
+    """Validates a number; infinite (one side won every game) and NaN (no games) are accepted."""
     try:
         return float(value)
     except MemoryError:
@@ -50,7 +49,7 @@ def _number(value: Any, name: str) -> float:
 
 
 def check_counts(counts: Any) -> tuple[int, ...]:
-    """Five counts of pairs or three of games, from the worst result to the best."""
+    """Validates five counts of pairs or three of games, from the worst result to the best."""
     if not validation.is_listed(counts) or len(counts) not in (3, 5):
         raise InvalidArgumentError(
             f"counts must be five (pairs with 0, 1/2, 1, 3/2, 2 points) or three (losses, draws, wins), "
@@ -60,12 +59,12 @@ def check_counts(counts: Any) -> tuple[int, ...]:
 
 
 def scores_of(counts: Sequence[float]) -> list[float]:
-    """The score, from 0 to 1, that each count stands for."""
+    """Returns the score in [0, 1] of each count."""
     return [place / (len(counts) - 1) for place in range(len(counts))]
 
 
 def moments(counts: Sequence[float]) -> tuple[float, float, float]:
-    """(how many, mean, variance) of the scores of pairs, or of games."""
+    """Returns (number, mean, variance) of the scores of pairs or games."""
     total = sum(counts)
     scores = scores_of(counts)
     mean = sum(count * score for count, score in zip(counts, scores, strict=True)) / total
@@ -75,24 +74,24 @@ def moments(counts: Sequence[float]) -> tuple[float, float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Elo:
-    """How much stronger player 1 is, by the results. With no results every number is unknown (NaN or infinite)."""
+    """The estimated Elo difference of player 1. Without results every number is NaN or infinite."""
 
     score: float
-    """Points per game, from 0 to 1."""
+    """Points per game, in [0, 1]."""
     elo: float
-    """The difference in Elo, by the logistic model; infinite where one side won everything."""
+    """Logistic Elo; infinite if one side won every game."""
     low: float
     high: float
-    """Where the difference lies at the level of confidence; infinite where the results give no bound."""
+    """Bounds of the confidence interval; infinite where the results give none."""
     normalised: float
-    """Normalised Elo: the same in deviations of a single game, so that it does not depend on how many are drawn."""
+    """Normalised Elo: in standard deviations of a single game, hence independent of the draw rate."""
     los: float
-    """Likelihood of superiority: how likely player 1 is the stronger one."""
+    """Likelihood of superiority: the probability that player 1 is stronger."""
     confidence: float = 0.95
 
     @property
     def error(self) -> float:
-        """Half the length of the interval."""
+        """Half the width of the interval."""
         return (self.high - self.low) / 2.0
 
     def __str__(self) -> str:
@@ -103,7 +102,7 @@ class Elo:
 
 
 def estimate(counts: Any, confidence: float = 0.95) -> Elo:
-    """Elo of the first player from counts of pairs (five) or of games (three)."""
+    """Estimates Elo of player 1 from counts of pairs (five) or of games (three)."""
     counts = check_counts(counts)
     confidence = validation.number(confidence, "confidence")
     if not 0.0 < confidence < 1.0:
@@ -116,27 +115,27 @@ def estimate(counts: Any, confidence: float = 0.95) -> Elo:
         error = math.sqrt(variance / total)
         low, high = mean - reach * error, mean + reach * error
         los = normal((mean - 0.5) / error)
-        # A pair holds two games: its variance, of the mean of the two, is half that of one game.
+        # The variance of a pair's mean score is half that of a game.
         games = 2.0 if len(counts) == 5 else 1.0
         normalised = (mean - 0.5) / math.sqrt(games * variance) * NORMALISED
     else:
-        # All alike. The likelihood of that is (1 - q)^total if a share q is otherwise; q may be as large as the
-        # likelihood ratio does not refute, and its results as far away as there are any.
+        # All results are equal, with likelihood (1 - q)^total if a share q of the distribution differs: q is the
+        # largest share that the likelihood ratio does not reject, at the extreme results.
         q = 1.0 - math.exp(-reach * reach / 2.0 / total)
         low, high = mean * (1.0 - q), mean + (1.0 - mean) * q
-        # By Laplace's rule of succession, as for a coin that always fell the same way.
+        # Laplace's rule of succession.
         los = 0.5 if mean == 0.5 else 1.0 - 0.5 ** (total + 1.0) if mean > 0.5 else 0.5 ** (total + 1.0)
         normalised = 0.0 if mean == 0.5 else math.copysign(math.inf, mean - 0.5)
     return Elo(mean, elo_of(mean), elo_of(low), elo_of(high), normalised, los, confidence)
 
 
 def normal(x: float) -> float:
-    """The normal distribution function."""
+    """The standard normal distribution function."""
     return 0.5 * math.erfc(-x / math.sqrt(2.0))
 
 
 def quantile(share: float) -> float:
-    """Where the normal distribution function reaches `share`."""
+    """Returns the quantile of the standard normal distribution, by bisection."""
     low, high = -40.0, 40.0
     for _ in range(80):
         middle = (low + high) / 2.0
@@ -144,30 +143,30 @@ def quantile(share: float) -> float:
     return (low + high) / 2.0
 
 
-#: What a count of nothing is taken for: a result that never came up is unlikely, not impossible.
-NEARLY_NONE = 1e-3
+#: Replaces zero counts: a result that has not occurred is not impossible.
+ZERO_COUNT = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class SprtState:
-    """How a test stands."""
+    """The state of a test."""
 
     llr: float
-    """Log-likelihood ratio of H1 to H0."""
+    """Generalised log-likelihood ratio of H1 to H0."""
     lower: float
     upper: float
-    """Where it ends: H0 is accepted at `lower`, H1 at `upper`."""
+    """Decision bounds: H0 is accepted at `lower`, H1 at `upper`."""
     verdict: str | None
     """"H0", "H1", or None while it is open."""
 
     def __str__(self) -> str:
-        word = "open" if self.verdict is None else f"{self.verdict} accepted"
-        return f"LLR {self.llr:+.2f} ({self.lower:+.2f}, {self.upper:+.2f}): {word}"
+        status = "open" if self.verdict is None else f"{self.verdict} accepted"
+        return f"LLR {self.llr:+.2f} ({self.lower:+.2f}, {self.upper:+.2f}): {status}"
 
 
 @dataclass(frozen=True, slots=True)
 class Sprt:
-    """A test of `elo0` against `elo1`: it accepts H1 wrongly with probability `alpha`, H0 with `beta`, at most."""
+    """An SPRT of `elo0` against `elo1` with error rates `alpha` (H1 accepted wrongly) and `beta` (H0)."""
 
     elo0: float
     elo1: float
@@ -187,11 +186,11 @@ class Sprt:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The log-likelihood ratios at which H0 and H1 are accepted."""
+        """The log-likelihood ratios at which H0 and H1 are accepted (Wald)."""
         return math.log(self.beta / (1.0 - self.alpha)), math.log((1.0 - self.beta) / self.alpha)
 
     def state(self, counts: Any) -> SprtState:
-        """How the test stands after these results: five counts of pairs, or three of games."""
+        """Returns the state of the test after five counts of pairs or three of games."""
         ratio = llr(counts, self.elo0, self.elo1)
         lower, upper = self.bounds
         verdict = "H0" if ratio <= lower else "H1" if ratio >= upper else None
@@ -199,7 +198,7 @@ class Sprt:
 
 
 def check_sprt(given: Any) -> Sprt | None:
-    """None, a `Sprt`, or a pair (elo0, elo1)."""
+    """Converts None, a `Sprt`, or a pair (elo0, elo1)."""
     if given is None or isinstance(given, Sprt):
         return given
     if not validation.is_listed(given) or len(given) != 2:
@@ -208,21 +207,21 @@ def check_sprt(given: Any) -> Sprt | None:
 
 
 def llr(counts: Any, elo0: float, elo1: float) -> float:
-    """The generalised log-likelihood ratio of `elo1` to `elo0`, by counts of pairs (five) or of games (three)."""
+    """Returns the generalised log-likelihood ratio of `elo1` to `elo0`, by counts of pairs (five) or games (three)."""
     counts = check_counts(counts)
     if sum(counts) == 0:
         return 0.0
-    weights = [count or NEARLY_NONE for count in counts]
+    weights = [count or ZERO_COUNT for count in counts]
     scores = scores_of(counts)
-    # The most likely distribution with mean s gives result i the share p_i / (1 + theta (a_i - s)), p_i its share of
-    # the results and a_i its score; in the ratio of two of them p_i cancels out.
+    # The maximum likelihood distribution with mean s has probabilities p_i / (1 + theta (a_i - s)), with observed
+    # frequencies p_i and scores a_i; in the ratio of two of them p_i cancels out.
     tilted = [_tilt(weights, [score - score_of(elo) for score in scores]) for elo in (elo0, elo1)]
     return math.fsum(weight * (math.log(b0) - math.log(b1)) for weight, b0, b1 in zip(weights, *tilted, strict=True))
 
 
 def _tilt(weights: Sequence[float], offsets: Sequence[float]) -> list[float]:
-    """1 + theta * offset for each result, where theta solves sum(w * offset / (1 + theta * offset)) = 0."""
-    # Between its poles the sum falls from +inf to -inf: Newton's steps, halved back whenever they leave the bracket.
+    """Returns 1 + theta * offset per result, where theta solves sum(w * offset / (1 + theta * offset)) = 0."""
+    # Between its poles the sum decreases from +inf to -inf: Newton's method, safeguarded by bisection.
     low, high = -1.0 / max(offsets), -1.0 / min(offsets)
     theta = 0.0
     for _ in range(200):

@@ -1,6 +1,6 @@
-"""UCI programs as players of chess, through the engine client of python-chess (an extra, imported when one plays).
+"""UCI programs as chess players, through the engine client of python-chess (an optional dependency).
 
-A program that dies, hangs or answers with no legal move has failed: it is ended, and started anew for the next game.
+A program that dies, times out or plays an illegal move has failed: it is killed, and restarted for the next game.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
     import chess.engine
 
 T = TypeVar("T")
-#: Seconds a program has to quit when it is asked to.
-PATIENCE = 2.0
+#: Seconds for a program to terminate.
+QUIT_TIMEOUT = 2.0
 
 
 @dataclass(frozen=True)
 class UciEntrant(Entrant):
-    """A UCI program: its command, the limits of a move (at least one of them), and its options by name."""
+    """A UCI program: its command, at least one limit per move, and its options by name."""
 
     command: Sequence[str] | str
     nodes: int | None = None
     depth: int | None = None
     movetime: float | None = None
-    """Seconds a move."""
+    """Seconds per move."""
     timeout: float = 60.0
-    """Seconds beyond `movetime` after which the program counts as hung."""
+    """Seconds beyond `movetime` after which a move fails."""
     start_timeout: float = 60.0
-    """Seconds it may take to start."""
+    """Seconds for the program to start."""
     restart: bool = False
-    """Start it anew for each game, instead of sending `ucinewgame`."""
+    """Whether to restart the program for each game, instead of sending `ucinewgame`."""
     name_as: str | None = None
-    """What to call it; by default its file's name."""
+    """The display name; by default the file name and limits."""
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -69,8 +69,8 @@ class UciEntrant(Entrant):
     def text(self) -> str:
         settings = {name: getattr(self, name) for name in ("nodes", "depth", "movetime", "timeout", "restart")}
         settings |= {f"option.{name}": value for name, value in sorted(self.options.items())}
-        told = [f",{name}={value}" for name, value in settings.items() if value is not None]
-        return f"uci:{shlex.join(self.command)}{''.join(told)}"
+        listed = [f",{name}={value}" for name, value in settings.items() if value is not None]
+        return f"uci:{shlex.join(self.command)}{''.join(listed)}"
 
     @property
     def name(self) -> str:
@@ -97,7 +97,7 @@ class UciEntrant(Entrant):
 
 
 class _Program(Player):
-    """A running program. Its protocol runs on a loop of its own, in a thread."""
+    """A running program, with its protocol on an event loop in a thread."""
 
     def __init__(self, entrant: UciEntrant) -> None:
         self._entrant = entrant
@@ -107,7 +107,7 @@ class _Program(Player):
         self._running: tuple[asyncio.SubprocessTransport, chess.engine.UciProtocol] | None = None
 
     def _call(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
-        """Runs `work` on the loop; a `TimeoutError` if it takes longer than that."""
+        """Runs `work` on the loop; raises a `TimeoutError` after `seconds`."""
         return asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, seconds), self._loop).result()
 
     def open(self) -> None:
@@ -115,7 +115,7 @@ class _Program(Player):
         engine = require("chess.engine", "python-chess", "a UCI program as a player")
 
         async def begin() -> None:
-            # In a group of its own, Ctrl-C at the terminal reaches us alone, and we end the program.
+            # In its own process group, the program does not receive Ctrl-C of the terminal; we end it.
             command = list(self._entrant.command)
             self._running = await engine.UciProtocol.popen(command, setpgrp=os.name == "posix")
             await self._running[1].initialize()
@@ -138,7 +138,7 @@ class _Program(Player):
         if self._running is None:
             self.open()
         self._board = chess.Board(state.fen())
-        #: python-chess sends `ucinewgame` whenever it is given another object here.
+        #: python-chess sends `ucinewgame` when this object changes.
         self._game = object()
 
     def choose(self, state: Any) -> Choice:
@@ -161,7 +161,7 @@ class _Program(Player):
         except chess.engine.EngineError as error:
             self._end()
             raise PlayerFailure("illegal_move", str(error)) from error
-        # `bestmove 0000` is a null move to python-chess.
+        # python-chess converts `bestmove 0000` to a null move.
         if not answer.move:
             self._end()
             raise PlayerFailure("illegal_move", "it gave no move, although there are legal ones")
@@ -171,7 +171,7 @@ class _Program(Player):
         self._board.push_uci(state.action_to_string(action))
 
     def _end(self) -> None:
-        """Ends the program, whatever state it is in."""
+        """Kills the program."""
         running, self._running = self._running, None
         if running is None:
             return
@@ -184,22 +184,22 @@ class _Program(Player):
             transport.close()
 
         with suppress(TimeoutError, Exception):
-            self._call(kill(), PATIENCE)
+            self._call(kill(), QUIT_TIMEOUT)
 
     def close(self) -> None:
         if self._running is not None and self._running[0].get_returncode() is None:
             with suppress(TimeoutError, Exception):
-                self._call(self._running[1].quit(), PATIENCE)
+                self._call(self._running[1].quit(), QUIT_TIMEOUT)
         self._end()
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(PATIENCE)
+            self._thread.join(QUIT_TIMEOUT)
             if not self._thread.is_alive():
                 self._loop.close()
 
 
 def _value(score: chess.engine.PovScore | None) -> float | None:
-    """What a program says of its position, from -1 to 1; 400 centipawns are worth what 400 Elo are."""
+    """Converts a UCI score to a value in [-1, 1]; 400 centipawns count as 400 Elo."""
     if score is None:
         return None
     centipawns = score.relative.score()

@@ -1,6 +1,6 @@
-"""Pairs of games played side by side, in processes of their own.
+"""Worker processes that play pairs of games in parallel.
 
-Each process has its own players and plays a pair at a time. One that dies is replaced, and its pair played again, once.
+Each worker has its own players and plays one pair at a time. A dead worker is replaced, and its pair repeated once.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from pondertree.match.record import PairRecord
 from pondertree.random import ANSWER, fold
 
 Task = tuple[int, Opening]
-#: Seconds a process has to leave by itself.
-PATIENCE = 5.0
+#: Seconds for a worker process to exit after SIGTERM.
+EXIT_TIMEOUT = 5.0
 
 
-def play_here(table: Table, tasks: Iterable[Task]) -> Generator[PairRecord, None, None]:
-    """One pair after another, in this process."""
+def play_here(runner: PairRunner, tasks: Iterable[Task]) -> Generator[PairRecord, None, None]:
+    """Plays pairs sequentially in this process."""
     try:
         for number, opening in tasks:
-            yield table.play_pair(number, opening)
+            yield runner.play_pair(number, opening)
     finally:
-        table.close()
+        runner.close()
 
 
 class Worker:
-    """A process at work, as its parent sees it."""
+    """The parent's handle of a worker process."""
 
-    def __init__(self, table: bytes) -> None:
+    def __init__(self, runner: bytes) -> None:
         context = multiprocessing.get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process: SpawnProcess = context.Process(target=serve, args=(theirs, table), daemon=True)
+        self.connection, child_connection = context.Pipe()
+        self.process: SpawnProcess = context.Process(target=serve, args=(child_connection, runner), daemon=True)
         self.ready = False
         self.task: Task | None = None
         try:
@@ -57,18 +57,18 @@ class Worker:
             if self.process.pid is not None:
                 self.end()
             raise
-        theirs.close()
+        child_connection.close()
 
-    def give(self, task: Task) -> None:
-        """Hands it a pair to play; a process that is gone is noticed when its answer is read."""
+    def send(self, task: Task) -> None:
+        """Sends a pair to play; the death of the process is detected when its result is read."""
         self.task = task
         with suppress(OSError):
             self.connection.send(task)
 
     def end(self) -> None:
-        """Asks it to leave; it sends its players home first."""
+        """Terminates the process, which closes its players first."""
         self.process.terminate()
-        self.process.join(PATIENCE)
+        self.process.join(EXIT_TIMEOUT)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
@@ -76,23 +76,23 @@ class Worker:
         self.process.close()
 
 
-def play_in_processes(table: Table, tasks: Iterable[Task], count: int) -> Generator[PairRecord, None, None]:
-    """Pairs as they are finished, in whichever order; `tasks` are taken up as there is somebody to play them."""
-    packed = pickle.dumps(table)
-    waiting, again, died = iter(tasks), deque[Task](), set[int]()
+def play_in_processes(runner: PairRunner, tasks: Iterable[Task], count: int) -> Generator[PairRecord, None, None]:
+    """Yields pairs in order of completion; `tasks` is consumed lazily."""
+    packed = pickle.dumps(runner)
+    waiting, repeated, died = iter(tasks), deque[Task](), set[int]()
     workers: list[Worker] = []
 
     def next_task() -> Task | None:
-        return again.popleft() if again else next(waiting, None)
+        return repeated.popleft() if repeated else next(waiting, None)
 
-    def employ(task: Task | None) -> None:
+    def start_worker(task: Task | None) -> None:
         if task is not None:
             workers.append(Worker(packed))
-            workers[-1].give(task)
+            workers[-1].send(task)
 
     try:
         for _ in range(count):
-            employ(next_task())
+            start_worker(next_task())
         while workers:
             answered = connection.wait([worker.connection for worker in workers])
             for worker in [worker for worker in workers if worker.connection in answered]:
@@ -100,8 +100,8 @@ def play_in_processes(table: Table, tasks: Iterable[Task], count: int) -> Genera
                     kind, data = worker.connection.recv()
                 except (EOFError, OSError):
                     workers.remove(worker)
-                    again.append(_after_death(worker, died))
-                    employ(next_task())
+                    repeated.append(_after_death(worker, died))
+                    start_worker(next_task())
                     continue
                 if kind == "error":
                     raise data
@@ -113,7 +113,7 @@ def play_in_processes(table: Table, tasks: Iterable[Task], count: int) -> Genera
                     workers.remove(worker)
                     worker.end()
                 else:
-                    worker.give(task)
+                    worker.send(task)
                 yield data
     finally:
         for worker in workers:
@@ -123,8 +123,8 @@ def play_in_processes(table: Table, tasks: Iterable[Task], count: int) -> Genera
 
 
 def _after_death(worker: Worker, died: set[int]) -> Task:
-    """The pair of a process that is gone, to be played again; an error where that is of no use."""
-    worker.process.join(PATIENCE)
+    """Returns the pair of a dead process for its second attempt; raises where that is pointless."""
+    worker.process.join(EXIT_TIMEOUT)
     code, task = worker.process.exitcode, worker.task
     worker.end()
     if not worker.ready or task is None:
@@ -141,15 +141,15 @@ def _after_death(worker: Worker, died: set[int]) -> Task:
 
 
 def serve(pipe: connection.Connection, packed: bytes) -> None:
-    """The work of a process: pairs come in, records go out. It ends when it is told to, or when its parent is gone."""
-    # Ctrl-C is the parent's business.
+    """The main loop of a worker process; ends on SIGTERM or with its parent."""
+    # Ctrl-C is handled by the parent.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    signal.signal(signal.SIGTERM, _leave)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    signal.signal(signal.SIGTERM, _exit)
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     try:
-        table: Table = pickle.loads(packed)
+        runner: PairRunner = pickle.loads(packed)
     except Exception as error:
         pipe.send(("error", UsageError(f"the players cannot be sent to another process: {error}")))
         return
@@ -157,18 +157,18 @@ def serve(pipe: connection.Connection, packed: bytes) -> None:
         pipe.send(("ready", None))
         while True:
             number, opening = pipe.recv()
-            pipe.send(_answer(table, number, opening))
+            pipe.send(_play_task(runner, number, opening))
     except (EOFError, OSError):
         pass
     finally:
-        # No second signal may keep the players from being sent home.
+        # A second signal must not interrupt closing the players.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        table.close()
+        runner.close()
 
 
-def _answer(table: Table, number: int, opening: Opening) -> tuple[str, Any]:
+def _play_task(runner: PairRunner, number: int, opening: Opening) -> tuple[str, Any]:
     try:
-        return "pair", table.play_pair(number, opening)
+        return "pair", runner.play_pair(number, opening)
     except PondertreeError as error:
         return "error", error
     except Exception:
@@ -177,25 +177,25 @@ def _answer(table: Table, number: int, opening: Opening) -> tuple[str, Any]:
 
 @contextmanager
 def _no_interrupts() -> Iterator[None]:
-    """Defers Ctrl-C to its end. A process that is started here inherits a mask that blocks SIGINT.
+    """Defers Ctrl-C until exit. A process started inside inherits a mask that blocks SIGINT.
 
-    The mask is not enough: another thread, such as one of NumPy's, may take the signal, and the main thread would be
-    interrupted before it has sent the new process what to do.
+    The mask alone is not enough: another thread, such as one of NumPy's, may receive the signal, and the main thread
+    would be interrupted before it has sent the new process its data.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    # Started on demand, this process would unblock SIGINT on its way, before the worker inherits the signal mask.
+    # Started on demand, the resource tracker would unblock SIGINT before the worker inherits the mask.
     resource_tracker.ensure_running()
-    came = False
+    was_interrupted = False
 
-    def note(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        came = True
+    def defer(number: int, frame: FrameType | None) -> None:
+        nonlocal was_interrupted
+        was_interrupted = True
 
-    # Only the main thread is interrupted, and only it may set handlers.
+    # Only the main thread is interrupted and may set handlers.
     is_main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, note) if is_main else None
+    handler = signal.signal(signal.SIGINT, defer) if is_main else None
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -203,15 +203,15 @@ def _no_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if is_main:
             signal.signal(signal.SIGINT, signal.SIG_DFL if handler is None else handler)
-        if came:
+        if was_interrupted:
             signal.raise_signal(signal.SIGINT)
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
+def _exit(number: int, frame: FrameType | None) -> None:
     raise SystemExit(0)
 
 
-def _leave_with_parent() -> None:
+def _exit_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
@@ -219,8 +219,8 @@ def _leave_with_parent() -> None:
 
 
 @dataclass
-class Table:
-    """Two entrants and their game. The players come to it with the first pair and stay until it is closed."""
+class PairRunner:
+    """Plays pairs of games between two entrants. Players are started with the first pair and live until `close`."""
 
     entrants: tuple[Entrant, Entrant]
     factory: Callable[[], Any]
@@ -230,7 +230,7 @@ class Table:
     _players: list[Player] = field(default_factory=list, repr=False)
 
     def play_pair(self, number: int, opening: Opening) -> PairRecord:
-        """Pair `number`: player 1 moves first in its first game, player 2 in its second."""
+        """Plays pair `number`: player 1 moves first in its first game, player 2 in its second."""
         while len(self._players) < 2:
             self._players.append(start(self.entrants[len(self._players)]))
         names = [entrant.name for entrant in self.entrants]
@@ -254,7 +254,7 @@ class Table:
         return PairRecord(number, opening, (games[0], games[1]))
 
     def close(self) -> None:
-        """Sends the players home."""
+        """Closes the players."""
         while self._players:
             self._players.pop().close()
 

@@ -14,7 +14,7 @@ from pondertree.gpu.device_trees import DeviceTrees, Grove, Kept
 from pondertree.gpu.kernels.launch import Launch
 from pondertree.gpu.kernels.top_k import compiled, pick_likeliest
 from pondertree.gpu.protocol import NotForLanes, padded
-from pondertree.gpu.tree_shape import Kind
+from pondertree.gpu.tree_shape import TreeShape
 from pondertree.models.hidden import flatten
 from pondertree.models.pool import HiddenPool
 
@@ -24,7 +24,7 @@ WIDE = 256
 LEAST_LIKELIEST = 64
 
 
-class TorchStudio:
+class TorchLatentContext:
     """A table of hidden states on a device, and lanes that read and write it."""
 
     def __init__(self, key: object, trees: int, device: Any, step: Step, prepare: Callable[[], Any]) -> None:
@@ -33,42 +33,42 @@ class TorchStudio:
         self._device = device
         self._step = step
         self._prepare = prepare
-        self._lanes: list[TorchModelLane] = []
+        self._buffers: list[TorchLatentBuffer] = []
         self._trees = Kept()
         self._weights: object = None
 
-    def open_lanes(self, capacities: Sequence[int], most_visits: int) -> list[TorchModelLane]:
+    def acquire_buffers(self, capacities: Sequence[int], most_visits: int) -> list[TorchLatentBuffer]:
         """A lane for each capacity."""
         likeliest = max(padded(most_visits), LEAST_LIKELIEST) if self._device.type != "cpu" else None
-        kinds = [(capacity, likeliest) for capacity in capacities]
-        if kinds != [(lane.capacity, lane.most_likeliest) for lane in self._lanes]:
-            self._lanes = [
-                TorchModelLane(capacity, likeliest, self.pool, self._device, self._step, self._prepare)
+        shapes = [(capacity, likeliest) for capacity in capacities]
+        if shapes != [(buffer.capacity, buffer.most_likeliest) for buffer in self._buffers]:
+            self._buffers = [
+                TorchLatentBuffer(capacity, likeliest, self.pool, self._device, self._step, self._prepare)
                 for capacity in capacities
             ]
-        for lane in self._lanes:
-            lane.follow()
-        return self._lanes
+        for buffer in self._buffers:
+            buffer.follow()
+        return self._buffers
 
-    def open_trees(self, kind: Kind) -> Grove | None:
+    def open_trees(self, shape: TreeShape) -> Grove | None:
         """Trees that grow on the device itself; None where they cannot, or need not."""
-        if not kind.may_grow(self._device):
+        if not shape.may_grow(self._device):
             return None
         trees = self._trees.find(
-            kind, lambda kind: ModelTrees(kind, self.pool, self._device, self._step, self._prepare)
+            shape, lambda shape: ModelTrees(shape, self.pool, self._device, self._step, self._prepare)
         )
-        return None if trees is None else Grove([trees], [kind.trees])
+        return None if trees is None else Grove([trees], [shape.trees])
 
     def renew(self, weights: object) -> None:
         """Forgets what was recorded of other weights."""
         if weights != self._weights:
             self._weights = weights
-            for lane in self._lanes:
-                lane.forget()
+            for buffer in self._buffers:
+                buffer.forget()
             self._trees.forget()
 
 
-class TorchModelLane:
+class TorchLatentBuffer:
     """One batch of steps at a time on its way through a model."""
 
     def __init__(
@@ -88,10 +88,12 @@ class TorchModelLane:
         self._pool_version = -1
         self._device = device
         self._step = step
-        self._asked, self.questions = host_buffer(capacity, 3, np.int64, device)
-        self._answered, self.answers = host_buffer(capacity, 0, np.float32, device)
+        self._host_requests, self.requests = host_buffer(capacity, 3, np.int64, device)
+        self._host_responses, self.responses = host_buffer(capacity, 0, np.float32, device)
         self._on_device = device.type == "cpu"
-        self._questions = self._asked if self._on_device else torch.zeros_like(self._asked, device=device)
+        self._device_requests = (
+            self._host_requests if self._on_device else torch.zeros_like(self._host_requests, device=device)
+        )
         self._graphs = Graphs(device, self._work, prepare)
 
     def submit(self, rows: int) -> None:
@@ -104,7 +106,7 @@ class TorchModelLane:
         if not self._on_device:
             size = min(padded(rows), self.capacity)
             # Rows too many do the same as the first one, and no harm.
-            self.questions[rows:size] = self.questions[0]
+            self.requests[rows:size] = self.requests[0]
         self._graphs.launch(size)
 
     def wait(self) -> None:
@@ -120,25 +122,27 @@ class TorchModelLane:
         self._graphs.forget()
 
     def _work(self, rows: int) -> None:
-        questions = self._questions[:rows]
+        requests = self._device_requests[:rows]
         if not self._on_device:
-            questions.copy_(self._asked[:rows], non_blocking=True)
-        parents, actions, slots = questions.unbind(1)
+            requests.copy_(self._host_requests[:rows], non_blocking=True)
+        parents, actions, slots = requests.unbind(1)
         hidden, reward, logits, value, *discount = self._step(self._pool.read(parents), actions)
         columns = [reward, value, *discount]
         for column in (*columns, logits):
             if not isinstance(column, torch.Tensor) or column.dtype == torch.float64 or column.is_complex():
                 raise NotForLanes("only tensors of at most 32 bits fit")
-            if column.device != questions.device:
+            if column.device != requests.device:
                 raise NotForLanes("what lies elsewhere cannot be read")
         if any(column.numel() != rows or len(column) != rows for column in columns) or logits.ndim != 2:
             raise NotForLanes("shapes that may be wrong are told in words")
         self._pool.write(slots, *flatten(hidden))
-        answers = self._together(columns, logits)
-        if answers.shape[1] != self.answers.shape[1]:
-            self._answered, self.answers = host_buffer(self.capacity, answers.shape[1], np.float32, self._device)
+        responses = self._together(columns, logits)
+        if responses.shape[1] != self.responses.shape[1]:
+            self._host_responses, self.responses = host_buffer(
+                self.capacity, responses.shape[1], np.float32, self._device
+            )
         self.has_discount = bool(discount)
-        self._answered[:rows].copy_(answers, non_blocking=True)
+        self._host_responses[:rows].copy_(responses, non_blocking=True)
 
     def _together(self, columns: list[Any], logits: Any) -> Any:
         """What comes down of the numbers and a policy [rows, num_actions], as one tensor."""
@@ -167,14 +171,14 @@ class ModelTrees(DeviceTrees):
 
     def __init__(
         self,
-        kind: Kind,
+        shape: TreeShape,
         pool: HiddenPool,
         device: Any,
         step: Step,
         prepare: Callable[[], AbstractContextManager[Any]],
         launch: Launch | None = None,
     ) -> None:
-        super().__init__(kind, device, prepare, launch)
+        super().__init__(shape, device, prepare, launch)
         self._pool, self._pool_version, self._step = pool, pool.version, step
 
     def begin(self, roots: dict[str, Any]) -> None:

@@ -30,20 +30,20 @@ from pondertree.optional import require
 #: From so many rows on, halves of them take turns on an accelerator.
 TURNS_FROM = 512
 #: Studios kept for the next forests.
-MOST_STUDIOS = 4
+MAX_CONTEXTS = 4
 #: Rooms for observations that are kept, and how large they are at most, in bytes.
 MOST_ROOMS, LARGEST_ROOM = 4, 1 << 26
 #: Held while studios are taken or given back. By a lock that one thread may take twice: garbage may be collected, and a
 #: forest give its studio back, while another is being taken.
-_STUDIOS = threading.RLock()
+_CONTEXTS_LOCK = threading.RLock()
 #: What is raised by functions of PyTorch that want numbers of another type.
 _WRONG_TYPE = (RuntimeError, TypeError, IndexError)
 
 
 @after_fork_in_child
 def _renew_lock() -> None:
-    global _STUDIOS
-    _STUDIOS = threading.RLock()
+    global _CONTEXTS_LOCK
+    _CONTEXTS_LOCK = threading.RLock()
 
 
 class TorchModel:
@@ -93,7 +93,7 @@ class TorchModel:
         self._casts: bool | None = None
         """Whether whole numbers are cast to the type of the weights; None until the first were asked about."""
         self._takes_tensors: bool | None = None
-        self._studios: list[Any] = []
+        self._contexts: list[Any] = []
         self._rooms: deque[Any] = deque(maxlen=MOST_ROOMS)
         self._asked = self._methods()
 
@@ -151,41 +151,41 @@ class TorchModel:
         weakref.finalize(whole, self._rooms.append, kept)
         return whole[:size].view(dtype).reshape(shape)
 
-    def hire_studio(self, hidden: Any, trees: int) -> Any:
+    def acquire(self, hidden: Any, trees: int) -> Any:
         """A table of hidden states with lanes, one of an earlier forest if it fits."""
         arrays, structure = flatten(hidden)
         if not self._takes_tensors or any(library_of(array) != "torch" for array in arrays):
             return None
         if any(array.device.type != self.device.type for array in arrays):
             return None
-        from pondertree.models.torch_context import TorchStudio
+        from pondertree.models.torch_context import TorchLatentContext
 
         # Of few sizes: games that end one by one shall not ask for a new one at every move.
         trees = padded(trees)
         key = (trees, structure, tuple((tuple(array.shape[1:]), array.dtype) for array in arrays))
-        with _STUDIOS:
-            studio = next((one for one in self._studios if one.key == key), None)
-            if studio is not None:
-                self._studios.remove(studio)
-        if studio is None:
-            studio = TorchStudio(key, trees, self.device, self._step, self._asking)
-        self.renew_studio(studio)
-        return studio
+        with _CONTEXTS_LOCK:
+            context = next((one for one in self._contexts if one.key == key), None)
+            if context is not None:
+                self._contexts.remove(context)
+        if context is None:
+            context = TorchLatentContext(key, trees, self.device, self._step, self._asking)
+        self.refresh(context)
+        return context
 
-    def renew_studio(self, studio: Any) -> None:
+    def refresh(self, context: Any) -> None:
         """Lets a studio forget what was recorded of a model that has changed since."""
         key = self._notice()
-        if studio is not None:
-            studio.renew(key)
+        if context is not None:
+            context.renew(key)
 
-    def return_studio(self, studio: Any) -> None:
+    def release(self, context: Any) -> None:
         """Keeps it for the next forest."""
-        with _STUDIOS:
-            self._studios = [*self._studios, studio][-MOST_STUDIOS:]
+        with _CONTEXTS_LOCK:
+            self._contexts = [*self._contexts, context][-MAX_CONTEXTS:]
 
     def __getstate__(self) -> dict[str, Any]:
         # Studios hold memory of a device, and rooms such as it reads; what tells models apart does so in one process.
-        state = {**self.__dict__, "_studios": [], "_rooms": deque(maxlen=MOST_ROOMS), "_known": None}
+        state = {**self.__dict__, "_contexts": [], "_rooms": deque(maxlen=MOST_ROOMS), "_known": None}
         if self.compile:
             # Compiled functions cannot be pickled. What was found out about the form of the seed goes along.
             state["_asked"] = getattr(self._asked, "batched", None)

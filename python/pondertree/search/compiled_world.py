@@ -21,7 +21,7 @@ from pondertree.games.lookahead import forced_actions
 from pondertree.games.purity import PlayCheck
 from pondertree.gpu.offload import Beside
 from pondertree.gpu.pipeline import GameTurns, asks_of_leaves
-from pondertree.gpu.protocol import NotForLanes, answers_in_lanes
+from pondertree.gpu.protocol import NotForLanes, is_pipelined
 from pondertree.gpu.tree_shape import GAMES, suits
 from pondertree.search.leaf_evaluation import Leaves, OutOfTime
 from pondertree.search.root_actions import RootActions
@@ -72,7 +72,7 @@ class CompiledWorld(World):
     def run(self, over: Over | None) -> None:
         """Batch after batch; an evaluator that has lanes computes for some trees while others are searched."""
         evaluator = self.settings.evaluator
-        if self._in_turns and answers_in_lanes(evaluator):
+        if self._in_turns and is_pipelined(evaluator):
             try:
                 if over is None and self._search_beside(evaluator):
                     return
@@ -95,7 +95,7 @@ class CompiledWorld(World):
         turns = GameTurns(self.core, evaluator, self.info, 1, None)
         found = False
         try:
-            trees = evaluator.open_trees(turns.lanes, turns.sizes, self._simulations, settings.score)
+            trees = evaluator.open_trees(turns.buffers, turns.sizes, self._simulations, settings.score)
             if trees is not None:
                 turns.ask_about_roots()
                 found = self._beside.search(trees, turns.answer_roots)
@@ -105,9 +105,9 @@ class CompiledWorld(World):
             turns.wait_for_all()
             # If they were interrupted on their way home, too.
             if self._beside.are_away:
-                self._lent = weakref.finalize(self, evaluator.close_lanes, turns.lanes)
+                self._lent = weakref.finalize(self, evaluator.release_buffers, turns.buffers)
             else:
-                evaluator.close_lanes(turns.lanes)
+                evaluator.release_buffers(turns.buffers)
         return found
 
     def settle(self) -> None:

@@ -18,8 +18,8 @@ from pondertree.game import GameInfo
 from pondertree.gpu.offload import Beside
 from pondertree.gpu.pipeline import ModelTurns
 from pondertree.gpu.protocol import NotForLanes
-from pondertree.gpu.tree_shape import Kind, suits
-from pondertree.models.context import Studio, has_studios
+from pondertree.gpu.tree_shape import TreeShape, suits
+from pondertree.models.context import DeviceContext, is_pipelined
 from pondertree.models.hidden import flatten
 from pondertree.models.inference import Inference
 from pondertree.models.pool import HiddenPool
@@ -49,7 +49,7 @@ class ModelWorld(World):
         # How many actions there are, the model says.
         self._roots = roots = roots_of(states)
         self._inference = Inference(model, info.num_actions or None)
-        room = getattr(model, "room", None) if has_studios(model) else None
+        room = getattr(model, "room", None) if is_pipelined(model) else None
         try:
             self._first = self._inference.initial(stack(roots, room))
         except EvaluationError as error:
@@ -70,12 +70,12 @@ class ModelWorld(World):
             most = max(int(parts["max_bytes"]) // (self._slot_bytes + BYTES_PER_NODE), 1)
             parts["max_nodes"] = most if parts["max_nodes"] is None else min(most, parts["max_nodes"])
             maximum = (parts["max_nodes"] + settings.in_flight) * len(roots)
-        self._studio = model.hire_studio(self._first.hidden, len(roots)) if has_studios(model) and not maximum else None
-        if self._studio is None:
+        self._context = model.acquire(self._first.hidden, len(roots)) if is_pipelined(model) and not maximum else None
+        if self._context is None:
             self._pool = HiddenPool(capacity=max(SLOTS_PER_TREE * len(roots), 1), maximum=maximum)
         else:
-            self._pool = self._studio.pool
-            weakref.finalize(self, model.return_studio, self._studio)
+            self._pool = self._context.pool
+            weakref.finalize(self, model.release, self._context)
         self._most_visits = 0
         """How often the search so far may visit one node, at most."""
         super().__init__(EngineForest("latent", parts), info, settings)
@@ -177,15 +177,15 @@ class ModelWorld(World):
         A model that has lanes computes for some trees while others are searched, or has the trees beside it.
         """
         model: Any = self._inference.model
-        if has_studios(model):
-            model.renew_studio(self._studio)
-        if self._studio is not None:
+        if is_pipelined(model):
+            model.refresh(self._context)
+        if self._context is not None:
             try:
-                self._run_in_studio(model, self._studio, over)
+                self._run_in_context(model, self._context, over)
                 return
             except NotForLanes:
                 self.roll_back()
-                self._studio = None
+                self._context = None
         if over is not None:
             super().run(over)
             return
@@ -194,25 +194,25 @@ class ModelWorld(World):
         while rows is not None:
             rows = self._ask(rows, self.core.step_latent)
 
-    def _run_in_studio(self, model: Any, studio: Studio, over: Over | None) -> None:
+    def _run_in_context(self, model: Any, context: DeviceContext, over: Over | None) -> None:
         try:
-            if over is None and self._search_beside(studio):
+            if over is None and self._search_beside(context):
                 return
-            ModelTurns(self.core, model, studio, self.settings.in_flight, self._most_visits, over).run()
+            ModelTurns(self.core, model, context, self.settings.in_flight, self._most_visits, over).run()
         except EvaluationError as error:
             # Lanes know evaluators alone.
             if error.__cause__ is None or not str(error).startswith(RAISED):
                 raise
             raise self._inference.step_failed(error.__cause__, self._pool.layout) from error.__cause__
 
-    def _search_beside(self, studio: Studio) -> bool:
+    def _search_beside(self, context: DeviceContext) -> bool:
         """Searches new trees where the model computes, if it can; nothing has changed if it cannot."""
         settings, info = self.settings, self.info
         if not suits(settings) or not self.core.all_new():
             return False
         players, discount = info.num_players, settings.discount
-        kind = Kind(len(self.core), self._most_visits, info.num_actions, settings.score, players, discount)
-        trees = studio.open_trees(kind)
+        kind = TreeShape(len(self.core), self._most_visits, info.num_actions, settings.score, players, discount)
+        trees = context.open_trees(kind)
         if trees is None:
             return False
         # One more than there are positions: see `ModelTrees`.

@@ -1,1 +1,1 @@
-"""The UCI engine: what chess programs talk to (`pondertree uci`). NumPy alone is enough for it."""
+"""The UCI engine (`pondertree uci`). Requires NumPy only."""

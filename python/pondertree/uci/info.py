@@ -1,4 +1,4 @@
-"""What a search has found, in the words of UCI: scores, chances, lines."""
+"""UCI `info` output: snapshots of a search, scores, win-draw-loss, principal variations, proven mates."""
 
 from __future__ import annotations
 
@@ -12,54 +12,54 @@ from pondertree._core import Chess, ending, ending_line, mate_search
 from pondertree.chess.config import MAX_MATE_DEPTH
 from pondertree.result import UNPROVEN, SearchResult
 
-#: No score is told beyond this: a value of 1 that is not proven would be infinite.
-MOST_CENTIPAWNS = 15_000
+#: Bound of centipawn scores: an unproven value of 1 would be infinite.
+MAX_CENTIPAWNS = 15_000
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One move at the root, as it looks now; values are for the player to move."""
+class PvLine:
+    """A root move with its principal variation; values are for the player to move."""
 
     move: str
     visits: int
     value: float
     proven: int | None
     plies: int
-    """To the end, where that is proven."""
+    """Plies to the end, where the result is proven."""
     pv: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """A search at one moment, as plain data: whoever keeps it holds no tree."""
+class Snapshot:
+    """The state of a search as plain data, without a reference to its tree."""
 
-    lines: tuple[Line, ...]
-    """The best moves, the one to play first."""
+    lines: tuple[PvLine, ...]
+    """The best moves, the move to play first."""
     first: int
     second: int
-    """Visits of the two most visited moves that are not proven to lose."""
-    agreed: bool
-    """Whether the move to play is also worth the most, among those that were visited a fair number of times."""
+    """Visits of the two most visited moves that are not proven losses."""
+    is_consistent: bool
+    """Whether the move to play has the highest value among sufficiently visited moves."""
     proven: int | None
     simulations: int
     """Since the root was set."""
     bytes: int
 
     @property
-    def best(self) -> Line:
+    def best(self) -> PvLine:
         """The move to play."""
         return self.lines[0]
 
 
-def look(state: Chess, result: SearchResult, count: int) -> Look:
-    """The search as it is now, with its `count` best moves."""
+def snapshot(state: Chess, result: SearchResult, count: int) -> Snapshot:
+    """Returns the current state of a search with its `count` best moves."""
     actions, visits, _, _, q, proven = result.edges
     greedy = result.best_row
     values = np.where(np.isnan(q), -np.inf, q)
     alive = np.sort(visits[proven != -1])[::-1]
     first, second = (int(alive[place]) if place < len(alive) else 0 for place in (0, 1))
 
-    # The move to play first; then wins, then by visits, and losses last.
+    # The move to play, then wins, then by visits, losses last.
     order = sorted(
         range(len(actions)),
         key=lambda place: (place != greedy, proven[place] != 1, proven[place] == -1, -int(visits[place])),
@@ -69,7 +69,7 @@ def look(state: Chess, result: SearchResult, count: int) -> Look:
     for place in shown[:count]:
         known = bool(visits[place] > 0 or proven[place] != UNPROVEN)
         lines.append(
-            Line(
+            PvLine(
                 move=state.action_to_string(int(actions[place])),
                 visits=int(visits[place]),
                 value=float(values[place]) if known else result.value,
@@ -78,59 +78,59 @@ def look(state: Chess, result: SearchResult, count: int) -> Look:
                 pv=tuple(result.line(place)),
             )
         )
-    fair = values[(visits * 10 >= first) & (proven != -1)]
-    return Look(
+    comparable = values[(visits * 10 >= first) & (proven != -1)]
+    return Snapshot(
         lines=tuple(lines),
         first=first,
         second=second,
-        agreed=bool(len(fair) == 0 or values[greedy] >= fair.max() - 1e-9),
+        is_consistent=bool(len(comparable) == 0 or values[greedy] >= comparable.max() - 1e-9),
         proven=result.proven,
         simulations=result.simulations,
         bytes=result.memory,
     )
 
 
-def below(decided: Look, others: Sequence[Line], count: int) -> Look:
-    """`count` lines: those of a search whose root is decided, then those of moves that it left out."""
+def append_lines(decided: Snapshot, others: Sequence[PvLine], count: int) -> Snapshot:
+    """Returns `count` lines: those of a search with a proven root, then those of the moves it left out."""
     return replace(decided, lines=(*decided.lines, *others)[:count])
 
 
 def centipawns(value: float, scale: float) -> int:
-    """The score whose value this is: the inverse of `Pesto`'s sigmoid, `2 * scale * artanh(value)`."""
+    """Converts a value to centipawns by the inverse of `Pesto`'s sigmoid, `2 * scale * artanh(value)`."""
     if abs(value) >= 1.0:
-        return int(math.copysign(MOST_CENTIPAWNS, value))
-    return max(-MOST_CENTIPAWNS, min(round(2.0 * scale * math.atanh(value)), MOST_CENTIPAWNS))
+        return int(math.copysign(MAX_CENTIPAWNS, value))
+    return max(-MAX_CENTIPAWNS, min(round(2.0 * scale * math.atanh(value)), MAX_CENTIPAWNS))
 
 
-def score(line: Line, scale: float) -> str:
-    """`cp`, or `mate` where one is proven."""
+def score(line: PvLine, scale: float) -> str:
+    """Returns the UCI score: `mate` if proven, else `cp`."""
     if line.proven is not None and line.proven != 0:
         moves = (line.plies + 1) // 2
         return f"mate {moves if line.proven > 0 else -moves}"
     return f"cp {centipawns(line.value if line.proven is None else 0.0, scale)}"
 
 
-def chances(value: float) -> tuple[int, int, int]:
-    """Win, draw and loss in permille; they sum to 1000.
+def wdl_of(value: float) -> tuple[int, int, int]:
+    """Returns win, draw and loss in permille, with sum 1000.
 
-    With p the expected score, (value + 1) / 2: p squared, 2p(1 - p), (1 - p) squared. Win less loss is the value, and
-    draws are half of all games between equals and vanish towards the ends. Proven results need no model.
+    With p the expected score, (value + 1) / 2: p^2, 2p(1 - p), (1 - p)^2. Win minus loss is the value; draws are half
+    of all games at value 0 and vanish at the ends.
     """
     p = min(max((value + 1.0) / 2.0, 0.0), 1.0)
     win, loss = round(1000 * p * p), round(1000 * (1 - p) * (1 - p))
     return win, 1000 - win - loss, loss
 
 
-def line_chances(line: Line) -> tuple[int, int, int]:
-    """The same for a line, exact where it is proven."""
+def line_wdl(line: PvLine) -> tuple[int, int, int]:
+    """Returns win, draw and loss of a root move, exact where proven."""
     if line.proven == 0:
         return 0, 1000, 0
-    return chances(line.value if line.proven is None else float(line.proven))
+    return wdl_of(line.value if line.proven is None else float(line.proven))
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What all lines of one report share."""
+    """Fields that all lines of one report share."""
 
     depth: int
     seldepth: int
@@ -141,43 +141,43 @@ class Progress:
     wdl: bool
 
 
-def info(look: Look, progress: Progress) -> Iterator[str]:
-    """The `info` lines of one report, one for each move."""
-    passed = max(progress.seconds, 1e-4)
-    for number, line in enumerate(look.lines, start=1):
-        words = [f"info depth {progress.depth} seldepth {progress.seldepth} multipv {number}"]
-        words.append(f"score {score(line, progress.scale)}")
+def info(snapshot: Snapshot, progress: Progress) -> Iterator[str]:
+    """Yields the `info` lines of one report, one per root move."""
+    elapsed = max(progress.seconds, 1e-4)
+    for number, line in enumerate(snapshot.lines, start=1):
+        fields = [f"info depth {progress.depth} seldepth {progress.seldepth} multipv {number}"]
+        fields.append(f"score {score(line, progress.scale)}")
         if progress.wdl:
-            words.append("wdl {} {} {}".format(*line_chances(line)))
-        words.append(f"nodes {progress.nodes} nps {round(progress.nodes / passed)} hashfull {progress.hashfull}")
-        words.append(f"time {round(progress.seconds * 1000)} pv {' '.join(line.pv)}")
-        yield " ".join(words)
+            fields.append("wdl {} {} {}".format(*line_wdl(line)))
+        fields.append(f"nodes {progress.nodes} nps {round(progress.nodes / elapsed)} hashfull {progress.hashfull}")
+        fields.append(f"time {round(progress.seconds * 1000)} pv {' '.join(line.pv)}")
+        yield " ".join(fields)
 
 
 def statistics(result: SearchResult) -> Iterator[str]:
-    """Every move with its visits, prior and value, the most visited last, so that it stands beside the answer."""
+    """Yields the statistics of every root move, the most visited last, next to `bestmove`."""
     for move in reversed(result.moves):
         value = "  -   " if math.isnan(move.q) else f"{move.q:+.4f}"
         known = "" if move.proven is None else f" ({('loss', 'draw', 'win')[move.proven + 1]} in {move.distance})"
         yield f"info string {move.move:5} N: {move.visits:7} (P: {100 * move.prior:5.2f}%) (Q: {value}){known}"
 
 
-#: Positions that the rest of a line may cost, some hundredths of a second.
-BUDGET = 20_000
+#: Node budget for completing a mate line, some hundredths of a second.
+COMPLETION_BUDGET = 20_000
 
 
-def search(state: Chess, moves: int, stop: Callable[[], object]) -> tuple[Look | None, int]:
-    """The shortest mate for or against the side to move within so many moves, and the positions looked at."""
+def find_mate(state: Chess, moves: int, stop: Callable[[], object]) -> tuple[Snapshot | None, int]:
+    """Returns the shortest mate for or against the side to move within `moves`, if any, and the nodes searched."""
     found, actions, nodes = mate_search(state, min(max(moves, 1), MAX_MATE_DEPTH), None, stop)
     if found == 0:
         return None, nodes
     pv = _texts(state, actions)
-    line = Line(pv[0], 1, 0.0, 1 if found > 0 else -1, len(pv), pv)
-    return Look((line,), 1, 0, True, line.proven, nodes, 0), nodes
+    line = PvLine(pv[0], 1, 0.0, 1 if found > 0 else -1, len(pv), pv)
+    return Snapshot((line,), 1, 0, True, line.proven, nodes, 0), nodes
 
 
-def by_table(state: Chess, moves: Collection[str]) -> list[Line]:
-    """The lines of those moves of an elementary ending whose result is known, the best first."""
+def table_lines(state: Chess, moves: Collection[str]) -> list[PvLine]:
+    """Returns the lines of the moves that the endgame tables resolve, the best first."""
     lines = []
     for move in moves:
         after = state.play(state.parse_action(move))
@@ -185,22 +185,22 @@ def by_table(state: Chess, moves: Collection[str]) -> list[Line]:
         if known is not None:
             value, plies = -known[0], known[1] + 1
             pv = (move, *_texts(after, ending_line(after)))
-            lines.append(Line(move, 0, float(value), value, plies, pv))
+            lines.append(PvLine(move, 0, float(value), value, plies, pv))
     # The shortest win and the longest defence first.
     return sorted(lines, key=lambda line: (-line.value, line.value * line.plies))
 
 
-def completed(look: Look, state: Chess) -> Look:
-    """The same, its lines told up to the mate, where there is one: the search proves mates without playing them.
+def complete_lines(snapshot: Snapshot, state: Chess) -> Snapshot:
+    """Extends lines with a proven mate up to the mate, since the search proves mates without expanding them.
 
-    A table tells every line to its end; a mate search costs time, and is for the best line alone.
+    Endgame tables complete every line; a mate search, which takes time, only the best one.
     """
-    best, *others = look.lines
-    lines = (_completed(best, state, BUDGET), *(_completed(line, state, 0) for line in others))
-    return replace(look, lines=lines)
+    best, *others = snapshot.lines
+    lines = (_complete_line(best, state, COMPLETION_BUDGET), *(_complete_line(line, state, 0) for line in others))
+    return replace(snapshot, lines=lines)
 
 
-def _completed(line: Line, state: Chess, budget: int) -> Line:
+def _complete_line(line: PvLine, state: Chess, budget: int) -> PvLine:
     if not line.proven or len(line.pv) >= line.plies:
         return line
     for move in line.pv:
@@ -211,7 +211,7 @@ def _completed(line: Line, state: Chess, budget: int) -> Line:
     if not actions and budget > 0:
         left = line.plies - len(line.pv)
         found, actions, _ = mate_search(state, min((left + 1) // 2, MAX_MATE_DEPTH), budget)
-        # After an even number of moves it is still us who mate, or are mated.
+        # The sign of the result alternates by ply.
         wins = line.proven if len(line.pv) % 2 == 0 else -line.proven
         if found * wins <= 0:
             return line

@@ -1,6 +1,6 @@
-"""The options of the engine: a table of what each takes, and the values that were set.
+"""The UCI options: their declarations, their values, and the search they configure.
 
-UCI has no type for numbers with a point; those are strings here, as other engines have them, and checked like the rest.
+UCI has no floating-point type: such options are declared as strings, as in other engines, and validated here.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from pondertree.presets import AlphaZero
 from pondertree.search.base import Search
 from pondertree.uci.protocol import shown
 
-#: How UCI writes a string that is empty.
+#: The UCI notation of an empty string.
 EMPTY = "<empty>"
 
-#: PeSTO's public weights: one object, so that the same option is the same search.
+#: PeSTO's original weights; a single object, so that equal options have equal search keys.
 PUBLISHED = Pesto.published()
 
 Check = Callable[[str], Any]
@@ -32,7 +32,7 @@ Check = Callable[[str], Any]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. `default` is what UCI is told; `read` turns what was typed into what the engine uses."""
+    """A UCI option; `default` as declared to the GUI, `read` parses and validates a value."""
 
     name: str
     kind: str
@@ -43,11 +43,11 @@ class Option:
     least: int = 0
     most: int = 0
     choices: tuple[str, ...] = ()
-    renews: bool = False
-    """A change means another search: the tree is not kept."""
+    resets_search: bool = False
+    """Whether a change requires a new search, without tree reuse."""
 
     def declaration(self) -> str:
-        """The line that tells UCI of it."""
+        """Returns its declaration line."""
         parts = [f"option name {self.name} type {self.kind}"]
         if self.kind != "button":
             parts.append(f"default {self.default}")
@@ -57,7 +57,7 @@ class Option:
         return " ".join(parts)
 
 
-def _spin(name: str, default: int, least: int, most: int, help: str, renews: bool = False) -> Option:
+def _spin(name: str, default: int, least: int, most: int, help: str, resets_search: bool = False) -> Option:
     def read(text: str) -> int:
         try:
             number = int(text)
@@ -67,16 +67,16 @@ def _spin(name: str, default: int, least: int, most: int, help: str, renews: boo
             raise InvalidArgumentError(f"must be from {least} to {most}, not {shown(text)}")
         return number
 
-    return Option(name, "spin", str(default), help, read, least=least, most=most, renews=renews)
+    return Option(name, "spin", str(default), help, read, least=least, most=most, resets_search=resets_search)
 
 
-def _check(name: str, default: bool, help: str, renews: bool = False) -> Option:
+def _check(name: str, default: bool, help: str, resets_search: bool = False) -> Option:
     def read(text: str) -> bool:
         if text.lower() not in ("true", "false"):
             raise InvalidArgumentError(f"must be true or false, not {shown(text)}")
         return text.lower() == "true"
 
-    return Option(name, "check", str(default).lower(), help, read, renews=renews)
+    return Option(name, "check", str(default).lower(), help, read, resets_search=resets_search)
 
 
 def _combo(name: str, default: str, choices: tuple[str, ...], help: str) -> Option:
@@ -86,20 +86,20 @@ def _combo(name: str, default: str, choices: tuple[str, ...], help: str) -> Opti
             raise InvalidArgumentError(f"must be one of {', '.join(choices)}, not {shown(text)}")
         return found
 
-    return Option(name, "combo", default, help, read, choices=choices, renews=True)
+    return Option(name, "combo", default, help, read, choices=choices, resets_search=True)
 
 
 def _string(name: str, default: str, read: Check, help: str) -> Option:
-    return Option(name, "string", default, help, read, renews=True)
+    return Option(name, "string", default, help, read, resets_search=True)
 
 
 def number(text: str, least: float, most: float) -> float:
-    """A number within bounds."""
+    """Parses a number within bounds."""
     try:
         found = float(text)
     except ValueError:
         raise InvalidArgumentError(f"must be a number, not {shown(text)}") from None
-    if not least <= found <= most:  # NaN is not
+    if not least <= found <= most:  # NaN fails as well
         raise InvalidArgumentError(f"must be from {least:g} to {most:g}, not {shown(text)}")
     return found
 
@@ -109,7 +109,7 @@ def _exploration(text: str) -> float:
 
 
 def _fpu(text: str) -> float | tuple[str, float]:
-    """A number, or `parent`, or `parent 0.2`: the value of the position less so much."""
+    """Parses a number, `parent`, or `parent 0.2`: the value of the parent minus a reduction."""
     words = text.split()
     if words[:1] == ["parent"] and len(words) <= 2:
         return "parent", number(words[1], -2.0, 2.0) if len(words) == 2 else 0.0
@@ -137,7 +137,7 @@ def _network_file(text: str) -> str | None:
 
 
 def _eval_file(text: str) -> Pesto | None:
-    """Read at once, so that a bad file is refused and the old weights stay."""
+    """Reads the file immediately, so that an invalid one leaves the option unchanged."""
     if text in ("", EMPTY):
         return None
     if text.lower() == "published":
@@ -155,7 +155,7 @@ def _file(text: str) -> str:
 
 
 def _path_is(predicate: Callable[[Path], bool], text: str) -> bool:
-    """Whether `Path.is_file` or `Path.is_dir` holds; not for a name that no file can have (too long, a NUL)."""
+    """Whether `Path.is_file` or `Path.is_dir` holds; False for impossible names (too long, a NUL)."""
     try:
         return predicate(Path(text))
     except (OSError, ValueError):
@@ -163,39 +163,46 @@ def _path_is(predicate: Callable[[Path], bool], text: str) -> bool:
 
 
 TABLE: tuple[Option, ...] = (
-    _spin("Hash", 512, 1, 1 << 20, "memory of the tree, in MiB; a full tree stops growing", renews=True),
-    _spin("Threads", 1, 1, 256, "threads that look at leaves, at most one for each CPU", renews=True),
-    _spin("MultiPV", 1, 1, 218, "lines that are reported"),
-    _check("Ponder", False, "the program lets the engine think while the opponent does"),
-    _spin("Move Overhead", 50, 0, 10_000, "milliseconds that are lost between engine and program, for each move"),
-    _check("UCI_ShowWDL", False, "report chances of win, draw and loss, in permille"),
-    _check("VerboseMoveStats", False, "statistics of every move before the answer"),
-    Option("Clear Hash", "button", "", "forget the tree", str),
-    _combo("Algorithm", "hybrid", ("hybrid", "alphazero"), "which search plays; alphazero needs a NetworkFile"),
-    _string("NetworkFile", EMPTY, _network_file, "the network of alphazero: an .onnx file, or a training"),
+    _spin("Hash", 512, 1, 1 << 20, "memory of the tree in MiB; a full tree stops growing", resets_search=True),
+    _spin("Threads", 1, 1, 256, "search threads, at most one per CPU", resets_search=True),
+    _spin("MultiPV", 1, 1, 218, "number of principal variations reported"),
+    _check("Ponder", False, "search while the opponent is to move, if the GUI supports it"),
+    _spin("Move Overhead", 50, 0, 10_000, "communication overhead per move, in milliseconds"),
+    _check("UCI_ShowWDL", False, "report win, draw and loss probabilities in permille"),
+    _check("VerboseMoveStats", False, "report statistics of every root move before bestmove"),
+    Option("Clear Hash", "button", "", "discard the tree", str),
+    _combo("Algorithm", "hybrid", ("hybrid", "alphazero"), "the search algorithm; alphazero needs a NetworkFile"),
+    _string("NetworkFile", EMPTY, _network_file, "the network of alphazero: an .onnx file, or a training run"),
     _string("EvalFile", EMPTY, _eval_file, "weights of hybrid's evaluation: a file of Pesto.to_file, or published"),
-    _spin("MateSearchDepth", 3, 0, MAX_MATE_DEPTH, "moves in which hybrid looks for mates; 0 does not", renews=True),
-    _check("Endings", True, "play king and one piece against king by exact tables", renews=True),
-    _string("ExplorationConstant", "1.5", _exploration, "how much hybrid (c_puct of alphazero) explores"),
-    _combo("Priority", "prior", ("strict", "tactical", "prior", "none"), "what hybrid's kinds of moves are for"),
-    _spin("SeeThreshold", 0, 0, 20_000, "centipawns within which exchanges are even", renews=True),
-    _check("Quiescence", True, "value positions after the captures", renews=True),
-    _check("MoveScores", True, "prefer moves that look promising, where Priority is prior", renews=True),
-    _string("Fpu", "parent 0.0", _fpu, "value of a move never tried: a number, or parent less a number"),
+    _spin(
+        "MateSearchDepth",
+        3,
+        0,
+        MAX_MATE_DEPTH,
+        "depth of hybrid's mate search in moves; 0: off",
+        resets_search=True,
+    ),
+    _check("Endings", True, "use endgame tables for king and one piece against king", resets_search=True),
+    _string("ExplorationConstant", "1.5", _exploration, "exploration constant of hybrid, c_puct of alphazero"),
+    _combo("Priority", "prior", ("strict", "tactical", "prior", "none"), "the use of move categories in hybrid"),
+    _spin("SeeThreshold", 0, 0, 20_000, "|SEE| in centipawns up to which captures are even", resets_search=True),
+    _check("Quiescence", True, "value leaves by a quiescence search", resets_search=True),
+    _check("MoveScores", True, "weight priors by learned move scores, if Priority is prior", resets_search=True),
+    _string("Fpu", "parent 0.0", _fpu, "first-play urgency: a number, or parent minus a reduction"),
     _string(
         "CategoryWeights",
         " ".join(f"{weight:g}" for weight in CATEGORY_WEIGHTS),
         _weights,
-        "what priors are multiplied by, for each of the ten kinds of moves",
+        "prior multipliers of the ten move categories",
     ),
-    _spin("Seed", 1, 0, (1 << 31) - 1, "the same seed, the same search", renews=True),
+    _spin("Seed", 1, 0, (1 << 31) - 1, "random seed", resets_search=True),
 )
 
 BY_NAME = {option.name.lower(): option for option in TABLE}
 
 
 class Options:
-    """The values that are set. Names are compared without regard to case."""
+    """The current values. Names are case-insensitive."""
 
     def __init__(self) -> None:
         self._values = {option.name: option.read(option.default) for option in TABLE}
@@ -204,7 +211,7 @@ class Options:
         return self._values[name]
 
     def set(self, name: str, value: str | None) -> Option:
-        """Sets one; an InvalidArgumentError names the option, and the old value stays."""
+        """Sets an option; an InvalidArgumentError names it and leaves it unchanged."""
         option = BY_NAME.get(name.lower())
         if option is None:
             raise InvalidArgumentError(f"there is no option {shown(name)}")
@@ -218,36 +225,36 @@ class Options:
         return option
 
     def copy(self) -> Options:
-        """The values as they are now."""
+        """Returns an independent copy."""
         same = Options.__new__(Options)
         same._values = dict(self._values)
         return same
 
     @property
     def search_key(self) -> tuple[Any, ...]:
-        """Two with the same key search alike."""
-        return tuple(self._values[option.name] for option in TABLE if option.renews)
+        """The values that determine the search; equal keys share one search and its tree."""
+        return tuple(self._values[option.name] for option in TABLE if option.resets_search)
 
 
 def declarations() -> Iterator[str]:
-    """The lines that tell UCI of all options."""
+    """Returns the declaration lines of all options."""
     return (option.declaration() for option in TABLE)
 
 
-#: Leaves in flight for each thread that was asked for, inside the engine and in a network's batch alike: fewer leave
-#: threads without work. They do not depend on the CPUs of the machine, so that the same options search the same tree.
-LEAVES_PER_THREAD = 8
-#: Leaves in flight at most: a batch must be over soon after `stop`, also on two cores (some 15 ms there).
-MOST_LEAVES = 256
-#: The root is searched for mates within ten positions for each of these, some hundredths of a second: `stop` must
-#: not wait longer for its answer, and a clock may have no more than that.
-SIMULATIONS = 2000
-#: PeSTO's own weights.
-USUAL = Pesto()
+#: Leaves in flight per requested thread: fewer leave threads idle. Independent of the number of CPUs, so that equal
+#: options search equal trees.
+IN_FLIGHT_PER_THREAD = 8
+#: Maximum leaves in flight: a batch must finish soon after `stop` (about 15 ms on two cores).
+MAX_IN_FLIGHT = 256
+#: Nominal number of simulations, which determines the root's mate search budget: some hundredths of a second, so that
+#: neither `stop` nor a short clock waits longer.
+NOMINAL_SIMULATIONS = 2000
+#: The default evaluation.
+DEFAULT_EVALUATION = Pesto()
 
 
 def open_network(path: str, threads: int) -> Any:
-    """The network of an ONNX file, or the player of a training."""
+    """Loads the network of an ONNX file or of a training run."""
     from pondertree.networks.loading import check_player_game, is_onnx, load, load_onnx
 
     player = load_onnx(path, threads) if is_onnx(path) else load(path)
@@ -256,11 +263,11 @@ def open_network(path: str, threads: int) -> Any:
 
 
 def build(options: Options) -> Search:
-    """The search that the options ask for. Raises a ValueError or OSError where they cannot be followed."""
+    """Builds the search of the options. Raises a ValueError or OSError if that is impossible."""
     threads: int = options["Threads"]
-    in_flight = 1 if threads == 1 else min(LEAVES_PER_THREAD * threads, MOST_LEAVES)
+    in_flight = 1 if threads == 1 else min(IN_FLIGHT_PER_THREAD * threads, MAX_IN_FLIGHT)
     shared: dict[str, Any] = {
-        "num_simulations": SIMULATIONS,
+        "num_simulations": NOMINAL_SIMULATIONS,
         "seed": options["Seed"],
         "max_memory": float(options["Hash"]),
         "threads": threads,
@@ -273,7 +280,7 @@ def build(options: Options) -> Search:
             network,
             c_puct=options["ExplorationConstant"],
             fpu=options["Fpu"],
-            in_flight=max(in_flight, LEAVES_PER_THREAD),
+            in_flight=max(in_flight, IN_FLIGHT_PER_THREAD),
             **shared,
         )
     return Hybrid(
@@ -293,11 +300,11 @@ def build(options: Options) -> Search:
 
 
 def evaluation(options: Options) -> Pesto:
-    """The classical evaluation with the weights that were asked for."""
+    """Returns the classical evaluation with the configured weights."""
     weights: Pesto | None = options["EvalFile"]
-    return USUAL if weights is None else weights
+    return DEFAULT_EVALUATION if weights is None else weights
 
 
 def scale(options: Options) -> float:
-    """Centipawns of the sigmoid by which values came about: a network's are read on the usual scale."""
+    """Returns the sigmoid scale of values in centipawns; the default scale for networks."""
     return evaluation(options).scale if options["Algorithm"] == "hybrid" else DEFAULT_SCALE

@@ -1,7 +1,7 @@
-"""The game as the other program tells it: where it began, the moves since, and the state they lead to.
+"""The game of the `position` command: its starting position, its moves and the resulting state.
 
-Chess programs may play on where the rules have ended a game by a draw (bare kings, a fifth repetition, 75 moves). Our
-states do not; here such moves are read off the board, so that the engine is never left behind with an old position.
+Chess GUIs may continue after an automatic draw (insufficient material, fivefold repetition, the 75-move rule), our
+states do not. Such moves are generated from the board alone, so that the engine follows.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from pondertree.errors import InvalidActionError, InvalidPositionError
 from pondertree.uci import protocol
 from pondertree.uci.protocol import shown
 
-#: A game that is ended by 75 moves without progress has fewer.
-MOST_MOVES = 20_000
+#: Upper bound of a game's length under the 75-move rule.
+MAX_MOVES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A game up to now."""
+    """A game in progress."""
 
     start: str | None
-    """The FEN it began with; None is the usual start."""
+    """The FEN of the starting position; None is the standard one."""
     moves: tuple[str, ...]
     state: Chess
 
     def moves_since(self, earlier: Game) -> tuple[str, ...] | None:
-        """The moves by which this game goes on from an earlier point of it; None if it is another game."""
+        """Returns the moves that lead from `earlier` to this game; None if it is not a continuation."""
         known = len(earlier.moves)
         if self.start != earlier.start or self.moves[:known] != earlier.moves:
             return None
@@ -36,16 +36,16 @@ class Game:
 
 
 def new_game() -> Game:
-    """The usual start."""
+    """Returns a game at the standard starting position."""
     return Game(None, (), Chess())
 
 
 def read(command: protocol.Position, known: Game) -> Game:
-    """The game of a `position` command. What goes on from the game that is `known` is not played again.
+    """Returns the game of a `position` command, without replaying the moves of the `known` game.
 
-    Raises an InvalidPositionError or InvalidActionError that says what is wrong.
+    Raises an InvalidPositionError or InvalidActionError.
     """
-    if len(command.moves) > MOST_MOVES:
+    if len(command.moves) > MAX_MOVES:
         raise InvalidActionError(f"position: {len(command.moves)} moves are more than any game has")
     game = Game(command.fen, command.moves, known.state)
     since = game.moves_since(known)
@@ -69,7 +69,7 @@ def read(command: protocol.Position, known: Game) -> Game:
 
 
 def play(state: Chess, text: str) -> Chess:
-    """The state after a move, also where the game is drawn by rule."""
+    """Returns the state after a move, also after an automatic draw."""
     if not state.is_terminal:
         return state.play(state.parse_action(text))
     for move, fen in state._moves_on_board():
@@ -79,17 +79,17 @@ def play(state: Chess, text: str) -> Chess:
 
 
 def legal_moves(state: Chess) -> list[str]:
-    """The moves of the pieces, drawn by rule or not; none in mate and stalemate."""
+    """Returns the legal moves, also after an automatic draw; none in checkmate and stalemate."""
     if state.is_terminal:
         return [move for move, _ in state._moves_on_board()]
     return [state.action_to_string(action) for action in state.legal_actions()]
 
 
-def at_first_sight(state: Chess, pesto: Pesto, among: frozenset[str] | None = None) -> str | None:
-    """A sensible move without any search: the best by what the positions after it are worth; None if there is none."""
+def static_best_move(state: Chess, pesto: Pesto, root_moves: frozenset[str] | None = None) -> str | None:
+    """Returns the best move by a one-ply search with the static evaluation; None without legal moves."""
     best, most = None, 0.0
     for move in legal_moves(state):
-        if among is not None and move not in among:
+        if root_moves is not None and move not in root_moves:
             continue
         after = play(state, move)
         worth = 2.0 if after.termination == "checkmate" else 0.0 if after.is_terminal else -pesto.value(after)

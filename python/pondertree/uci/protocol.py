@@ -1,7 +1,7 @@
-"""The words of UCI, read into commands. Nothing here searches, prints or keeps anything.
+"""The parser of UCI commands, without side effects.
 
-Words before the first one that UCI knows are skipped, as it asks for. What cannot be read is noted in the command
-(`complaints`) instead of raised: a `go` with a typing mistake must still be answered by a move.
+Unknown tokens before a command are skipped, as the protocol requires. Invalid arguments of `go` are collected in
+`problems` instead of raised, since every `go` must be answered by a `bestmove`.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from typing import Any
 
 from pondertree.validation import brief
 
-#: Commands without arguments that matter here.
+#: Commands whose arguments are ignored.
 PLAIN = frozenset({"uci", "isready", "ucinewgame", "stop", "ponderhit", "quit", "register", "d"})
 COMMANDS = PLAIN | {"position", "go", "setoption", "debug"}
 
-#: Numbers of `go`, in milliseconds, moves, plies or simulations.
+#: Numeric arguments of `go`, in milliseconds, moves, plies or simulations.
 NUMBERS = frozenset(
     {"wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime", "perft"}
-)  # perft: Stockfish's, not ours; known so that its number is no move
+)  # perft, an extension of Stockfish, is recognised but not supported
 FLAGS = frozenset({"infinite", "ponder"})
-#: No clock shows more; also what keeps absurd numbers from growing on.
-MOST = 1 << 53
-#: Milliseconds for a `go` whose only limits could not be read.
-INSTEAD = 1000
+#: Numbers are clamped to this magnitude.
+MAX_NUMBER = 1 << 53
+#: Milliseconds for a `go` whose only limits are invalid.
+FALLBACK_MOVETIME = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A command of one word."""
+    """A command without arguments."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """`position`: where the game began (None: the usual start) and the moves since."""
+    """`position`: the starting FEN (None: the standard position) and the moves."""
 
     fen: str | None
     moves: tuple[str, ...]
@@ -44,7 +44,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class SetOption:
-    """`setoption`: a name, and a value, which a button does not have."""
+    """`setoption`: a name and a value, None for buttons."""
 
     name: str
     value: str | None
@@ -59,7 +59,7 @@ class Debug:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Go:
-    """`go`: what was said of the clock and of other limits. None was not said."""
+    """`go`: clocks and limits; None where not given."""
 
     wtime: int | None = None
     btime: int | None = None
@@ -73,32 +73,32 @@ class Go:
     infinite: bool = False
     ponder: bool = False
     searchmoves: tuple[str, ...] = ()
-    complaints: tuple[str, ...] = field(default=(), compare=False)
+    problems: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def has_clock(self) -> bool:
-        """Whether a clock runs."""
+        """Whether a clock is given."""
         return self.wtime is not None or self.btime is not None
 
     @property
     def is_limited(self) -> bool:
-        """Whether anything but `stop` ends the search."""
+        """Whether the search has a limit other than `stop`."""
         limits = (self.depth, self.nodes, self.mate, self.movetime)
         return not self.infinite and (self.has_clock or any(limit is not None for limit in limits))
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A line that is no command, and why."""
+    """An invalid line and the reason."""
 
-    why: str
+    reason: str
 
 
 Command = Plain | Position | SetOption | Debug | Go | Unknown
 
 
 def parse(line: str) -> Command | None:
-    """The command of a line; None if there is nothing on it."""
+    """Returns the command of a line; None if it is blank."""
     words = line.split()
     if not words:
         return None
@@ -118,7 +118,7 @@ def parse(line: str) -> Command | None:
 
 
 def shown(text: str, most: int = 80) -> str:
-    """Somebody else's text, fit to be printed on one line."""
+    """Returns untrusted text, shortened and escaped for one line."""
     return ascii(brief(text, most))
 
 
@@ -135,7 +135,7 @@ def _position(words: Sequence[str]) -> Command:
 
 
 def _set_option(words: Sequence[str]) -> Command:
-    """Names and values may have several words."""
+    """Parses names and values that may contain spaces."""
     if words[:1] != ["name"]:
         return Unknown("setoption: expected setoption name NAME value VALUE")
     place = words.index("value") if "value" in words else len(words)
@@ -149,8 +149,8 @@ def _go(words: Sequence[str]) -> Go:
     numbers: dict[str, int] = {}
     flags: dict[str, bool] = {}
     moves: list[str] = []
-    complaints: list[str] = []
-    wrong = False
+    problems: list[str] = []
+    has_invalid_number = False
     place = 0
     while place < len(words):
         word = words[place]
@@ -160,8 +160,8 @@ def _go(words: Sequence[str]) -> Go:
         elif word in NUMBERS:
             number = _number(words[place]) if place < len(words) else None
             if number is None:
-                complaints.append(f"go: {word} wants a whole number")
-                wrong = True
+                problems.append(f"go: {word} wants a whole number")
+                has_invalid_number = True
                 place += place < len(words) and words[place] not in NUMBERS | FLAGS | {"searchmoves"}
             else:
                 numbers[word] = number
@@ -171,20 +171,20 @@ def _go(words: Sequence[str]) -> Go:
                 moves.append(words[place])
                 place += 1
         else:
-            complaints.append(f"go: {shown(word)} is not known")
+            problems.append(f"go: {shown(word)} is not known")
     if numbers.pop("perft", None) is not None:
-        complaints.append("go: perft is not offered here")
-    said: dict[str, Any] = {**numbers, **flags}
-    if wrong and not flags and not Go(**said).is_limited:
-        # It was meant to end by itself, and nobody will say `stop`.
-        said["movetime"] = INSTEAD
-        complaints.append(f"go: no limit is left, so it takes {INSTEAD} ms")
-    return Go(**said, searchmoves=tuple(moves), complaints=tuple(complaints[:3]))
+        problems.append("go: perft is not offered here")
+    arguments: dict[str, Any] = {**numbers, **flags}
+    if has_invalid_number and not flags and not Go(**arguments).is_limited:
+        # A limit was intended, so no `stop` will follow.
+        arguments["movetime"] = FALLBACK_MOVETIME
+        problems.append(f"go: no limit is left, so it takes {FALLBACK_MOVETIME} ms")
+    return Go(**arguments, searchmoves=tuple(moves), problems=tuple(problems[:3]))
 
 
 def _number(text: str) -> int | None:
-    """A whole number, cut to what any clock can show."""
+    """Parses and clamps an integer; None if invalid."""
     try:
-        return max(-MOST, min(int(text[:400]), MOST))
+        return max(-MAX_NUMBER, min(int(text[:400]), MAX_NUMBER))
     except ValueError:
         return None

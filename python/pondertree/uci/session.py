@@ -1,7 +1,7 @@
-"""The engine between two commands: its options, the game, and the search that is under way.
+"""The command loop of the engine: options, game, and the running search.
 
-Every line is answered here without ever raising: what cannot be done is told as `info string`, and all stays as it was.
-Searches run on threads of their own, so that the next command is heard while they think.
+Handling a line never raises: errors are reported as `info string` and leave the state unchanged. Searches run on their
+own threads, so that commands are read meanwhile.
 """
 
 from __future__ import annotations
@@ -12,155 +12,155 @@ from collections.abc import Callable
 from pondertree import __version__
 from pondertree.errors import PondertreeError
 from pondertree.uci import position
-from pondertree.uci.clock import Lag
+from pondertree.uci.clock import LagEstimate
 from pondertree.uci.options import Options, declarations
 from pondertree.uci.protocol import Command, Debug, Go, Plain, Position, SetOption, Unknown, parse, shown
-from pondertree.uci.search_task import Thought
-from pondertree.uci.tree_reuse import Kept
-from pondertree.uci.writer import Voice
+from pondertree.uci.search_task import SearchTask
+from pondertree.uci.tree_reuse import TreeReuse
+from pondertree.uci.writer import LineWriter
 from pondertree.validation import useful_threads
 
-#: Seconds that a search has to end by itself when the input has ended; nobody may be there any more to see it.
-LONGEST_WAIT = 60.0
+#: Seconds for a search with limits to end by itself after the end of the input.
+MAX_FINAL_WAIT = 60.0
 
 
 class Session:
-    """An engine that is told lines and says lines."""
+    """A UCI engine, from input lines to output lines."""
 
-    def __init__(self, voice: Voice, options: Options | None = None) -> None:
-        self.voice = voice
+    def __init__(self, writer: LineWriter, options: Options | None = None) -> None:
+        self.writer = writer
         self.options = Options() if options is None else options
         self._game = position.new_game()
-        self._kept = Kept()
-        self._lag = Lag()
-        self._thought: Thought | None = None
+        self._reuse = TreeReuse()
+        self._lag = LagEstimate()
+        self._task: SearchTask | None = None
         self._debug = False
         self._plain: dict[str, Callable[[], None]] = {
-            "uci": self._introduce,
-            "isready": self._get_ready,
+            "uci": self._identify,
+            "isready": self._reply_ready,
             "ucinewgame": self._new_game,
             "stop": self._stop,
             "register": lambda: None,
-            "d": self._draw,
+            "d": self._print_board,
         }
 
     def handle(self, line: str, arrived: float | None = None) -> bool:
-        """Does what a line asks for; whether to go on. `arrived` is when it came, by `time.perf_counter`."""
+        """Handles a line that arrived at `arrived` (`time.perf_counter`); returns False after `quit`."""
         try:
-            return self._do(parse(line), time.perf_counter() if arrived is None else arrived)
-        except Exception as error:  # whatever it is, the next line finds an engine
-            self.voice.tell(f"the command failed: {type(error).__name__}: {shown(str(error), 200)}")
+            return self._execute(parse(line), time.perf_counter() if arrived is None else arrived)
+        except Exception as error:  # the engine survives any error
+            self.writer.info_string(f"the command failed: {type(error).__name__}: {shown(str(error), 200)}")
             return True
 
-    def _do(self, command: Command | None, now: float) -> bool:
+    def _execute(self, command: Command | None, now: float) -> bool:
         match command:
             case None:
                 pass
             case Plain("quit"):
                 return False
             case Plain("ponderhit"):
-                if self._thought is not None:
-                    self._thought.hit(now)
+                if self._task is not None:
+                    self._task.ponderhit(now)
             case Plain(name):
                 self._plain[name]()
             case Go():
-                self._answer(command, now)
+                self._go(command, now)
             case Position():
                 try:
                     self._game = position.read(command, self._game)
                 except PondertreeError as error:
-                    self.voice.tell(f"{error}; the position stays as it was")
+                    self.writer.info_string(f"{error}; the position stays as it was")
             case SetOption(name, value):
                 self._set(name, value)
             case Debug(on):
                 self._debug = on
-            case Unknown(why):
-                self.voice.tell(why)
+            case Unknown(reason):
+                self.writer.info_string(reason)
         return True
 
     def close(self, finish: bool = False) -> bool:
-        """Ends what is under way, with its answer; whether its thread has come back.
+        """Ends the running search with its reply; returns whether its thread has ended.
 
-        With `finish`, a search that ends by itself may do so: whoever pipes commands in wants to see the move.
+        With `finish`, a search with limits is completed first, as expected for piped commands.
         """
-        if self._thought is None:
+        if self._task is None:
             return True
-        if finish and self._thought.ends_by_itself:
-            self._thought.wait_for_answer(LONGEST_WAIT)
+        if finish and self._task.ends_by_itself:
+            self._task.wait_for_reply(MAX_FINAL_WAIT)
         self._stop()
-        self._thought.wait_for_answer(1.0)
-        return self._thought.join(1.0)
+        self._task.wait_for_reply(1.0)
+        return self._task.join(1.0)
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
-    def _introduce(self) -> None:
-        self._tell_threads()  # the command line may have set them
+    def _identify(self) -> None:
+        self._report_threads()  # the command line may have set them
         about = [f"id name Pondertree {__version__}", "id author the Pondertree developers"]
-        self.voice.say([*about, *declarations(), "uciok"])
+        self.writer.write([*about, *declarations(), "uciok"])
 
-    def _get_ready(self) -> None:
-        """`readyok`; while nothing is searched, what takes time to load is loaded before."""
-        if self._thought is None or self._thought.is_over:
+    def _reply_ready(self) -> None:
+        """Replies `readyok`, after loading the search if none is running."""
+        if self._task is None or self._task.is_over:
             try:
-                self._kept.prepare(self.options)
+                self._reuse.prepare(self.options)
             except Exception as error:
-                self.voice.tell(f"the search cannot be set up: {error}")
-        self.voice.say(["readyok"])
+                self.writer.info_string(f"the search cannot be set up: {error}")
+        self.writer.write(["readyok"])
 
     def _new_game(self) -> None:
-        # A search that is under way keeps the tree it has.
-        self._kept = self._kept.renewed()
+        # A running search keeps its own tree.
+        self._reuse = self._reuse.for_new_game()
 
     def _set(self, name: str, value: str | None) -> None:
-        """A search that is under way has its own copy of the options: changes count from the next `go` on."""
+        """Sets an option, effective from the next `go`: a running search has its own copy."""
         try:
             option = self.options.set(name, value)
         except PondertreeError as error:
-            self.voice.tell(str(error))
+            self.writer.info_string(str(error))
             return
         if option.kind == "button":
             self._new_game()
         elif option.name == "Threads":
-            self._tell_threads()
+            self._report_threads()
 
-    def _tell_threads(self) -> None:
+    def _report_threads(self) -> None:
         wanted: int = self.options["Threads"]
         used = useful_threads(wanted)
         if used < wanted:
-            self.voice.tell(f"Threads: {used} of {wanted} are used, as many as there are CPUs for this process")
+            self.writer.info_string(f"Threads: {used} of {wanted} are used, as many as there are CPUs for this process")
 
     def _stop(self) -> None:
-        if self._thought is not None:
-            self._thought.stop()
+        if self._task is not None:
+            self._task.stop()
 
-    def _answer(self, go: Go, arrived: float) -> None:
-        """Starts the search of a `go`. If that fails, answers with any legal move: a program waits for a `bestmove`."""
+    def _go(self, go: Go, arrived: float) -> None:
+        """Starts the search of a `go`; on failure replies with any legal move, since the GUI waits for `bestmove`."""
         try:
-            self._think(go, arrived)
+            self._start_search(go, arrived)
         except Exception as error:
-            self.voice.tell(f"go failed: {type(error).__name__}: {shown(str(error), 200)}")
+            self.writer.info_string(f"go failed: {type(error).__name__}: {shown(str(error), 200)}")
             legal = position.legal_moves(self._game.state)
             moves = [move for move in legal if move in go.searchmoves] or legal or ["(none)"]
-            self.voice.say([f"bestmove {moves[0]}"])
+            self.writer.write([f"bestmove {moves[0]}"])
 
-    def _think(self, go: Go, arrived: float) -> None:
-        for complaint in go.complaints:
-            self.voice.tell(complaint)
+    def _start_search(self, go: Go, arrived: float) -> None:
+        for problem in go.problems:
+            self.writer.info_string(problem)
         legal = frozenset(position.legal_moves(self._game.state)) if go.searchmoves else frozenset()
         unknown = [move for move in go.searchmoves if move not in legal]
         if unknown:
-            self.voice.tell(f"go: searchmoves {shown(' '.join(unknown))} are not legal here")
-        if self._thought is not None:
-            # Every `go` has its answer, also one that was not waited for.
-            self._thought.stop()
-            self._thought.wait_for_answer()
-        thought = Thought(go, self._game, self.options.copy(), self._kept, self.voice, arrived, self._lag)
+            self.writer.info_string(f"go: searchmoves {shown(' '.join(unknown))} are not legal here")
+        if self._task is not None:
+            # Every `go` is answered, also if the next one arrives early.
+            self._task.stop()
+            self._task.wait_for_reply()
+        task = SearchTask(go, self._game, self.options.copy(), self._reuse, self.writer, arrived, self._lag)
         if self._debug:
-            self.voice.tell(f"{thought.limits}")
-        thought.start(self._thought)
-        self._thought = thought
+            self.writer.info_string(f"{task.limits}")
+        task.start(self._task)
+        self._task = task
 
-    def _draw(self) -> None:
-        """The board, as people see it."""
+    def _print_board(self) -> None:
+        """Prints the board (`d`, as in Stockfish)."""
         state = self._game.state
-        self.voice.say([*str(state).splitlines(), "", f"Fen: {state.fen()}"])
+        self.writer.write([*str(state).splitlines(), "", f"Fen: {state.fen()}"])

@@ -1,4 +1,4 @@
-"""The tree that is kept from one `go` to the next."""
+"""Tree reuse from one `go` to the next, and the depth statistics of a tree."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from pondertree.uci.options import Options, build
 from pondertree.uci.position import Game
 
 
-class Kept:
-    """A search and its tree. Used by one thread at a time."""
+class TreeReuse:
+    """A search and its tree. Not thread-safe."""
 
     def __init__(self) -> None:
         self._search: Search | None = None
         self._key: tuple[Any, ...] | None = None
         self._tree: Tree | None = None
         self._game: Game | None = None
-        #: The moves that are searched at the root, where `searchmoves` named some.
-        self._among: frozenset[int] | None = None
+        #: The root actions of `searchmoves`; None for all.
+        self._root_actions: frozenset[int] | None = None
 
-    def renewed(self) -> Kept:
-        """Without a tree, as for a new game: the search draws its random numbers from the beginning."""
-        fresh = Kept()
+    def for_new_game(self) -> TreeReuse:
+        """Returns a copy without a tree, whose search restarts its random number sequence."""
+        fresh = TreeReuse()
         if self._search is not None:
             fresh._search, fresh._key = self._search.with_seed(self._search.drawn_seed), self._key
         return fresh
 
-    def forget(self) -> None:
-        """Drops the tree."""
-        self._tree = self._game = self._among = None
+    def clear(self) -> None:
+        """Discards the tree."""
+        self._tree = self._game = self._root_actions = None
 
     def prepare(self, options: Options) -> Search:
-        """The search that the options ask for: made, if it is another one than before, which can take a while."""
+        """Returns the search of the options; building a new one, after a change, may take time."""
         if self._search is None or self._key != options.search_key:
-            self.forget()
+            self.clear()
             self._search, self._key = None, None
             self._search, self._key = build(options), options.search_key
         return self._search
 
     def expected(self, options: Options, game: Game) -> str | None:
-        """What the kept tree would play now, read off where it stands: to move a large tree takes time."""
+        """Returns the best move in `game` by the current tree, without advancing it, which takes time."""
         tree, before = self._tree, self._game
         moves = None if before is None else game.moves_since(before)
         if tree is None or moves is None or self._key != options.search_key:
@@ -56,22 +56,22 @@ class Kept:
         best = tree.result().most_visited(path)
         return None if best is None else state.action_to_string(best)
 
-    def tree(self, options: Options, game: Game, among: frozenset[int] | None) -> Tree:
-        """The tree of a game that is not over; what is known of it from the last search is kept."""
+    def tree(self, options: Options, game: Game, root_actions: frozenset[int] | None) -> Tree:
+        """Returns the tree of an unfinished game, with the statistics of the previous search."""
         search = self.prepare(options)
-        tree = self._advanced(game, among) or _restricted(search.tree(game.state), among)
-        self._tree, self._game, self._among = tree, game, among
+        tree = self._advance(game, root_actions) or _restrict(search.tree(game.state), root_actions)
+        self._tree, self._game, self._root_actions = tree, game, root_actions
         return tree
 
-    def other_tree(self, options: Options, game: Game, among: frozenset[int]) -> Tree:
-        """A tree of some moves alone, beside the one that is kept."""
-        return _restricted(self.prepare(options).tree(game.state), among)
+    def separate_tree(self, options: Options, game: Game, root_actions: frozenset[int]) -> Tree:
+        """Returns an independent tree restricted to `root_actions`."""
+        return _restrict(self.prepare(options).tree(game.state), root_actions)
 
-    def _advanced(self, game: Game, among: frozenset[int] | None) -> Tree | None:
-        """The kept tree, moved on to the present position; None if it is of no use."""
-        tree, before, among_before = self._tree, self._game, self._among
-        # Should anything go wrong on the way, nothing half done stays behind.
-        self.forget()
+    def _advance(self, game: Game, root_actions: frozenset[int] | None) -> Tree | None:
+        """Returns the tree advanced to the current position; None if it cannot be reused."""
+        tree, before, previous_actions = self._tree, self._game, self._root_actions
+        # Cleared first, so that an error leaves no tree in between.
+        self.clear()
         moves = None if before is None else game.moves_since(before)
         if tree is None or moves is None:
             return None
@@ -80,43 +80,47 @@ class Kept:
             if tree.state.play(action).is_terminal:
                 return None
             tree.advance(action)
-            among_before = None
-        if among_before == among:
+            previous_actions = None
+        if previous_actions == root_actions:
             return tree
-        # A root that is decided has no priors, and whatever decided it may rest on moves that are not to be searched.
-        if among_before is not None or tree.result().proven is not None:
+        # A proven root has no priors, and its proof may rest on moves outside `root_actions`.
+        if previous_actions is not None or tree.result().proven is not None:
             return None
-        return _restricted(tree, among)
+        return _restrict(tree, root_actions)
 
 
-def _restricted(tree: Tree, among: frozenset[int] | None) -> Tree:
-    """The tree with only some of its root's moves, if some were named."""
-    if among is not None:
-        tree.restrict(sorted(among))
+def _restrict(tree: Tree, root_actions: frozenset[int] | None) -> Tree:
+    """Returns the tree, restricted to `root_actions` if given."""
+    if root_actions is not None:
+        tree.restrict(sorted(root_actions))
     return tree
 
 
-#: Walks may take this part of the time.
-PART = 0.02
-#: A walk that takes as many seconds is not made between `stop` and its answer.
-LONG = 0.01
+#: Maximum share of the search time for measuring depths.
+MAX_SHARE = 0.02
+#: Maximum seconds of a measurement between `stop` and the reply.
+MAX_FINAL_SECONDS = 0.01
 
 
-class Depth:
-    """The depth of a tree, as it was last measured: the mean of its simulations, rounded, and the deepest position."""
+class DepthEstimate:
+    """The last measured depth of a tree: the rounded mean over simulations, and the maximum."""
 
     def __init__(self, arrived: float) -> None:
         self.mean = self.most = 1
         self._arrived = arrived
-        self._together = self._last = 0.0
+        self._total_seconds = self._last_seconds = 0.0
 
     def measure(self, tree: Tree, at_the_end: bool = False) -> int:
-        """The mean depth; measured anew, unless that would cost too much."""
+        """Returns the mean depth, measured again unless that takes too long."""
         begun = time.perf_counter()
-        worth_it = self._last < LONG if at_the_end else begun - self._arrived >= self._together / PART
-        if worth_it:
+        is_affordable = (
+            self._last_seconds < MAX_FINAL_SECONDS
+            if at_the_end
+            else begun - self._arrived >= self._total_seconds / MAX_SHARE
+        )
+        if is_affordable:
             mean, most = tree.depths()
             self.mean, self.most = max(round(mean), 1), max(most, 1)
-            self._last = time.perf_counter() - begun
-            self._together += self._last
+            self._last_seconds = time.perf_counter() - begun
+            self._total_seconds += self._last_seconds
         return self.mean

@@ -1,4 +1,4 @@
-"""What the engine says: whole lines, one after another, whoever speaks."""
+"""Thread-safe output of the engine: whole lines, and a reply that is sent exactly once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 
-class Voice:
-    """Writes lines for several threads. When nobody listens any more, `closed` is called, and all else is silence."""
+class LineWriter:
+    """Writes lines from several threads. Once the stream is closed, calls `closed` and discards all output."""
 
     def __init__(self, write: Callable[[str], object], closed: Callable[[], object] = lambda: None) -> None:
         self._write = write
@@ -17,8 +17,8 @@ class Voice:
         self._lock = threading.Lock()
         self.is_closed = False
 
-    def say(self, lines: Iterable[str]) -> None:
-        """Lines that stand together; nobody speaks in between."""
+    def write(self, lines: Iterable[str]) -> None:
+        """Writes lines as one block."""
         text = "".join(f"{line}\n" for line in lines)
         with self._lock:
             if self.is_closed or not text:
@@ -30,48 +30,48 @@ class Voice:
         if self.is_closed:
             self._closed()
 
-    def tell(self, text: str) -> None:
-        """A remark for people: one line, whatever is in it."""
-        self.say([f"info string {' '.join(text.split())}"])
+    def info_string(self, text: str) -> None:
+        """Writes an `info string`, folded into one line."""
+        self.write([f"info string {' '.join(text.split())}"])
 
 
-class Answer:
-    """Given once. `in_place` says what to answer where the search does not."""
+class Reply:
+    """The reply to one `go`. `fallback` returns its lines if the search does not."""
 
-    def __init__(self, voice: Voice, in_place: Callable[[], Sequence[str]]) -> None:
-        self._voice = voice
-        self._in_place = in_place
+    def __init__(self, writer: LineWriter, fallback: Callable[[], Sequence[str]]) -> None:
+        self._writer = writer
+        self._fallback = fallback
         self._lock = threading.Lock()
-        self._guards: list[threading.Timer] = []
-        self.given = threading.Event()
+        self._timers: list[threading.Timer] = []
+        self.sent = threading.Event()
 
     def report(self, lines: Sequence[str]) -> None:
-        """Something said on the way; nothing comes after the answer."""
+        """Writes lines before the reply; does nothing after it."""
         with self._lock:
-            if not self.given.is_set():
-                self._voice.say(lines)
+            if not self.sent.is_set():
+                self._writer.write(lines)
 
-    def give(self, lines: Sequence[str]) -> None:
-        """The answer, with what stands before it, unless there has been one."""
+    def send(self, lines: Sequence[str]) -> None:
+        """Sends the reply unless it was sent before."""
         with self._lock:
-            if self.given.is_set():
+            if self.sent.is_set():
                 return
-            self._voice.say(lines)
-            self.given.set()
-            for guard in self._guards:
-                guard.cancel()
+            self._writer.write(lines)
+            self.sent.set()
+            for timer in self._timers:
+                timer.cancel()
 
-    def guard(self, when: float) -> None:
-        """Answers at `when`, by `time.perf_counter`, if nobody has by then; not if the system has no thread left."""
-        guard = threading.Timer(max(when - time.perf_counter(), 0.0), self._stand_in)
-        guard.daemon = True
+    def send_at(self, deadline: float) -> None:
+        """Sends the fallback at `deadline`, by `time.perf_counter`, unless the system has no thread left."""
+        timer = threading.Timer(max(deadline - time.perf_counter(), 0.0), self._send_fallback)
+        timer.daemon = True
         with self._lock:
-            if self.given.is_set():
+            if self.sent.is_set():
                 return
-            self._guards.append(guard)
+            self._timers.append(timer)
         with contextlib.suppress(RuntimeError):
-            guard.start()
+            timer.start()
 
-    def _stand_in(self) -> None:
-        if not self.given.is_set():
-            self.give(self._in_place())
+    def _send_fallback(self) -> None:
+        if not self.sent.is_set():
+            self.send(self._fallback())

@@ -14,7 +14,7 @@ from pondertree.config import Halving
 from pondertree.gpu.kernels.nvrtc import NotCompiled, kernel
 from pondertree.gpu.protocol import NotForLanes
 from pondertree.gpu.tree_layout import Trees
-from pondertree.gpu.tree_shape import Kind
+from pondertree.gpu.tree_shape import TreeShape
 
 SOURCE = Path(__file__).parent / "step.cu"
 #: Warps of one block.
@@ -25,28 +25,28 @@ PATIENCE = 3
 Launch = Callable[[Trees, bool], None]
 
 
-def options_of(kind: Kind, lanes: int) -> tuple[str, ...]:
+def options_of(shape: TreeShape, lanes: int) -> tuple[str, ...]:
     """What the kernel is compiled with, for warps of so many lanes."""
     groups = 1
-    while groups * lanes < kind.actions:
+    while groups * lanes < shape.actions:
         groups *= 2
     return (
-        f"-DPLACES={kind.actions}",
+        f"-DPLACES={shape.actions}",
         f"-DGROUPS={groups}",
-        f"-DGUMBEL={int(isinstance(kind.rule, Halving))}",
-        f"-DCONNECT_FOUR={int(kind.is_game)}",
+        f"-DGUMBEL={int(isinstance(shape.rule, Halving))}",
+        f"-DCONNECT_FOUR={int(shape.is_game)}",
         f"-DPATIENCE={PATIENCE}",
     )
 
 
-def compiled(device: Any, kind: Kind) -> Launch:
+def compiled(device: Any, shape: TreeShape) -> Launch:
     """The kernel for a device. `NotForLanes` where there is no compiler."""
     if device.type != "cuda":
         raise NotForLanes("only GPUs of CUDA are programmed")
     index = torch.cuda.current_device() if device.index is None else device.index
     try:
         # Products are not added without rounding, as the engine does not, either.
-        step = kernel(SOURCE, "step", (*options_of(kind, 32), f"-DWARPS={WARPS}", "--fmad=false"), index)
+        step = kernel(SOURCE, "step", (*options_of(shape, 32), f"-DWARPS={WARPS}", "--fmad=false"), index)
     except NotCompiled as error:
         warnings.warn(
             f"trees cannot grow on this GPU, and the processor searches: {error}", RuntimeWarning, stacklevel=2
