@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.learning import Stopper, small_muzero
+from tests.support.learning import Stairs, Stopper, small_muzero
 
 from pondertree.errors import GameContractError, InvalidArgumentError
 
@@ -16,31 +16,6 @@ pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from pondertree.learn import list_shards, read_shard, train
-
-
-class Stairs:
-    """A single-player game with a reward for each step up."""
-
-    num_actions, num_players, to_play = 2, 1, 0
-
-    def __init__(self, height: int = 0, moves: int = 0, paid: float = 0.0) -> None:
-        self.height, self.moves, self.paid = height, moves, paid
-        self.is_terminal = moves >= 6
-
-    def legal_actions(self) -> list[int]:
-        return [0, 1]
-
-    def play(self, action: int) -> Stairs:
-        return Stairs(self.height + action, self.moves + 1, float(action))
-
-    def rewards(self) -> list[float]:
-        return [self.paid]
-
-    def returns(self) -> list[float]:
-        return [0.0]
-
-    def observation(self) -> Any:
-        return np.array([self.height, self.moves], np.float32)
 
 
 def test_single_player_game_with_rewards_trains(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_load_refuses_other_files_with_cause(trained: Path, tmp_path: Path) -> N
 
 def test_player_of_another_game_is_refused(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     player = pondertree.load(trained)
-    with pytest.raises(EvaluationError, match=r"a player of tic-tac-toe, which sees .* \(3, 3, 3\), not \(3, 6, 7\)"):
+    with pytest.raises(EvaluationError, match=r"a player of tic-tac-toe, which takes .* \(3, 3, 3\), not \(3, 6, 7\)"):
         pondertree.Gumbel(player, num_simulations=4).run(ConnectFour())
     assert cli.main(["search", "connect4", "--player", str(trained), "--simulations", "4"]) == 2
     assert "this is a player of tic-tac-toe, not of connect4" in capsys.readouterr().err

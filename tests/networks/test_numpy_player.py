@@ -123,7 +123,7 @@ def test_search_with_numpy_player_matches_torch() -> None:
 
 
 def test_numpy_player_refuses_observations_of_another_game() -> None:
-    with pytest.raises(EvaluationError, match=r"a player of connect4, which sees .*\(3, 6, 7\), not \(2, 8, 8\)"):
+    with pytest.raises(EvaluationError, match=r"a player of connect4, which takes .*\(3, 6, 7\), not \(2, 8, 8\)"):
         bundled().evaluate(np.zeros((1, 2, 8, 8), dtype=np.float32))
 
 
@@ -196,13 +196,13 @@ DAMAGES: dict[str, tuple[Any, str]] = {
     "infinite": (infinite, "not all finite"),
     "another type": (lambda content: entry(content, dtype="F16"), "must be float32"),
     "type is a list": (lambda content: entry(content, dtype=["F32"]), "must be float32"),
-    "negative shape": (lambda content: entry(content, shape=[-4, -3, 3, 3]), "has no shape, or no place"),
+    "negative shape": (lambda content: entry(content, shape=[-4, -3, 3, 3]), "has no valid shape or offsets"),
     "huge shape": (lambda content: entry(content, shape=[1 << 47, 1 << 47]), "another size than its shape"),
-    "shape of truths": (lambda content: entry(content, shape=[True]), "has no shape, or no place"),
-    "many axes": (lambda content: entry(content, shape=[1] * 9), "has no shape, or no place"),
+    "shape of truths": (lambda content: entry(content, shape=[True]), "has no valid shape or offsets"),
+    "many axes": (lambda content: entry(content, shape=[1] * 9), "has no valid shape or offsets"),
     "offsets out of order": (lambda content: entry(content, data_offsets=[8, 4]), "another size than its shape"),
     "offsets beyond": (lambda content: entry(content, data_offsets=[1 << 40, (1 << 40) + 432]), "a gap or overlap"),
-    "three offsets": (lambda content: entry(content, data_offsets=[0, 4, 8]), "has no shape, or no place"),
+    "three offsets": (lambda content: entry(content, data_offsets=[0, 4, 8]), "has no valid shape or offsets"),
     "one more field": (lambda content: entry(content, code="x"), "needs a dtype, a shape and data_offsets"),
     "overlap": (overlapping, "a gap or overlap|another size"),
     "gap": (lambda content: without(content, "stem.weight"), "a gap or overlap|too short"),
@@ -213,7 +213,7 @@ DAMAGES: dict[str, tuple[Any, str]] = {
     "no shape of the game": (lambda content: changed(content, shape=None), "not a network description"),
     "no actions": (
         lambda content: changed(content, num_actions=0),
-        "network: num_actions must be at least 1",
+        "network description: num_actions must be at least 1",
     ),
     "other planes than actions": (lambda content: changed(content, policy_planes=2), "policy_planes must be 0, or"),
     "planes of a vector": (lambda content: changed(content, shape=[27], policy_planes=3), "not a network description"),

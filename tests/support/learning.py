@@ -7,6 +7,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pondertree.learn import Config, Watcher, default_config, list_shards, read_shard
@@ -75,3 +76,28 @@ class Killed(BaseException):
 
 def numbers_of(out: Path) -> list[int]:
     return [game.number for shard in list_shards(out / "games") for game in read_shard(shard)]
+
+
+class Stairs:
+    """A single-player game with a reward for each step up."""
+
+    num_actions, num_players, to_play = 2, 1, 0
+
+    def __init__(self, height: int = 0, moves: int = 0, paid: float = 0.0) -> None:
+        self.height, self.moves, self.paid = height, moves, paid
+        self.is_terminal = moves >= 6
+
+    def legal_actions(self) -> list[int]:
+        return [0, 1]
+
+    def play(self, action: int) -> Stairs:
+        return Stairs(self.height + action, self.moves + 1, float(action))
+
+    def rewards(self) -> list[float]:
+        return [self.paid]
+
+    def returns(self) -> list[float]:
+        return [0.0]
+
+    def observation(self) -> Any:
+        return np.array([self.height, self.moves], np.float32)

@@ -59,5 +59,5 @@ def test_normalised_weights_sum_to_one_per_position(lists: list[list[int]]) -> N
     weights = np.arange(1.0, 1.0 + len(legal.actions))
     for part, actions, alone in zip(legal.split(legal.normalised(weights)), lists, legal.split(weights), strict=True):
         assert part.sum() == pytest.approx(1.0, abs=1e-6)
-        assert part.tolist() == legal_actions([actions]).shares(alone).tolist()
+        assert part.tolist() == legal_actions([actions]).normalised(alone).tolist()
     assert legal.rows.tolist() == [row for row, actions in enumerate(lists) for _ in actions]

@@ -149,9 +149,9 @@ def test_missing_shard_is_reported(tmp_path: Path) -> None:
     first = store.shards[0].path
     store.append([make_game(1), make_game(2)])
     first.unlink()
-    with pytest.raises(StorageError, match="should have a shard that begins with game 0"):
+    with pytest.raises(StorageError, match="should have a shard that starts with game 0"):
         GameStore(tmp_path)
-    with pytest.raises(StorageError, match="has 0 games, but the checkpoint knows 5"):
+    with pytest.raises(StorageError, match="has 0 games, but the checkpoint counts 5"):
         GameStore(tmp_path / "other", 5)
 
 
@@ -202,7 +202,7 @@ def test_full_disk_is_reported_and_loses_no_game(tmp_path: Path, monkeypatch: py
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(StorageError, match="No space left on device; those stored before are safe"):
+        with pytest.raises(StorageError, match="No space left on device; games stored earlier are intact"):
             store.append([make_game(1)])
     assert (store.stored, store.counted) == (1, 1)
     again = GameStore(tmp_path)

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from pondertree.learn.evaluation.evaluator import AsyncEvaluation, Evaluation
-
 from pondertree.learn.data.checkpoint import Counters
+from pondertree.learn.evaluation.async_evaluation import AsyncEvaluation
+from pondertree.learn.evaluation.player_evaluation import Evaluation
 
 
 class Slow:
@@ -25,7 +25,7 @@ class Slow:
     def evaluate(self, player: Any, counters: Counters) -> Evaluation:
         assert self.may_end.wait(30.0)
         if player == "nonsense":
-            raise ValueError("such a player cannot be examined")
+            raise ValueError("such a player cannot be evaluated")
         self.seen.append(counters.step)
         return Evaluation(f"step {counters.step}", {})
 
@@ -57,7 +57,7 @@ def test_evaluation_error_is_raised_on_fetch(concurrent: bool) -> None:
         evaluation_queue.begin("nonsense", Counters(), 0.0)
         evaluation_queue.finished(wait=True)
 
-    with pytest.raises(ValueError, match="cannot be examined"):
+    with pytest.raises(ValueError, match="cannot be evaluated"):
         evaluate()
     evaluation_queue.close()
 

@@ -194,7 +194,7 @@ def test_reanalyse_policy_matches_search_with_current_weights() -> None:
 
 
 def test_fresh_values_bootstrap_from_current_weights() -> None:
-    from tests.end_to_end.test_learn_muzero import Stairs
+    from tests.support.learning import Stairs
 
     from pondertree.evaluators import Uniform
     from pondertree.learn.config.game_spec import game_spec

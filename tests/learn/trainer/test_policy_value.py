@@ -277,14 +277,14 @@ def test_non_finite_loss_stops_training(tmp_path: Path) -> None:
 
 def test_device_choice_refuses_unavailable_devices() -> None:
     assert choose_device("cpu").type == "cpu"
-    with pytest.raises(InvalidArgumentError, match="device 'abacus' is none that PyTorch knows"):
+    with pytest.raises(InvalidArgumentError, match="device 'abacus' is unknown to PyTorch"):
         choose_device("abacus")
     if not torch.backends.mps.is_available():
-        with pytest.raises(InvalidArgumentError, match="device 'mps' was asked for, but PyTorch finds none here"):
+        with pytest.raises(InvalidArgumentError, match="device 'mps' is unavailable: PyTorch finds none"):
             choose_device("mps")
     if not torch.cuda.is_available():
         assert choose_device("auto").type == "cpu"
-        with pytest.raises(InvalidArgumentError, match="PyTorch finds no GPU here: use cpu or auto"):
+        with pytest.raises(InvalidArgumentError, match="PyTorch finds no GPU; use cpu or auto"):
             choose_device("cuda")
     with (
         pytest.raises(TrainingError, match=r"ran out of memory during self-play"),
