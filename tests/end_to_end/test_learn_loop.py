@@ -132,7 +132,7 @@ def test_run_without_intact_checkpoint_or_of_other_version_is_refused(whole: Pat
 
 
 def test_invalid_arguments_are_reported_before_training(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="out must be the folder"):
+    with pytest.raises(InvalidArgumentError, match="out must be the run folder"):
         train(small(tmp_path).with_values(out="", steps=1))
     with pytest.raises(InvalidArgumentError, match="minutes, games or steps must be given"):
         train(small(tmp_path))

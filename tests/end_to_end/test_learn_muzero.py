@@ -215,7 +215,7 @@ def test_policy_value_players_are_refused_as_models(whole: dict[str, Path], tmp_
         read_player(f"alphazero:evaluator=player:{out}")
     with pytest.raises(InvalidArgumentError, match="model is missing: model=player:DIR"):
         read_player("muzero:num_simulations=3")
-    with pytest.raises(InvalidArgumentError, match="is no model, but an evaluator"):
+    with pytest.raises(InvalidArgumentError, match="is an evaluator, not a model"):
         read_player("muzero:model=player:connect4")
     with pytest.raises(InvalidArgumentError, match="model must be player:DIR"):
         read_player("muzero:model=7")

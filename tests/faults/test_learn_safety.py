@@ -33,10 +33,10 @@ class Notes(Watcher):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[str] = []
+        self.texts: list[str] = []
 
     def note(self, text: str) -> None:
-        self.told.append(text)
+        self.texts.append(text)
 
 
 @pytest.mark.parametrize("instant", [1, 2])
@@ -143,7 +143,7 @@ def test_start_is_decided_under_lock(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert locked == [True]
 
 
-@pytest.mark.parametrize("name", ["SelfPlay.restore", "Optimised.restore", "Replay.add"])
+@pytest.mark.parametrize("name", ["SelfPlay.restore", "Trainer.restore", "ReplayBuffer.add"])
 def test_errors_of_game_or_device_on_resuming_are_not_reported_as_checkpoint_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -153,9 +153,9 @@ def test_errors_of_game_or_device_on_resuming_are_not_reported_as_checkpoint_dam
         raise RuntimeError("device lost")
 
     points = {
-        "SelfPlay.restore": "pondertree.learn.self_play.episode.GameUnderWay.of_record",
-        "Optimised.restore": "torch.optim.Optimizer.load_state_dict",
-        "Replay.add": "pondertree.learn.data.replay.Replay.add",
+        "SelfPlay.restore": "pondertree.learn.self_play.episode.Episode.of_record",
+        "Trainer.restore": "torch.optim.Optimizer.load_state_dict",
+        "ReplayBuffer.add": "pondertree.learn.data.replay.ReplayBuffer.add",
     }
     monkeypatch.setattr(points[name], fail)
     with pytest.raises(RuntimeError, match=r"^device lost$"):
@@ -283,10 +283,10 @@ def test_shard_with_illegal_games_is_refused_by_name(tmp_path: Path) -> None:
 def test_resuming_empty_folder_is_reported(tmp_path: Path) -> None:
     notes = Notes()
     train(small(tmp_path, steps=5), resume=True, watcher=notes)
-    assert any("to go on with: this one begins anew" in text for text in notes.told)
+    assert any("starting anew" in text for text in notes.texts)
     notes = Notes()
     assert train(small(tmp_path, steps=3), resume=True, watcher=notes).steps == 5
-    assert any("is already reached" in text for text in notes.told)
+    assert any("is already reached" in text for text in notes.texts)
 
 
 def test_resumed_run_accepts_fewer_concurrent_games(tmp_path: Path) -> None:
