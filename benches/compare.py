@@ -55,7 +55,9 @@ def main() -> int:
     parser.add_argument("new", type=Path, nargs="?", help="the same (default: this interpreter)")
     parser.add_argument("--pairs", type=int, default=15, help="pairs of processes (15)")
     parser.add_argument("--seconds", type=float, default=0.15, help="CPU seconds of one measurement (0.15)")
-    parser.add_argument("--workload", action="append", choices=WORKLOADS, help="measure this one alone (repeatable)")
+    parser.add_argument(
+        "--workload", action="append", metavar="NAME", choices=WORKLOADS, help="measure this one alone (repeatable)"
+    )
     given = parser.parse_args()
 
     names = given.workload or list(WORKLOADS)

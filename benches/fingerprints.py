@@ -1,13 +1,15 @@
-"""Compares the results of some hundred searches bit for bit with recorded ones: a guard for changes of form.
+"""Compares the results of some hundred searches bit for bit with recorded ones: a guard for restructurings.
 
-    python benches/fingerprints.py                    compare with baselines/fingerprints.json; 1 if a case differs
-    python benches/fingerprints.py UCT chess          only cases with all of these words in their names
+    python benches/fingerprints.py                         compare with baselines/fingerprints.json
+    python benches/fingerprints.py UCT chess               only cases with all of these words in their names
     python benches/fingerprints.py --show "UCT chess 0"    print everything a case computes, to diff two versions
-    python benches/fingerprints.py --record           renew the baseline
+    python benches/fingerprints.py --record                renew the baseline
 
-Each case (see fingerprint_cases.py) is reduced to two hashes: of its answers (simulations, visits, actions) and of
+The exit status is 1 if a case differs; each is named.
+
+Each case (see fingerprint_cases) is reduced to two hashes: of its answers (simulations, visits, actions) and of
 everything, the whole tree node by node included. Evaluators and models are integer arithmetic, so the hashes do not
-depend on the CPU, the number of cores or the version of NumPy. It takes about two minutes on one core.
+depend on the CPU, the number of cores or the version of NumPy. It takes about half a minute on one core.
 
 Renew the baseline only in a commit that changes results on purpose, and say in its message which cases differ and why.
 `PYTHONPATH=FOLDER` runs another version of the package, for example a wheel that was unzipped there.
@@ -24,7 +26,9 @@ import traceback
 import warnings
 from pathlib import Path
 
-from fingerprint_cases import Case, Transcript, cases
+from fingerprint_cases import cases
+from fingerprint_cases.case import Case
+from fingerprint_cases.transcript import Transcript
 
 import pondertree
 
@@ -99,7 +103,7 @@ def main() -> int:
         if failed:
             parser.exit(2, f"nothing was written: {', '.join(failed)} raised\n")
         file = BASELINE if given.record else given.json
-        file.write_text(json.dumps(found, indent=0) + "\n", encoding="utf-8")
+        file.write_text(json.dumps(found, indent=0, sort_keys=True) + "\n", encoding="utf-8")
         print(f"{about}: written to {file}")
         return 0
     recorded = json.loads(given.compare.read_text(encoding="utf-8"))

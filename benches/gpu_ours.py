@@ -28,7 +28,7 @@ WARM_UPS = 6
 
 
 class TimedBuffer:
-    """A lane that says how long it was waited for, and for how many rows."""
+    """A buffer that adds up the time of its calls, and its rows."""
 
     def __init__(self, buffer: Any, spent: dict[str, float]) -> None:
         self.buffer, self._spent = buffer, spent
@@ -36,33 +36,33 @@ class TimedBuffer:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.buffer, name)
 
-    def submit(self, rows: int) -> None:
-        """Submits, and counts."""
+    def submit(self, rows: int) -> Any:
+        """Submits and counts."""
         begun = time.perf_counter()
-        self.buffer.submit(rows)
+        support = self.buffer.submit(rows)
         self._spent["submit"] += time.perf_counter() - begun
         self._spent["rows"] += rows
         self._spent["batches"] += 1
+        return support
 
     def wait(self) -> None:
-        """Waits, and counts."""
+        """Waits and counts."""
         begun = time.perf_counter()
         self.buffer.wait()
         self._spent["wait"] += time.perf_counter() - begun
 
 
 class TimedTorch(Torch):
-    """The evaluator, with timed lanes."""
+    """The evaluator, with timed buffers."""
 
     spent: dict[str, float]
 
-    def acquire_buffers(self, line: Any, capacities: Sequence[int]) -> list[Any]:
-        """Timed ones."""
-        return [TimedBuffer(buffer, self.spent) for buffer in super().acquire_buffers(line, capacities)]
-
-    def release_buffers(self, buffers: Sequence[Any]) -> None:
-        """The lanes inside."""
-        super().release_buffers([buffer.buffer for buffer in buffers])
+    def acquire(self, job: Any) -> Any:
+        """A context whose buffers are timed."""
+        context, spent = super().acquire(job), self.spent
+        lease = context.buffers
+        context.buffers = lambda capacities: [TimedBuffer(buffer, spent) for buffer in lease(capacities)]
+        return context
 
 
 def seconds_of(work: Any, calls: int = 100) -> float:
@@ -120,8 +120,8 @@ def play_on(forest: Any, states: Sequence[Any]) -> None:
             forest.reset(index, states[index])
         else:
             forest.advance(index, action)
-    # The trees come home by it: what was counted elsewhere was of the search before.
-    forest._world._beside.rows = 0
+    # Imports the trees; the rows counted so far are those of the search before.
+    forest._world._offload.rows = 0
 
 
 def game_case(case: GameCase, warm_ups: int, rounds: int) -> dict[str, Any]:
@@ -149,8 +149,8 @@ def game_case(case: GameCase, warm_ups: int, rounds: int) -> dict[str, Any]:
         forest.actions()
         answered = time.perf_counter()
         checking, growing, writing = np.subtract(forest._world.core.pipeline_seconds(), engine).tolist()
-        # Where trees grow on the device, lanes are asked about the roots alone.
-        rows = forest._world._beside.rows
+        # With device-resident trees, buffers carry the roots alone.
+        rows = forest._world._offload.rows
         spent["rows"] += rows
         spent["batches"] += 2 * case.simulations if rows else 0
         del forest
@@ -163,7 +163,7 @@ def game_case(case: GameCase, warm_ups: int, rounds: int) -> dict[str, Any]:
             | {"check": checking, "grow": growing, "write": writing}
             | {"on the device" if rows else "python": steps - checking - growing - writing}
         )
-    # How many rows there are differs a little: ends need none, and noise leads elsewhere.
+    # The number of rows varies a little: terminal leaves need none, and noise changes the trees.
     rates = [spent["rows"] / wall for wall, spent in zip(walls[warm_ups:], spents[warm_ups:], strict=True)]
     wall, spent = sorted(zip(walls[warm_ups:], spents[warm_ups:], strict=True), key=lambda pair: pair[0])[rounds // 2]
     shape = (game.planes, *game.board)
@@ -204,7 +204,7 @@ def latent_case(case: LatentCase, warm_ups: int, rounds: int) -> dict[str, Any]:
         forest.actions()
         times.append(time.perf_counter())
         engine = forest._world.core.pipeline_seconds()
-        on_device = forest._world._beside.rows > 0
+        on_device = forest._world._offload.rows > 0
         del forest
         times.append(time.perf_counter())
         phases.append((*engine, *np.diff(times)))

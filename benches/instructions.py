@@ -94,7 +94,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sides", nargs="*", type=Path, metavar="WHEEL", help="a wheel, or a Python interpreter")
     parser.add_argument(
-        "--kernel", action="append", choices=tuple(KERNELS), help="count this kernel alone (repeatable)"
+        "--kernel", action="append", metavar="NAME", choices=tuple(KERNELS), help="count this kernel alone (repeatable)"
     )
     parser.add_argument("--record", action="store_true", help="write baselines/instructions.json")
     given = parser.parse_args()

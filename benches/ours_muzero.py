@@ -29,17 +29,17 @@ def latent_tree(algorithm: str, actions: int, sims: int, batch: int) -> Work:
     info = GameInfo("the model", False, actions, 1, False, True)
     rules = {"normalize": "tree"} if algorithm == "muzero" else {}
     search = _search(algorithm, Sines(batch, actions), sims, **rules)
-    parts = search.settings(info).engine(info, batch)
+    parts = search.config(info).engine_data(info, batch)
     values, logits = prepared(batch, actions, sims)
     values = values.astype(np.float64)
     rewards = np.zeros(batch)
-    turns, keys = [0] * batch, [(1, 0, row) for row in range(batch)]
+    to_play, keys = [0] * batch, [(1, 0, row) for row in range(batch)]
     legal: list[list[int] | None] = [None] * batch  # all
     root_logits, root_values = np.zeros((batch, actions), np.float32), np.zeros(batch)
 
     def work() -> int:
         core = _core.Forest("latent", parts)
-        core.plant_latent(turns, legal, root_logits, root_values, keys)
+        core.plant_latent(to_play, legal, root_logits, root_values, keys)
         core.allow([sims] * batch)
         core.gather_latent()
         for number in range(sims):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from pondertree.cli.position import Position, read_position
-from pondertree.cli.searcher import INTERRUPTED, Engine, think
+from pondertree.cli.searcher import EXIT_INTERRUPTED, EngineSearcher, run_search
 from pondertree.errors import MissingExtraError
 
 try:
@@ -31,9 +31,9 @@ def title(console: Console, text: str) -> None:
     console.print()
 
 
-def search(console: Console, position: Position, seconds: float) -> Engine:
+def search(console: Console, position: Position, seconds: float) -> EngineSearcher:
     """Searches a position with a live display and prints the result."""
-    engine = Engine(position, seed=2024)
+    engine = EngineSearcher(position, seed=2024)
     if not output.watch_and_show(console, engine, None, seconds, top=7):
         raise KeyboardInterrupt
     return engine
@@ -41,11 +41,11 @@ def search(console: Console, position: Position, seconds: float) -> Engine:
 
 def play(console: Console, simulations: int) -> None:
     """Plays tic-tac-toe against itself with tree reuse."""
-    engine = Engine(read_position("tic-tac-toe", None, None), seed=2024)
+    engine = EngineSearcher(read_position("tic-tac-toe", None, None), seed=2024)
     pictures = []
     while not engine.position.state.is_terminal:
-        think(engine, simulations, None)
-        report = engine.report(glance=True)
+        run_search(engine, simulations, None)
+        report = engine.report(is_preview=True)
         verdict = f"{report.value:+.2f}" if report.proven is None else "proven"
         engine.follow(report.best.action)
         caption = Text(f"{engine.position.history[-1]} {verdict}", "dim")
@@ -89,4 +89,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(EXIT_INTERRUPTED)

@@ -518,8 +518,8 @@ def make_record(numbers: random.Random) -> Callable[[], object]:
 
 
 @functools.cache
-def climb_record() -> bytes:
-    """The record of a climb."""
+def spsa_record() -> bytes:
+    """The record of an SPSA run."""
     from pondertree.tune import tune_search
 
     out = Path(tempfile.mkdtemp(dir="."))
@@ -527,15 +527,15 @@ def climb_record() -> bytes:
     return (out / "search.jsonl").read_bytes()
 
 
-def make_climb(numbers: random.Random) -> Callable[[], object]:
-    """The record of a climb by SPSA, gone on with."""
-    content = climb_record()
+def make_spsa(numbers: random.Random) -> Callable[[], object]:
+    """Resuming a damaged record of an SPSA run."""
+    content = spsa_record()
     content = forged_lines(numbers, content) if numbers.random() < 0.7 else damaged(numbers, content)
 
     def call() -> None:
         from pondertree.tune import tune_search
 
-        out = Path("climb")
+        out = Path("spsa")
         out.mkdir(exist_ok=True)
         (out / "search.jsonl").write_bytes(content)
         naming(out, lambda: tune_search(iterations=5, out=out, resume=True, compare=lambda *_: 0.75))
@@ -813,7 +813,7 @@ KINDS: dict[str, Make] = {
     "checkpoint": make_checkpoint,
     "shard": make_shard,
     "record": make_record,
-    "climb": make_climb,
+    "spsa": make_spsa,
     "config": make_config,
     "weights": make_weights,
     "positions": make_positions,

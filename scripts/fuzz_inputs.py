@@ -160,7 +160,7 @@ def functions() -> dict[str, Made]:
         "symmetries_of": (evaluators.symmetries_of, {"game": "connect4"}, nothing),
         "Onnx": (evaluators.Onnx, {"model": b"nothing"}, nothing),
         "FunctionModel": (models.FunctionModel, {"initial": even(3), "recurrent": even(3)}, nothing),
-        "Parts": (models.Parts, {"representation": len, "dynamics": len, "prediction": len}, nothing),
+        "ComposedModel": (models.ComposedModel, {"representation": len, "dynamics": len, "prediction": len}, nothing),
         "as_model": (models.as_model, {"given": a_model()}, nothing),
         "check_model": (models.check_model, {"model": a_model()}, nothing),
         "Support": (models.Support, {}, lambda made: made.to_scalar(np.zeros((2, made.num_atoms)))),
@@ -314,7 +314,7 @@ def a_value(rng: Random) -> str:
 def command_line(rng: Random) -> Call:
     """A command, mostly with arguments that are wrong: then one line on stderr and the status 1 or 2."""
     from pondertree.cli import main, parser
-    from pondertree.cli.arguments import LONGEST_MESSAGE
+    from pondertree.cli.arguments import MAX_MESSAGE_LENGTH
 
     parsers = options_of(parser())
     command = rng.choice([name for name in parsers if name != "uci"])
@@ -347,10 +347,10 @@ def command_line(rng: Random) -> Call:
             sys.stdin = before
         said = err.getvalue()
         assert status in (0, 1, 2), status
-        assert "Traceback" not in said, said[-LONGEST_MESSAGE:]
+        assert "Traceback" not in said, said[-MAX_MESSAGE_LENGTH:]
         if status:
-            assert len(said.splitlines()) == 1, said[:LONGEST_MESSAGE]
-            assert len(said) <= LONGEST_MESSAGE + 80, said[:200]  # with the name of the command
+            assert len(said.splitlines()) == 1, said[:MAX_MESSAGE_LENGTH]
+            assert len(said) <= MAX_MESSAGE_LENGTH + 80, said[:200]  # with the name of the command
             raise InvalidArgumentError(said)
 
     return call

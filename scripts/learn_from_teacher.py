@@ -1,16 +1,16 @@
-"""Learn scores of moves, and weights of the evaluation, from what a stronger player says of positions.
+"""Learns move scores and evaluation weights from the moves and scores of a stronger engine (the teacher).
 
     python scripts/learn_from_teacher.py label games.jsonl labels.jsonl --program stockfish --nodes 4000
     python scripts/learn_from_teacher.py moves labels.jsonl move_scores.json     # MoveScores.from_file
     python scripts/learn_from_teacher.py weights labels.jsonl weights.json       # Pesto.from_file
 
-`games.jsonl` is the record of a match or of self-play (`pondertree match --out`, `pondertree tune --self-play`). Of
-each game some positions are taken, most of them after one or two random moves: a search sees many positions that no
-game would reach, and must know how to punish a bad move. The teacher is any UCI program. Its move and score are kept.
+`games.jsonl` is the record of a match or of self-play (`pondertree match --out`, `pondertree tune --self-play`). Some
+positions of each game are sampled, most of them after one or two random moves: a search visits many positions that no
+game reaches, and must refute bad moves. The teacher is any UCI program.
 
-Scores of moves are fitted to the teacher's move by logistic regression over the legal moves, on top of the weights of
-their categories. Weights of the evaluation are fitted as `pondertree tune` does it, to the teacher's score instead of a
-result, in quiet positions. Every tenth game is held back to judge both.
+Move scores are fitted to the teacher's move by logistic regression over the legal moves, on top of the category
+weights. Evaluation weights are fitted as by `pondertree tune`, to the teacher's score instead of the result, in quiet
+positions. Every tenth game is held back for validation.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from pondertree.games import Chess
 from pondertree.tune.features import Features, errors, pesto_of, weights_of
 from pondertree.tune.fitting import FitOptions, fit, unpack
 
-#: Positions before this ply are those of the opening that both players were given.
+#: Positions before this ply belong to the opening.
 FIRST_PLY = 8
-#: Random moves before a position is shown to the teacher, each as likely as the others.
+#: Numbers of random moves before labelling a position, equally likely.
 RANDOM_MOVES = (0, 0, 1, 1, 2)
-#: Scores beyond this are decided games, of which an evaluation need not know more.
-MOST_CENTIPAWNS = 1200
-#: One game in so many is held back.
+#: Positions with larger scores are decided and left out.
+MAX_CENTIPAWNS = 1200
+#: Every n-th game is held back for validation.
 HELD_BACK = 10
 BATCH, EPOCHS, RATE = 2048, 24, 0.03
 
 
 def replay(moves: list[str]) -> Any:
-    """The position after these moves, with its history."""
+    """Returns the state after these moves, with its history."""
     state: Any = Chess()
     for move in moves:
         state = state.play(state.parse_action(move))
@@ -53,48 +53,48 @@ def replay(moves: list[str]) -> Any:
 
 
 def label(given: argparse.Namespace) -> None:
-    """Shows positions of games to the teacher."""
-    chance = random.Random(given.seed)
+    """Labels positions of games with the teacher's moves and scores."""
+    random_numbers = random.Random(given.seed)
     games = []
     for line in given.source.read_text(encoding="utf-8").splitlines():
         games += [game["moves"] for game in json.loads(line).get("games", []) if len(game["moves"]) > FIRST_PLY]
-    chance.shuffle(games)
+    random_numbers.shuffle(games)
     with (
         chess.engine.SimpleEngine.popen_uci(given.program) as teacher,
         given.out.open("w", encoding="utf-8") as out,
     ):
         for number, game in enumerate(games):
             plies = range(FIRST_PLY, len(game))
-            for ply in chance.sample(plies, min(given.per_game, len(plies))):
+            for ply in random_numbers.sample(plies, min(given.per_game, len(plies))):
                 moves, state = list(game[:ply]), replay(game[:ply])
-                for _ in range(chance.choice(RANDOM_MOVES)):
+                for _ in range(random_numbers.choice(RANDOM_MOVES)):
                     if not state.is_terminal:
-                        action = chance.choice(state.legal_actions())
+                        action = random_numbers.choice(state.legal_actions())
                         moves.append(state.action_to_string(action))
                         state = state.play(action)
                 if state.is_terminal or len(state.legal_actions()) < 2:
                     continue
                 board = chess.Board(state.fen())
-                said = teacher.play(board, chess.engine.Limit(nodes=given.nodes), info=chess.engine.INFO_SCORE)
-                score = said.info["score"].relative.score()
-                if said.move is not None:
+                reply = teacher.play(board, chess.engine.Limit(nodes=given.nodes), info=chess.engine.INFO_SCORE)
+                score = reply.info["score"].relative.score()
+                if reply.move is not None:
                     out.write(
-                        json.dumps({"game": number, "moves": moves, "best": said.move.uci(), "score": score}) + "\n"
+                        json.dumps({"game": number, "moves": moves, "best": reply.move.uci(), "score": score}) + "\n"
                     )
 
 
 def read(source: Path) -> Iterator[tuple[int, Any, str, int | None]]:
-    """(game, position, the teacher's move, its centipawns or None for a mate)."""
+    """Yields (game, position, the teacher's move, its centipawns or None for a mate)."""
     for line in source.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         yield row["game"], replay(row["moves"]), row["best"], row["score"]
 
 
 class Choices:
-    """Positions with the features of their moves, and the move that the teacher chose."""
+    """Positions with the features of their legal moves, labelled with the teacher's move."""
 
     def __init__(self) -> None:
-        # Lists while they grow, arrays once they are `ready`.
+        # Lists until `freeze`, then arrays.
         self.features: Any = []
         self.shares: Any = []
         self.moves: Any = [0]
@@ -103,7 +103,7 @@ class Choices:
         self.offsets: Any = []
 
     def add(self, state: Any, best: str) -> None:
-        """A position and the teacher's move."""
+        """Appends a position and the teacher's move."""
         action = state.parse_action(best)
         for other, category, features in MoveWeights.features(state, 0):
             if other == action:
@@ -114,14 +114,14 @@ class Choices:
             self.moves.append(len(self.features))
         self.positions.append(len(self.offsets))
 
-    def ready(self) -> Choices:
-        """All in arrays: nothing can be added any more."""
+    def freeze(self) -> Choices:
+        """Converts the lists to arrays and returns self."""
         for name in ("features", "shares", "moves", "positions", "chosen", "offsets"):
             setattr(self, name, np.array(getattr(self, name)))
         return self
 
     def error(self, weights: Any, first: int, last: int) -> tuple[float, Any]:
-        """The mean logarithmic error over positions `first` to `last`, and its gradient."""
+        """Returns the mean cross-entropy over positions `first` to `last`, and its gradient."""
         move, end = self.positions[first], self.positions[last]
         low, high = self.moves[move], self.moves[end]
         features, shares = self.features[low:high], self.shares[low:high]
@@ -140,16 +140,16 @@ class Choices:
 
 
 def learn_moves(given: argparse.Namespace) -> None:
-    """Fits scores of moves (Adam, the rate falling to zero), and keeps those that foretell held-back games best."""
-    train, held = Choices(), Choices()
+    """Fits move scores with Adam and a linearly decaying rate; keeps the weights with the best validation error."""
+    train, validation_set = Choices(), Choices()
     for game, state, best, _ in read(given.source):
-        (train if game % HELD_BACK else held).add(state, best)
-    train, held = train.ready(), held.ready()
-    count, aside = len(train.positions) - 1, len(held.positions) - 1
+        (train if game % HELD_BACK else validation_set).add(state, best)
+    train, validation_set = train.freeze(), validation_set.freeze()
+    count, num_validation = len(train.positions) - 1, len(validation_set.positions) - 1
     weights = np.zeros(len(MoveScores().weights))
     mean, square, steps = np.zeros_like(weights), np.zeros_like(weights), 0
-    best_error, found = held.error(weights, 0, aside)[0], weights
-    print(f"{count} positions, {aside} held back; error without scores {best_error:.4f}")
+    best_error, best_weights = validation_set.error(weights, 0, num_validation)[0], weights
+    print(f"{count} positions, {num_validation} held back; error without scores {best_error:.4f}")
     order = np.random.default_rng(given.seed)
     for epoch in range(EPOCHS):
         for batch in order.permutation(-(-count // BATCH)):
@@ -161,20 +161,20 @@ def learn_moves(given: argparse.Namespace) -> None:
             square = 0.999 * square + 0.001 * gradient**2
             rate = RATE * (1.0 - epoch / EPOCHS) * np.sqrt(1.0 - 0.999**steps) / (1.0 - 0.9**steps)
             weights = weights - rate * mean / (np.sqrt(square) + 1e-8)
-        error = held.error(weights, 0, aside)[0]
+        error = validation_set.error(weights, 0, num_validation)[0]
         if error < best_error:
-            best_error, found = error, weights
+            best_error, best_weights = error, weights
         print(f"epoch {epoch + 1}: {error:.4f}", flush=True)
-    MoveScores([round(weight) for weight in np.clip(1000.0 * found, -20_000, 20_000)]).to_file(given.out)
+    MoveScores([round(weight) for weight in np.clip(1000.0 * best_weights, -20_000, 20_000)]).to_file(given.out)
 
 
 def learn_weights(given: argparse.Namespace) -> None:
-    """Fits the weights of the evaluation, from the published ones, at their scale."""
+    """Fits the weights of the evaluation, from the published ones, with their scale."""
     start = Pesto.published()
     parts: list[tuple[list[Any], list[float], set[int]]] = [([], [], set()), ([], [], set())]
     for game, state, best, score in read(given.source):
         is_tactical = state.is_capture(state.parse_action(best)) or len(best) > 4
-        if score is None or abs(score) > MOST_CENTIPAWNS or is_tactical:
+        if score is None or abs(score) > MAX_CENTIPAWNS or is_tactical:
             continue
         if start.quiescence_search(state)[0] == start.eval(state):
             states, targets, games = parts[game % HELD_BACK == 0]
@@ -186,17 +186,18 @@ def learn_weights(given: argparse.Namespace) -> None:
         starts, terms, counts, phases = start.compiled.features(states)
         taper = phases / start.compiled.full_phase
         rows.append(Features(starts, terms, counts.astype(np.float64), taper, np.array(targets), len(games)))
-    train, held = rows
-    print(f"{len(train)} quiet positions, {len(held)} held back: {errors(held, weights_of(start), start.scale)}")
+    train, validation_set = rows
+    before = errors(validation_set, weights_of(start), start.scale)
+    print(f"{len(train)} quiet positions, {len(validation_set)} held back: {before}")
     options = FitOptions(regularisation=given.regularisation, fit_scale=False, patience=12)
-    state, _ = fit(train, held, start, options)
+    state, _ = fit(train, validation_set, start, options)
     weights, _ = unpack(state.best)
-    print(f"after {state.iteration} steps: {errors(held, weights, start.scale)}")
+    print(f"after {state.iteration} steps: {errors(validation_set, weights, start.scale)}")
     pesto_of(weights, start.scale, start).to_file(given.out)
 
 
 def main() -> int:
-    """Does what the command line says."""
+    """Parses the command line and runs the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     for name, work, regularisation in (

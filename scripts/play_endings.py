@@ -1,7 +1,7 @@
-"""Plays endings against a bare king and counts how many are won: `python scripts/play_endings.py --games 20`.
+"""Plays endgames against a bare king and counts the wins: `python scripts/play_endings.py --games 20`.
 
-Both sides are `Hybrid` with the same limit. The stronger side begins from random positions, the same ones every time,
-and has 50 moves to mate. The result depends on the machine unless `--simulations` are given.
+Both sides are `Hybrid` with the same limit. The stronger side moves first in reproducible random positions and has 50
+moves to mate. Results depend on the machine unless `--simulations` is given.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MOVES = 50
 
 
 def random_position(pieces: str, draw: random.Random) -> Chess:
-    """White has a king and `pieces`, two bishops on both colours, and is to move; Black has a king alone."""
+    """Returns a position with White's king and `pieces` (two bishops on opposite colours) against a bare king."""
     while True:
         squares = draw.sample(range(64), len(pieces) + 2)
         board = ["."] * 64
@@ -35,13 +35,13 @@ def random_position(pieces: str, draw: random.Random) -> Chess:
         try:
             state = Chess(f"{text} w - - 0 1")
         except pondertree.PondertreeError:
-            continue  # Black would stand in check, or the kings beside each other
+            continue  # Black in check, or adjacent kings
         if not state.is_terminal:
             return state
 
 
 def moves_to_mate(state: Chess, search: pondertree.Hybrid) -> int | None:
-    """The moves White needs to mate; None if it does not within 50."""
+    """Returns the number of moves until mate; None if there is none within 50."""
     for ply in range(2 * MOVES):
         state = state.play(search.run(state).action)
         if state.is_terminal:
@@ -50,12 +50,12 @@ def moves_to_mate(state: Chess, search: pondertree.Hybrid) -> int | None:
 
 
 def main() -> None:
-    """Plays, and prints a line for each ending."""
+    """Plays and prints a line per ending."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--games", type=int, default=20, help="positions of each ending")
-    parser.add_argument("--seconds", type=float, default=0.05, help="for each move")
-    parser.add_argument("--simulations", type=int, default=None, help="for each move, instead of seconds")
-    parser.add_argument("--endings", nargs="*", default=ENDINGS, help="what White has beside its king")
+    parser.add_argument("--games", type=int, default=20, help="positions per ending")
+    parser.add_argument("--seconds", type=float, default=0.05, help="time limit per move")
+    parser.add_argument("--simulations", type=int, default=None, help="simulations per move, instead of a time limit")
+    parser.add_argument("--endings", nargs="*", default=ENDINGS, help="White's pieces")
     arguments = parser.parse_args()
     limit = {"time_limit": arguments.seconds} if arguments.simulations is None else {}
     for pieces in arguments.endings:

@@ -1,9 +1,9 @@
-"""Games of the UCI engine against itself by the clock, on a machine that is kept busy.
+"""Games of the UCI engine against itself on a clock, under CPU load.
 
     python scripts/soak_uci.py --games 200 --base 1 --increment 0.01 --busy 2
 
-Counts what must never happen: time losses, illegal moves, programs that die or do not answer. The clock is the
-referee's, from the writing of `go` to the reading of `bestmove`, without any grace. Exit status 1 if anything was lost.
+Counts time losses, illegal moves, crashes and missing replies, none of which may occur. Time is measured by the referee
+from writing `go` to reading `bestmove`, without a margin. Exits with status 1 after any fault.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 
 from pondertree.games import Chess
 
-#: A program that is silent for so long has hung.
-PATIENCE = 30.0
-MOST_PLIES = 400
+#: Seconds without a reply after which a program has hung.
+REPLY_TIMEOUT = 30.0
+MAX_PLIES = 400
 
 
 class Program:
-    """An engine as a process."""
+    """An engine process."""
 
     def __init__(self, arguments: list[str]) -> None:
         command = [sys.executable, "-m", "pondertree", "uci", *arguments]
@@ -47,47 +47,47 @@ class Program:
         self.process.stdin.flush()
 
     def ask(self, text: str, answer: str) -> tuple[str, float]:
-        """The first line that begins with `answer`, and the seconds until it came."""
+        """Sends a command and returns the first line that starts with `answer`, and the seconds until it arrived."""
         begun = time.perf_counter()
         self.tell(text)
         while True:
-            line, came = self._lines.get(timeout=PATIENCE)
+            line, came = self._lines.get(timeout=REPLY_TIMEOUT)
             if line.startswith(answer):
                 return line, came - begun
 
     def close(self) -> int:
         self.tell("quit")
-        return self.process.wait(PATIENCE)
+        return self.process.wait(REPLY_TIMEOUT)
 
 
 @dataclass
 class Tally:
-    """What was seen in all games."""
+    """Statistics of all games."""
 
     faults: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
     moves: int = 0
     lowest: float = float("inf")
-    """The least time that a clock had left after a move."""
+    """The lowest clock after a move, in seconds."""
     slowest: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Of all moves that took the greatest part of their clock: that part, the seconds, the clock."""
+    """The move with the largest share of its clock: (share, seconds, clock)."""
     used: list[float] = field(default_factory=list)
-    """Of each side of each game: time used, as a part of what it was given."""
+    """Time used as a share of the time given, per game and side."""
 
 
-def play(programs: list[Program], base: float, increment: float, chance: random.Random, tally: Tally) -> None:
-    """One game; the first program has White."""
+def play(programs: list[Program], base: float, increment: float, random_numbers: random.Random, tally: Tally) -> None:
+    """Plays one game; the first program has White."""
     state, moves = Chess(), []
     for program in programs:
         program.tell("ucinewgame")
         program.ask("isready", "readyok")
     while len(moves) < 6:
-        action = chance.choice(state.legal_actions())
+        action = random_numbers.choice(state.legal_actions())
         moves.append(state.action_to_string(action))
         state = state.play(action)
     clocks, given, spent = [base, base], [base, base], [0.0, 0.0]
     end = "plies"
-    while len(moves) < MOST_PLIES:
+    while len(moves) < MAX_PLIES:
         if state.is_terminal or state.repetitions >= 2 or int(state.fen().split()[4]) >= 100:
             end = state.termination or "claimed draw"
             break
@@ -97,13 +97,13 @@ def play(programs: list[Program], base: float, increment: float, chance: random.
         left = [max(int(1000 * clock), 1) for clock in clocks]
         step = int(1000 * increment)
         try:
-            line, passed = program.ask(f"go wtime {left[0]} btime {left[1]} winc {step} binc {step}", "bestmove")
+            line, elapsed = program.ask(f"go wtime {left[0]} btime {left[1]} winc {step} binc {step}", "bestmove")
         except (queue.Empty, OSError):
             tally.faults["dead or silent"] += 1
             raise
-        tally.slowest = max(tally.slowest, (passed / clocks[side], passed, clocks[side]))
-        clocks[side] -= passed
-        spent[side] += passed
+        tally.slowest = max(tally.slowest, (elapsed / clocks[side], elapsed, clocks[side]))
+        clocks[side] -= elapsed
+        spent[side] += elapsed
         tally.moves += 1
         tally.lowest = min(tally.lowest, clocks[side])
         if clocks[side] < 0.0:
@@ -128,17 +128,17 @@ def main() -> int:
     parser.add_argument("--games", type=int, default=200)
     parser.add_argument("--base", type=float, default=1.0, help="seconds on each clock")
     parser.add_argument("--increment", type=float, default=0.01, help="seconds added after each move")
-    parser.add_argument("--busy", type=int, default=2, help="processes that do nothing but keep the machine busy")
+    parser.add_argument("--busy", type=int, default=2, help="number of busy-looping load processes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--option", action="append", default=[], help="an option of both engines, NAME=VALUE")
     arguments = parser.parse_args()
     options = [word for given in arguments.option for word in ("--option", given)]
-    chance, tally = random.Random(arguments.seed), Tally()
+    random_numbers, tally = random.Random(arguments.seed), Tally()
     load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(arguments.busy)]
     programs = [Program(options) for _ in range(2)]
     try:
         for number in range(arguments.games):
-            play(programs[:: 1 if number % 2 == 0 else -1], arguments.base, arguments.increment, chance, tally)
+            play(programs[:: 1 if number % 2 == 0 else -1], arguments.base, arguments.increment, random_numbers, tally)
             if (number + 1) % 10 == 0:
                 print(f"{number + 1} games: {dict(tally.faults) or 'no faults'}", flush=True)
         statuses = [program.close() for program in programs]

@@ -38,15 +38,16 @@ from pondertree.game import Game
 from pondertree.node import Node
 from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
 from pondertree.result import SearchResult
-from pondertree.search.forest import Forest, Tree
+from pondertree.search.forest import Forest
 from pondertree.search.limits import Temperature
+from pondertree.search.tree import Tree
 from pondertree.specifications.uct import playout
 
 if TYPE_CHECKING:
     from pondertree import chess, learn, match, models, reference, testing, tune
     from pondertree.chess.hybrid import Hybrid
+    from pondertree.config import MCTSConfig, MuZeroConfig
     from pondertree.networks.loading import load
-    from pondertree.reference.muzero import MCTSConfig, MuZeroConfig
     from pondertree.specifications.muzero import select_action
 
 __version__ = "0.1.0"
@@ -114,8 +115,8 @@ _LATER = {
     "testing": None,
     "tune": None,
     "Hybrid": "chess.hybrid",
-    "MCTSConfig": "reference.muzero",
-    "MuZeroConfig": "reference.muzero",
+    "MCTSConfig": "config",
+    "MuZeroConfig": "config",
     "select_action": "specifications.muzero",
 }
 

@@ -1,207 +1,378 @@
-"""What a preset tells the engine: the parts of one search, resolved for one game."""
+"""The configuration of a search: every parameter is declared here once, with its default, check and documentation.
+
+Presets name the parameters that they offer (`option_of`) and build a `SearchConfig`, whose data cross to the engine.
+"""
 
 from __future__ import annotations
 
+import functools
+import operator
+import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import MISSING, dataclass, field, fields
+from datetime import timedelta
+from enum import IntEnum
+from typing import Any, ClassVar, Protocol, Self
 
-from pondertree._core import Forest as EngineForest
+from pondertree import validation
 from pondertree._core import usable_cpus
-from pondertree.errors import InvalidArgumentError
+from pondertree.errors import InvalidArgumentError, PlayerCountWarning, warn_caller
 from pondertree.game import GameInfo
-from pondertree.validation import useful_threads
+from pondertree.validation import shown, useful_threads
 
-#: With fewer rows for each, a thread costs more than it brings.
+#: Validates and converts a value; an error names the option, its second argument.
+Check = Callable[[Any, str], Any]
+
+#: Below this many rows per thread, a thread costs more than it gains.
 ROWS_PER_THREAD = 32
 
 
-class Domain(Protocol):
-    """Knowledge of one game that the engine consults at leaves and at the root."""
+def option(default: Any, check: Check, *, optional: bool = False, engine: bool = True) -> Any:
+    """Returns a dataclass field with a default and a check; with `optional`, None passes the check.
 
-    def engine(self) -> dict[str, Any]:
-        """The fields as the engine reads them."""
+    `engine=False` marks an option that does not cross to the engine.
+    """
+    validate = (lambda value, name: None if value is None else check(value, name)) if optional else check
+    return field(default=default, metadata={"check": validate, "engine": engine})
+
+
+def option_of(part: type[Any], name: str, default: Any = MISSING) -> Any:
+    """Returns a field of a preset that is declared as field `name` of `part`, with another default if one is given."""
+    declared = part.__dataclass_fields__[name]
+    return field(default=declared.default if default is MISSING else default, metadata=declared.metadata)
+
+
+def one_of(*values: str | None) -> Check:
+    """Returns the check of an option that is one of some names."""
+    texts = ["None" if value is None else f'"{value}"' for value in values]
+    listed = " or ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
+    return functools.partial(validation.one_of, values=values, listed=listed)
+
+
+def bounded_int(least: int, most: int) -> Check:
+    """Returns the check of a whole number from `least` to `most`."""
+    return functools.partial(validation.whole_number, least=least, most=most)
+
+
+def bounded_float(least: float, most: float = float("inf")) -> Check:
+    """Returns the check of a finite number from `least` to `most`."""
+    return functools.partial(validation.number, least=least, most=most)
+
+
+def tagged_number(value: Any, name: str, tag: str) -> tuple[bool, float]:
+    """Returns (whether it is tagged, the number) of a number or a pair of `tag` and a number."""
+    if isinstance(value, tuple) and len(value) == 2 and value[0] == tag:
+        return True, validation.number(value[1], f"{name}[1]")
+    if isinstance(value, tuple):
+        raise InvalidArgumentError(f'{name} must be a number or ("{tag}", number), not {validation.shown(value)}')
+    return False, validation.number(value, name)
+
+
+def concentration(value: Any, name: str) -> Any:
+    """Checks the concentration of Dirichlet noise: of each action, or `("total", alpha)` of all together."""
+    validation.positive_number(tagged_number(value, name, "total")[1], name)
+    return value
+
+
+def first_play_urgency(value: Any, name: str) -> Any:
+    """Checks the value of an unvisited action: a number, or `("parent", reduction)`."""
+    tagged_number(value, name, "parent")
+    return value
+
+
+#: Returns the names of the fields of a class that cross to the engine.
+_engine_fields: Callable[[Any], tuple[str, ...]] = functools.cache(
+    lambda part: tuple(each.name for each in fields(part) if each.metadata.get("engine"))
+)
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class SearchOptions:
+    """Options that all searches share, keyword-only:
+
+    time_limit: seconds, or a `timedelta`. Given without `num_simulations`, it alone ends the search.
+    max_nodes: most positions one tree may hold; a full tree stops growing and still answers.
+    max_memory: most MiB that all trees of one call may hold.
+    seed: same seed, same tree. None draws one, which results report.
+    in_flight: leaves of one tree that are evaluated in one batch, under virtual loss.
+    threads: threads of the engine. Results do not depend on it.
+    solve: propagate proven results (two-player zero-sum games): a proven win is played at once, a proven loss avoided.
+    early_stop: stop a tree when its leading move cannot be overtaken any more.
+    trace: record every descent, for `Forest.trace`.
+    """
+
+    time_limit: float | timedelta | None = option(None, validation.seconds, optional=True, engine=False)
+    max_nodes: int | None = option(None, validation.count, optional=True)
+    max_memory: float | None = option(None, validation.positive_number, optional=True)
+    seed: int | None = option(None, validation.whole_number, optional=True, engine=False)
+    in_flight: int = option(1, bounded_int(1, 65535))
+    threads: int = option(1, validation.threads)
+    solve: bool = option(True, validation.flag)
+    early_stop: bool = option(False, validation.flag)
+    trace: bool = option(False, validation.flag)
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            if "check" in each.metadata:
+                setattr(self, each.name, each.metadata["check"](getattr(self, each.name), each.name))
+        #: The seed that was drawn because none was given.
+        self._own_seed: int | None = None
+        if self.seed is None:
+            self._draw_seed()
+
+    def _draw_seed(self) -> None:
+        self.seed = self._own_seed = secrets.randbits(63)
+
+    def snapshot(self) -> SearchOptions:
+        """Returns a copy of the shared options alone, as they are now."""
+        options = object.__new__(SearchOptions)
+        options.__dict__.update({name: self.__dict__[name] for name in SearchOptions.__dataclass_fields__})
+        return options
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringRule:
+    """The rule that scores the moves of a node; its parameters are the fields."""
+
+    #: The engine's name of the rule.
+    tag: ClassVar[str]
+    #: Whether moves have priors, so that the root is evaluated before the first descent.
+    has_priors: ClassVar[bool] = True
+    #: Whether Dirichlet noise may be mixed into the priors of the root.
+    has_dirichlet_noise: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, search: Any) -> Self:
+        """Returns the rule with the parameters that a search has under the same names."""
+        return cls(**{name: getattr(search, name) for name in _engine_fields(cls)})
+
+    def to_data(self) -> dict[str, Any]:
+        """Returns the tag and the parameters as the engine reads them."""
+        return {"rule": self.tag, **{name: getattr(self, name) for name in _engine_fields(type(self))}}
+
+
+@dataclass(frozen=True, slots=True)
+class Ucb1(ScoringRule):
+    """`Q + c_param * sqrt(2 ln N / n)`."""
+
+    tag = "ucb1"
+    has_priors = False
+    has_dirichlet_noise = False
+    c_param: float = option(1.0, bounded_float(0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Puct(ScoringRule):
+    """`Q + c_puct * P * sqrt(N) / (1 + n)`."""
+
+    tag = "puct"
+    c_puct: float = option(1.0, bounded_float(0.0))
+    fpu: float | tuple[str, float] = option(0.0, first_play_urgency)
+    """First-play urgency: the value of an unvisited move, or `("parent", reduction)`, taken off its parent's value."""
+    parent_visits: str = option("node", one_of("node", "edges"))
+    """What N counts: the visits of the node, or of its edges."""
+    forced_playouts: float = option(0.0, bounded_float(0.0))
+    """k of forced playouts: visited moves of the root get at least sqrt(k * P * N) simulations."""
+
+    @property
+    def relative_fpu(self) -> tuple[bool, float]:
+        """(Whether `fpu` is taken off the parent's value, the number)."""
+        return tagged_number(self.fpu, "fpu", "parent")
+
+    def to_data(self) -> dict[str, Any]:
+        """Returns the tag and the parameters as the engine reads them."""
+        is_relative, fpu = self.relative_fpu
+        # `slots=True` makes a new class, which `super()` does not know.
+        return {**ScoringRule.to_data(self), "fpu": fpu, "fpu_parent": is_relative}
+
+
+@dataclass(frozen=True, slots=True)
+class LogPuct(ScoringRule):
+    """MuZero's PUCT: `c = ln((N + pb_c_base + 1) / pb_c_base) + pb_c_init`, with Q normalised."""
+
+    tag = "muzero"
+    pb_c_base: float = option(19652, validation.positive_number)
+    pb_c_init: float = option(1.25, bounded_float(0.0))
+    normalize: str | None = option("node", one_of("node", "tree", None))
+
+
+@dataclass(frozen=True, slots=True)
+class GumbelRule(ScoringRule):
+    """Sequential halving at the root; below it, visits in proportion to the improved policy. Names are mctx's."""
+
+    tag = "gumbel"
+    has_dirichlet_noise = False
+    max_num_considered_actions: int = option(16, validation.count)
+    gumbel_scale: float = option(1.0, bounded_float(0.0))
+    value_scale: float = option(0.1, bounded_float(0.0))
+    maxvisit_init: float = option(50, bounded_float(0.0))
+    rescale_values: bool = option(True, validation.flag)
+    use_mixed_value: bool = option(True, validation.flag)
+
+
+@dataclass(frozen=True, slots=True)
+class DirichletNoise:
+    """Noise that is mixed into the priors of the root on request."""
+
+    alpha: float | tuple[str, float] = option(0.3, concentration)
+    """The concentration for each move, or `("total", alpha)`, which is divided by their number."""
+    epsilon: float = option(0.25, bounded_float(0.0, 1.0))
+    """The weight of the noise."""
+
+    @property
+    def concentration(self) -> tuple[float, bool]:
+        """(The concentration, whether it is that of all moves together)."""
+        is_total, alpha = tagged_number(self.alpha, "alpha", "total")
+        return alpha, is_total
+
+
+NO_NOISE = DirichletNoise(0.0, 0.0)
+
+
+class Domain(Protocol):
+    """Knowledge of one game that the engine uses at leaves and at the root."""
+
+    @property
+    def move_categories(self) -> type[IntEnum] | None:
+        """The enumeration that numbers move categories; None where moves have none."""
+        ...
+
+    def to_data(self) -> dict[str, Any]:
+        """Returns the fields as the engine reads them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """The parts of a search. One sentence per field; the engine gets them by name."""
+class SearchConfig:
+    """A search resolved for one game."""
 
-    score: Rule
-    """The rule that chooses among moves."""
-    gumbel: Any = None
-    """Gumbel numbers, [num_actions] for every tree or [trees, num_actions]; None draws them."""
-    discount: float = 1.0
-    """What a learned model's values are multiplied by, a move later, where the model does not say."""
-    noise_alpha: float = 0.0
-    """Concentration of the Dirichlet noise for each move, or with `noise_spread` for all together."""
-    noise_spread: bool = False
-    """`noise_alpha` is spread over the legal moves."""
-    noise_epsilon: float = 0.0
-    """Weight of the noise; 0 where the search has none."""
+    rule: ScoringRule
+    options: SearchOptions
     leaf: str
-    """Who values a leaf: "playout", "zero" and "classical" inside the engine, "outside" an evaluator."""
+    """What values a leaf: "playout", "zero" and "classical" in the engine; "outside", an evaluator, model or policy."""
     evaluator: Any = None
-    """The evaluator, where it is outside."""
-    playout_policy: str = "random"
-    """How compiled playouts draw moves."""
+    """The evaluator outside the engine."""
+    playout_policy: str = option("random", one_of("random", "decisive"))
+    """How compiled playouts choose moves."""
     python_policy: Callable[[Any], Any] | None = None
     """A playout policy in Python; playouts are then played in Python."""
-    max_depth: int | None = None
-    """Where playouts are cut; None plays them to the end."""
-    minimax_depth: int = 0
-    """Plies of the minimax guard at the answer; 0 is off."""
-    forced_depth: int = 0
-    """Plies below the root in which forced moves are looked for."""
+    max_depth: int | None = option(None, bounded_int(0, (1 << 31) - 1), optional=True)
+    """Moves after which a playout is cut; None plays to the end."""
+    minimax_depth: int = option(0, bounded_int(0, 64), engine=False)
+    """Plies of the minimax guard on the answer; 0 is off."""
+    forced_depth: int = option(0, bounded_int(0, 255))
+    """Plies below the root in which only forced moves are searched."""
+    discount: float = option(1.0, bounded_float(0.0, 1.0))
+    """Discount of a learned model per move, unless the model gives its own."""
+    noise: DirichletNoise = NO_NOISE
+    gumbel: Any = None
+    """Gumbel numbers, [num_actions] for every tree or [trees, num_actions]; None draws them."""
     domain: Domain | None = None
-    """Knowledge of one game beside its rules, such as chess's evaluation, mate search and move categories."""
-    solve: bool = True
-    """Keep proven results."""
-    in_flight: int = 1
-    """Leaves under way in one tree at a time."""
-    threads: int = 1
-    """Threads of the engine; beside a network on an accelerator it takes as many as help. At most one for each CPU."""
-    early_stop: bool = False
-    """Stop a tree when its leading move cannot be caught any more."""
-    trace: bool = False
-    """Record every descent."""
-    max_nodes: int | None = None
-    """Most positions one tree may hold."""
-    max_memory: float | None = None
-    """Most MiB all trees of one forest may hold."""
+    """Knowledge of the game, such as chess's evaluation, mate search and move categories."""
 
-    def check_noise(self) -> None:
-        """Refuses to add noise where there is nothing it could be added to."""
-        if not self.score.has_priors:
-            raise InvalidArgumentError("add_noise=True: this search has no priors that noise could be added to")
+    def to_data(self) -> dict[str, Any]:
+        """Returns the configuration as plain data for the engine."""
+        data = {name: getattr(self, name) for name in _engine_fields(SearchConfig)}
+        data |= {name: getattr(self.options, name) for name in _engine_fields(SearchOptions)}
+        data |= {"leaf": self.leaf, "score": self.rule.to_data()}
+        data["knowledge"] = None if self.domain is None else self.domain.to_data()
+        return data
 
-    def set_noise(self, core: EngineForest, index: int | None, wanted: bool, trees: int) -> None:
-        """Asks for fresh noise at the root of tree `index` of `trees`, or of all, or for none."""
-        if self.score.takes_noise:
-            core.set_noise(index, self.noise_alpha, self.noise_spread, self.noise_epsilon if wanted else 0.0)
-        elif self.score.has_priors:
-            for each in range(trees) if index is None else (index,):
-                self.set_gumbel(core, each, trees, wanted)
+    def engine_data(self, info: GameInfo, trees: int, network: Any = None) -> dict[str, Any]:
+        """Returns the data of `to_data` for a forest of `trees`, with those of the game; checks that they agree.
 
-    def set_gumbel(self, core: EngineForest, index: int, trees: int, wanted: bool = True) -> None:
-        """Gives tree `index` of `trees` its Gumbel numbers, if there are given ones; unwanted, they are all 0."""
-        if not wanted:
-            core.set_gumbel(index, [0.0] * core.num_actions)
-        elif self.gumbel is None:
-            core.set_gumbel(index, None)
-        else:
-            if self.gumbel.ndim == 2 and len(self.gumbel) != trees:
-                raise InvalidArgumentError(f"gumbel has {len(self.gumbel)} rows for {trees} states: give one each")
-            core.set_gumbel(index, (self.gumbel if self.gumbel.ndim == 1 else self.gumbel[index]).tolist())
-
-    def engine(self, info: GameInfo, trees: int) -> dict[str, Any]:
-        """The parts as the engine reads them."""
+        `network` is a learned model; an evaluator is known.
+        """
         for name in ("minimax_depth", "forced_depth"):
             if getattr(self, name) and not info.is_plain:
                 raise InvalidArgumentError(
                     f"{name} needs a zero-sum game of two players without rewards; {info.name} is not one"
                 )
-        # A Python policy plays its playouts outside, from the leaf itself.
-        outside_depth = 0 if self.python_policy is not None else self.max_depth
-        return {
-            "score": self.score.engine(info.num_actions),
-            "leaf": self.leaf if info.compiled else "outside",
-            "playout_policy": self.playout_policy,
-            "max_depth": outside_depth if self.leaf == "outside" else self.max_depth,
-            "knowledge": None if self.domain is None else self.domain.engine(),
-            "solve": self.solve,
-            "in_flight": self.in_flight,
-            "forced_depth": self.forced_depth,
-            "early_stop": self.early_stop,
-            "trace": self.trace,
-            "num_players": info.num_players,
-            "zero_sum": info.zero_sum,
-            "has_rewards": info.has_rewards,
-            "discount": self.discount,
-            "num_actions": info.num_actions,
-            "max_nodes": self.max_nodes,
-            "max_bytes": None if self.max_memory is None else int(min(self.max_memory * 2**20 / trees, 2.0**62)),
-            "threads": self.engine_threads(self.evaluator, trees),
-        }
+        data = self.to_data()
+        max_memory = data.pop("max_memory")
+        data["score"]["num_actions"] = info.num_actions
+        data["max_bytes"] = None if max_memory is None else int(min(max_memory * 2**20 / trees, 2.0**62))
+        data["threads"] = self.engine_threads(self.evaluator if network is None else network, trees)
+        if self.leaf == "outside" and self.python_policy is not None:
+            # Its playouts are played outside, from the leaf itself.
+            data["max_depth"] = 0
+        if not info.compiled:
+            data["leaf"] = "outside"
+        for name in ("num_players", "zero_sum", "has_rewards", "num_actions"):
+            data[name] = getattr(info, name)
+        return data
 
     def engine_threads(self, network: Any, trees: int) -> int:
-        """Threads that the engine starts for so many trees beside `network`: never more than there are CPUs."""
-        return useful_threads(max(self.threads, threads_beside(network, trees * self.in_flight)))
+        """Returns the number of threads that the engine starts beside `network`: at most one per CPU."""
+        rows = trees * self.options.in_flight
+        return useful_threads(max(self.options.threads, threads_with_network(network, rows)))
 
 
-def threads_beside(evaluator: Any, rows: int) -> int:
-    """How many threads the engine has if nobody asks for more: one, unless a network on an accelerator waits for it.
+def threads_with_network(network: Any, rows: int) -> int:
+    """Returns the default number of engine threads: 1, or more where a network on an accelerator waits for the engine.
 
-    Results do not depend on it, and a network on the processor needs the cores itself.
+    Results do not depend on it; a network on the CPU needs the cores itself.
     """
-    device = getattr(evaluator, "device", None)
+    device = getattr(network, "device", None)
     if getattr(device, "type", "cpu") == "cpu":
         return 1
-    # Two threads often share a core without its being told, and a thread that waits for its core holds up all others.
+    # Half the CPUs: with SMT two of them share a core, and one descheduled thread holds up all others.
     return max(1, min(usable_cpus() // 2, rows // ROWS_PER_THREAD))
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule by its name, with its settings as fields."""
-
-    name: ClassVar[str]
-    #: Whether moves have priors, and the root is evaluated before the first descent.
-    has_priors: ClassVar[bool] = True
-    #: Whether Dirichlet noise may be mixed into the priors of the root.
-    takes_noise: ClassVar[bool] = True
-
-    def engine(self, num_actions: int) -> dict[str, Any]:
-        """What the engine reads."""
-        settings = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {"rule": self.name, "num_actions": num_actions, **settings}
+#: Adapters are unwrapped to this depth when a model's `num_players` is looked up.
+MOST_WRAPPED = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Ucb1(Rule):
-    """`Q + c_param * sqrt(2 ln N / n)`."""
+class AssumedPlayers(int):
+    """A default number of players, equal to the plain number and told apart from one that was given."""
 
-    name = "ucb1"
-    has_priors = False
-    takes_noise = False
-    c_param: float
+    def __repr__(self) -> str:
+        return str(int(self))
 
 
-@dataclass(frozen=True, slots=True)
-class Puct(Rule):
-    """`Q + c_puct * P * sqrt(N) / (1 + n)`."""
+@dataclass(slots=True)
+class MCTSConfig:
+    """The MuZero specification's configuration, for `select_action` and the reference implementation."""
 
-    name = "puct"
-    c_puct: float
-    fpu: float = 0.0
-    """The value of a move never tried, or with `fpu_parent` what is taken off its parent's."""
-    fpu_parent: bool = False
-    parent_visits: str = "node"
-    """What N counts, "node" or "edges"."""
-    forced_playouts: float = 0.0
-    """Tried moves of the root get sqrt(this * P * N) simulations at least."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogPuct(Rule):
-    """MuZero's: c = ln((N + pb_c_base + 1) / pb_c_base) + pb_c_init, and Q brought to a scale."""
-
-    name = "muzero"
-    pb_c_base: float
-    pb_c_init: float
-    normalize: str | None
-    """ "node", "tree" or None."""
+    num_simulations: int = 50
+    root_dirichlet_alpha: float = 0.3
+    root_exploration_fraction: float = 0.25
+    pb_c_base: float = 19652
+    pb_c_init: float = 1.25
+    discount: float = 0.997
+    """The paper has 1 for board games, where a result is worth as much late as early; 0.997 is its value for Atari."""
+    num_players: int = AssumedPlayers(1)
+    """Not in the specification. With 2, values are for the player to move; unset, the model's own number holds, and
+    a `PlayerCountWarning` is issued where the model has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Halving(Rule):
-    """Gumbel search's: sequential halving at the root, visits that follow the improved policy below it."""
+MuZeroConfig = MCTSConfig
 
-    name = "gumbel"
-    takes_noise = False
-    max_num_considered_actions: int
-    gumbel_scale: float
-    value_scale: float
-    maxvisit_init: float
-    rescale_values: bool
-    use_mixed_value: bool
+
+def players_of(model: Any) -> int | None:
+    """Returns the `num_players` of a model, or of the model inside an adapter; None where neither has one."""
+    for _ in range(MOST_WRAPPED):
+        declared = getattr(model, "num_players", None)
+        if declared is not None:
+            try:
+                players = operator.index(declared)
+            except TypeError:
+                players = 0
+            if players not in (1, 2):
+                raise InvalidArgumentError(
+                    f"num_players of the model is {shown(declared)}: learned models are for 1 or 2 players"
+                )
+            return players
+        model = getattr(model, "model", None)
+    return None
+
+
+def warn_of_unknown_players() -> None:
+    """Issues a `PlayerCountWarning`: the number of players is unknown and assumed to be 1."""
+    warn_caller(
+        "the number of players is unknown: neither num_players= nor the model's own num_players is set. One is "
+        "assumed, who maximises the value at every step; in a two-player game that plays for the opponent, too. "
+        "Give num_players=1 or num_players=2, or set the attribute on the model.",
+        PlayerCountWarning,
+    )

@@ -3,28 +3,58 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pondertree.node import Node
+from typing import Any, Protocol
 
 BOX_WIDTH, BOX_HEIGHT, GAP_X, GAP_Y, MARGIN = 62, 58, 8, 40, 6
 FILLS = {1: "#cfe3c0", -1: "#f2c9c0", 0: "#dcdcdc", None: "#fbf8ef"}
 
 
-def sign_of(node: Node) -> int:
+class TreeNode(Protocol):
+    """What a picture shows of a node; see `pondertree.Node`."""
+
+    @property
+    def action(self) -> int | None: ...
+    @property
+    def move(self) -> str: ...
+    @property
+    def parent(self) -> TreeNode | None: ...
+    @property
+    def children(self) -> Mapping[int, TreeNode]: ...
+    @property
+    def to_play(self) -> int: ...
+    @property
+    def prior(self) -> float: ...
+    @property
+    def visit_count(self) -> int: ...
+    @property
+    def total_value(self) -> float: ...
+    @property
+    def q_value(self) -> float: ...
+    @property
+    def reward(self) -> float: ...
+    @property
+    def slot(self) -> int | None: ...
+    @property
+    def proven(self) -> int | None: ...
+    @property
+    def distance(self) -> int | None: ...
+    @property
+    def is_terminal(self) -> bool: ...
+
+
+def sign_of(node: TreeNode) -> int:
     """-1 if who chose the move to this position is not who moves here, else 1."""
     return 1 if node.parent is None or node.to_play == node.parent.to_play else -1
 
 
-def for_chooser(node: Node) -> int | None:
+def for_chooser(node: TreeNode) -> int | None:
     """What is proven, for the player who chose the move (at the root: for the player to move)."""
     return None if node.proven is None else sign_of(node) * node.proven
 
 
-def value_text(node: Node) -> str:
+def value_text(node: TreeNode) -> str:
     """The value for the player who chose the move (at the root: for the player to move), or what is proven of it."""
     proven = for_chooser(node)
     if proven is not None:
@@ -35,7 +65,7 @@ def value_text(node: Node) -> str:
     return f"{sign_of(node) * node.q_value:+.3f}"
 
 
-def merit(child: Node) -> tuple[int, int, int]:
+def merit(child: TreeNode) -> tuple[int, int, int]:
     """By what the best move is found: the shortest proven win, then visits, then the longest proven loss."""
     proven, distance = for_chooser(child), child.distance or 0
     if proven == 1:
@@ -43,14 +73,14 @@ def merit(child: Node) -> tuple[int, int, int]:
     return (-1, distance, child.visit_count) if proven == -1 else (0, 0, child.visit_count)
 
 
-def best_children(node: Node, width: int | None) -> list[Node]:
+def best_children(node: TreeNode, width: int | None) -> list[TreeNode]:
     """The best child, then proven wins, then the most visited, at most `width`; None is all, untried ones too."""
     children = [child for child in node.children.values() if child.visit_count or width is None]
     best = max(children, key=merit, default=None)
     return sorted(children, key=lambda child: (child is not best, for_chooser(child) != 1, -child.visit_count))[:width]
 
 
-def best_line(root: Node, depth: int | None, width: int | None) -> set[int]:
+def best_line(root: TreeNode, depth: int | None, width: int | None) -> set[int]:
     """The ids of the positions that are reached when both play the best move, as far as they are drawn."""
     line: set[int] = set()
     children = best_children(root, width)
@@ -60,7 +90,7 @@ def best_line(root: Node, depth: int | None, width: int | None) -> set[int]:
     return line
 
 
-def walk(root: Node, depth: int | None, width: int | None) -> Iterator[tuple[Node, int]]:
+def walk(root: TreeNode, depth: int | None, width: int | None) -> Iterator[tuple[TreeNode, int]]:
     """The nodes of the top of the tree with their depth, parents before children, without recursion."""
     stack = [(root, 0)]
     while stack:
@@ -70,7 +100,7 @@ def walk(root: Node, depth: int | None, width: int | None) -> Iterator[tuple[Nod
             stack.extend((child, level + 1) for child in reversed(best_children(node, width)))
 
 
-def to_text(root: Node, depth: int = 2, width: int = 5) -> str:
+def to_text(root: TreeNode, depth: int = 2, width: int = 5) -> str:
     """The top of the tree as lines of text. Values are for the player who chose the move."""
     lines = [f"root  {root.visit_count} visits  {value_text(root)}"]
     stack = [(child, "") for child in reversed(best_children(root, width))]
@@ -92,7 +122,7 @@ def to_text(root: Node, depth: int = 2, width: int = 5) -> str:
     return "\n".join(lines)
 
 
-def to_dot(root: Node, depth: int = 2, width: int = 4) -> str:
+def to_dot(root: TreeNode, depth: int = 2, width: int = 4) -> str:
     """The top of the tree for Graphviz; thicker lines have more visits, thicker boxes are the line of best moves."""
     lines = ["digraph tree {", "  node [shape=box, style=rounded, fontname=Helvetica, fontsize=10];"]
     number = {id(node): place for place, (node, _) in enumerate(walk(root, depth, width))}
@@ -108,7 +138,7 @@ def to_dot(root: Node, depth: int = 2, width: int = 4) -> str:
     return "\n".join([*lines, "}"])
 
 
-def as_dict(node: Node) -> dict[str, Any]:
+def as_dict(node: TreeNode) -> dict[str, Any]:
     """One node as plain data, without its children."""
     return {
         "action": node.action,
@@ -126,7 +156,7 @@ def as_dict(node: Node) -> dict[str, Any]:
     }
 
 
-def to_json(root: Node, depth: int | None = None, width: int | None = None) -> str:
+def to_json(root: TreeNode, depth: int | None = None, width: int | None = None) -> str:
     """The tree, or its top, as JSON: each node with the list of its children."""
     made: dict[int, dict[str, Any]] = {}
     for node, _ in walk(root, depth, width):
@@ -142,7 +172,7 @@ def to_json(root: Node, depth: int | None = None, width: int | None = None) -> s
     return texts[id(made[id(root)])]
 
 
-def to_svg(root: Node, depth: int = 2, width: int = 4) -> str:
+def to_svg(root: TreeNode, depth: int = 2, width: int = 4) -> str:
     """The top of the tree as an SVG picture: a box per position with its move, visits and value.
 
     Wide lines are where most visits went, boxes with a thick edge are the line of best moves. Green is a proven win

@@ -6,12 +6,10 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pondertree.games.connect_four import Solution
+    from collections.abc import Callable, Sequence
 
 
 class PondertreeError(Exception):
@@ -65,7 +63,7 @@ class MissingExtraError(PondertreeError, ImportError):
 class UnsolvedError(PondertreeError, RuntimeError):
     """A position that was not solved within the limits it was given."""
 
-    def __init__(self, message: str, solutions: Sequence[Solution | None] = ()) -> None:
+    def __init__(self, message: str, solutions: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.solutions = solutions
         """What was solved, in the order of the states; None for those that were not."""
@@ -97,6 +95,20 @@ class UnfinishedPlayoutWarning(UserWarning):
 
 class RandomGeneratorInStateWarning(UserWarning):
     """A state carries a random generator that `play` draws from, so that a search foresees its random numbers."""
+
+
+#: The start of the message if an evaluator raised.
+EVALUATOR_RAISED = "the evaluator raised"
+
+
+def call_evaluator(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls an evaluator; wraps what it raises in `EvaluationError`."""
+    try:
+        return function(*arguments)
+    except PondertreeError:
+        raise
+    except Exception as error:
+        raise EvaluationError(f"{EVALUATOR_RAISED} {type(error).__name__}: {error}") from error
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:

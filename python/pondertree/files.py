@@ -119,15 +119,15 @@ def _reason(error: Exception) -> str:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Writes a file so that there is the old one or the new one, and never half of one."""
-    beside = part_of(path)
+    part = part_of(path)
     try:
-        with open(beside, "wb") as file:
+        with open(part, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        os.replace(part, path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
     sync_folder(path.absolute().parent)
 

@@ -10,6 +10,7 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -83,6 +84,8 @@ class GameInfo:
     has_rewards: bool
     plane_shape: tuple[int, int] = (0, 0)
     """Height and width of an observation's planes (compiled games)."""
+    move_categories: type[IntEnum] | None = None
+    """The enumeration of move categories, in searches that assign them (Hybrid)."""
     imagined: bool = False
     """Positions below the root are what a learned model imagines; the rules may not allow them."""
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from enum import IntEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pondertree._core import TreeView
 from pondertree.game import GameInfo, game_mistakes, play_on, tried_text
-
-if TYPE_CHECKING:
-    from pondertree.chess.move_ordering import MoveCategory
 
 if TYPE_CHECKING:
     from functools import cached_property as lazy
@@ -201,16 +199,15 @@ class Node(ReadOnly):
         return self.raw_value if asked else None
 
     @property
-    def category(self) -> MoveCategory | None:
-        """The kind of the move that leads here (Hybrid); None at the root, and where moves were not told apart."""
-        if self.parent is None or not self._view.has_categories:
+    def category(self) -> IntEnum | None:
+        """`MoveCategory` of the move that leads here (Hybrid); None at the root and in searches without categories."""
+        categories = self._info.move_categories
+        if self.parent is None or categories is None or not self._view.has_categories:
             return None
         # Moves get their kinds when their position is evaluated. Mate search may decide a root before that.
         if self.parent.nn_value is None and self.terminal_or_mate_value != -1.0:
             return None
-        from pondertree.chess.move_ordering import MoveCategory
-
-        return MoveCategory(self._edge["category"])
+        return categories(self._edge["category"])
 
     @property
     def forced_depth_left(self) -> int:

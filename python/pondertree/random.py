@@ -6,7 +6,7 @@ and the tests of both hold the same pinned numbers: a change here is a change of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -64,6 +64,28 @@ class Random:
     def uniform(self) -> float:
         """A number in [0, 1) with 53 bits."""
         return (self.next_u64() >> 11) * (1.0 / (1 << 53))
+
+
+def draw(weights: Sequence[float], random: Random) -> int:
+    """Returns the index of a weight, drawn in proportion. Weights are not negative and not all 0; 0 is never drawn."""
+    mark = random.uniform() * add_up(weights)
+    running = 0.0
+    chosen = 0
+    for index, weight in enumerate(weights):
+        if weight > 0.0:
+            chosen = index
+        running += weight
+        if running > mark:
+            break
+    return chosen
+
+
+def add_up(numbers: Iterable[float]) -> float:
+    """Returns the sum, added left to right as the engine does: `sum` compensates from Python 3.12 on."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
 
 
 def mix_array(z: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -13,7 +13,7 @@ import numpy as np
 from pondertree._core import usable_cpus
 from pondertree.errors import InvalidArgumentError
 
-Kind = TypeVar("Kind")
+T = TypeVar("T")
 
 
 def shown(value: Any, most: int = 200) -> str:
@@ -126,7 +126,7 @@ def text(value: Any, name: str) -> str:
     return value
 
 
-def instance(value: Any, kind: type[Kind], name: str) -> Kind:
+def instance(value: Any, kind: type[T], name: str) -> T:
     """Something of a class."""
     if not isinstance(value, kind):
         raise InvalidArgumentError(f"{name} must be a {kind.__name__}, not {shown(value)}")

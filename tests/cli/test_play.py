@@ -19,7 +19,7 @@ from pondertree.cli.algorithms import Level, configure
 from pondertree.cli.arguments import shell_line
 from pondertree.cli.position import Position, read_position
 from pondertree.cli.report import Move
-from pondertree.cli.searcher import think
+from pondertree.cli.searcher import run_search
 
 COINS = "examples.games.coin_row:CoinRow"
 TRIANGLE = "examples.games.triangle:Triangle"
@@ -263,7 +263,7 @@ def test_shared_wins_and_draws_of_several_players_are_printed() -> None:
 def test_endless_game_without_users_is_aborted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("pondertree.cli.play.MOST_MOVES", 3)
+    monkeypatch.setattr("pondertree.cli.play.MAX_MOVES", 3)
     assert main(["play", "chess", "--side", "none", "--simulations", "2"]) == 2
     assert "has not ended after 3 moves" in capsys.readouterr().err
 
@@ -362,7 +362,7 @@ def test_level_5_beats_level_1_at_connect_four() -> None:
             level = Level((5, 1)[position.state.to_play ^ (game % 2)])
             simulations = level.simulations(10_000)
             engine.restart(position)
-            think(engine, simulations, None)
+            run_search(engine, simulations, None)
             position = position.play(level.choose(engine.report().moves, simulations, random).action)
         score += position.state.returns()[game % 2] > 0
     assert score >= 7

@@ -22,8 +22,8 @@ from pondertree.chess import Pesto
 from pondertree.cli import algorithms, main
 from pondertree.cli.algorithms import configure
 from pondertree.cli.position import read_position
-from pondertree.cli.report import line_below
-from pondertree.cli.searcher import Engine, Reference, think
+from pondertree.cli.report import variation_below
+from pondertree.cli.searcher import EngineSearcher, ReferenceSearcher, run_search
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.networks.loading import load_for_one_tree
 
@@ -134,10 +134,10 @@ def test_equal_seeds_match_library_result(capsys: pytest.CaptureFixture[str]) ->
 )
 @pytest.mark.parametrize("seed", range(5))
 def test_printed_lines_match_principal_variations(game: str, moves: str | None, fen: str | None, seed: int) -> None:
-    engine = Engine(read_position(game, moves, fen), seed)
-    think(engine, 1500, None)
+    engine = EngineSearcher(read_position(game, moves, fen), seed)
+    run_search(engine, 1500, None)
     report, result = engine.report(), engine.tree.result()
-    assert list(report.best.pv) == result.pv == list(engine.report(glance=True).best.pv)
+    assert list(report.best.pv) == result.pv == list(engine.report(is_preview=True).best.pv)
     places = {int(action): place for place, action in enumerate(result._view.edges(0)[0])}
     for move in report.moves:
         assert len(move.pv) == len(result._view.principal_variation(places[move.action]))
@@ -154,8 +154,8 @@ def test_printed_lines_match_principal_variations(game: str, moves: str | None, 
 
 
 def test_followed_move_keeps_tree_and_restart_drops_it() -> None:
-    engine = Engine(read_position("connect4", None, None), 1)
-    think(engine, 2000, None)
+    engine = EngineSearcher(read_position("connect4", None, None), 1)
+    run_search(engine, 2000, None)
     best = engine.report().best
     engine.follow(best.action)
     assert sum(move.visits for move in engine.report().moves) == best.visits - 1
@@ -274,8 +274,8 @@ def test_terminal_shows_live_table() -> None:
 
 
 def test_reference_search_stops_when_solved() -> None:
-    twin = Reference(read_position("tic-tac-toe", "a1 b1 a2 b2", None), 1)
-    assert think(twin, 100_000, None)
+    twin = ReferenceSearcher(read_position("tic-tac-toe", "a1 b1 a2 b2", None), 1)
+    assert run_search(twin, 100_000, None)
     assert twin.is_solved
     assert twin.report().verdict() == "X wins in 1 ply"
 
@@ -288,7 +288,7 @@ def test_proven_line_takes_shortest_win() -> None:
     slow = node(1, -1, 4)
     slow.visit_count = 9
     root = node(0, 1, 3, c1=slow, c2=node(1, None, 0), c5=node(1, -1, 2))
-    assert line_below(read_position("connect4", None, None).state, root) == ["5"]
+    assert variation_below(read_position("connect4", None, None).state, root) == ["5"]
 
 
 # --- Games written in Python --------------------------------------------------------------------------------------
@@ -401,10 +401,10 @@ def test_time_limit_below_one_playout_raises(capsys: pytest.CaptureFixture[str])
 
 
 def test_search_ends_if_no_playout_fits_longest_slice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pondertree.cli.searcher.LONGEST_SLICE", 0.15)
-    engine = Engine(read_position("tests.cli.test_search:Slow", None, None), 1)
+    monkeypatch.setattr("pondertree.cli.searcher.MAX_SLICE", 0.15)
+    engine = EngineSearcher(read_position("tests.cli.test_search:Slow", None, None), 1)
     with pytest.raises(GameContractError, match="not one simulation of Slow"):
-        think(engine, 10, None)
+        run_search(engine, 10, None)
 
 
 # --- Algorithms -------------------------------------------------------------------------------------------------
@@ -473,10 +473,10 @@ def test_learned_model_selects_muzero_and_alphazero_rejects_it(monkeypatch: pyte
     assert configure(position, "auto", "runs/model", 20, None).algorithm == "muzero"
     for algorithm in ("muzero", "gumbel"):
         chosen = configure(position, algorithm, "runs/model", 20, None)
-        thinker = chosen.start(position, 1, 1)
-        assert think(thinker, chosen.simulations, None)
-        assert thinker.report().simulations == 20
-        assert "trained model" in thinker.report().description
+        searcher = chosen.start(position, 1, 1)
+        assert run_search(searcher, chosen.simulations, None)
+        assert searcher.report().simulations == 20
+        assert "trained model" in searcher.report().description
     with pytest.raises(InvalidArgumentError, match="use --algorithm muzero or gumbel"):
         configure(position, "alphazero", "runs/model", 20, None)
 

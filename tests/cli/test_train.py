@@ -22,7 +22,7 @@ from tests.support.learning import SMALL
 import pondertree
 from pondertree import cli
 from pondertree.cli import train as command
-from pondertree.cli.arguments import resuming, shell_line
+from pondertree.cli.arguments import resume_command, shell_line
 from pondertree.learn import text_of_config
 from pondertree.learn.config.defaults import default_config
 from pondertree.learn.evaluation.progress import Status, Watcher
@@ -220,8 +220,8 @@ def test_train_of_environment_prints_python_expression(tmp_path: Path, capsys: p
 
 def test_commands_are_quoted_for_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shell_line(["pondertree", "play", "a b"]) == "pondertree play 'a b'"
-    assert resuming(["match", "a", "--", "-b"]) == ["pondertree", "match", "a", "--resume", "--", "-b"]
-    assert resuming(["train", "--resume", "chess"]) == ["pondertree", "train", "--resume", "chess"]
+    assert resume_command(["match", "a", "--", "-b"]) == ["pondertree", "match", "a", "--resume", "--", "-b"]
+    assert resume_command(["train", "--resume", "chess"]) == ["pondertree", "train", "--resume", "chess"]
     play, _ = command.next_step(default_config("chess"), "-run", pondertree.games.Chess)
     assert play == ["pondertree", "play", "chess", "--player=-run"]
     monkeypatch.setattr("pondertree.cli.arguments.os.name", "nt")

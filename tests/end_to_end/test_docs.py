@@ -260,6 +260,21 @@ def test_layer_diagram_matches_the_import_contract() -> None:
     ]
 
 
+def test_identifiers_of_the_glossary_and_drawings_exist() -> None:
+    """Each names a class or function of the sources."""
+    sources = [path for root in ("python/pondertree", "core/src", "bindings/src") for path in (ROOT / root).rglob("*")]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sources if path.suffix in {".py", ".rs"})
+    named = {name for row in table_rows(section("Glossary")) for name in re.findall(r"`(\w+)`", row[0])}
+    named |= set(re.findall(r"^([a-z]+(?:_[a-z]+)?) +(?:<-|-->)", section("GPU-resident trees"), re.M)) | {
+        "exchange",
+        "supports",
+    }
+    assert len(named) > 12
+    assert not [
+        name for name in sorted(named) if not re.search(rf"\b(?:class|struct|enum|trait|type|def|fn) {name}\b", code)
+    ]
+
+
 def test_files_in_data_flow_drawings_exist() -> None:
     named = re.findall(r"(?<![\w/])(search/[\w/]+(?:\.rs|/))", section("UCT inside the engine"))
     assert len(named) > 4

@@ -15,7 +15,7 @@ import pytest
 from tests.faults.test_uci_mistakes import STREAMS, goes, stream
 from tests.support.uci_client import BACK_RANK, COMMAND, MORPHY
 
-from pondertree.cli.uci import LONGEST_LINE, lines
+from pondertree.cli.uci import MAX_LINE_LENGTH, lines
 
 pytest.importorskip("chess.engine")
 import chess.engine
@@ -96,7 +96,7 @@ def test_unencodable_output_is_escaped() -> None:
 
 
 def test_overlong_lines_are_discarded() -> None:
-    text = b"uci\n" + b"x" * (2 * LONGEST_LINE + 5) + b"\n\xffisready\r\nquit"
+    text = b"uci\n" + b"x" * (2 * MAX_LINE_LENGTH + 5) + b"\n\xffisready\r\nquit"
     read = [line for line, _ in lines(io.BytesIO(text))]
     assert read == ["uci\n", None, "\N{REPLACEMENT CHARACTER}isready\r\n", "quit"]
 

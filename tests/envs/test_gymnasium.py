@@ -53,7 +53,7 @@ def test_the_seed_tells_everything_and_environments_are_used_again() -> None:
     again = home.start(1)
     assert len(home._free) == before - 1
     assert again.observation().tolist() == same.observation().tolist()
-    again.release()
+    again.close()
     assert len(home._free) == before
     home.close()
 
@@ -127,13 +127,13 @@ def test_too_many_actions() -> None:
 def test_what_cannot_be_learned_is_refused_by_name() -> None:
     with pytest.raises(InvalidArgumentError, match="only Discrete actions can be searched"):
         corridor(environments.Continuous)
-    with pytest.raises(InvalidArgumentError, match="Box, Discrete, MultiDiscrete and MultiBinary can be learned from"):
+    with pytest.raises(InvalidArgumentError, match="networks take Box, Discrete, MultiDiscrete and MultiBinary"):
         corridor(environments.Nested)
     with pytest.raises(InvalidArgumentError, match=r"'CartPol-v1' cannot be made: .*did you mean CartPole-v1"):
         game_spec("gym:CartPol-v1", rewards=True)
     with pytest.raises(InvalidArgumentError, match="Pendulum-v1' has actions of Box"):
         game_spec("gym:Pendulum-v1", rewards=True)
-    with pytest.raises(InvalidArgumentError, match="rewards need algorithm muzero"):
+    with pytest.raises(InvalidArgumentError, match="rewards are learned by algorithm muzero"):
         game_spec("gym:CartPole-v1")
     with pytest.raises(InvalidArgumentError, match="cannot be made"):
         game_spec("gym:no_such_module:Thing-v0", rewards=True)

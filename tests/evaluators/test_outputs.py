@@ -267,7 +267,7 @@ class PackedOnly:
 def test_the_packed_form_alone(wrap: Any) -> None:
     evaluator = wrap(PackedOnly())
     assert pondertree.AlphaZero(evaluator, 5).run(ConnectFour()).simulations == 5
-    words = "evaluate_packed alone.*compiled games in searches with priors.*needs evaluate"
+    words = "only evaluate_packed.*compiled games in searches with priors.*need evaluate"
     for search, state in (
         (pondertree.AlphaZero(evaluator, 5), PythonGame(ConnectFour())),
         (pondertree.UCT(5, evaluator=evaluator), ConnectFour()),

@@ -267,7 +267,7 @@ def test_nonsense(name: str) -> None:
 
 
 WRONG: list[tuple[tuple[Any, ...], str]] = [
-    ((Rollout(), symmetries_of("connect4")), "evaluate_states alone"),
+    ((Rollout(), symmetries_of("connect4")), "only evaluate_states"),
     ((3, symmetries_of("connect4")), "evaluator"),
     ((table, []), "empty"),
     ((table, 3), "symmetries"),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import pickle
-import types
 from typing import Any
 
 import numpy as np
@@ -27,9 +25,6 @@ from pondertree.evaluators import Cached, Packed, Symmetric, Torch, symmetries_o
 from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 
 torch = pytest.importorskip("torch")
-
-from pondertree.gpu.cuda_graph import own_stream  # noqa: E402 (after the package it needs)
-from pondertree.gpu.protocol import padded  # noqa: E402
 
 torch.set_num_threads(1)  # the networks are tiny, and other work on the machine is not
 
@@ -377,39 +372,3 @@ def test_cuda(start: Any, dtype: str | None) -> None:
 
 def test_repr() -> None:
     assert repr(Torch(net(ConnectFour()))) == "Torch(Net, device='cpu', policy='logits')"
-
-
-def test_buffers_are_reused_by_searches_of_other_sizes() -> None:
-    """Games that end one after another: a lane for each number of them would be recorded anew at every move."""
-    evaluator = Torch(net(ConnectFour()))
-    search = pondertree.AlphaZero(evaluator, 4, seed=1, solve=False)
-    alone = [search.run(ConnectFour(), seeds=5).visits.tolist()]
-    for count in range(1, 9):
-        assert [one.visits.tolist() for one in search.run([ConnectFour()] * count, seeds=[5] * count)] == alone * count
-    assert sorted(buffer.capacity for buffer in (*evaluator._buffers, *evaluator._returned)) == [1, 2, 4, 6, 8]
-
-
-def test_few_sizes_are_recorded() -> None:
-    """Whatever is asked fits, little is too much, and there are few sizes."""
-    sizes = [padded(rows) for rows in range(1, 4097)]
-    assert all(size >= rows for rows, size in enumerate(sizes, 1))
-    assert all(size <= rows * 9 / 8 for rows, size in enumerate(sizes, 1) if rows > 512)
-    assert all(size <= rows * 1.5 for rows, size in enumerate(sizes, 1) if rows > 2)
-    assert len(set(sizes)) < 50
-    assert all(padded(size) == size for size in sizes)
-
-
-def test_streams_are_not_shared_while_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyTorch hands its streams out in turn; one that is being recorded must not be somebody else's."""
-    turns = itertools.count()
-
-    class Owner:
-        pass
-
-    monkeypatch.setattr(torch.cuda, "Stream", lambda _: types.SimpleNamespace(cuda_stream=next(turns) % 32))
-    owners = [Owner() for _ in range(20)]
-    taken = {own_stream(owner, None).cuda_stream for owner in owners}
-    assert len(taken) == 20
-    del owners[:10]
-    owners += [Owner() for _ in range(22)]
-    assert len({own_stream(owner, None).cuda_stream for owner in owners[10:]}) == 22

@@ -428,9 +428,9 @@ def test_the_limits_of_engine_package_and_reference_are_the_same() -> None:
     from pondertree.evaluators.outputs import LARGEST_VALUE
     from pondertree.games import playout as reference_playout
     from pondertree.games.game_state import LARGEST_REWARD
+    from pondertree.games.playout import LONGEST_PLAYOUT
     from pondertree.models.responses import LARGEST
     from pondertree.search import leaf_evaluation
-    from pondertree.specifications.uct import LONGEST_PLAYOUT
 
     assert {_core.LARGEST_REWARD, game.LARGEST_REWARD, LARGEST_REWARD, LARGEST_VALUE, LARGEST} == {1e12}
     assert f"{1e12:.0e}" in testing.RULES["rewards"]

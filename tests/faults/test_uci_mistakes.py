@@ -124,7 +124,7 @@ def test_threads_beyond_cpus_are_not_started_and_tree_is_equal(monkeypatch: pyte
             search = client.session._reuse._search
             assert search is not None
             assert search.in_flight == 256
-            assert search.settings(describe(Chess())).engine(describe(Chess()), 1)["threads"] == cpus
+            assert search.config(describe(Chess())).engine_data(describe(Chess()), 1)["threads"] == cpus
             lines.append([re.sub(r" (time|nps) \d+", "", line) for line in client.infos()][-1])
     assert lines[0] == lines[1]
 
@@ -212,7 +212,7 @@ def test_close_waits_for_previous_search_of_failed_start(monkeypatch: pytest.Mon
         raise RuntimeError("can't start new thread")
 
     client = EngineClient()
-    monkeypatch.setattr("pondertree.search.forest.Tree.simulate", hang)
+    monkeypatch.setattr("pondertree.search.tree.Tree.simulate", hang)
     client.send("go movetime 20")
     client.wait()
     assert entered.wait(5)
@@ -263,7 +263,7 @@ def test_failing_search_replies(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("the disk is on fire\nreally")
 
     with EngineClient() as client:
-        monkeypatch.setattr("pondertree.search.forest.Tree.simulate", fail)
+        monkeypatch.setattr("pondertree.search.tree.Tree.simulate", fail)
         client.send("position startpos", "go nodes 10")
         assert client.wait() in legal_moves(Chess())
         assert client.info_strings() == ["info string the search has failed: RuntimeError: the disk is on fire really"]
@@ -276,13 +276,13 @@ def test_failing_search_replies(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_hanging_evaluator_does_not_delay_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped, or out of time, the engine answers for it; when it is back, all is well again."""
     release = threading.Event()
-    grow = pondertree.search.forest.Tree.simulate
+    grow = pondertree.search.tree.Tree.simulate
 
     def hang(tree: Any, *arguments: Any, **named: Any) -> Any:
         release.wait(10)
         return grow(tree, *arguments, **named)
 
-    monkeypatch.setattr(pondertree.search.forest.Tree, "simulate", hang)
+    monkeypatch.setattr(pondertree.search.tree.Tree, "simulate", hang)
     with EngineClient() as client:
         begun = time.perf_counter()
         client.send("position startpos", "go wtime 1000 btime 1000")

@@ -92,7 +92,7 @@ def test_cut_playouts_are_worth_nothing_and_the_reference_agrees(policy: Any, mo
 
 def test_the_reference_refuses_a_game_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     from pondertree.games.playout import FIRST_PLAYOUTS
-    from pondertree.reference import alphazero, network
+    from pondertree.reference import alphazero, priors
     from pondertree.reference.uct import MCTS
 
     monkeypatch.setattr("pondertree.search.leaf_evaluation.LONGEST_PLAYOUT", 50)
@@ -100,7 +100,7 @@ def test_the_reference_refuses_a_game_that_never_ends(monkeypatch: pytest.Monkey
     few = FIRST_PLAYOUTS - 1
     searches: list[Any] = [
         lambda count: MCTS(count, seed=1),
-        lambda count: alphazero.MCTS(network.Rollout(), num_simulations=count, seed=1),
+        lambda count: alphazero.MCTS(priors.Rollout(), num_simulations=count, seed=1),
     ]
     for search in searches:
         with pytest.raises(ValueError, match="not over after 50 moves"):

@@ -243,9 +243,9 @@ class WatchedGumbel(Watched, gumbel.MCTS):
         leaf = super()._descend(tree, random, record)
         node = leaf.parent
         while node.parent is not None:
-            self.check(interior_scores(node, self.completion.at(node)).values())
+            self.check(interior_scores(node, self.q_transform.at(node)).values())
             node = node.parent
-        self.check_root(tree, tree.schedule.considered[tree.simulations - tree.schedule.begun])
+        self.check_root(tree, tree.schedule.considered[tree.simulations - tree.schedule.first_simulation])
         return leaf
 
     def _best_move(self, tree: Any, root: Any, random: Any) -> Any:
@@ -254,7 +254,7 @@ class WatchedGumbel(Watched, gumbel.MCTS):
 
     def check_root(self, tree: Any, visits: int) -> None:
         """The choice among the root's moves with so many visits."""
-        bonus = self.completion.at(tree.root)
+        bonus = self.q_transform.at(tree.root)
         children = [child for child in tree.root.children.values() if child.visit_count == visits]
         self.check(tree.schedule.score(child, bonus) for child in children)
 

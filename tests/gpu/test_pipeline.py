@@ -1,4 +1,4 @@
-"""Groups of trees that take turns with a network: the same trees as one batch after another, whatever happens."""
+"""Double-buffered batches grow the same trees as single batches, also after errors, stops and time limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def positions(start: Any, count: int) -> list[Any]:
     return [random_position(start, plies, plies) for plies in range(count)]
 
 
-def says(start: Any) -> Any:
+def table_of(start: Any) -> Any:
     return lambda observations: table(observations, start().num_actions)
 
 
@@ -40,25 +40,27 @@ def trees(search: Any, states: list[Any], **settings: Any) -> list[Any]:
 @pytest.mark.parametrize("in_flight", [1, 3])
 @pytest.mark.parametrize("solve", [False, True])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_the_same_trees_as_batch_by_batch(start: Any, in_flight: int, solve: bool, threads: int) -> None:
+def test_pipeline_matches_batched_search(start: Any, in_flight: int, solve: bool, threads: int) -> None:
     states = positions(start, 7)
     settings: dict[str, Any] = {"seed": 5, "solve": solve, "in_flight": in_flight}
-    buffers = TableBackend(says(start))
-    for kind in (pondertree.AlphaZero, pondertree.Gumbel):
-        plain = kind(says(start), 40, **settings)
-        in_turns = kind(buffers, 40, threads=threads, **settings)
-        assert trees(plain, states) == trees(in_turns, states)
-    assert buffers.calls
-    assert max(buffers.calls) <= 4
-    assert buffers.open == 0
+    backend = TableBackend(table_of(start))
+    for preset in (pondertree.AlphaZero, pondertree.Gumbel):
+        batched = preset(table_of(start), 40, **settings)
+        pipelined = preset(backend, 40, threads=threads, **settings)
+        assert trees(batched, states) == trees(pipelined, states)
+    assert backend.calls
+    assert max(backend.calls) <= 4
+    assert backend.leased == 0
 
 
 @given(st.lists(st.integers(0, 25), min_size=1, max_size=9), st.integers(1, 6), st.integers(1, 4))
-def test_any_limits_and_groups(counts: list[int], rows: int, in_flight: int) -> None:
-    """Trees that are done at different times leave holes in their groups."""
+def test_pipeline_matches_batched_search_for_any_limits_and_groups(
+    counts: list[int], rows: int, in_flight: int
+) -> None:
+    """Trees finish at different times, which leaves gaps in their groups."""
     states = positions(ConnectFour, len(counts))
     both = []
-    for evaluator in (says(ConnectFour), TableBackend(says(ConnectFour), rows)):
+    for evaluator in (table_of(ConnectFour), TableBackend(table_of(ConnectFour), rows)):
         forest = pondertree.AlphaZero(evaluator, 1, seed=2, in_flight=in_flight).forest(states)
         forest.simulate(counts).simulate([count // 2 for count in counts])
         forest.advance(0, int(forest.actions()[0]))
@@ -67,15 +69,15 @@ def test_any_limits_and_groups(counts: list[int], rows: int, in_flight: int) -> 
     assert both[0] == both[1]
 
 
-def test_noise_and_probabilities() -> None:
+def test_pipeline_matches_batched_search_with_noise_and_probabilities() -> None:
     def probabilities(observations: Any) -> Any:
         logits, values = table(observations)
         return np.exp(logits), values
 
-    buffers, plain = TableBackend(probabilities), pondertree.evaluators.Function(probabilities, policy="probabilities")
-    buffers.policy = "probabilities"
+    backend, plain = TableBackend(probabilities), pondertree.evaluators.Function(probabilities, policy="probabilities")
+    backend.policy = "probabilities"
     states = positions(ConnectFour, 5)
-    found = [trees(pondertree.AlphaZero(each, 30, seed=1), states, add_noise=True) for each in (plain, buffers)]
+    found = [trees(pondertree.AlphaZero(each, 30, seed=1), states, add_noise=True) for each in (plain, backend)]
     assert found[0] == found[1]
 
 
@@ -89,30 +91,30 @@ def test_noise_and_probabilities() -> None:
         (lambda logits, values: (np.full_like(logits, -np.inf), values), "row 0.*-inf on every legal move"),
     ],
 )
-def test_nonsense_is_told_in_words_and_loses_nothing(spoil: Any, message: str) -> None:
+def test_invalid_output_raises_detailed_error_and_keeps_trees(spoil: Any, message: str) -> None:
     broken = False
 
     def function(observations: Any) -> Any:
         return spoil(*table(observations)) if broken else table(observations)
 
-    buffers = TableBackend(function)
+    backend = TableBackend(function)
     states = positions(ConnectFour, 6)
-    forest = pondertree.AlphaZero(buffers, 20, seed=3).forest(states)
+    forest = pondertree.AlphaZero(backend, 20, seed=3).forest(states)
     forest.simulate(20)
     before = [fingerprint(result) for result in forest.results()]
     broken = True
     with pytest.raises(EvaluationError, match=message):
         forest.simulate(20)
     broken = False
-    # Batches that were applied before the bad one came may stay; here the first one is bad.
+    # Batches before an invalid one may have been applied; here the first one is invalid.
     assert [fingerprint(result) for result in forest.results()] == before
-    assert buffers.open == 0
+    assert backend.leased == 0
     forest.simulate(20)
-    whole = pondertree.AlphaZero(says(ConnectFour), 20, seed=3).forest(states).simulate(20).simulate(20)
+    whole = pondertree.AlphaZero(table_of(ConnectFour), 20, seed=3).forest(states).simulate(20).simulate(20)
     assert [fingerprint(result) for result in forest.results()] == [fingerprint(result) for result in whole.results()]
 
 
-def test_values_that_networks_round_beyond_one_are_clipped() -> None:
+def test_values_slightly_beyond_one_are_clipped() -> None:
     def rounded(observations: Any) -> Any:
         logits, values = table(observations)
         return logits, np.sign(values) * np.float32(1.0005)
@@ -122,27 +124,27 @@ def test_values_that_networks_round_beyond_one_are_clipped() -> None:
     assert found[0] == found[1]
 
 
-def test_a_network_that_raises_is_named_and_rolled_back() -> None:
+def test_raising_network_is_reported_and_rolled_back() -> None:
     def function(observations: Any) -> Any:
-        if len(buffers.calls) > 9:
+        if len(backend.calls) > 9:
             raise RuntimeError("it fell over")
         return table(observations)
 
-    buffers = TableBackend(function)
-    forest = pondertree.AlphaZero(buffers, 20, seed=3).forest(positions(ConnectFour, 8))
+    backend = TableBackend(function)
+    forest = pondertree.AlphaZero(backend, 20, seed=3).forest(positions(ConnectFour, 8))
     with pytest.raises(EvaluationError, match="RuntimeError: it fell over"):
         forest.simulate(20)
-    buffers.calls.clear()
-    buffers.function = table
+    backend.calls.clear()
+    backend.function = table
     forest.simulate([20 - result.simulations for result in forest.results()])
-    whole = pondertree.AlphaZero(says(ConnectFour), 20, seed=3).run(positions(ConnectFour, 8))
+    whole = pondertree.AlphaZero(table_of(ConnectFour), 20, seed=3).run(positions(ConnectFour, 8))
     assert [fingerprint(result) for result in forest.results()] == [fingerprint(result) for result in whole]
 
 
-def test_stop_and_progress_and_time() -> None:
+def test_stop_progress_and_time_limit() -> None:
     seen: list[tuple[int, int]] = []
-    buffers = TableBackend(says(ConnectFour))
-    forest = pondertree.AlphaZero(buffers, 50, seed=3).forest(positions(ConnectFour, 8))
+    backend = TableBackend(table_of(ConnectFour))
+    forest = pondertree.AlphaZero(backend, 50, seed=3).forest(positions(ConnectFour, 8))
 
     def stop_soon(done: int, wanted: int) -> None:
         seen.append((done, wanted))
@@ -154,24 +156,26 @@ def test_stop_and_progress_and_time() -> None:
     assert 100 < done < 400
     assert seen[0][0] < seen[-1][0] <= done
     forest.simulate([50 - result.simulations for result in forest.results()])
-    whole = pondertree.AlphaZero(says(ConnectFour), 50, seed=3).run(positions(ConnectFour, 8))
+    whole = pondertree.AlphaZero(table_of(ConnectFour), 50, seed=3).run(positions(ConnectFour, 8))
     assert [fingerprint(result) for result in forest.results()] == [fingerprint(result) for result in whole]
-    timed = pondertree.AlphaZero(buffers, time_limit=1e-9, seed=3).run(positions(ConnectFour, 8))
+    timed = pondertree.AlphaZero(backend, time_limit=1e-9, seed=3).run(positions(ConnectFour, 8))
     assert all(result.simulations >= 1 for result in timed)
 
 
-def test_what_does_not_fit_into_lanes_is_asked_batch_by_batch() -> None:
-    states = positions(ConnectFour, 5)
-    found = [
-        trees(pondertree.AlphaZero(each, 30, seed=1), states)
-        for each in (says(ConnectFour), TableBackend(says(ConnectFour), refuses=True))
-    ]
-    assert found[0] == found[1]
+@pytest.mark.parametrize("refusal", ["refuses", "refuses_output"])
+def test_refused_pipeline_falls_back_to_batched_search(refusal: str) -> None:
+    states, backend = positions(ConnectFour, 5), TableBackend(table_of(ConnectFour), **{refusal: True})
+    batched, fallen_back = (pondertree.AlphaZero(each, 30, seed=1) for each in (table_of(ConnectFour), backend))
+    forest = fallen_back.forest(states).simulate(10)
+    leases = backend.leased
+    forest.simulate(20)
+    assert [fingerprint(result) for result in forest.results()] == trees(batched, states)
+    assert (leases, backend.leased, backend.calls) == (0, 0, [])
 
 
 @pytest.mark.parametrize("temperature", [None, 1.0])
 @pytest.mark.parametrize("minimax_depth", [0, 2])
-def test_a_forest_answers_in_arrays(temperature: float | None, minimax_depth: int) -> None:
+def test_forest_arrays_match_results(temperature: float | None, minimax_depth: int) -> None:
     states = positions(ConnectFour, 6)
     forest = pondertree.UCT(50, seed=1, threads=2, minimax_depth=minimax_depth).forest(states)
     forest.simulate()
@@ -192,52 +196,54 @@ def test_a_forest_answers_in_arrays(temperature: float | None, minimax_depth: in
 @pytest.mark.parametrize("in_flight", [1, 3])
 def test_latent_pipeline_matches_batched_search(kind: Any, discounts: tuple[float, ...], in_flight: int) -> None:
     model = TableModel(num_actions=6, discounts=discounts, largest_reward=0.5)
-    # As 32 bits, as lanes have them.
+    # Buffers hold float32.
     rounded = _Rounded(model)
-    seen = [np.array([number], dtype=np.float32) for number in range(8)]
+    observations = [np.array([number], dtype=np.float32) for number in range(8)]
     found = []
     for each, threads in ((rounded, 1), (TableLatentBackend(rounded), 1), (TableLatentBackend(rounded), 3)):
         search = kind(
             model=each, num_simulations=40, seed=2, num_players=2, in_flight=in_flight, threads=threads, discount=0.9
         )
-        forest = search.forest(observation=seen).simulate().simulate([10, 0, 3, 1, 8, 9, 2, 5])
+        forest = search.forest(observation=observations).simulate().simulate([10, 0, 3, 1, 8, 9, 2, 5])
         found.append([fingerprint(result) for result in forest.results()])
     assert found[0] == found[1] == found[2]
 
 
-def test_the_likeliest_actions_are_enough() -> None:
+def test_top_k_policy_matches_full_policy() -> None:
     model = _Rounded(TableModel(num_actions=600, largest_reward=0.5))
-    seen = [np.array([number], dtype=np.float32) for number in range(5)]
+    observations = [np.array([number], dtype=np.float32) for number in range(5)]
     visits = []
-    for each in (model, TableLatentBackend(model, likeliest=64)):
-        forest = pondertree.MuZero(model=each, num_simulations=50, seed=2).forest(observation=seen).simulate()
+    for each in (model, TableLatentBackend(model, top_k=64)):
+        forest = pondertree.MuZero(model=each, num_simulations=50, seed=2).forest(observation=observations).simulate()
         visits.append(forest.visits())
     assert np.array_equal(visits[0], visits[1])
 
 
-def test_a_model_that_says_nonsense_is_told_so_in_words() -> None:
+def test_invalid_model_output_raises_detailed_error() -> None:
     class Broken(TableModel):
         def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
             hidden, reward, logits, value = super().recurrent_inference(hidden_states, actions)
             return hidden, reward, logits, np.where(hidden[:, 0] % 7 == 0, np.nan, value)
 
-    seen = [np.array([number], dtype=np.float32) for number in range(8)]
-    forest = pondertree.MuZero(model=TableLatentBackend(Broken()), num_simulations=40, seed=2).forest(observation=seen)
+    observations = [np.array([number], dtype=np.float32) for number in range(8)]
+    forest = pondertree.MuZero(model=TableLatentBackend(Broken()), num_simulations=40, seed=2).forest(
+        observation=observations
+    )
     with pytest.raises(EvaluationError, match=r"value of row \d+ is nan"):
         forest.simulate()
 
 
 def test_device_context_released_with_forest() -> None:
     model = TableLatentBackend(TableModel())
-    seen = [np.array([number], dtype=np.float32) for number in range(3)]
-    results = pondertree.MuZero(model=model, num_simulations=5, seed=2).run(observation=seen)
+    observations = [np.array([number], dtype=np.float32) for number in range(3)]
+    results = pondertree.MuZero(model=model, num_simulations=5, seed=2).run(observation=observations)
     gc.collect()
     assert (model.acquired, model.released) == (1, 1)
     assert all(result.simulations == 5 for result in results)
 
 
 class _Rounded:
-    """A model whose numbers have 32 bits."""
+    """Rounds the outputs of a model to float32."""
 
     def __init__(self, model: Any) -> None:
         self.model = model

@@ -1,4 +1,4 @@
-"""Networks of PyTorch that are changed between searches: parts, hooks, attributes and types are noticed."""
+"""Changes of a PyTorch network between searches are detected: modules, hooks, attributes and dtypes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from pondertree.models import TorchModel
 
 torch = pytest.importorskip("torch")
 
-from pondertree.gpu.cuda_graph import Graphs  # noqa: E402
+from pondertree.gpu.cuda_graph import GraphCache  # noqa: E402
 from pondertree.gpu.torch_fusion import fused  # noqa: E402
-from pondertree.gpu.torch_network import all_modules, network_key  # noqa: E402
+from pondertree.gpu.torch_network import all_modules, fingerprint_of  # noqa: E402
 
-# Most models here do not say how many players there are: with one it does not matter.
+# Models without num_players are searched for one player, which does not matter here.
 pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
 
 nn = torch.nn
@@ -32,7 +32,7 @@ ROWS = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
 
 
 class Net(nn.Module):  # type: ignore[misc]
-    """A network with parts of every kind."""
+    """A network with attributes of every kind."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Step(nn.Module):  # type: ignore[misc]
 
 
 class Owner:
-    """No module, but it has one."""
+    """A plain object with a module as attribute."""
 
     def __init__(self) -> None:
         self.part = Step()
@@ -116,21 +116,21 @@ CHANGES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_the_key_changes_with_the_network(change: Any) -> None:
+def test_fingerprint_changes_with_network(change: Any) -> None:
     net = made(Net)
     net.handle = net.value.register_forward_hook(lambda *_: None)
-    before = network_key(all_modules([net]))
+    before = fingerprint_of(all_modules([net]))
     net.train(not net.training)
     with torch.no_grad():
         net.value.bias += 1
-    assert network_key(all_modules([net])) == before, "modes, and weights trained in place"
-    kept = list(net.modules())  # so that no new part is in the memory of an old one
+    assert fingerprint_of(all_modules([net])) == before, "modes and weights trained in place are not part of it"
+    kept = list(net.modules())  # so that no new module reuses the memory of an old one
     change(net)
-    assert network_key(all_modules([net])) != before
+    assert fingerprint_of(all_modules([net])) != before
     assert kept
 
 
-def test_the_modules_are_those_that_pytorch_finds() -> None:
+def test_all_modules_matches_pytorch() -> None:
     net = made(Net)
     net.again, net.nothing = net.body, None
     net.register_module("empty", None)
@@ -138,17 +138,17 @@ def test_the_modules_are_those_that_pytorch_finds() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Lazy modules:UserWarning")
-def test_weights_that_are_not_there_yet() -> None:
+def test_lazy_module_can_be_searched() -> None:
     net = made(Net)
     net.body[1] = nn.LazyLinear(8)
     assert pondertree.AlphaZero(Torch(net), 8).run(ConnectFour()).simulations == 8
 
 
 @pytest.mark.parametrize("kind", [Net, Step, Owner])
-def test_the_next_search_forgets_what_was_recorded(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    forgotten: list[Any] = []
-    forget = Graphs.forget
-    monkeypatch.setattr(Graphs, "forget", lambda graphs: (forgotten.append(graphs), forget(graphs)))
+def test_graphs_are_cleared_after_network_changes(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    cleared: list[Any] = []
+    clear = GraphCache.clear
+    monkeypatch.setattr(GraphCache, "clear", lambda graphs: (cleared.append(graphs), clear(graphs)))
     net = made(kind)
     if kind is Net:
         alphazero = pondertree.AlphaZero(Torch(net), 8, seed=1)
@@ -159,24 +159,24 @@ def test_the_next_search_forgets_what_was_recorded(kind: Any, monkeypatch: pytes
         runs = lambda: forest.simulate(8)  # noqa: E731
     runs()
     runs()
-    forgotten.clear()
+    cleared.clear()
     runs()
-    assert not forgotten
+    assert not cleared
     part = net.part if kind is Owner else net
     for change in (set_to("act", nn.Sigmoid), set_to("scale", lambda: 2.0)):
         change(part)
         runs()
-        assert forgotten
-        forgotten.clear()
+        assert cleared
+        cleared.clear()
     if kind is Owner:
         net.factor = 3.0
         runs()
-        assert forgotten
+        assert cleared
 
 
-@pytest.mark.parametrize("limits", [{}, {"max_memory": 1e6}], ids=["lanes", "batch by batch"])
+@pytest.mark.parametrize("limits", [{}, {"max_memory": 1e6}], ids=["pipelined", "batched"])
 @pytest.mark.parametrize("kind", [Step, Owner])
-def test_new_parts_of_a_model_are_asked_in_eval_mode(kind: Any, limits: dict[str, Any]) -> None:
+def test_replaced_modules_run_in_eval_mode(kind: Any, limits: dict[str, Any]) -> None:
     modes: list[bool] = []
 
     class Watch(nn.Module):  # type: ignore[misc]
@@ -203,7 +203,7 @@ def test_new_parts_of_a_model_are_asked_in_eval_mode(kind: Any, limits: dict[str
 
 
 class Moved(nn.Module):  # type: ignore[misc]
-    """Counts how often it is moved: there is but one device here."""
+    """Counts its moves: there is only one device here."""
 
     times = 0
 
@@ -213,18 +213,18 @@ class Moved(nn.Module):  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(("adapter", "kind"), [(Torch, Net), (TorchModel, Step), (TorchModel, Owner)])
-def test_new_parts_go_to_the_device(adapter: Any, kind: Any) -> None:
+def test_replaced_modules_are_moved_to_device_once(adapter: Any, kind: Any) -> None:
     net = made(kind)
     asked = adapter(net)
     net.extra = Moved()
     before = Moved.times
     for _ in range(2):
-        asked._notice()
-        assert Moved.times == before + 1, "once, and not at every search"
+        asked._refresh()
+        assert Moved.times == before + 1, "once, not at every search"
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
-def test_the_type_of_the_weights_is_followed(dtype: Any) -> None:
+def test_dtype_follows_weights(dtype: Any) -> None:
     need_cpu_precision(dtype)
     net, model = made(Net), made(Step)
     evaluator, asked = Torch(net), TorchModel(model)
@@ -242,7 +242,7 @@ def test_the_type_of_the_weights_is_followed(dtype: Any) -> None:
         assert asked.initial_inference(ROWS)[0].dtype == there
 
 
-def test_a_type_to_compute_in_that_no_longer_goes() -> None:
+def test_autocast_dtype_conflicting_with_new_weights_raises() -> None:
     need_cpu_precision("bfloat16")
     evaluator, model = Torch(made(Net), dtype="bfloat16"), TorchModel(made(Step), dtype="bfloat16")
     evaluator.module.double()
@@ -254,7 +254,7 @@ def test_a_type_to_compute_in_that_no_longer_goes() -> None:
 
 
 @pytest.mark.parametrize(("adapter", "kind"), [(Torch, Net), (TorchModel, Step)])
-def test_dtype_may_be_one_of_pytorch(adapter: Any, kind: Any) -> None:
+def test_dtype_accepts_torch_dtypes(adapter: Any, kind: Any) -> None:
     for wrong in (torch.int8, torch.float64, torch):
         with pytest.raises(InvalidArgumentError, match="dtype must be float32, bfloat16, float16 or None"):
             adapter(made(kind), dtype=wrong)
@@ -264,12 +264,12 @@ def test_dtype_may_be_one_of_pytorch(adapter: Any, kind: Any) -> None:
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
-def test_compiled_models_are_copied_and_pickled(copied: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_models_can_be_copied_and_pickled(copied: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[Any] = []
 
     def compiling(method: Any) -> Any:
         compiled.append(method.__self__)
-        return lambda *arguments: method(*arguments)  # as little to be pickled as a compiled one
+        return lambda *arguments: method(*arguments)  # as unpicklable as a compiled one
 
     monkeypatch.setattr(torch, "compile", compiling)
     model = TorchModel(made(Step), compile=True)
@@ -283,7 +283,7 @@ def test_compiled_models_are_copied_and_pickled(copied: Any, monkeypatch: pytest
 # --- bare modules ---------------------------------------------------------------------------------------------------
 
 
-def test_a_bare_module_is_wrapped() -> None:
+def test_bare_module_is_wrapped() -> None:
     expected = pondertree.AlphaZero(Torch(made(Net)), 20, seed=1).run(ConnectFour()).visits.tolist()
     search = pondertree.AlphaZero(made(Net), 20, seed=1)
     assert isinstance(search.evaluator, Torch)
@@ -293,7 +293,7 @@ def test_a_bare_module_is_wrapped() -> None:
         assert isinstance(other.evaluator, Torch)
 
 
-def test_a_module_that_is_an_evaluator_stays_one() -> None:
+def test_module_with_evaluate_is_not_wrapped() -> None:
     class Own(Net):
         def evaluate(self, observations: Any) -> Any:
             return np.zeros((len(observations), 9)), np.zeros(len(observations))
@@ -313,7 +313,7 @@ def test_a_module_that_is_an_evaluator_stays_one() -> None:
 
 
 class Answers(nn.Module):  # type: ignore[misc]
-    """A network with something to fuse, and any structure of answers."""
+    """A network with a fusible convolution, and any structure of outputs."""
 
     def __init__(self, answer: Any) -> None:
         super().__init__()
@@ -333,12 +333,12 @@ STRUCTURES: dict[str, tuple[Any, str]] = {
 
 
 def kernel(numbers: Any, weight: Any, bias: Any, *shape: Any) -> Any:
-    """What the device does in one."""
+    """The fused kernel, unfused."""
     return torch.relu(nn.functional.conv2d(numbers, weight, bias, *shape))
 
 
 @pytest.mark.parametrize("name", ["pair", *STRUCTURES])
-def test_networks_that_cannot_be_followed_are_used_as_they_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_network_that_cannot_be_traced_is_not_fused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "cudnn_convolution_relu", kernel)
     example = torch.from_numpy(BOARDS)
     if name == "pair":

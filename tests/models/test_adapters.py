@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.models import FunctionModel, Inference, Parts, SeedForm, as_model
+from pondertree.models import ComposedModel, FunctionModel, Inference, SpecificationModel, as_model
 
 ACTIONS = 3
 OBSERVATIONS = np.arange(24, dtype=np.float32).reshape(4, 2, 3)
@@ -117,9 +117,9 @@ def play(model: Any) -> list[Any]:
 )
 def test_every_form_plays_alike(model: Any, batched: bool) -> None:
     wrapped = as_model(model)
-    assert isinstance(wrapped, SeedForm)
+    assert isinstance(wrapped, SpecificationModel)
     assert wrapped.batched is None
-    assert play(wrapped) == play(SeedForm(Batched(), batched=True))
+    assert play(wrapped) == play(SpecificationModel(Batched(), batched=True))
     assert wrapped.batched is batched
 
 
@@ -132,10 +132,10 @@ def test_a_discount_passes() -> None:
 
 
 def test_it_can_be_settled_beforehand() -> None:
-    asked = Inference(SeedForm(Single(), batched=False))
+    asked = Inference(SpecificationModel(Single(), batched=False))
     assert asked.initial(OBSERVATIONS[:1]).hidden.shape == (1, 2)
     with pytest.raises(EvaluationError, match="in initial_inference"):
-        Inference(SeedForm(Single(), batched=True)).initial(OBSERVATIONS)
+        Inference(SpecificationModel(Single(), batched=True)).initial(OBSERVATIONS)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_hidden_states_of_single_rows_may_be_anything(make: Any) -> None:
         def prediction(self, hidden: Any) -> tuple[Any, Any]:
             return [0.0] * ACTIONS, 0.0
 
-    asked = Inference(SeedForm(Objects(), batched=False))
+    asked = Inference(SpecificationModel(Objects(), batched=False))
     root = asked.initial(OBSERVATIONS)
     asked.recurrent(root.hidden, CHOSEN)
     assert repr(seen[-1]) == repr(make(float(OBSERVATIONS[3].sum())))
@@ -197,13 +197,13 @@ def test_mistakes_are_named(model: Any, words: str) -> None:
 
 def test_a_broken_model_settles_nothing() -> None:
     model: Any = Batched()
-    wrapped = SeedForm(model)
+    wrapped = SpecificationModel(model)
     model.prediction = lambda hidden: fall(None)
     with pytest.raises(EvaluationError, match="fell over"):
         Inference(wrapped).initial(OBSERVATIONS)
     assert wrapped.batched is None
     del model.prediction
-    assert play(wrapped) == play(SeedForm(Batched(), batched=True))
+    assert play(wrapped) == play(SpecificationModel(Batched(), batched=True))
     assert wrapped.batched is True
 
 
@@ -212,18 +212,18 @@ def test_a_broken_model_settles_nothing() -> None:
 
 def test_parts_make_a_model() -> None:
     batched = Batched()
-    parts = Parts(
+    parts = ComposedModel(
         lambda observations: batched.initial_inference(observations)[0],
         batched.recurrent_inference,
         batched.prediction,
     )
     assert as_model(parts) is parts
-    assert play(parts) == play(SeedForm(Batched(), batched=True))
+    assert play(parts) == play(SpecificationModel(Batched(), batched=True))
 
 
 def test_parts_may_give_a_discount() -> None:
     batched = Batched()
-    parts = Parts(
+    parts = ComposedModel(
         lambda observations: batched.initial_inference(observations)[0],
         lambda hidden, actions: (*batched.recurrent_inference(hidden, actions), actions * 0.5),
         batched.prediction,
@@ -236,13 +236,13 @@ def test_parts_may_give_a_discount() -> None:
 
 def test_mistakes_of_parts_are_named() -> None:
     with pytest.raises(InvalidArgumentError, match="dynamics must be a function, not 3"):
-        Parts(len, 3, len)  # type: ignore[arg-type]
+        ComposedModel(len, 3, len)  # type: ignore[arg-type]
     with pytest.raises(
         EvaluationError, match="prediction returned a ndarray: it must return \\(policy_logits, value\\)"
     ):
-        Inference(Parts(lambda o: o, lambda h, a: (h, a), lambda h: h)).initial(OBSERVATIONS)
+        Inference(ComposedModel(lambda o: o, lambda h, a: (h, a), lambda h: h)).initial(OBSERVATIONS)
     with pytest.raises(EvaluationError, match="dynamics returned a tuple of 4"):
-        Inference(Parts(lambda o: o, lambda h, a: (h,) * 4, lambda h: h)).recurrent(OBSERVATIONS, CHOSEN)
+        Inference(ComposedModel(lambda o: o, lambda h, a: (h,) * 4, lambda h: h)).recurrent(OBSERVATIONS, CHOSEN)
 
 
 # --- which adapter ------------------------------------------------------------------------------------------------
@@ -255,4 +255,4 @@ def test_our_form_is_left_alone() -> None:
     assert as_model(wrapped) is wrapped
     with pytest.raises(InvalidArgumentError, match="model is a str without"):
         as_model("muzero")
-    assert repr(wrapped) == "SeedForm(Single, batched=None)"
+    assert repr(wrapped) == "SpecificationModel(Single, batched=None)"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.models import HiddenPool, Inference, JaxModel, SeedForm, Support, min_max
+from pondertree.models import HiddenPool, Inference, JaxModel, SpecificationModel, Support, min_max
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -158,7 +158,7 @@ def test_the_seeds_form_in_jax() -> None:
             out = hidden @ own["head"]
             return out[:ACTIONS], out[ACTIONS]
 
-    asked = Inference(SeedForm(Single()))
+    asked = Inference(SpecificationModel(Single()))
     root = asked.initial(OBSERVATIONS)
     step = asked.recurrent(root.hidden, CHOSEN)
     assert isinstance(step.hidden, jax.Array)

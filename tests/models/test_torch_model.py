@@ -12,10 +12,18 @@ import pytest
 from tests.support.precision import need_cpu_precision
 
 import pondertree
-from pondertree.config import threads_beside
+from pondertree.config import threads_with_network
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.gpu.protocol import NotForLanes
-from pondertree.models import HiddenPool, Inference, Parts, SeedForm, Support, TorchModel, as_model, min_max
+from pondertree.models import (
+    ComposedModel,
+    HiddenPool,
+    Inference,
+    SpecificationModel,
+    Support,
+    TorchModel,
+    as_model,
+    min_max,
+)
 from pondertree.models.responses import check_step
 from pondertree.models.torch_model import torch_modules
 
@@ -154,7 +162,7 @@ def test_tensors_and_other_types_are_taken(device: str) -> None:
 
 def test_parts(device: str) -> None:
     module = net()
-    parts = Parts(
+    parts = ComposedModel(
         lambda observations: min_max(module.body(observations.flatten(1))),
         lambda hidden, actions: module.recurrent_inference(hidden, actions)[:2],
         torch.nn.Sequential(Split(module.head)),
@@ -179,10 +187,10 @@ class Split(torch.nn.Module):  # type: ignore[misc]
 @pytest.mark.parametrize("settled", [None, False])
 def test_the_seeds_form(device: str, settled: bool | None) -> None:
     module = net(SeedNet)
-    model: Any = as_model(module) if settled is None else TorchModel(SeedForm(module.eval(), settled))
+    model: Any = as_model(module) if settled is None else TorchModel(SpecificationModel(module.eval(), settled))
     if settled is None:
         model = TorchModel(module, device=device)
-        assert isinstance(model._asked, SeedForm)
+        assert isinstance(model._methods, SpecificationModel)
     found = play(model)
     with torch.no_grad():
         rows = torch.from_numpy(OBSERVATIONS).flatten(1)
@@ -576,7 +584,7 @@ def test_buffers_wait_for_work_of_the_current_stream(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_the_room_of_observations_is_used_again_and_not_before() -> None:
+def test_pinned_observations_are_reused_after_release() -> None:
     model = TorchModel(Net(), "cuda")
     search = pondertree.MuZero(model=model, num_simulations=5, seed=1)
     few, many = list(OBSERVATIONS), [*OBSERVATIONS, *-OBSERVATIONS]
@@ -586,15 +594,15 @@ def test_the_room_of_observations_is_used_again_and_not_before() -> None:
     ]
     assert priors[0] == priors[2]
     assert priors[1] == priors[3]
-    assert len(model._rooms) == 1
-    room = model.room((2, 3), np.dtype(np.float32))
-    room[:] = 7
-    assert len(model._rooms) == 0
-    other = model.room((2, 3), np.dtype(np.float32))
+    assert len(model._pinned) == 1
+    array = model.observation_array((2, 3), np.dtype(np.float32))
+    array[:] = 7
+    assert len(model._pinned) == 0
+    other = model.observation_array((2, 3), np.dtype(np.float32))
     other[:] = 8
-    assert (room == 7).all()
-    assert model.room((0, 3), np.dtype(np.float32)) is None
-    assert TorchModel(Net(), "cuda").room((2, 3), np.dtype(np.float32)) is None
+    assert (array == 7).all()
+    assert model.observation_array((0, 3), np.dtype(np.float32)) is None
+    assert TorchModel(Net(), "cuda").observation_array((2, 3), np.dtype(np.float32)) is None
 
 
 def test_a_forest_takes_a_tensor_of_observations() -> None:
@@ -617,24 +625,25 @@ def test_a_forest_takes_a_tensor_of_observations() -> None:
 
 
 @pytest.mark.parametrize("place", ["reward", "logits"])
-def test_what_a_lane_cannot_read_is_refused(place: str) -> None:
-    """A kernel reads wherever it is told to."""
+def test_buffer_refuses_output_on_another_device(place: str) -> None:
+    """A kernel would read any address."""
 
-    class Elsewhere:
+    class MetaOutput:
         def __call__(self, hidden: Any, actions: Any) -> tuple[Any, ...]:
-            said = {"reward": torch.zeros(1), "logits": torch.zeros(1, 4), "value": torch.zeros(1)}
-            said[place] = said[place].to("meta")
-            return hidden, said["reward"], said["logits"], said["value"]
+            outputs = {"reward": torch.zeros(1), "logits": torch.zeros(1, 4), "value": torch.zeros(1)}
+            outputs[place] = outputs[place].to("meta")
+            return hidden, outputs["reward"], outputs["logits"], outputs["value"]
 
-    context = TorchLatentContext(None, 1, torch.device("cpu"), Elsewhere(), contextlib.nullcontext)
+    context = TorchLatentContext(None, 1, torch.device("cpu"), MetaOutput(), contextlib.nullcontext)
     context.pool.scatter(np.array([0]), torch.zeros(1, 3))
-    [buffer] = context.acquire_buffers([1], 5)
-    with pytest.raises(NotForLanes, match="what lies elsewhere"):
-        buffer.submit(1)
+    [buffer] = context.buffers([1], 5)
+    support = buffer.submit(1)
+    assert not support.ok
+    assert "must be on its device" in support.reason
 
 
 @pytest.mark.parametrize(("cores", "rows", "threads"), [(16, 4096, 8), (16, 64, 2), (2, 4096, 1), (1, 4096, 1)])
 def test_threads_beside_an_accelerator(cores: int, rows: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pondertree.config.usable_cpus", lambda: cores)
-    assert threads_beside(SimpleNamespace(device=torch.device("cuda")), rows) == threads
-    assert threads_beside(SimpleNamespace(device=torch.device("cpu")), rows) == 1
+    assert threads_with_network(SimpleNamespace(device=torch.device("cuda")), rows) == threads
+    assert threads_with_network(SimpleNamespace(device=torch.device("cpu")), rows) == 1

@@ -43,7 +43,7 @@ def written(path: Path, spec: GameSpec, about: dict[str, Any] | None = None) -> 
 def environment(space: Any, start: int = 0) -> GameSpec:
     """Returns the corridor with another observation space."""
     seen = {"observation_space": space, "action_space": spaces.Discrete(2, start=start)}
-    kind = type("Other", (Corridor,), {**seen, "look": lambda self: space.sample()})
+    kind = type("Other", (Corridor,), {**seen, "observe": lambda self: space.sample()})
     return game_spec("other", kind, rewards=True)
 
 
@@ -67,8 +67,8 @@ def test_model_accepts_raw_observations(space: Any, given: Any, tmp_path: Path) 
     spec = environment(space, start=5)
     model = pondertree.load(written(tmp_path / "player", spec))
     assert model.about["environment"]["first_action"] == 5
-    running = spec.start(0)._running
-    expected = running.home.view.read(given, "Other")
+    episode = spec.start(0)._episode
+    expected = episode.pool.view.read(given, "Other")
     seen = model.see(given)
     np.testing.assert_array_equal(np.asarray(seen, np.float32), expected)
     results = [

@@ -23,7 +23,7 @@ from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 from pondertree.random import GUMBEL, Random, fold, tree_key
 from pondertree.reference import gumbel
 from pondertree.reference.gumbel import considered_visits
-from pondertree.reference.sequential_halving import gumbel_number
+from pondertree.reference.sequential_halving import gumbel_variate
 
 # Most models here do not say how many players there are: with one it does not matter.
 pytestmark = pytest.mark.filterwarnings("ignore::pondertree.PlayerCountWarning")
@@ -145,7 +145,7 @@ def test_a_seeded_row_depends_on_nothing_else(data: st.DataObject) -> None:
     model = TableModel(draw(st.sampled_from([2, 6, 40])), draw(st.sampled_from([3, 1001])))
     rows = draw(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 99)), min_size=1, max_size=5))
     in_flight = draw(st.sampled_from([1, 3]))
-    together = [
+    batched = [
         [
             fingerprint(result)
             for result in pondertree.Gumbel(model, 20, in_flight=in_flight, threads=threads).run(
@@ -158,7 +158,7 @@ def test_a_seeded_row_depends_on_nothing_else(data: st.DataObject) -> None:
         fingerprint(pondertree.Gumbel(model, 20, in_flight=in_flight).run(observation=[number], seeds=seed))
         for number, seed in rows
     ]
-    assert together == [alone] * 3
+    assert batched == [alone] * 3
 
 
 def test_values_of_one_player_approach_the_exact_ones() -> None:
@@ -314,7 +314,7 @@ def test_numbers_given_or_drawn() -> None:
         random = Random(fold(tree_key(seed, 0, 0), 0), GUMBEL)
         numbers = np.zeros(9)
         for action in sorted(legal):
-            numbers[action] = gumbel_number(random)
+            numbers[action] = gumbel_variate(random)
         given_ones = pondertree.Gumbel(model, 20, gumbel=numbers, seed=99).run(observation=ONE, legal_actions=legal)
         assert fingerprint(given_ones) == fingerprint(drawn), "those drawn from the lowest action on"
     one = pondertree.Gumbel(model, 1, gumbel=np.eye(9)[4] * 100.0).run(observation=ONE)
@@ -399,10 +399,10 @@ def test_a_limit_of_time_cuts_the_plan_short() -> None:
     slowly = pondertree.models.FunctionModel(model.initial_inference, slow)
     result = pondertree.Gumbel(slowly, 500, time_limit=0.12, seed=1).run(observation=ONE)
     assert 1 <= result.simulations < 60
-    twin = gumbel.MCTS(model, seed=1)
-    tree = twin.tree(observation=ONE)
-    twin.simulate(tree, 500, cut=result.simulations)
-    theirs = twin.result(tree)
+    reference = gumbel.MCTS(model, seed=1)
+    tree = reference.tree(observation=ONE)
+    reference.simulate(tree, 500, cut=result.simulations)
+    theirs = reference.result(tree)
     assert dict(enumerate(result.visits.tolist())) == theirs.visits
     assert result.action == theirs.action
     assert result.visits[result.action] == result.visits.max()

@@ -252,7 +252,7 @@ def test_a_seeded_row_depends_on_nothing_else(data: st.DataObject) -> None:
     }
     noise = draw(st.booleans())
     counts = [draw(st.sampled_from([1, 9, 30])) for _ in rows]
-    together = [
+    batched = [
         list(
             map(
                 fingerprint,
@@ -269,7 +269,7 @@ def test_a_seeded_row_depends_on_nothing_else(data: st.DataObject) -> None:
         fingerprint(pondertree.MuZero(model, count, **options).run(observation=[number], seeds=seed, add_noise=noise))
         for count, (number, seed) in zip(counts, rows, strict=True)
     ]
-    assert together == [alone] * 3
+    assert batched == [alone] * 3
 
 
 def test_the_same_seed_gives_the_same_tree() -> None:
@@ -366,7 +366,7 @@ def test_a_tree_of_observations_is_told_what_comes_next() -> None:
 def test_whose_turn_it_is_after_a_move() -> None:
     """The model's word counts, unless the caller knows better; then what was seen from the wrong side is dropped."""
     model = TableModel(4, discounts=(1.0, -1.0), seed=2)
-    turns = set()
+    to_play = set()
     for action in range(4):
         for observation in (None, [9]):
             for wrong in (False, True):
@@ -375,13 +375,13 @@ def test_whose_turn_it_is_after_a_move() -> None:
                 )
                 kept = tree.simulate(20).result().root.children[action]
                 assert kept.visit_count > 1
-                turns.add(kept.to_play)
+                to_play.add(kept.to_play)
                 told = {"to_play": 1 - kept.to_play} if wrong else {}
                 tree.advance(action, observation=observation, **told)
                 root = tree.result().root
                 assert root.to_play == (1 - kept.to_play if wrong else kept.to_play)
                 assert root.visit_count == (1 if wrong else kept.visit_count)
-    assert turns == {0, 1}
+    assert to_play == {0, 1}
 
 
 def test_a_move_never_tried_begins_anew() -> None:
@@ -424,15 +424,15 @@ class Jackpot:
 
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
         hidden = np.asarray(observations).astype(np.int64)
-        return hidden, *self.look(hidden)
+        return hidden, *self.predict(hidden)
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
         depth = hidden_states[:, 0] + 1
         reward = np.where(depth == 1, np.where(actions == 0, 100.0, -100.0), np.where(actions == 2, 0.5, 0.0))
         hidden = depth[:, None]
-        return hidden, reward, *self.look(hidden)
+        return hidden, reward, *self.predict(hidden)
 
-    def look(self, hidden: Any) -> tuple[Any, Any]:
+    def predict(self, hidden: Any) -> tuple[Any, Any]:
         return np.tile([1.0, 0.5, 0.0], (len(hidden), 1)), np.zeros(len(hidden))
 
 
@@ -446,8 +446,8 @@ def test_the_bounds_of_a_tree_are_forgotten_when_it_moves_on() -> None:
             tree.low, tree.high = low, high
 
     visits = []
-    for twin in (muzero.MCTS, Frozen):
-        search = twin(Jackpot(), normalize="tree", seed=1)
+    for reference in (muzero.MCTS, Frozen):
+        search = reference(Jackpot(), normalize="tree", seed=1)
         tree = search.tree(observation=[0])
         search.simulate(tree, 40)
         search.advance(tree, 0)

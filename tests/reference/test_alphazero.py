@@ -271,12 +271,12 @@ def test_every_term_of_the_score_by_hand() -> None:
     """A move that is bad for us, one that is good, one never tried; the first two with leaves in flight."""
     state = ConnectFour()
     root = Node(1.0)
-    root.arrive(state)
+    root.set_state(state)
     root.visit_count, root.in_flight, root.raw_value = 10, 3, 0.5
     root.expand({0: 0.5, 1: 0.25, 2: 0.25})
     bad, good, untried = root.children.values()
     for child, visits, total, flying in ((bad, 6, 3.0, 2), (good, 3, -1.5, 1)):
-        child.arrive(state.play(child.action or 0))
+        child.set_state(state.play(child.action or 0))
         child.visit_count, child.total_value, child.in_flight = visits, total, flying
     explore = 2.0 * math.sqrt(13)
     expected = {0: (-3.0 - 2) / 8 + explore * 0.5 / 9, 1: (1.5 - 1) / 4 + explore * 0.25 / 5, 2: explore * 0.25}
@@ -289,7 +289,7 @@ def test_every_term_of_the_score_by_hand() -> None:
     assert MCTS(Uniform(), c_puct=2.0)._scores(root)[1] == pytest.approx(1.0 + explore * 0.25 / 5)
     bad.proven = 1
     assert list(MCTS(Uniform(), c_puct=2.0)._scores(root)) == [1, 2], "a move that loses is passed over"
-    untried.arrive(state.play(2))
+    untried.set_state(state.play(2))
     good.proven = untried.proven = 1
     assert list(MCTS(Uniform(), c_puct=2.0)._scores(root)) == [0, 1, 2], "unless all do"
 

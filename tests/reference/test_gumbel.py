@@ -20,10 +20,10 @@ from pondertree.reference import alphazero, model
 from pondertree.reference.gumbel import MCTS, Result, considered_visits
 from pondertree.reference.latent_world import Node, RootNode
 from pondertree.reference.sequential_halving import (
-    Bonus,
-    Completion,
+    QTransform,
     Schedule,
-    gumbel_number,
+    TransformedQ,
+    gumbel_variate,
     improved_policy,
     interior_scores,
 )
@@ -53,7 +53,7 @@ def node_with(raw: float, moves: list[tuple[float, int, float]], num_actions: in
     node.expand({action: prior for action, (prior, _, _) in enumerate(moves)}, num_actions or len(moves))
     node.raw_value, node.visit_count = raw, 1
     for child, (_, visits, mean) in zip(node.children.values(), moves, strict=True):
-        child.visit_count, child.returns, child.tried = visits, visits * mean, visits > 0
+        child.visit_count, child.returns, child.is_visited = visits, visits * mean, visits > 0
         node.visit_count += visits
     return node
 
@@ -110,7 +110,7 @@ def test_the_visits_of_the_root_are_those_of_the_table(seed: int, actions: int, 
 
 def test_gumbel_numbers_have_the_moments_of_their_distribution() -> None:
     random = Random(9, GUMBEL)
-    numbers = [gumbel_number(random) for _ in range(20_000)]
+    numbers = [gumbel_variate(random) for _ in range(20_000)]
     assert sum(numbers) / len(numbers) == pytest.approx(0.5772, abs=0.03)
     assert np.var(numbers) == pytest.approx(math.pi**2 / 6, abs=0.08)
 
@@ -160,31 +160,31 @@ def test_the_mixed_value_by_hand() -> None:
     """Tried: priors 0.5 and 0.2, visits 3 and 1, values 1 and -2; the node itself says 0.3."""
     node = node_with(0.3, [(0.5, 3, 1.0), (0.2, 1, -2.0), (0.3, 0, 0.0)])
     mixed = (0.3 + 4 * (0.5 * 1.0 + 0.2 * -2.0) / 0.7) / 5
-    assert Completion().at(node).completing == pytest.approx(mixed)
-    assert Completion(use_mixed_value=False).at(node).completing == 0.3
-    assert Completion().at(node_with(0.3, [(1.0, 0, 0.0)])).completing == 0.3, "nothing to mix yet"
-    bonus = Completion(0.1, 50).at(node)
-    assert bonus == Bonus((50 + 3) * 0.1, -2.0, 3.0, bonus.completing)
+    assert QTransform().at(node).completion == pytest.approx(mixed)
+    assert QTransform(use_mixed_value=False).at(node).completion == 0.3
+    assert QTransform().at(node_with(0.3, [(1.0, 0, 0.0)])).completion == 0.3, "nothing to mix yet"
+    bonus = QTransform(0.1, 50).at(node)
+    assert bonus == TransformedQ((50 + 3) * 0.1, -2.0, 3.0, bonus.completion)
     assert bonus.sigma(1.0) == pytest.approx(5.3)
-    assert bonus.untried == pytest.approx(5.3 * (mixed + 2.0) / 3.0)
-    assert Completion(rescale_values=False).at(node).sigma(0.25) == pytest.approx(5.3 * 0.25)
+    assert bonus.unvisited == pytest.approx(5.3 * (mixed + 2.0) / 3.0)
+    assert QTransform(rescale_values=False).at(node).sigma(0.25) == pytest.approx(5.3 * 0.25)
     ruled_out = node_with(0.3, [(0.0, 2, 1.0), (1.0, 0, 0.0)])
-    assert Completion().at(ruled_out).completing == pytest.approx((0.3 + 2 * 1.0) / 3), "a prior of 0 is no NaN"
+    assert QTransform().at(ruled_out).completion == pytest.approx((0.3 + 2 * 1.0) / 3), "a prior of 0 is no NaN"
 
 
 def test_the_completing_value_counts_in_the_scale_where_actions_are_missing() -> None:
     """All legal moves are tried, and worth more than the node said; with an illegal action its value is the lowest."""
     moves = [(0.5, 1, 0.4), (0.5, 1, 0.6)]
-    whole, masked = (Completion().at(node_with(-1.0, moves, num_actions)) for num_actions in (2, 3))
+    whole, masked = (QTransform().at(node_with(-1.0, moves, num_actions)) for num_actions in (2, 3))
     assert (whole.low, whole.span) == (0.4, pytest.approx(0.2))
     assert (masked.low, masked.span) == (pytest.approx(0.0), pytest.approx(0.6))
 
 
 def test_the_improved_policy_by_hand() -> None:
     node = node_with(0.3, [(0.5, 3, 1.0), (0.2, 1, -2.0), (0.3, 0, 0.0)])
-    completion = Completion()
+    completion = QTransform()
     bonus = completion.at(node)
-    weights = np.array([0.5, 0.2, 0.3]) * np.exp([bonus.sigma(1.0), bonus.sigma(-2.0), bonus.untried])
+    weights = np.array([0.5, 0.2, 0.3]) * np.exp([bonus.sigma(1.0), bonus.sigma(-2.0), bonus.unvisited])
     shares = weights / weights.sum()
     assert improved_policy(list(node.children.values()), bonus) == pytest.approx(shares)
     scores = interior_scores(node, bonus)
@@ -200,11 +200,11 @@ def test_the_improved_policy_by_hand() -> None:
 def test_what_the_policy_rules_out_stays_so_however_good_it_looks() -> None:
     """Values of any size: exp would overflow, or all weights would vanish."""
     node = node_with(0.0, [(0.0, 1, 1e6), (1.0, 1, -1e6), (0.0, 0, 0.0)])
-    bonus = Completion(rescale_values=False).at(node)
+    bonus = QTransform(rescale_values=False).at(node)
     assert list(interior_scores(node, bonus).values()) == pytest.approx([-1 / 3, 1 - 1 / 3, 0.0])
     assert improved_policy(list(node.children.values()), bonus) == [0.0, 1.0, 0.0]
     ruled_out = [node.children[0], node.children[2]]
-    assert improved_policy(ruled_out, Bonus(1.0, 0.0, 1.0, 0.0))[1] == 0.0
+    assert improved_policy(ruled_out, TransformedQ(1.0, 0.0, 1.0, 0.0))[1] == 0.0
 
 
 def test_visits_inside_the_tree_follow_the_improved_policy() -> None:
@@ -396,14 +396,14 @@ def test_a_schedule_cut_short_answers_with_the_best_of_the_most_visited(cut: int
     assert first_difference(tree.trace or [], (whole.trace or [])[:cut]) is None
     most = [action for action, visits in result.visits.items() if visits == max(result.visits.values())]
     assert tree.schedule is not None
-    bonus = search.completion.at(tree.root)
+    bonus = search.q_transform.at(tree.root)
     assert result.action == max(most, key=lambda a: tree.schedule.score(tree.root.children[a], bonus))  # type: ignore[union-attr]
 
 
 def test_dropping_what_cannot_be_needed_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = []
     for wide in (256, 10**9):
-        monkeypatch.setattr(model, "WIDE", wide)
+        monkeypatch.setattr(model, "TOP_K_THRESHOLD", wide)
         search = MCTS(Tabular(6, 200, 300, reward_scale=1.0, logit_scale=4.0), num_players=2, seed=1)
         tree = search.tree(observation=[0], legal_actions=list(range(9)), trace=True)
         search.simulate(tree, 90)
@@ -462,7 +462,7 @@ def test_the_candidates_that_proofs_leave() -> None:
     """Wanted are moves with two visits; without any, those nearest below, then those nearest above."""
     node = node_with(0.0, [(0.25, 2, 0.0), (0.25, 1, 0.0), (0.25, 0, 0.0), (0.25, 5, 0.0)])
     schedule = Schedule(10, [0, 0, 2], dict.fromkeys(range(4), 0), {0: 0.0, 1: 1.0, 2: 9.0, 3: 5.0})
-    bonus = Completion().at(node)
+    bonus = QTransform().at(node)
     chosen = [
         schedule.choose(node, schedule.scores(node, bonus, moves), 12) for moves in ([0, 1, 2, 3], [1, 2, 3], [3])
     ]

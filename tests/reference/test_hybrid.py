@@ -16,8 +16,8 @@ from pondertree.chess import MoveCategory, PestoPolicy, categorize, mate_search
 from pondertree.games import Chess
 from pondertree.random import fold
 from pondertree.reference import hybrid_knowledge
-from pondertree.reference.hybrid import MCTS, Learned, MctsNode, mcts_search, select_leaf_for_expansion
-from pondertree.reference.policy import float32
+from pondertree.reference.hybrid import MCTS, HistoryTable, MctsNode, mcts_search, select_leaf_for_expansion
+from pondertree.reference.priors import float32
 from pondertree.reference.trace import first_difference
 
 MATE_IN_ONE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
@@ -343,7 +343,7 @@ def test_without_priorities_moves_stand_as_the_game_lists_them() -> None:
     assert tree.root.priors is not None
     assert list(tree.root.priors) == Chess().legal_actions()
     assert tree.root.categories == {}
-    assert tree.learned.history == ({}, {})
+    assert tree.history.scores == ({}, {})
 
 
 # --- The specification's node -----------------------------------------------------------------------------------
@@ -368,7 +368,7 @@ def test_the_node_by_hand() -> None:
         assert action is not None
         assert root.categories[action] == root.current_priority_category
         opened.append(root.categories[action])
-        root.grow(action).backpropagate(0.25)
+        root.add_child(action).backpropagate(0.25)
     assert opened == sorted(opened)
     assert not root.advance_priority_category()
     assert root.get_best_unexplored_move() is None
@@ -386,16 +386,16 @@ def test_node_is_terminal_at_ends_and_claimable_draws_alone() -> None:
     mating = Chess(MATE_IN_ONE)
     root = MctsNode.new_root(mating)
     assert not root.is_terminal()
-    mated = root.grow(mating.parse_action("h5f7"))
+    mated = root.add_child(mating.parse_action("h5f7"))
     assert mated.is_terminal()
     assert mated.terminal_or_mate_value == -1.0
-    quiet = root.grow(mating.parse_action("a2a3"))
+    quiet = root.add_child(mating.parse_action("a2a3"))
     assert not quiet.is_terminal()
-    quiet.decide(-1, 3)
+    quiet.set_proven(-1, 3)
     assert quiet.terminal_or_mate_value == -1.0
     assert not quiet.is_terminal(), "mate search decided it; the game goes on"
     fifty = MctsNode.new_root(Chess("7k/8/8/8/8/8/R7/K7 w - - 99 90"))
-    assert fifty.grow(fifty.state.parse_action("a2b2")).is_terminal()
+    assert fifty.add_child(fifty.state.parse_action("a2b2")).is_terminal()
 
 
 def test_the_door_of_the_specification() -> None:
@@ -420,7 +420,7 @@ def test_what_a_policy_network_may_not_say() -> None:
 
     first, *others = Chess().legal_actions()
     tree = (search := MCTS(policy_network=Says({first: 3.0}, 0.75))).tree(Chess())
-    search._settle_root(tree)
+    search._prepare_root(tree)
     assert tree.root.priors == dict.fromkeys(others, 0.0) | {first: 1.0}
     assert tree.root.nn_value == 0.5
     for priors, value, words in [
@@ -453,7 +453,7 @@ def test_bad_options_are_refused(options: dict[str, Any]) -> None:
 # --- What is learned --------------------------------------------------------------------------------------------
 
 
-def line(values: dict[str, tuple[float, int]], root_value: float) -> tuple[MctsNode, Learned]:
+def line(values: dict[str, tuple[float, int]], root_value: float) -> tuple[MctsNode, HistoryTable]:
     """A root whose moves were tried: by move, the value for the chooser each time, and how often."""
     root = MctsNode.new_root(Chess(MIDDLEGAME))
     root.nn_value = root_value
@@ -464,26 +464,26 @@ def line(values: dict[str, tuple[float, int]], root_value: float) -> tuple[MctsN
         child = root.try_move(root.state.parse_action(move))
         for _ in range(visits):
             child.backpropagate(-value)
-    return root, Learned()
+    return root, HistoryTable()
 
 
 def test_a_killer_is_a_quiet_move_that_is_better_than_its_position() -> None:
     root, learned = line({"h2h3": (0.5, 4), "a2a3": (0.4, 3), "a1b1": (-0.5, 9), "d2d3": (0.6, 4)}, 0.0)
     number = {move: root.state.parse_action(move) for move in ("h2h3", "a2a3", "a1b1", "d2d3")}
     child = {move: root.children[action] for move, action in number.items()}
-    learned.learn(child["a2a3"], -0.4, 4)
+    learned.update(child["a2a3"], -0.4, 4)
     assert learned.killers == {}, "three visits are too few"
-    learned.learn(child["a1b1"], 0.5, 4)
+    learned.update(child["a1b1"], 0.5, 4)
     assert learned.killers == {}, "worse than the position"
-    learned.learn(child["h2h3"], -0.5, 4)
+    learned.update(child["h2h3"], -0.5, 4)
     assert learned.killers == {0: (number["h2h3"], None)}
-    learned.learn(child["h2h3"], -0.5, 4)
+    learned.update(child["h2h3"], -0.5, 4)
     assert learned.killers == {0: (number["h2h3"], None)}, "it is the first already"
-    learned.learn(child["d2d3"], -0.6, 4)
+    learned.update(child["d2d3"], -0.6, 4)
     assert learned.killers == {0: (number["d2d3"], number["h2h3"])}
     # Each simulation that brought more than the mean is one more, whatever the move is worth otherwise.
-    assert learned.history[0] == {number["a2a3"]: 1.0, number["h2h3"]: 2.0, number["d2d3"]: 1.0}
-    assert learned.history[1] == {}
+    assert learned.scores[0] == {number["a2a3"]: 1.0, number["h2h3"]: 2.0, number["d2d3"]: 1.0}
+    assert learned.scores[1] == {}
 
 
 def test_the_mean_of_the_root_and_that_of_a_node_below() -> None:
@@ -498,11 +498,11 @@ def test_the_mean_of_the_root_and_that_of_a_node_below() -> None:
     leaf.backpropagate(0.2)
     # For Black, who replied, the simulation brought -0.2: more than the -0.425 that the position is worth to him now.
     assert child.total_value / child.visits == pytest.approx(-0.425)
-    learned.learn(leaf, 0.2, 1)
-    assert learned.history[1] == {reply: 1.0}
+    learned.update(leaf, 0.2, 1)
+    assert learned.scores[1] == {reply: 1.0}
     assert learned.killers[1] == (reply, None)
     # For White it brought 0.2, less than the root is worth, but h2h3 itself is still worth more than that.
-    assert learned.history[0] == {}
+    assert learned.scores[0] == {}
     assert learned.killers[0] == (child.action, None)
 
 
@@ -512,13 +512,13 @@ def test_captures_teach_nothing() -> None:
     root.nn_value = -0.9
     root.store_priors_and_categorize_moves(dict.fromkeys(legal, 1.0 / len(legal)))
     root.backpropagate(-0.9)
-    learned = Learned()
+    learned = HistoryTable()
     for action, kind in root.categories.items():
         child = root.try_move(action)
         child.backpropagate(-0.5)
-        learned.learn(child, -0.5, 1)
-        assert (action in learned.history[0]) == (kind in (3, 4, 6, 7, 8))
-    assert learned.killers[0][0] in learned.history[0]
+        learned.update(child, -0.5, 1)
+        assert (action in learned.scores[0]) == (kind in (3, 4, 6, 7, 8))
+    assert learned.killers[0][0] in learned.scores[0]
 
 
 def test_leaves_hear_of_killers_and_history_and_old_history_fades() -> None:
@@ -528,13 +528,13 @@ def test_leaves_hear_of_killers_and_history_and_old_history_fades() -> None:
     kinds = Counter(kind for node in nodes_of(tree.root) for kind in node.categories.values())
     assert kinds[MoveCategory.KillerMove1] > 10
     assert kinds[MoveCategory.HistoryHeuristic] > 100
-    killers, history = dict(tree.learned.killers), [dict(scores) for scores in tree.learned.history]
+    killers, history = dict(tree.history.killers), [dict(scores) for scores in tree.history.scores]
     search.advance(tree, search.result(tree).action)
-    assert tree.learned.root_ply == 1
-    assert tree.learned.killers == killers
-    assert [{action: 2.0 * score for action, score in scores.items()} for scores in tree.learned.history] == history
+    assert tree.history.root_ply == 1
+    assert tree.history.killers == killers
+    assert [{action: 2.0 * score for action, score in scores.items()} for scores in tree.history.scores] == history
     # The root's own moves are those of ply 1 now.
-    assert tree.learned.killers_at(tree.root) == killers.get(1, (None, None))
+    assert tree.history.killers_at(tree.root) == killers.get(1, (None, None))
 
 
 def test_ends_teach_nothing() -> None:
@@ -542,13 +542,13 @@ def test_ends_teach_nothing() -> None:
     tree = search.tree(Chess(MATE_IN_ONE))
     mate = tree.root.state.parse_action("h5f7")
     search.simulate(tree, 1)
-    before = [dict(scores) for scores in tree.learned.history]
+    before = [dict(scores) for scores in tree.history.scores]
     while tree.root.children.get(mate) is None or tree.root.children[mate].visits < 3:
-        before = [dict(scores) for scores in tree.learned.history]
+        before = [dict(scores) for scores in tree.history.scores]
         visits = tree.root.children[mate].visits if mate in tree.root.children else 0
         search.simulate(tree, 1)
         if mate in tree.root.children and tree.root.children[mate].visits > visits:
-            assert [dict(scores) for scores in tree.learned.history] == before
+            assert [dict(scores) for scores in tree.history.scores] == before
 
 
 # --- From move to move ------------------------------------------------------------------------------------------
@@ -581,7 +581,7 @@ def test_nothing_is_kept_of_a_mate() -> None:
         tree = search.tree(Chess(fen))
         search.simulate(tree, 200)
         searcher = MCTS(mate_search_depth=3)
-        hybrid_knowledge.decide_root(tree.root, searcher.knowledge)
+        hybrid_knowledge.prove_root(tree.root, searcher.chess_config)
         action = searcher.result(tree).action
         assert tree.root.proven == 1
         searcher.advance(tree, action)
@@ -642,7 +642,7 @@ def test_black_searches_as_white_does(fen: str, priority: str) -> None:
             search = MCTS(policy_network=Table(), mate_search_depth=depth, priority=priority)
             tree = search.tree(Chess(colours))
             search.simulate(tree, 150)
-            trees.append((shape(tree.root), tree.learned.killers, tree.learned.history[tree.root.to_play]))
+            trees.append((shape(tree.root), tree.history.killers, tree.history.scores[tree.root.to_play]))
         if trees[0][0][0]:  # a root that mate search has decided lists its moves as the game does
             assert trees[0] == trees[1]
         else:

@@ -17,7 +17,7 @@ from tests.support.trees import random_position
 
 from pondertree.games import Chess, ConnectFour, TicTacToe
 from pondertree.reference import alphazero, model
-from pondertree.reference.model import kept_priors
+from pondertree.reference.model import top_k_priors
 from pondertree.reference.muzero import (
     MCTS,
     MCTSConfig,
@@ -28,7 +28,7 @@ from pondertree.reference.muzero import (
     mask_policy,
     select_action,
 )
-from pondertree.reference.policy import float32
+from pondertree.reference.priors import float32
 from pondertree.reference.trace import first_difference
 
 # Most models here are of one player, and do not say so.
@@ -53,7 +53,7 @@ class Fixed:
 
 
 @dataclass
-class SeedForm:
+class SpecificationForm:
     """A tabular model as the specification asks it: one observation, one hidden state, one action."""
 
     inside: Tabular
@@ -92,8 +92,10 @@ def check_tree(result: Result, legal: list[int]) -> None:
         below = [child for child in node.children.values() if child.visit_count]
         assert node.visit_count == 1 + sum(child.visit_count for child in below)
         assert node.value() == pytest.approx(node.mean_value, rel=1e-9, abs=1e-9)
-        assert sum(child.clean_prior for child in node.children.values()) + node.tail == pytest.approx(1.0, abs=1e-5)
-        assert [child.is_tried for child in node.children.values()] == [True] * len(below) + [False] * (
+        assert sum(child.clean_prior for child in node.children.values()) + node.tail_prior == pytest.approx(
+            1.0, abs=1e-5
+        )
+        assert [child.is_visited for child in node.children.values()] == [True] * len(below) + [False] * (
             len(node.children) - len(below)
         )
         for child in below:
@@ -196,13 +198,13 @@ def test_a_kept_tree_keeps_what_was_known(
         search.simulate(tree, simulations, noise)
         check_tree(search.result(tree), legal)
         action = legal[number % len(legal)]
-        known = {a: (c.visit_count, c.returns) for a, c in tree.root.children[action].children.items() if c.is_tried}
+        known = {a: (c.visit_count, c.returns) for a, c in tree.root.children[action].children.items() if c.is_visited}
         turn = tree.root.children[action].to_play if known else None
         legal = legal_in(table, number) if seen else list(range(table.actions))
         told: dict[str, Any] = {"observation": [number % table.states], "legal_actions": legal} if seen else {}
         search.advance(tree, action, **told)
         check_tree(search.result(tree), legal)
-        kept = {a: (c.visit_count, c.returns) for a, c in tree.root.children.items() if c.is_tried}
+        kept = {a: (c.visit_count, c.returns) for a, c in tree.root.children.items() if c.is_visited}
         assert kept == {a: numbers for a, numbers in known.items() if a in legal}
         assert list(kept) == [a for a in known if a in legal], "in the order they were tried"
         assert turn in (None, tree.root.to_play), "whose turn it is, the model has said"
@@ -286,7 +288,7 @@ def test_a_config_of_ones_own_will_do() -> None:
 def test_both_forms_of_a_model_are_the_same_search(players: int) -> None:
     table = Tabular(8, states=30, actions=4, reward_scale=1.0)
     results = []
-    for form in (table, SeedForm(table)):
+    for form in (table, SpecificationForm(table)):
         search = MCTS(form, num_players=players, seed=5)
         tree = search.tree(observation=np.array([9]), legal_actions=[3, 1, 0], trace=True)
         search.simulate(tree, 60, True)
@@ -555,20 +557,20 @@ def test_values_of_one_player_approach_the_exact_ones(seed: int, normalize: str 
 
 
 def test_kept_priors() -> None:
-    assert kept_priors([0.0, -math.inf, 0.0], 1) == ({0: 0.5, 2: 0.5}, 0.0)
+    assert top_k_priors([0.0, -math.inf, 0.0], 1) == ({0: 0.5, 2: 0.5}, 0.0)
     logits = [math.log(1.0 + action % 100) for action in range(300)]
-    kept, tail = kept_priors(logits, 5)
+    kept, tail = top_k_priors(logits, 5)
     assert list(kept) == [98, 99, 198, 199, 299], "the likeliest, the lower of equals, in ascending order"
     assert sum(kept.values()) + tail == pytest.approx(1.0, abs=1e-5)
-    assert kept_priors(logits, 300)[1] == 0.0
-    assert len(kept_priors([-1e9] * 200 + [0.0] * 100, 200)[0]) == 100
+    assert top_k_priors(logits, 300)[1] == 0.0
+    assert len(top_k_priors([-1e9] * 200 + [0.0] * 100, 200)[0]) == 100
 
 
 @pytest.mark.parametrize("normalize", ["node", "tree"])
 def test_dropping_what_cannot_be_needed_changes_nothing(normalize: str, monkeypatch: pytest.MonkeyPatch) -> None:
     traces = []
     for wide in (256, 10**9):
-        monkeypatch.setattr(model, "WIDE", wide)
+        monkeypatch.setattr(model, "TOP_K_THRESHOLD", wide)
         search = MCTS(Tabular(6, 200, 300, reward_scale=1.0, logit_scale=4.0), normalize=normalize, num_players=2)
         tree = search.tree(observation=[0], trace=True)
         search.simulate(tree, 90)
@@ -579,7 +581,7 @@ def test_dropping_what_cannot_be_needed_changes_nothing(normalize: str, monkeypa
             first = tree.root.children[(tree.trace or [])[0]["path"][0]]
             assert len(first.children) == 89, "so many simulations were left"
             assert min(sizes) == 64
-            assert first.tail > 0.0
+            assert first.tail_prior > 0.0
     assert traces[0] == traces[1]
 
 

@@ -578,7 +578,7 @@ def test_in_flight_counts_as_visits_and_losses_and_is_taken_back() -> None:
     tree = search.tree(state)
     search.simulate(tree, 30)
     settled = [(node.visit_count, node.total_value) for node in nodes_of(tree.root)]
-    pending = search._gather(tree, limit=38)
+    pending = search._collect_leaves(tree, limit=38)
     assert 1 < len(pending) <= 8
     assert tree.root.in_flight == len(pending) == sum(c.in_flight for c in tree.root.children.values())
     assert tree.simulations == 30
@@ -587,7 +587,7 @@ def test_in_flight_counts_as_visits_and_losses_and_is_taken_back() -> None:
         expected = (w - f) / (n + f) + 1.0 * math.sqrt(2.0 * math.log(30 + len(pending)) / (n + f))
         assert child.score(30 + len(pending), 1.0) == expected
     for waiting in pending:
-        assert waiting.leaf.is_waiting
+        assert waiting.leaf.is_pending
         search._mark_in_flight(waiting.leaf, -1)
     assert all(node.in_flight == 0 for node in nodes_of(tree.root))
     old = [node for node in nodes_of(tree.root) if node.visit_count]
@@ -599,7 +599,7 @@ def test_with_rewards_a_leaf_in_flight_is_no_loss() -> None:
     search = MCTS(in_flight=8)
     tree = search.tree(state)
     search.simulate(tree, 30)
-    pending = search._gather(tree, limit=38)
+    pending = search._collect_leaves(tree, limit=38)
     child = max(tree.root.children.values(), key=lambda c: c.in_flight)
     visits = child.visit_count + child.in_flight
     assert child.in_flight > 0

@@ -95,13 +95,13 @@ def test_a_seeded_row_does_not_depend_on_its_place_or_its_neighbours(data: st.Da
         states = [PythonGame(state) for state in states]
     seeds = [seed for _, seed in rows]
     order = data.draw(st.permutations(range(len(rows))))
-    together = pondertree.UCT(counts, in_flight=in_flight).run(states, seeds=seeds)
+    batched = pondertree.UCT(counts, in_flight=in_flight).run(states, seeds=seeds)
     shuffled = pondertree.UCT([counts[i] for i in order], in_flight=in_flight, threads=2).run(
         [states[i] for i in order], seeds=[seeds[i] for i in order]
     )
     for place, row in enumerate(order):
         alone = pondertree.UCT(counts[row], in_flight=in_flight).run(states[row], seeds=seeds[row])
-        assert fingerprint(together[row]) == fingerprint(shuffled[place]) == fingerprint(alone)
+        assert fingerprint(batched[row]) == fingerprint(shuffled[place]) == fingerprint(alone)
 
 
 def test_a_drawn_seed_is_reported_and_repeats_the_search() -> None:
@@ -291,7 +291,7 @@ def test_threads_change_nothing(in_flight: int) -> None:
 SCRIPT = """
 import pondertree, hashlib, numpy as np
 from pondertree.games import *
-from pondertree.reference.tabular import TabularGame
+from pondertree.testing.tabular import TabularGame
 text = ""
 tables = [TabularGame(3).start(), TabularGame(4, players=3).start()]
 for state in [TicTacToe(), ConnectFour(), Othello(), Chess(), *tables]:

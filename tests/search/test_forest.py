@@ -251,7 +251,7 @@ def test_an_evaluator_may_not_enter_the_search_that_asks_it(wrap: bool) -> None:
         tree.simulate(20)
     assert isinstance(caught.value.__cause__, pondertree.UsageError) or isinstance(caught.value, pondertree.UsageError)
     assert tree.result().simulations == 5
-    tree._forest._settings.evaluator.calls = 6
+    tree._forest._config.evaluator.calls = 6
     assert tree.simulate(20).result().simulations == 25
 
 

@@ -172,10 +172,10 @@ def test_tensors_of_torch_are_told_apart_too(batch_first: bool) -> None:
 
         def __init__(self) -> None:
             super().__init__()
-            self.look = torch.nn.Linear(12, 5)
+            self.encoder = torch.nn.Linear(12, 5)
 
         def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
-            logits = self.look(observations.flatten(1))
+            logits = self.encoder(observations.flatten(1))
             return logits, logits, logits[:, 0]
 
         def recurrent_inference(self, hidden: Any, actions: Any) -> tuple[Any, ...]:

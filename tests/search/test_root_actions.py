@@ -185,14 +185,14 @@ def test_hybrid_matches_reference_with_root_actions(
     options: dict[str, Any] = {"priority": priority, "in_flight": in_flight, "seed": 3, "num_simulations": simulations}
     search = pondertree.Hybrid(evaluator, trace=True, **options)
     tree = search.tree(state, root_actions=actions).simulate(simulations)
-    knowledge = search.settings(pondertree.game.describe(state)).knowledge
-    assert knowledge is not None
+    chess_config = search.config(pondertree.game.describe(state)).domain
+    assert chess_config is not None
     reference = hybrid.MCTS(
         evaluator,
         **options,
-        move_scores=knowledge.move_scores,
-        weights=knowledge.weights,
-        root_depth=knowledge.root_depth,
+        move_scores=chess_config.move_scores,
+        weights=chess_config.weights,
+        root_depth=chess_config.root_depth,
     )
     expected = reference.tree(state, trace=True, root_actions=actions)
     reference.simulate(expected, simulations)

@@ -138,7 +138,7 @@ def test_page_is_written_from_the_lists() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Statement:
     """A line of a document."""
 
     number: int
@@ -154,7 +154,7 @@ class Line:
         return bool(re.fullmatch(r"[})\];,]*|```.*|\|[-|]+\||(from|import|use) .*", text))
 
 
-def lines_of(document: Any) -> list[Line]:
+def lines_of(document: Any) -> list[Statement]:
     """The lines of a document with their sections.
 
     Headings begin with #. In Hybrid chess the first block of code is never closed; numbered lines are headings there.
@@ -168,7 +168,7 @@ def lines_of(document: Any) -> list[Line]:
         if level:
             above = [(each, title) for each, title in above if each < level]
             above.append((level, text.lstrip("#").strip()))
-        found.append(Line(number, text, tuple(title for _, title in above), level > 0))
+        found.append(Statement(number, text, tuple(title for _, title in above), level > 0))
     return found
 
 

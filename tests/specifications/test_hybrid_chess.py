@@ -96,9 +96,9 @@ def test_implementation_is_modular() -> None:
     """Node, mate search, killers and policy are modules of their own; the search imports them."""
     for module, name in [
         ("hybrid_node", "MctsNode"),
-        ("mates", "look_for_mate"),
-        ("killers", "Learned"),
-        ("network", "MovePriors"),
+        ("hybrid_knowledge", "search_mate"),
+        ("hybrid_knowledge", "HistoryTable"),
+        ("priors", "MovePriors"),
     ]:
         part = importlib.import_module(f"pondertree.reference.{module}")
         assert getattr(part, name).__module__ == part.__name__
@@ -149,7 +149,7 @@ def test_mate_search_runs_before_the_policy_network() -> None:
 def test_backpropagation_handles_exact_and_estimated_values() -> None:
     root = MctsNode.new_root(Chess(MATE_IN_ONE))
     root.store_priors_and_categorize_moves(PestoPolicy().evaluate(root.state)[0])
-    mated, other = (root.grow(root.state.parse_action(move)) for move in ("h5f7", "a2a3"))
+    mated, other = (root.add_child(root.state.parse_action(move)) for move in ("h5f7", "a2a3"))
     mated.backpropagate(-1.0)
     other.backpropagate(0.25)
     assert (mated.total_value, other.total_value) == (-1.0, 0.25)

@@ -124,7 +124,7 @@ def test_iteration_selects_by_select_leaf_for_expansion(monkeypatch: pytest.Monk
 
 def test_mate_search_runs_once_per_node(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int] = []
-    monkeypatch.setattr(hybrid, "look_for_mate", lambda node, knowledge: looked.append(node.id))
+    monkeypatch.setattr(hybrid, "search_mate", lambda node, knowledge: looked.append(node.id))
     tree = hybrid_tree(MIDDLEGAME, 150, mate_search_depth=2)
     assert len(looked) == len(set(looked)) == 150
     assert set(looked) == {node.id for node in walk(tree.root)[1:]}
@@ -132,7 +132,7 @@ def test_mate_search_runs_once_per_node(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_terminal_state_is_checked_before_mate_search(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[Any] = []
-    monkeypatch.setattr(hybrid, "look_for_mate", lambda node, knowledge: looked.append(node.state))
+    monkeypatch.setattr(hybrid, "search_mate", lambda node, knowledge: looked.append(node.state))
     tree = hybrid_tree(MATE_IN_ONE, 120, mate_search_depth=2, solve=False)
     assert any(node.state.is_terminal for node in walk(tree.root))
     assert looked
@@ -309,7 +309,7 @@ def test_evaluated_node_is_never_returned_fully_explored() -> None:
         if leaf.priors is None or leaf.terminal_or_mate_value is not None:
             break
         assert not leaf.is_fully_explored()
-        leaf.grow(leaf.get_best_unexplored_move()).backpropagate(0.0)
+        leaf.add_child(leaf.get_best_unexplored_move()).backpropagate(0.0)
 
 
 def test_backpropagation_follows_each_iteration() -> None:

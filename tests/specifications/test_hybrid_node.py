@@ -161,7 +161,7 @@ def evaluated_root() -> Any:
 
 def test_puct_value_by_hand() -> None:
     root = evaluated_root()
-    child = root.grow(root.get_best_unexplored_move())
+    child = root.add_child(root.get_best_unexplored_move())
     child.backpropagate(0.25)
     child.backpropagate(0.75)
     prior = 1 / len(root.state.legal_actions())
@@ -170,7 +170,7 @@ def test_puct_value_by_hand() -> None:
 
 def test_backpropagate_adds_a_visit_and_the_value_up_to_the_root() -> None:
     root = evaluated_root()
-    child = root.grow(root.get_best_unexplored_move())
+    child = root.add_child(root.get_best_unexplored_move())
     child.backpropagate(0.5)
     assert (child.visits, child.total_value) == (1, 0.5)
     assert (root.visits, root.total_value) == (2, -0.5)

@@ -63,7 +63,7 @@ def test_selection_returns_a_terminal_node_or_one_decided_by_mate_search() -> No
     mated = root.try_move(root.state.parse_action("h5f7"))
     assert select_leaf_for_expansion(mated, 1.5) is mated
     decided = root.try_move(root.state.parse_action("a2a3"))
-    decided.decide(1, 1)
+    decided.set_proven(1, 1)
     assert select_leaf_for_expansion(decided, 1.5) is decided
 
 
@@ -78,13 +78,13 @@ def test_selection_returns_a_node_with_unexplored_moves() -> None:
     root: Any = evaluated(MIDDLEGAME)
     while not root.is_fully_explored():
         assert select_leaf_for_expansion(root, 1.5) is root
-        root.grow(root.get_best_unexplored_move()).backpropagate(0.0)
+        root.add_child(root.get_best_unexplored_move()).backpropagate(0.0)
     assert select_leaf_for_expansion(root, 1.5) is not root
 
 
 def test_selection_returns_a_node_without_children() -> None:
     root: Any = evaluated(MIDDLEGAME)
-    child = root.grow(root.get_best_unexplored_move())
+    child = root.add_child(root.get_best_unexplored_move())
     assert child.children == {}
     assert select_leaf_for_expansion(child, 1.5) is child
 

@@ -45,7 +45,7 @@ def test_priority_is_strict_in_mcts_search_and_prior_in_the_preset() -> None:
     """With uniform priors the strict order tries every move once before any is tried twice."""
     state = Chess(TACTICS)
     assert pondertree.Hybrid().priority == "prior"
-    assert reference.MCTS().knowledge.priority == "strict"
+    assert reference.MCTS().chess_config.priority == "strict"
     settings: dict[str, Any] = {"mate_search_depth": 0, "iterations": 60, "seed": 3}
     default = mcts_search(state, **settings)
     assert default == mcts_search(state, **settings, priority="strict") == reference.mcts_search(state, **settings)

@@ -83,13 +83,13 @@ def torch_network() -> Any:
 
         def __init__(self) -> None:
             super().__init__()
-            self.look, self.move, self.policy, self.value = (
+            self.encoder, self.move, self.policy, self.value = (
                 torch.nn.Parameter(torch.from_numpy(each.copy())) for each in (LOOK, MOVE, POLICY, VALUE)
             )
 
         def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
             assert observation.shape == (119, 8, 8)
-            hidden = torch.tanh(observation.reshape(-1) @ self.look)
+            hidden = torch.tanh(observation.reshape(-1) @ self.encoder)
             return hidden, *self.prediction(hidden)
 
         def recurrent_inference(self, hidden_state: Any, action: Any) -> tuple[Any, Any]:
@@ -113,12 +113,12 @@ def torch_batched() -> Any:
 
         def __init__(self) -> None:
             super().__init__()
-            self.look = torch.nn.Linear(119 * 64, HIDDEN)
+            self.encoder = torch.nn.Linear(119 * 64, HIDDEN)
             self.step = torch.nn.Linear(HIDDEN + 1, HIDDEN)
             self.policy, self.value = torch.nn.Linear(HIDDEN, ACTIONS), torch.nn.Linear(HIDDEN, 1)
 
         def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
-            hidden = torch.tanh(self.look(observation.flatten(1)))
+            hidden = torch.tanh(self.encoder(observation.flatten(1)))
             return hidden, *self.prediction(hidden)
 
         def recurrent_inference(self, hidden_state: Any, action: Any) -> tuple[Any, Any]:

@@ -19,15 +19,15 @@ class Corridor(gymnasium.Env[Any, int]):
         super().reset(seed=seed)
         self.place, self.steps = 0, 0
         self.wind = float(self.np_random.uniform())
-        return self.look(), self.info()
+        return self.observe(), self.info()
 
     def step(self, action: int) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         self.place = max(self.place + (1 if action == 1 else -1), 0)
         self.steps += 1
         over = self.place == 4
-        return self.look(), 1.0 if over else -0.1, over, self.steps >= 8, self.info()
+        return self.observe(), 1.0 if over else -0.1, over, self.steps >= 8, self.info()
 
-    def look(self) -> Any:
+    def observe(self) -> Any:
         return np.array([self.place, self.steps, self.wind], np.float32)
 
     def info(self) -> dict[str, Any]:
@@ -47,8 +47,8 @@ class Raises(Corridor):
 
 
 class Nan(Corridor):
-    def look(self) -> Any:
-        seen = super().look()
+    def observe(self) -> Any:
+        seen = super().observe()
         return np.full_like(seen, np.nan) if self.steps == self.wrong_step else seen
 
 
@@ -65,8 +65,8 @@ class HugeReward(Corridor):
 
 
 class Grows(Corridor):
-    def look(self) -> Any:
-        return super().look().repeat(2) if self.steps == self.wrong_step else super().look()
+    def observe(self) -> Any:
+        return super().observe().repeat(2) if self.steps == self.wrong_step else super().observe()
 
 
 class NoWayOut(Corridor):
@@ -88,8 +88,8 @@ class NanMask(Fractions):
 class Huge(Corridor):
     """More than float32 holds."""
 
-    def look(self) -> Any:
-        return np.full(3, 1e300) if self.steps == self.wrong_step else super().look()
+    def observe(self) -> Any:
+        return np.full(3, 1e300) if self.steps == self.wrong_step else super().observe()
 
 
 class WrongMask(Corridor):
@@ -121,4 +121,4 @@ class Unrepeatable(Corridor):
         super().reset(seed=seed)
         Unrepeatable.made += 1
         self.wind = float(Unrepeatable.made)
-        return self.look(), {}
+        return self.observe(), {}

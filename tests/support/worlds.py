@@ -44,13 +44,13 @@ class Rules:
     """
 
     starts: Sequence[Any]
-    look: Callable[[Any], tuple[Any, float]] = know_nothing
+    evaluate: Callable[[Any], tuple[Any, float]] = know_nothing
     seen: list[Any] = field(default_factory=list)
     """The observations of every call of `initial_inference`."""
 
     def __post_init__(self) -> None:
         self.known = {self.key(start.observation()): start for start in self.starts}
-        self.look = cache(self.look)
+        self.evaluate = cache(self.evaluate)
 
     def key(self, observation: Any) -> bytes:
         return np.asarray(observation, dtype=np.float32).tobytes()
@@ -58,7 +58,7 @@ class Rules:
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
         self.seen.append(observations)
         states = [self.known[self.key(observation)] for observation in observations]
-        logits, values = zip(*map(self.look, states), strict=True)
+        logits, values = zip(*map(self.evaluate, states), strict=True)
         return objects(states), np.array(logits), np.array(values)
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
@@ -75,7 +75,7 @@ class Rules:
         if after.is_terminal:
             return after, after.returns()[state.to_play], nothing, 0.0, 0.0
         self.known[self.key(after.observation())] = after
-        logits, value = self.look(after)
+        logits, value = self.evaluate(after)
         masked = np.full(state.num_actions, NEVER)
         masked[after.legal_actions()] = logits[after.legal_actions()]
         return after, 0.0, masked, value, 1.0 if after.to_play == state.to_play else -1.0
@@ -127,12 +127,12 @@ class Wide:
 
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
         hidden = np.asarray(observations).reshape(len(observations), -1)[:, :1].astype(np.int64)
-        return hidden, *self.look(hidden)
+        return hidden, *self.evaluate(hidden)
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
         hidden = (hidden_states * 31 + actions[:, None] + 7) % 1_000_003
-        return hidden, np.zeros(len(hidden)), *self.look(hidden)
+        return hidden, np.zeros(len(hidden)), *self.evaluate(hidden)
 
-    def look(self, hidden: Any) -> tuple[Any, Any]:
+    def evaluate(self, hidden: Any) -> tuple[Any, Any]:
         keys = hidden[:, 0] % len(self.values)
         return self.logits[keys], self.values[keys]

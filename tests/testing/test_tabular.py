@@ -76,8 +76,8 @@ def test_states_are_values() -> None:
     assert start.legal_actions()
 
 
-def test_turn_orders() -> None:
-    def turns(order: Any, players: int) -> list[int]:
+def test_turn_order_is_alternate_double_or_random() -> None:
+    def order_of_play(order: Any, players: int) -> list[int]:
         state = TabularGame(5, players, depth=(6, 6), turn_order=order).start()
         found = []
         while not state.is_terminal:
@@ -85,10 +85,10 @@ def test_turn_orders() -> None:
             state = state.play(state.legal_actions()[0])
         return found
 
-    assert turns("alternate", 2) == [0, 1, 0, 1, 0, 1]
-    assert turns("alternate", 3) == [0, 1, 2, 0, 1, 2]
-    assert turns("double", 2) == [0, 0, 1, 1, 0, 0]
-    assert set(turns("random", 2)) <= {0, 1}
+    assert order_of_play("alternate", 2) == [0, 1, 0, 1, 0, 1]
+    assert order_of_play("alternate", 3) == [0, 1, 2, 0, 1, 2]
+    assert order_of_play("double", 2) == [0, 0, 1, 1, 0, 0]
+    assert set(order_of_play("random", 2)) <= {0, 1}
     seen = {s.to_play for s in all_states(TabularGame(5, 3, depth=(4, 4), turn_order="random").start())}
     assert seen == {0, 1, 2}
 

@@ -78,7 +78,7 @@ def test_symmetric_squares_share_weights() -> None:
     turned = "3k4/8/8/8/8/5N2/1r1P4/3K4 b - - 0 1"
     positions = collect([(fens, 1.0)])
     assert no_castling(positions).tolist() == [True, False]
-    doubled = features_of(positions, Pesto()).with_exchanged(no_castling(positions))
+    doubled = features_of(positions, Pesto()).with_flipped(no_castling(positions))
     scores = doubled.scores(weights_of(Pesto()))
     assert len(doubled) == 3
     assert np.trunc(scores[1]) == Pesto().eval(Chess(turned))

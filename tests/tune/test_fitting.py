@@ -13,7 +13,7 @@ from pondertree import files
 from pondertree.chess import Pesto
 from pondertree.errors import InvalidArgumentError
 from pondertree.tune import FitOptions, material_only, tune
-from pondertree.tune.features import PLACES, errors, features_of, weights_of
+from pondertree.tune.features import FIELD_SLICES, errors, features_of, weights_of
 from pondertree.tune.fitting import FitState, begin, fit, identity, load_state, save_state, unpack
 from pondertree.tune.positions import collect
 from pondertree.tune.texel import prepare
@@ -24,12 +24,12 @@ COUNT = 30_000
 
 def test_fit_recovers_known_weights() -> None:
     """From material alone, by results that were drawn with the weights to be found."""
-    ready = prepare(drawn_by(TRUTH, COUNT), material_only(), held_back=0.25)
+    dataset = prepare(drawn_by(TRUTH, COUNT), material_only(), held_back=0.25)
     options = FitOptions(fit_scale=False)
-    state, finished = fit(ready.train, ready.held, replace(material_only(), scale=200.0), options)
+    state, finished = fit(dataset.train, dataset.validation_set, replace(material_only(), scale=200.0), options)
     assert finished
     start, best, truth = (
-        errors(ready.held, weights, 200.0).log
+        errors(dataset.validation_set, weights, 200.0).log
         for weights in (weights_of(material_only()), unpack(state.best)[0], weights_of(TRUTH))
     )
     # Most of what the material did not know of the truth.
@@ -39,29 +39,32 @@ def test_fit_recovers_known_weights() -> None:
     for name in ("queen_value", "rook_value"):
         # A table's mean and the piece's value are the same to the evaluation.
         piece = name.removesuffix("_value")
-        whole = [one[:, PLACES[name]].mean() + one[:, PLACES[f"{piece}_squares"]].mean() for one in (found, known)]
+        whole = [
+            one[:, FIELD_SLICES[name]].mean() + one[:, FIELD_SLICES[f"{piece}_squares"]].mean()
+            for one in (found, known)
+        ]
         assert whole[0] == pytest.approx(whole[1], rel=0.1)
     # In random games the side with more mobility stands better, as in the truth.
-    assert (found[:, PLACES["queen_mobility_bonus"]] > 0).all()
+    assert (found[:, FIELD_SLICES["queen_mobility_bonus"]] > 0).all()
 
 
 def test_validation_error_stops_fit() -> None:
     """Few positions and no pull towards the start: the fit learns them by heart, and is stopped long before."""
-    ready = prepare(drawn_by(TRUTH, 1500), TRUTH, held_back=0.3)
-    state, finished = fit(ready.train, ready.held, TRUTH, FitOptions(regularisation=0.0, patience=5))
+    dataset = prepare(drawn_by(TRUTH, 1500), TRUTH, held_back=0.3)
+    state, finished = fit(dataset.train, dataset.validation_set, TRUTH, FitOptions(regularisation=0.0, patience=5))
     assert finished
     assert state.iteration == state.best_iteration + 5 < 60
     assert state.history[-1][1] > state.best_error
     learned = [entry[0] for entry in state.history]
     assert learned == sorted(learned, reverse=True)
     # What is given back is never worse on them than the start was.
-    assert state.best_error <= begin(ready.train, ready.held, TRUTH, FitOptions()).best_error
+    assert state.best_error <= begin(dataset.train, dataset.validation_set, TRUTH, FitOptions()).best_error
 
 
 def test_strong_regularization_keeps_initial_weights() -> None:
-    ready = prepare(drawn_by(TRUTH, 1500), TRUTH)
-    state, _ = fit(ready.train, ready.held, TRUTH, FitOptions(regularisation=1e9))
-    assert np.abs(unpack(state.numbers)[0] - weights_of(TRUTH)).max() < 0.1
+    dataset = prepare(drawn_by(TRUTH, 1500), TRUTH)
+    state, _ = fit(dataset.train, dataset.validation_set, TRUTH, FitOptions(regularisation=1e9))
+    assert np.abs(unpack(state.parameters)[0] - weights_of(TRUTH)).max() < 0.1
 
 
 class Stopped(Exception):  # noqa: N818 (it is no error)
@@ -158,8 +161,8 @@ def test_damaged_checkpoint_raises(tmp_path: Path) -> None:
     save_state(path, replace(state, best=np.full_like(state.best, np.nan)), belongs)
     with pytest.raises(InvalidArgumentError, match="best must be finite numbers"):
         load_state(path, belongs)
-    save_state(path, replace(state, numbers=np.zeros(3)), belongs)
-    with pytest.raises(InvalidArgumentError, match="numbers must be finite numbers, 881 in a row"):
+    save_state(path, replace(state, parameters=np.zeros(3)), belongs)
+    with pytest.raises(InvalidArgumentError, match="numbers must be finite numbers, 881 per row"):
         load_state(path, belongs)
     with pytest.raises(InvalidArgumentError, match="cannot be read"):
         load_state(tmp_path / "none.npz", belongs)

@@ -14,7 +14,7 @@ import pondertree
 from pondertree.errors import InvalidArgumentError
 from pondertree.tune import tune_search
 from pondertree.tune.search_settings import PARAMETERS, compare_by_matches, settings_of
-from pondertree.tune.spsa import Parameter, Step, climb
+from pondertree.tune.spsa import Parameter, Step, run_spsa
 
 HILL = (
     Parameter(name="one", start=3.0, step=0.5, low=-10.0, high=10.0),
@@ -35,14 +35,14 @@ def compare(one: Sequence[float], other: Sequence[float], seed: int) -> float:
 
 
 def test_spsa_improves_objective() -> None:
-    values, steps = climb(HILL, compare, iterations=300, seed=1)
+    values, steps = run_spsa(HILL, compare, iterations=300, seed=1)
     start = strength([one.start for one in HILL])
     assert len(steps) == 300
     assert strength(values) > 0.1 * start
     assert values[0] == pytest.approx(0.0, abs=0.8)
     assert 3.0 < values[1] < 8.0
-    assert climb(HILL, compare, iterations=300, seed=1)[0] == values
-    assert climb(HILL, compare, iterations=300, seed=2)[0] != values
+    assert run_spsa(HILL, compare, iterations=300, seed=1)[0] == values
+    assert run_spsa(HILL, compare, iterations=300, seed=2)[0] != values
 
 
 def test_parameters_stay_within_bounds() -> None:
@@ -52,52 +52,52 @@ def test_parameters_stay_within_bounds() -> None:
         seen.extend([*one, *other])
         return float(one[0] < other[0])
 
-    values, _ = climb([Parameter(name="x", start=1.0, step=1.0, low=0.0, high=2.0)], lower_is_better, iterations=20)
+    values, _ = run_spsa([Parameter(name="x", start=1.0, step=1.0, low=0.0, high=2.0)], lower_is_better, iterations=20)
     assert min(seen) == 0.0
     assert max(seen) <= 2.0
     assert values[0] < 0.2
 
 
 def test_resumed_spsa_matches_uninterrupted_run(tmp_path: Path) -> None:
-    whole = climb(HILL, compare, iterations=30, seed=4)
-    path = tmp_path / "climb.jsonl"
+    whole = run_spsa(HILL, compare, iterations=30, seed=4)
+    path = tmp_path / "spsa.jsonl"
 
     def stop(steps: list[Step]) -> None:
         if len(steps) == 11:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        climb(HILL, compare, iterations=30, seed=4, record=path, progress=stop)
+        run_spsa(HILL, compare, iterations=30, seed=4, record=path, progress=stop)
     # A line that was being written when the power went.
     with open(path, "ab") as file:
         file.write(b'{"number": 11, "sig')
     with pytest.raises(InvalidArgumentError, match="exists already"):
-        climb(HILL, compare, iterations=30, seed=4, record=path)
+        run_spsa(HILL, compare, iterations=30, seed=4, record=path)
     with pytest.raises(InvalidArgumentError, match="begun with seed = 4, not 5"):
-        climb(HILL, compare, iterations=30, seed=5, record=path, resume=True)
-    assert climb(HILL, compare, iterations=30, seed=4, record=path, resume=True) == whole
+        run_spsa(HILL, compare, iterations=30, seed=5, record=path, resume=True)
+    assert run_spsa(HILL, compare, iterations=30, seed=4, record=path, resume=True) == whole
     lines = path.read_bytes().splitlines(keepends=True)
     assert len(lines) == 31
     path.write_bytes(b"".join([*lines[:5], lines[6]]))
     with pytest.raises(InvalidArgumentError, match=r"line 6.*: step 4 is missing"):
-        climb(HILL, compare, iterations=30, seed=4, record=path, resume=True)
+        run_spsa(HILL, compare, iterations=30, seed=4, record=path, resume=True)
     path.write_bytes(b"something else\n")
-    with pytest.raises(InvalidArgumentError, match="not the record of a climb"):
-        climb(HILL, compare, iterations=30, seed=4, record=path, resume=True)
+    with pytest.raises(InvalidArgumentError, match="not the record of an SPSA run"):
+        run_spsa(HILL, compare, iterations=30, seed=4, record=path, resume=True)
 
 
 def test_finished_spsa_can_be_extended(tmp_path: Path) -> None:
-    path = tmp_path / "climb.jsonl"
-    _, begun = climb(HILL, compare, iterations=10, seed=4, record=path)
-    values, steps = climb(HILL, compare, iterations=25, seed=4, record=path, resume=True)
+    path = tmp_path / "spsa.jsonl"
+    _, begun = run_spsa(HILL, compare, iterations=10, seed=4, record=path)
+    values, steps = run_spsa(HILL, compare, iterations=25, seed=4, record=path, resume=True)
     assert (len(steps), steps[:10]) == (25, begun)
     # In one go or in two, at the pace of the beginning.
     other = tmp_path / "other.jsonl"
-    climb(HILL, compare, iterations=10, seed=4, record=other)
-    climb(HILL, compare, iterations=17, seed=4, record=other, resume=True)
-    assert climb(HILL, compare, iterations=25, seed=4, record=other, resume=True) == (values, steps)
+    run_spsa(HILL, compare, iterations=10, seed=4, record=other)
+    run_spsa(HILL, compare, iterations=17, seed=4, record=other, resume=True)
+    assert run_spsa(HILL, compare, iterations=25, seed=4, record=other, resume=True) == (values, steps)
     # What was made is kept, also if fewer steps are asked for.
-    assert climb(HILL, compare, iterations=5, seed=4, record=other, resume=True) == (values, steps)
+    assert run_spsa(HILL, compare, iterations=5, seed=4, record=other, resume=True) == (values, steps)
 
 
 def test_tunable_settings_match_hybrid() -> None:

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from pondertree import validation
 from pondertree._core import Chess
 from pondertree.chess.network import ChessNN
-from pondertree.config import Settings
+from pondertree.config import DirichletNoise, Puct, SearchConfig, option, option_of
 from pondertree.errors import GameOverError, InvalidActionError, InvalidArgumentError, InvalidPositionError, UsageError
-from pondertree.evaluators.protocol import as_evaluator
+from pondertree.evaluators.dispatch import as_evaluator
 from pondertree.game import GameInfo
 from pondertree.games import chess_interop
 from pondertree.games.chess_interop import legal_action
 from pondertree.optional import python_chess
-from pondertree.presets.alphazero import AlphaZero, PuctSearch, concentration, first_play_urgency
-from pondertree.search.options import bounded_float, one_of, option, preset, simulations
+from pondertree.presets.alphazero import AlphaZero, PuctSearch
+from pondertree.search.options import preset, simulations
 
 if TYPE_CHECKING:
     import chess
@@ -40,13 +40,13 @@ class MCTS(PuctSearch):
 
     neural_network: Any = field(metadata={"check": as_evaluator})
     num_simulations: int | Sequence[int] | None = simulations(100)
-    c_puct: float = option(1.0, bounded_float(0.0))
-    dirichlet_alpha: float | tuple[str, float] = option(0.3, concentration)
-    dirichlet_epsilon: float = option(0.25, bounded_float(0.0, 1.0))
+    c_puct: float = option_of(Puct, "c_puct")
+    dirichlet_alpha: float | tuple[str, float] = option_of(DirichletNoise, "alpha")
+    dirichlet_epsilon: float = option_of(DirichletNoise, "epsilon")
     _: KW_ONLY
-    fpu: float | tuple[str, float] = option(0.0, first_play_urgency)
-    parent_visits: str = option("node", one_of("node", "edges"))
-    forced_playouts: float = option(0.0, bounded_float(0.0))
+    fpu: float | tuple[str, float] = option_of(Puct, "fpu")
+    parent_visits: str = option_of(Puct, "parent_visits")
+    forced_playouts: float = option_of(Puct, "forced_playouts")
     solve: bool = option(False, validation.flag)
 
     def __post_init__(self) -> None:
@@ -70,11 +70,11 @@ class MCTS(PuctSearch):
         """
         return super().get_policy(_position(game, state), temperature, add_noise)
 
-    def settings(self, info: GameInfo) -> Settings:
-        """AlphaZero's settings; raises a UsageError before the search if the network is not built."""
+    def config(self, info: GameInfo) -> SearchConfig:
+        """Returns AlphaZero's configuration; raises a UsageError before the search if the network is not built."""
         if isinstance(self.evaluator, ChessNN):
             self.evaluator.require_built()
-        return super().settings(info)
+        return super().config(info)
 
 
 def _position(game: Any, state: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 from pondertree import validation
@@ -52,8 +53,15 @@ class ChessConfig:
     killer_visits: int = 4
     """Visits after which a quiet move better than its position becomes a killer move."""
 
-    def engine(self) -> dict[str, Any]:
-        """The fields by name, as the engine reads them."""
+    @property
+    def move_categories(self) -> type[IntEnum]:
+        """`MoveCategory`."""
+        from pondertree.chess.move_ordering import MoveCategory
+
+        return MoveCategory
+
+    def to_data(self) -> dict[str, Any]:
+        """Returns the fields by name, as the engine reads them."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 

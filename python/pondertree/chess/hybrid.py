@@ -19,14 +19,14 @@ from pondertree.chess.config import (
 from pondertree.chess.move_ordering import MoveScores
 from pondertree.chess.pesto import Pesto
 from pondertree.chess.policy import PestoPolicy, PolicyEvaluator, is_evaluator
-from pondertree.config import Puct, Settings
+from pondertree.config import Puct, SearchConfig, bounded_int, one_of, option, option_of
 from pondertree.errors import InvalidArgumentError, UnknownOptionError
-from pondertree.evaluators.protocol import as_evaluator, compiled_leaf
+from pondertree.evaluators.dispatch import as_evaluator
+from pondertree.evaluators.protocol import compiled_leaf
 from pondertree.game import GameInfo
-from pondertree.games.chess_interop import open_position
-from pondertree.presets.alphazero import first_play_urgency, tagged_number
+from pondertree.games.chess_interop import adapt_chess_state
 from pondertree.search.base import Search
-from pondertree.search.options import bounded_float, bounded_int, one_of, option, preset, simulations, unknown_option
+from pondertree.search.options import preset, simulations, unknown_option
 
 PRIORITIES = ("strict", "tactical", "prior", None)
 
@@ -90,12 +90,12 @@ class Hybrid(Search):
     policy_network: Any = option(None, _policy_network, optional=True)
     num_simulations: int | Sequence[int] | None = simulations(1000)
     mate_search_depth: int = option(3, bounded_int(0, MAX_MATE_DEPTH))
-    exploration_constant: float = option(1.5, bounded_float(0.0))
+    exploration_constant: float = option_of(Puct, "c_puct", 1.5)
     priority: str | None = option("prior", one_of(*PRIORITIES))
     see_threshold: int = option(0, bounded_int(0, 20_000))
     quiescence: bool = option(True, validation.flag)
     _: KW_ONLY
-    fpu: float | tuple[str, float] = option(("parent", 0.0), first_play_urgency)
+    fpu: float | tuple[str, float] = option_of(Puct, "fpu", ("parent", 0.0))
     category_weights: Sequence[float] | None = option(None, _category_weights)
     move_scores: MoveScores | str | None = option("auto", read_move_scores)
     mate_search_budget: int = option(MATE_BUDGET, bounded_int(1, 10**9))
@@ -108,8 +108,8 @@ class Hybrid(Search):
             self.evaluator, self.policy_network = self.policy_network, None
         super().__post_init__()
 
-    def settings(self, info: GameInfo) -> Settings:
-        """PUCT with a `ChessConfig`; a `Pesto` is evaluated inside the engine."""
+    def config(self, info: GameInfo) -> SearchConfig:
+        """Returns PUCT with a `ChessConfig`; a `Pesto` is evaluated inside the engine."""
         if not (info.compiled and info.name == "chess"):
             raise InvalidArgumentError(
                 f"Hybrid searches only chess, not {info.name}: give it a pondertree.games.Chess or a chess.Board"
@@ -127,9 +127,9 @@ class Hybrid(Search):
         if scores == "auto":
             # An evaluator outside the engine may have its own priors.
             scores = None if compiled is None else MoveScores()
-        relative, fpu = tagged_number(self.fpu, "fpu", "parent")
-        return Settings(
-            score=Puct(self.exploration_constant, fpu, relative),
+        return SearchConfig(
+            rule=Puct(self.exploration_constant, self.fpu),
+            options=self.snapshot(),
             leaf="outside" if compiled is None else "classical",
             evaluator=evaluator if compiled is None else None,
             domain=ChessConfig(
@@ -145,13 +145,12 @@ class Hybrid(Search):
                 weights=tuple(self.category_weights or CATEGORY_WEIGHTS),
                 move_scores=None if scores is None else scores.compiled,
             ),
-            **self.shared(),
         )
 
     def __repr__(self) -> str:
         by = self.evaluator if self.policy_network is None else self.policy_network
         return (
-            f"Hybrid({validation.shown(by)}, {self.limit}, mate_search_depth={self.mate_search_depth}, "
+            f"Hybrid({validation.shown(by)}, {self.limit_text}, mate_search_depth={self.mate_search_depth}, "
             f"priority={validation.shown(self.priority)}, seed={self.seed})"
         )
 
@@ -181,7 +180,7 @@ def mcts_search(
     if iterations is None and time_limit is None:
         raise InvalidArgumentError("mcts_search needs a limit: give iterations, time_limit, or both")
     iterations = None if iterations is None else validation.count(iterations, "iterations")
-    state, answer = open_position(root_state, "root_state")
+    state, answer = adapt_chess_state(root_state, "root_state")
     search = Hybrid(
         policy_network=policy_network,
         num_simulations=iterations,

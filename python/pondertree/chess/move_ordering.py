@@ -19,7 +19,7 @@ from pondertree._core import see as engine_see
 from pondertree.chess.mate import MateAnswer
 from pondertree.errors import GameOverError, InvalidArgumentError
 from pondertree.files import current_format, reading, write_bytes
-from pondertree.games.chess_interop import NUM_ACTIONS, any_action, legal_action, open_position, position
+from pondertree.games.chess_interop import NUM_ACTIONS, adapt_chess_state, any_action, legal_action, to_chess
 
 #: Default piece values of SEE in centipawns: pawn, knight, bishop, rook, queen.
 SEE_VALUES = (100, 320, 330, 500, 900)
@@ -64,7 +64,7 @@ def see(state: Any, action: Any, values: Sequence[int] = SEE_VALUES) -> int:
     After the move either side may recapture there with any legal capture, or stop; both play optimally. A promotion
     adds the difference in value. `values` are those of pawn, knight, bishop, rook and queen.
     """
-    chess = position(state)
+    chess = to_chess(state)
     if not validation.is_listed(values):
         raise InvalidArgumentError(f"values must be a list of numbers, not {validation.shown(values)}")
     worth = [
@@ -96,7 +96,7 @@ def categorize(
     or an array [4672]. A score is high if it is positive and at least half of the highest among the quiet moves (those
     that neither capture nor promote to a queen).
     """
-    chess, answer = open_position(state)
+    chess, answer = adapt_chess_state(state)
     threshold = validation.whole_number(see_threshold, "see_threshold", most=_MAX_CENTIPAWNS)
     first, second = _killers(chess, killers)
     mate = mate.action if isinstance(mate, MateAnswer) else mate
@@ -168,7 +168,7 @@ class MoveScores:
 
     def factors(self, state: Any, see_threshold: int = 0) -> dict[Any, float]:
         """Returns the prior multiplier of each legal move, by action, or by `chess.Move` for a board."""
-        chess, answer = open_position(state)
+        chess, answer = adapt_chess_state(state)
         return {answer(action): factor for action, factor in self.compiled.factors(chess, see_threshold)}
 
     def to_file(self, path: str | os.PathLike[str]) -> None:

@@ -25,7 +25,7 @@ from pondertree.chess.weights import (
 )
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
-from pondertree.games.chess_interop import position
+from pondertree.games.chess_interop import to_chess
 
 #: Middlegame, endgame.
 Pair = tuple[int, int]
@@ -116,11 +116,11 @@ class Pesto:
 
     def eval(self, state: Any) -> int:
         """Returns the static score in centipawns for the side to move."""
-        return self.compiled.eval(position(state))[0]
+        return self.compiled.eval(to_chess(state))[0]
 
     def eval_plus_game_phase(self, state: Any) -> tuple[int, int]:
         """Returns (centipawns for the side to move, game phase): from 0, the endgame, to 24 by default weights."""
-        return self.compiled.eval(position(state))
+        return self.compiled.eval(to_chess(state))
 
     def eval_many(self, states: Sequence[Chess]) -> NDArray[np.int64]:
         """Returns the static scores of many positions, each for its side to move."""
@@ -132,13 +132,13 @@ class Pesto:
         Searches captures and promotions to at most `max_depth` plies; 0 is the static score. A mate scores 1000000
         minus its distance in plies.
         """
-        return self.compiled.quiescence(position(state), validation.whole_number(max_depth, "max_depth", most=100))
+        return self.compiled.quiescence(to_chess(state), validation.whole_number(max_depth, "max_depth", most=100))
 
     # --- values -------------------------------------------------------------------------------------------------------
 
     def value(self, state: Any) -> float:
         """Returns the value for the side to move, in [-1, 1]; ends of the game are not detected."""
-        return self.compiled.value(position(state), self.quiescence)
+        return self.compiled.value(to_chess(state), self.quiescence)
 
     def values(self, states: Sequence[Chess]) -> NDArray[np.float64]:
         """Returns the values of many positions, each for its side to move."""

@@ -12,7 +12,7 @@ from pondertree import validation
 from pondertree._core import Chess
 from pondertree.chess.pesto import Pesto
 from pondertree.errors import EvaluationError, InvalidArgumentError, PondertreeError, UsageError
-from pondertree.games.chess_interop import NUM_ACTIONS, legal_action, open_position
+from pondertree.games.chess_interop import NUM_ACTIONS, adapt_chess_state, legal_action
 
 #: Priors are stored as float32.
 _LARGEST_PRIOR = float(np.finfo(np.float32).max)
@@ -42,7 +42,7 @@ class PestoPolicy:
 
     def evaluate(self, state: Any) -> tuple[dict[Any, float], float]:
         """Returns ({move: prior}, value in [0, 1] for the player to move)."""
-        chess, answer = open_position(state)
+        chess, answer = adapt_chess_state(state)
         if chess.is_terminal:
             return {}, (chess.returns()[chess.to_play] + 1.0) / 2.0
         legal = chess.legal_actions()

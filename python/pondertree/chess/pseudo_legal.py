@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pondertree._core import Chess
 from pondertree.errors import InvalidActionError
 from pondertree.games import chess_interop
-from pondertree.games.chess_interop import any_action, open_position
+from pondertree.games.chess_interop import adapt_chess_state, any_action
 
 Step = tuple[int, int]
 """Files to the right, ranks up."""
@@ -65,7 +65,7 @@ def is_capture(state: Any, action: Any) -> bool:
     for move in _generate(position):
         if move_text == (_text(move) if isinstance(move_text, str) else _index(move, position.is_white)):
             return move.captures
-    opened = open_position(state)[0]
+    opened = adapt_chess_state(state)[0]
     if not isinstance(action, str):
         any_action(opened, action, "action")  # raises for invalid arguments
     raise InvalidActionError(f"action is {action!r}, which is not pseudo-legal in {position.fen!r}")
@@ -112,7 +112,7 @@ class _Position:
 def _position(state: Any) -> tuple[_Position, bool]:
     """Returns the position, and whether moves are returned as `chess.Move`."""
     if type(state) is not Chess:
-        open_position(state)  # raises for anything but chess
+        adapt_chess_state(state)  # raises for anything but chess
         board = chess_interop.board_of(state)
         if board is not None:
             # The FEN of a state omits the en passant square where no capture is legal.

@@ -1,4 +1,4 @@
-"""Which search a command uses: `--algorithm` and `--player`, the default of each game, and the levels of `play`."""
+"""The search of a command: `--algorithm` and `--player`, defaults by game, and the levels of `play`."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from typing import Any
 from pondertree.chess.hybrid import Hybrid
 from pondertree.cli.position import Position
 from pondertree.cli.report import Move
-from pondertree.cli.searcher import Engine, Reference, Thinker
+from pondertree.cli.searcher import EngineSearcher, ReferenceSearcher, Searcher
 from pondertree.errors import InvalidArgumentError
 from pondertree.presets import UCT, AlphaZero, Gumbel, MuZero
 from pondertree.search.base import Search
 
 ALGORITHMS = ("auto", "uct", "alphazero", "gumbel", "muzero", "hybrid", "reference")
-#: What `--algorithm` offers, for `--help`.
+#: The help of `--algorithm`.
 ALGORITHM_HELP = (
-    "auto (default): the strongest for the game, which is hybrid for chess, alphazero with the bundled player for "
-    "connect4, uct for others, and with --player what the player was trained for; uct: random playouts and proofs; "
-    "alphazero, gumbel: a trained player (chess without --player: the evaluation PeSTO); muzero: a trained model; "
-    "hybrid: chess with a mate search; reference: UCT in plain Python, the same numbers as uct, much slower"
+    "auto (default): hybrid for chess, alphazero with the bundled player for connect4, uct for other games, and with "
+    "--player the algorithm it was trained for; uct: random playouts and proofs; alphazero, gumbel: a trained player "
+    "(chess without --player: the PeSTO evaluation); muzero: a trained model; hybrid: chess with mate search; "
+    "reference: UCT in plain Python, with the same results as uct, much slower"
 )
-#: The game with a bundled player, and that player's name.
+#: The game with a bundled player, which has the same name.
 BUNDLED = "connect4"
-#: Simulations of a search where nothing is said: about a second each at most.
+#: Default simulations of compiled searches: at most about a second.
 COMPILED_SIMULATIONS = {"uct": 100_000, "hybrid": 50_000, "alphazero": 50_000, "gumbel": 50_000}
-#: The same where a network or a game in Python does the work.
+#: Default simulations with a network or a game in Python.
 PYTHON_SIMULATIONS = {"uct": 10_000, "reference": 1_000, "alphazero": 400, "gumbel": 400, "muzero": 400}
 
-STRONGEST = 10
-NAMED_LEVELS = {"beginner": 1, "easy": 3, "medium": 5, "hard": 8, "full": STRONGEST}
-#: Simulations of level 1.
-FEWEST = 4
-#: Temperature of level 1.
+MAX_LEVEL = 10
+NAMED_LEVELS = {"beginner": 1, "easy": 3, "medium": 5, "hard": 8, "full": MAX_LEVEL}
+#: Simulations at level 1.
+MIN_SIMULATIONS = 4
+#: Temperature at level 1.
 HIGHEST_TEMPERATURE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A search and its effort for each move. `seconds` without `simulations` is a limit of time alone."""
+    """A search and its limits per move. `seconds` without `simulations` is a pure time limit."""
 
     algorithm: str
     description: str
     simulations: int | None
     seconds: float | None
     network: Any = None
-    """What values positions: a trained player, a learned model, an evaluator, or None."""
+    """A trained player, a learned model, an evaluator, or None."""
     max_depth: int | None = None
-    """Moves after which the playouts of UCT are cut."""
+    """Maximum playout length of UCT in moves."""
 
     def build(self, seed: int | None, threads: int) -> Search:
-        """The search itself."""
+        """Builds the search."""
         options: dict[str, Any] = {
             "num_simulations": self.simulations,
             "time_limit": self.seconds,
@@ -72,13 +72,15 @@ class Configuration:
                 return Hybrid(**options)
         return UCT(max_depth=self.max_depth, **options)
 
-    def start(self, position: Position, seed: int | None, threads: int) -> Thinker:
-        """The search, at a position."""
+    def start(self, position: Position, seed: int | None, threads: int) -> Searcher:
+        """Creates the searcher at a position."""
         if self.algorithm != "reference":
-            return Engine(position, seed, lambda drawn: self.build(drawn, threads), self.algorithm, self.description)
+            return EngineSearcher(
+                position, seed, lambda drawn: self.build(drawn, threads), self.algorithm, self.description
+            )
         if threads > 1:
             raise InvalidArgumentError("--threads is for the compiled search: the reference runs in one thread")
-        return Reference(position, seed, self.max_depth, self.description)
+        return ReferenceSearcher(position, seed, self.max_depth, self.description)
 
 
 def configure(
@@ -90,7 +92,7 @@ def configure(
     *,
     max_depth: int | None = None,
 ) -> Configuration:
-    """The search that was asked for; `auto` is the strongest that needs nothing but what is installed."""
+    """Resolves the options to a search; `auto` selects by game and player."""
     network, by = None if player is None else _load(player, position), "trained player"
     is_model = hasattr(network, "initial_inference")
     if algorithm == "auto" and network is not None:
@@ -103,7 +105,7 @@ def configure(
     is_compiled = position.is_compiled and (network is None or (player is None and position.game == "chess"))
     if simulations is None and (seconds is None or algorithm == "gumbel"):
         defaults = PYTHON_SIMULATIONS | (COMPILED_SIMULATIONS if is_compiled else {})
-        # A random playout of chess is a hundred times as long as one of Connect 4.
+        # A random playout in chess is a hundred times as expensive as in Connect 4.
         slow = algorithm == "uct" and position.game == "chess"
         simulations = PYTHON_SIMULATIONS["uct"] if slow else defaults[algorithm]
     description = {
@@ -130,7 +132,7 @@ def _load(player: str, position: Position) -> Any:
 
 
 def _default_evaluator(algorithm: str, position: Position) -> tuple[Any, str]:
-    """What values positions where no player is named, and how it is called."""
+    """Returns the default evaluator of a game and its description."""
     if position.game == "chess":
         from pondertree.chess.pesto import Pesto
 
@@ -144,7 +146,7 @@ def _default_evaluator(algorithm: str, position: Position) -> tuple[Any, str]:
 
 
 def _check_player(algorithm: str, position: Position, network: Any, is_model: bool) -> None:
-    """Refuses a player of the wrong kind, or none where one is needed."""
+    """Raises an InvalidArgumentError for a player that does not fit the algorithm, or a missing one."""
     training = f"`pondertree train {position.game} --algorithm muzero --out DIR`"
     if algorithm in ("uct", "hybrid", "reference") and network is not None:
         raise InvalidArgumentError(f"--player is for alphazero, gumbel and muzero, not for --algorithm {algorithm}")
@@ -165,33 +167,33 @@ def _check_player(algorithm: str, position: Position, network: Any, is_model: bo
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A strength of `play`, from 1 to 10. Lower levels search less and draw their moves by visits.
+    """A playing strength from 1 to 10. Lower levels search less and sample moves by visits.
 
-    Simulations grow by a constant factor from `FEWEST` at level 1 to those of full strength at level 10; the
-    temperature falls from `HIGHEST_TEMPERATURE` to 0 as ((10 - level) / 9) ** 1.5.
+    Simulations grow geometrically from `MIN_SIMULATIONS` at level 1 to full strength at level 10; the temperature falls
+    from `HIGHEST_TEMPERATURE` to 0 as ((10 - level) / 9) ** 1.5.
     """
 
     number: int
 
     @property
     def is_full(self) -> bool:
-        """Whether it is full strength."""
-        return self.number == STRONGEST
+        """Whether this is full strength."""
+        return self.number == MAX_LEVEL
 
     @property
     def temperature(self) -> float:
-        """0 plays the best move."""
-        return HIGHEST_TEMPERATURE * math.pow((STRONGEST - self.number) / (STRONGEST - 1), 1.5)
+        """The sampling temperature; 0 plays the best move."""
+        return HIGHEST_TEMPERATURE * math.pow((MAX_LEVEL - self.number) / (MAX_LEVEL - 1), 1.5)
 
     def simulations(self, full: int) -> int:
-        """Simulations of this level where full strength has `full`."""
-        growth = (self.number - 1) / (STRONGEST - 1)
-        return max(1, round(FEWEST * math.pow(full / FEWEST, growth)))
+        """Returns the simulations of this level if full strength has `full`."""
+        growth = (self.number - 1) / (MAX_LEVEL - 1)
+        return max(1, round(MIN_SIMULATIONS * math.pow(full / MIN_SIMULATIONS, growth)))
 
     def choose(self, moves: Sequence[Move], simulations: int, random: Random) -> Move:
-        """Draws a move, the best being the first: its probability is proportional to (visits + 1) ** (1 / temperature).
+        """Samples a move with probability proportional to (visits + 1) ** (1 / temperature); the first one is the best.
 
-        A proven win counts as one that got all simulations as well, a move that is proven lost as one that got none.
+        A proven win counts as visited by all simulations as well, a proven loss as unvisited.
         """
         best = moves[0]
         if self.temperature == 0.0:
@@ -205,10 +207,10 @@ class Level:
 
 
 def level(text: str) -> Level:
-    """A level: a number from 1 to 10, or a name."""
-    numbers = {str(number): number for number in range(1, STRONGEST + 1)}
+    """Parses a level: a number from 1 to 10, or a name."""
+    numbers = {str(number): number for number in range(1, MAX_LEVEL + 1)}
     number = (numbers | NAMED_LEVELS).get(text.lower())
     if number is None:
         names = ", ".join(f"{name} ({named})" for name, named in NAMED_LEVELS.items())
-        raise argparse.ArgumentTypeError(f"must be a number from 1 to {STRONGEST}, or {names}, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a number from 1 to {MAX_LEVEL}, or {names}, not {text!r}")
     return Level(number)

@@ -1,4 +1,4 @@
-"""Reading arguments: what several commands share, with mistakes answered in one line."""
+"""Arguments shared by several commands; errors are one line."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from pondertree import games
 from pondertree.cli.algorithms import ALGORITHM_HELP, ALGORITHMS
 from pondertree.validation import brief
 
-#: What argparse calls the thing `add_subparsers` gives back.
+#: The private return type of `add_subparsers`.
 Commands = Any
 
-#: Characters of a message on stderr; a longer one is cut.
-LONGEST_MESSAGE = 2000
+#: Maximum characters of a message on stderr.
+MAX_MESSAGE_LENGTH = 2000
 
 
 class Parser(argparse.ArgumentParser):
-    """An argparse parser without abbreviations of options, whose complaints are one line."""
+    """An argparse parser without option abbreviations, with one-line errors."""
 
     def __init__(self, **settings: Any) -> None:
         settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
-        """One line on stderr, and status 2."""
-        print(f"{self.prog}: {brief(message, LONGEST_MESSAGE)} (try {self.prog} --help)", file=sys.stderr)
+        """Prints one line on stderr and exits with status 2."""
+        print(f"{self.prog}: {brief(message, MAX_MESSAGE_LENGTH)} (try {self.prog} --help)", file=sys.stderr)
         sys.exit(2)
 
 
 def add_command(commands: Commands, name: str, summary: str, examples: str, run: Callable[[Any], int]) -> Parser:
-    """The parser of one command."""
+    """Adds the parser of a command that takes a position."""
     parser: Parser = commands.add_parser(name, help=summary, description=summary, epilog=f"Examples:\n{examples}")
     parser.set_defaults(run=run)
     parser.add_argument(
@@ -51,15 +51,15 @@ def add_command(commands: Commands, name: str, summary: str, examples: str, run:
 
 
 def add_effort(parser: Parser, per: str) -> Any:
-    """How long to search, and with what; the group of options of which one says how long."""
+    """Adds the options of a search; returns the mutually exclusive group of limits."""
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument(
         "--simulations",
         metavar="N",
         type=count,
-        help=f"how many simulations{per} (default: by the algorithm, 400 to 100,000)",
+        help=f"number of simulations{per} (default: by algorithm, 400 to 100,000)",
     )
-    effort.add_argument("--seconds", metavar="S", type=seconds, help=f"search for so long{per} instead")
+    effort.add_argument("--seconds", metavar="S", type=seconds, help=f"time limit{per} instead, in seconds")
     parser.add_argument("--algorithm", metavar="NAME", choices=ALGORITHMS, default="auto", help=ALGORITHM_HELP)
     parser.add_argument(
         "--max-depth",
@@ -70,16 +70,16 @@ def add_effort(parser: Parser, per: str) -> Any:
     parser.add_argument(
         "--player",
         metavar="PLAYER",
-        help="search with a trained player: the folder of a training, a .safetensors or .onnx file, "
-        "or one that comes with the package: connect4",
+        help="search with a trained player: the folder of a training run, a .safetensors or .onnx file, "
+        "or the bundled player: connect4",
     )
-    parser.add_argument("--seed", metavar="N", type=seed, help="repeat the random numbers of an earlier search")
+    parser.add_argument("--seed", metavar="N", type=seed, help="random seed")
     parser.add_argument("--threads", metavar="N", type=count, default=1, help="threads of the engine (default: 1)")
     return effort
 
 
 def count(text: str) -> int:
-    """A whole number of at least 1; `20k` and `1_000_000` are understood."""
+    """Parses a whole number of at least 1, such as `500`, `20k` or `1_000_000`."""
     scale = {"k": 1_000, "m": 1_000_000}.get(text[-1:].lower(), 1)
     number = _whole(text[:-1] if scale > 1 else text, text) * scale
     if number < 1:
@@ -90,7 +90,7 @@ def count(text: str) -> int:
 
 
 def playout_moves(text: str) -> int:
-    """A number of moves of a playout."""
+    """Parses a playout length in moves."""
     number = count(text)
     if number >= 1 << 31:
         raise argparse.ArgumentTypeError(f"must be a whole number of at most 2**31 - 1, not {text!r}")
@@ -98,7 +98,7 @@ def playout_moves(text: str) -> int:
 
 
 def seed(text: str) -> int:
-    """A seed."""
+    """Parses a seed."""
     number = _whole(text, text)
     if not 0 <= number < 1 << 63:
         raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 2**63 - 1, not {text!r}")
@@ -106,12 +106,12 @@ def seed(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """A time above 0."""
+    """Parses a positive number of seconds."""
     return _time(text, "seconds")
 
 
 def minutes(text: str) -> float:
-    """A longer time above 0."""
+    """Parses a positive number of minutes."""
     return _time(text, "minutes")
 
 
@@ -133,12 +133,12 @@ def _whole(digits: str, text: str) -> int:
 
 
 def shell_line(words: Sequence[str]) -> str:
-    """A command line that the shell splits into these words again: a POSIX shell, or cmd on Windows."""
+    """Quotes words as a command line for a POSIX shell, or for cmd on Windows."""
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
-def resuming(typed: Sequence[str]) -> list[str]:
-    """The command that goes on with what another one began: the same with --resume. `typed` lacks the program."""
+def resume_command(typed: Sequence[str]) -> list[str]:
+    """Returns the command that resumes an interrupted one; `typed` holds its arguments without the program."""
     words = list(typed)
     if "--resume" not in words:
         words.insert(words.index("--") if "--" in words else len(words), "--resume")

@@ -1,4 +1,4 @@
-"""`pondertree export`: a trained player for other programs."""
+"""`pondertree export`: writes a trained player as ONNX."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ EXAMPLES = """\
   pondertree export runs/connect4 --onnx connect4.onnx
   pondertree match alphazero:evaluator=onnx:connect4.onnx uct:num_simulations=1000 --game connect4
 
-Of a training by MuZero there are two files: NAME.onnx takes observations to hidden states, policies and values (the
-model's initial_inference), and NAME.step.onnx hidden states and actions to the next ones (recurrent_inference)."""
+A MuZero model is written to two files: NAME.onnx maps observations to hidden states, policies and values
+(initial_inference), NAME.step.onnx maps hidden states and actions to the next ones (recurrent_inference)."""
 
 
 def add_arguments(commands: Commands) -> None:
-    """The arguments of `pondertree export`."""
+    """Adds the arguments of `pondertree export`."""
     parser: Parser = commands.add_parser("export", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
     parser.set_defaults(run=run)
-    parser.add_argument("player", metavar="DIR", help="the folder of a training, or the file of a player")
-    parser.add_argument(
-        "--onnx", metavar="FILE", required=True, help="the file to write; a model (MuZero) gets a second one beside it"
-    )
+    parser.add_argument("player", metavar="DIR", help="the folder of a training run, or a player file")
+    parser.add_argument("--onnx", metavar="FILE", required=True, help="output file; a MuZero model has a second one")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs it; the exit status."""
+    """Runs the command and returns the exit status."""
     from pondertree.networks.loading import export_onnx
 
     for path in export_onnx(arguments.player, arguments.onnx):

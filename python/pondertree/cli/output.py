@@ -1,4 +1,4 @@
-"""What the commands print, by rich: boards, tables of moves, and a search that can be watched."""
+"""Terminal output with rich: boards, move tables, live display of a running search."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ except ImportError as error:
 
 from pondertree.cli.position import Position, join_moves
 from pondertree.cli.report import Move, Report, count_text, fit
-from pondertree.cli.searcher import Thinker, think
+from pondertree.cli.searcher import Searcher, run_search
 
 BAR_WIDTH = 12
-#: Seconds between two pictures of a search that is watched: drawing takes time from the search.
+#: Seconds between updates of the live display, which take time from the search.
 REFRESH = 0.25
-#: Columns of text where there is no terminal to ask.
+#: Text width without a terminal.
 PLAIN_WIDTH = 80
 EIGHTHS = " ▏▎▍▌▋▊▉█"
-#: Columns of a board that leave room for the facts beside it.
-WIDEST_BOARD = 24
-#: Columns between two columns of a table.
+#: Maximum width of a board with the summary to its right.
+MAX_BOARD_WIDTH = 24
+#: Gap between table columns.
 COLUMN_GAP = 3
 
 
 class PipeConsole(Console):
-    """A console that reports a closed pipe as the BrokenPipeError it is; rich would leave the program."""
+    """A console that raises BrokenPipeError for a closed pipe, where rich would exit."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
 
 def make_console() -> Console:
-    """Where to print: in colour on a terminal, plain elsewhere."""
+    """Returns a console with colours on a terminal, else plain."""
     width = None if sys.stdout.isatty() else PLAIN_WIDTH
     return PipeConsole(file=sys.stdout, width=width, highlight=False, emoji=False, markup=False)
 
 
 def put(console: Console, what: RenderableType) -> None:
-    """Prints; where it is no terminal, without the spaces that rich fills lines up with."""
+    """Prints a renderable; without a terminal, trailing spaces are stripped."""
     if sys.stdout.isatty():
         console.print(what)
         return
@@ -62,12 +62,12 @@ def put(console: Console, what: RenderableType) -> None:
 
 
 def can_watch(console: Console) -> bool:
-    """Whether there is somebody to watch."""
+    """Whether a live display is possible."""
     return sys.stdout.isatty() and not console.is_dumb_terminal
 
 
 def draw_board(position: Position) -> Text:
-    """The board, with the men of the two players in two colours."""
+    """Renders the board with the players' pieces in two colours."""
     board = Text()
     for line in position.board.splitlines():
         edge = all(sign in "abcdefgh12345678" for sign in line.replace(" ", ""))
@@ -85,7 +85,7 @@ def draw_board(position: Position) -> Text:
 
 
 def draw_bar(share: float, ascii_only: bool) -> str:
-    """A bar of blocks; a share of 1 is a whole one."""
+    """Renders a bar for a share in [0, 1]."""
     if ascii_only:
         return "#" * round(share * BAR_WIDTH)
     whole, part = divmod(round(share * BAR_WIDTH * 8), 8)
@@ -93,7 +93,7 @@ def draw_bar(share: float, ascii_only: bool) -> str:
 
 
 def value_text(value: float | None) -> Text:
-    """A value, green for good and red for bad; rewards may make it large."""
+    """Renders a value, green if positive and red if negative."""
     if value is None:
         return Text("-", "dim")
     text = f"{value:+.3f}" if abs(value) < 10_000 else f"{value:+.4g}"
@@ -101,16 +101,16 @@ def value_text(value: float | None) -> Text:
 
 
 def proof_text(move: Move) -> Text:
-    """The value of a move, or what is proven of it."""
+    """Renders the value or the proven result of a move."""
     if move.proven is None:
         return value_text(move.q)
     word, style = {1: ("win", "bold green"), 0: ("draw", "bold"), -1: ("loss", "bold red")}[move.proven]
-    # A draw has no length worth telling: both sides may wander.
+    # The length of a draw is not meaningful.
     return Text(word if move.proven == 0 else f"{word} in {move.plies}", style)
 
 
 def move_table(report: Report, top: int, width: int, *, ascii_only: bool = False) -> RenderableType:
-    """The moves, the best first, and a word on those left out; expected lines are cut to fit into `width` columns."""
+    """Renders the moves, the best first; principal variations are truncated to `width` columns."""
     tried = [move for place, move in enumerate(report.moves) if move.visits or place == 0]
     most = max(1, *(move.visits for move in tried))
     shown = tried[:top]
@@ -139,7 +139,7 @@ def move_table(report: Report, top: int, width: int, *, ascii_only: bool = False
 
 
 def facts(report: Report) -> Table:
-    """What stands beside the board."""
+    """Renders the summary of a report."""
     position = report.position
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
@@ -161,11 +161,11 @@ def facts(report: Report) -> Table:
 
 
 def value_rows(report: Report) -> Iterator[tuple[str, Text]]:
-    """What the position is worth: for the player to move in a zero-sum game of two, else for each player."""
+    """Yields the values: for the player to move in two-player zero-sum games, else for each player."""
     position = report.position
     if position.info.is_plain:
-        told = f" for {position.player}, expected score {(report.value + 1) / 2:.0%}"
-        yield "value", value_text(report.value).append(told, "default")
+        label = f" for {position.player}, expected score {(report.value + 1) / 2:.0%}"
+        yield "value", value_text(report.value).append(label, "default")
         return
     what = ", expected sum of rewards" if position.info.has_rewards else ", expected result"
     for place, (player, value) in enumerate(zip(position.players, report.values, strict=True)):
@@ -174,7 +174,7 @@ def value_rows(report: Report) -> Iterator[tuple[str, Text]]:
 
 
 def headline(position: Position) -> Text:
-    """The game and who is to move."""
+    """Renders the game and the player to move."""
     text = Text(position.title, "bold")
     if position.history:
         shown = join_moves(position.history[-8:])
@@ -183,21 +183,21 @@ def headline(position: Position) -> Text:
 
 
 def show(report: Report, top: int, width: int = PLAIN_WIDTH, *, ascii_only: bool = False) -> RenderableType:
-    """A whole report: board, facts and moves, `width` columns wide."""
+    """Renders a report, with board, summary and moves, `width` columns wide."""
     board = draw_board(report.position)
-    if max(map(len, board.plain.splitlines()), default=0) > WIDEST_BOARD:
+    if max(map(len, board.plain.splitlines()), default=0) > MAX_BOARD_WIDTH:
         head: RenderableType = Group(board, "", facts(report))
     else:
-        beside = Table.grid(padding=(0, 4))
-        beside.add_row(board, facts(report))
-        head = beside
+        grid = Table.grid(padding=(0, 4))
+        grid.add_row(board, facts(report))
+        head = grid
     moves = move_table(report, top, width, ascii_only=ascii_only)
     return Group(headline(report.position), "", Padding(head, (0, 0, 1, 1)), moves)
 
 
 @contextmanager
-def watching(console: Console, thinker: Thinker, top: int) -> Iterator[Callable[[float], object] | None]:
-    """While entered, the report of a search is kept up to date on the terminal; nothing where there is none."""
+def watching(console: Console, searcher: Searcher, top: int) -> Iterator[Callable[[float], object] | None]:
+    """Yields the callback of a live display; None without a terminal."""
     if not can_watch(console):
         yield None
         return
@@ -213,19 +213,19 @@ def watching(console: Console, thinker: Thinker, top: int) -> Iterator[Callable[
             bar = ProgressBar(total=1.0, completed=min(fraction, 1.0), width=30)
             progress = Table.grid(padding=(0, 2))
             progress.add_row(bar, f"{min(fraction, 1.0):4.0%}", Text("Ctrl-C ends it here", "dim"))
-            now = show(thinker.report(glance=True), top, console.width, ascii_only=ascii_only)
+            now = show(searcher.report(is_preview=True), top, console.width, ascii_only=ascii_only)
             live.update(Group(now, "", progress), refresh=True)
 
         yield watch
 
 
 def watch_and_show(
-    console: Console, thinker: Thinker, simulations: int | None, seconds: float | None, top: int
+    console: Console, searcher: Searcher, simulations: int | None, seconds: float | None, top: int
 ) -> bool:
-    """Searches to the limits, watched where somebody can, and prints the report; whether it was not interrupted."""
-    with watching(console, thinker, top) as watch:
-        finished = think(thinker, simulations, seconds, watch)
-    put(console, show(thinker.report(), top, console.width, ascii_only=console.options.ascii_only))
+    """Runs the search with a live display and prints the report; returns False if interrupted."""
+    with watching(console, searcher, top) as watch:
+        finished = run_search(searcher, simulations, seconds, watch)
+    put(console, show(searcher.report(), top, console.width, ascii_only=console.options.ascii_only))
     return finished
 
 

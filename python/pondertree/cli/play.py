@@ -1,4 +1,4 @@
-"""`pondertree play`: a game at the terminal, against the search or between people, or the search against itself."""
+"""`pondertree play`: a game at the terminal between users and the search."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
 
-from pondertree.cli.algorithms import NAMED_LEVELS, STRONGEST, Configuration, Level, configure, level
+from pondertree.cli.algorithms import MAX_LEVEL, NAMED_LEVELS, Configuration, Level, configure, level
 from pondertree.cli.arguments import Commands, add_command, add_effort, shell_line
 from pondertree.cli.position import Position, join, read_position
 from pondertree.cli.report import Report, count_text, fit
-from pondertree.cli.searcher import INTERRUPTED, Thinker, think
+from pondertree.cli.searcher import EXIT_INTERRUPTED, Searcher, run_search
 from pondertree.errors import GameContractError, GameOverError, InvalidActionError, InvalidArgumentError
 from pondertree.game import is_over
 
@@ -41,29 +41,29 @@ quit     stop here; the command that continues the game is printed
 help     this list
 A move with the name of a command is the move; :quit is always the command."""
 
-#: Columns of the text about a game.
+#: Text width of messages.
 WIDTH = 80
-#: Moves after which a game between searches alone, which no prompt interrupts, is given up.
-MOST_MOVES = 10_000
+#: Maximum moves of a game without users, which no prompt interrupts.
+MAX_MOVES = 10_000
 
 
-class Stopped(Exception):  # noqa: N818 (nothing went wrong)
-    """The user wants no more."""
+class Stopped(Exception):  # noqa: N818 (not an error)
+    """The user has quit."""
 
 
-class Resigned(Exception):  # noqa: N818 (nothing went wrong)
-    """The user gives the game up."""
+class Resigned(Exception):  # noqa: N818 (not an error)
+    """The user has resigned."""
 
 
 def add_arguments(commands: Commands) -> None:
-    """The arguments of `pondertree play`."""
+    """Adds the arguments of `pondertree play`."""
     parser = add_command(commands, "play", "Play a game against the search.", EXAMPLES, run)
     parser.add_argument(
         "--side",
         default="first",
         metavar="SIDE",
         help="your side: first (default), second, a name such as black, a number from 1, or several as in 1,3; "
-        "both or all: people play each other; none: the search plays itself",
+        "both or all: users play each other; none: the search plays itself",
     )
     effort = add_effort(parser, " per move")
     named = ", ".join(f"{name} = {number}" for name, number in NAMED_LEVELS.items())
@@ -71,18 +71,18 @@ def add_arguments(commands: Commands) -> None:
         "--level",
         metavar="L",
         type=level,
-        help=f"how strong the search plays, from 1 to {STRONGEST}, or a name: {named} (default: {STRONGEST})",
+        help=f"playing strength, from 1 to {MAX_LEVEL}, or a name: {named} (default: {MAX_LEVEL})",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs it; the exit status."""
+    """Runs the command and returns the exit status."""
     from pondertree.cli import output
 
     position = read_position(arguments.game, arguments.moves, arguments.fen)
     if is_over(position.state):
         raise GameOverError(f"the game is over in this position. {position.outcome()}")
-    people = read_side(arguments.side, position)
+    users = read_side(arguments.side, position)
     chosen = configure(
         position,
         arguments.algorithm,
@@ -91,26 +91,26 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.seconds,
         max_depth=arguments.max_depth,
     )
-    table = Match(
+    session = GameSession(
         console=output.make_console(),
         engine=chosen.start(position, arguments.seed, arguments.threads),
         chosen=chosen,
-        people=people,
-        level=arguments.level or Level(STRONGEST),
+        users=users,
+        level=arguments.level or Level(MAX_LEVEL),
         options=options_of(arguments),
     )
-    return table.play(arguments.fen)
+    return session.play(arguments.fen)
 
 
 def read_side(text: str, position: Position) -> tuple[int, ...]:
-    """The players who are people, from 0."""
+    """Returns the players that are users, from 0."""
     names = position.players
     count = len(names)
     sides: dict[str, tuple[int, ...]] = {"none": (), "both": tuple(range(count)), "all": tuple(range(count))}
     sides |= {name.lower(): (player,) for player, name in enumerate(names)}
     sides |= {str(player + 1): (player,) for player in range(count)}
     sides |= dict(list({"first": (0,), "second": (1,)}.items())[:count])
-    people: set[int] = set()
+    users: set[int] = set()
     for part in text.lower().split(","):
         if part.strip() not in sides:
             known = "first, second, both" if count == 2 else "all"
@@ -118,61 +118,61 @@ def read_side(text: str, position: Position) -> tuple[int, ...]:
             raise InvalidArgumentError(
                 f"--side: invalid choice: {text!r} (choose {known}, none, {numbers}, {', '.join(names)})"
             )
-        people.update(sides[part.strip()])
-    return tuple(sorted(people))
+        users.update(sides[part.strip()])
+    return tuple(sorted(users))
 
 
 def options_of(arguments: argparse.Namespace) -> list[str]:
-    """What was asked for beside the position, as words of a command line."""
-    told = ["--side", arguments.side]
+    """Returns the options other than the position, as words of a command line."""
+    parts = ["--side", arguments.side]
     if arguments.algorithm != "auto":
-        told += ["--algorithm", arguments.algorithm]
+        parts += ["--algorithm", arguments.algorithm]
     for name in ("player", "simulations", "seconds", "max_depth", "seed"):
         given = getattr(arguments, name)
         if given is not None:
-            told += [f"--{name.replace('_', '-')}", str(given)]
+            parts += [f"--{name.replace('_', '-')}", str(given)]
     if arguments.level is not None:
-        told += ["--level", str(arguments.level.number)]
-    return [*told, "--threads", str(arguments.threads)] if arguments.threads > 1 else told
+        parts += ["--level", str(arguments.level.number)]
+    return [*parts, "--threads", str(arguments.threads)] if arguments.threads > 1 else parts
 
 
 @dataclass(slots=True)
-class Match:
-    """A game under way."""
+class GameSession:
+    """A game in progress."""
 
     console: Console
-    engine: Thinker
+    engine: Searcher
     chosen: Configuration
-    people: tuple[int, ...]
+    users: tuple[int, ...]
     level: Level
-    #: How the command was given, for going on.
+    #: The options of the command, for the continue command.
     options: list[str]
-    #: The positions in which a person was to move, for `undo`.
-    turns: list[Position] = field(default_factory=list)
+    #: The positions with a user to move, for `undo`.
+    undo_stack: list[Position] = field(default_factory=list)
     random: Random = field(init=False)
 
     def __post_init__(self) -> None:
         self.random = Random(self.engine.seed)
 
     def play(self, fen: str | None = None) -> int:
-        """To the end, or until the user stops; the exit status."""
+        """Plays to the end, or until the user quits; returns the exit status."""
         self.introduce()
         begun = len(self.engine.position.history)
         try:
             while (outcome := self.outcome()) is None:
-                if not self.people and len(self.engine.position.history) - begun >= MOST_MOVES:
-                    raise GameContractError(f"the game has not ended after {MOST_MOVES:,} moves: it is given up")
-                self.turn()
+                if not self.users and len(self.engine.position.history) - begun >= MAX_MOVES:
+                    raise GameContractError(f"the game has not ended after {MAX_MOVES:,} moves: it is given up")
+                self.play_turn()
         except Resigned:
             self.console.print(self.resignation(), style="bold")
             return 0
         except (Stopped, KeyboardInterrupt) as reason:
             self.console.print(f"Stopped. To go on from here: {self.command(fen)}", soft_wrap=True)
-            return INTERRUPTED if isinstance(reason, KeyboardInterrupt) else 0
-        except OSError:  # the output is closed
+            return EXIT_INTERRUPTED if isinstance(reason, KeyboardInterrupt) else 0
+        except OSError:  # closed output
             raise
         except (Exception, SystemExit):
-            # A mistake of the game, which the caller reports: once it is corrected, the game can go on.
+            # An error of the user's game, which the caller reports; the game can be continued once it is fixed.
             self.console.print(f"Stopped by an error. To go on from here: {self.command(fen)}", soft_wrap=True)
             raise
         self.draw()
@@ -180,9 +180,9 @@ class Match:
         return 0
 
     def outcome(self) -> str | None:
-        """How the game has ended; None while it goes on.
+        """Returns the outcome; None while the game continues.
 
-        Draws that a player could claim end a game of chess, as they do in matches: the search counts them as draws.
+        Claimable draws end a game of chess, as in matches, since the search counts them as draws.
         """
         from pondertree.match.game import claimed_draw
 
@@ -193,11 +193,11 @@ class Match:
         return None if claim is None else f"The game is a draw ({claim.replace('_', ' ')})."
 
     def introduce(self) -> None:
-        """Who plays, and what can be typed."""
+        """Prints the players, the search and how to enter moves."""
         position = self.engine.position
         names = position.players
-        yours = [names[player] for player in self.people]
-        others = [name for player, name in enumerate(names) if player not in self.people]
+        yours = [names[player] for player in self.users]
+        others = [name for player, name in enumerate(names) if player not in self.users]
         if not yours:
             who = "The search plays itself." if len(names) > 1 else "The search plays."
         elif len(names) == 1:
@@ -212,40 +212,40 @@ class Match:
             self.console.print(f"Enter {self.example()}, or a command (type help to list them).")
 
     def effort(self) -> str:
-        """The search and how long it takes for a move."""
+        """Describes the search and its limits per move."""
         chosen = self.chosen
-        told = [chosen.description]
+        parts = [chosen.description]
         if chosen.simulations is not None:
-            told.append(f"{count_text(self.level.simulations(chosen.simulations))} per move")
+            parts.append(f"{count_text(self.level.simulations(chosen.simulations))} per move")
         if chosen.seconds is not None:
-            told.append(f"{chosen.seconds:g} s per move")
-        told.append("full strength" if self.level.is_full else f"level {self.level.number} of {STRONGEST}")
-        return ", ".join(told)
+            parts.append(f"{chosen.seconds:g} s per move")
+        parts.append("full strength" if self.level.is_full else f"level {self.level.number} of {MAX_LEVEL}")
+        return ", ".join(parts)
 
     def example(self) -> str:
-        """How a move is typed, by one that is legal now."""
+        """Describes the move notation by a legal move."""
         position = self.engine.position
         actions = [int(action) for action in position.state.legal_actions()]
         action = actions[(len(actions) - 1) // 2]
         also = f" (or {position.state.action_to_string(action)})" if position.game == "chess" else ""
         return f"a move such as {position.write(action)}{also}"
 
-    def turn(self) -> None:
-        """One move."""
+    def play_turn(self) -> None:
+        """Plays one move."""
         position = self.engine.position
-        if position.state.to_play not in self.people:
-            if not self.people:
+        if position.state.to_play not in self.users:
+            if not self.users:
                 self.draw()
             self.advance(self.reply())
             return
         self.draw()
         action = self.ask()
         if action is not None:
-            self.turns.append(position)
+            self.undo_stack.append(position)
             self.advance(action)
 
     def advance(self, action: int) -> None:
-        """Plays a move, and says what it paid."""
+        """Plays a move and prints its rewards."""
         before = self.engine.position.rewards
         self.engine.follow(action)
         position = self.engine.position
@@ -258,7 +258,7 @@ class Match:
             self.console.print(f"rewards so far: {position.scores_text(position.rewards)}", style="dim")
 
     def draw(self) -> None:
-        """The board and who is to move."""
+        """Prints the board and the player to move."""
         from pondertree.cli.output import draw_board
 
         position = self.engine.position
@@ -267,46 +267,46 @@ class Match:
         if not is_over(position.state) and len(position.players) > 1:
             self.console.print(f"{position.player} to move", style="dim")
 
-    def search(self, simulations: int | None, *, glance: bool) -> tuple[Report, str]:
-        """Searches the position; the report, and what it took."""
+    def search(self, simulations: int | None, *, is_preview: bool) -> tuple[Report, str]:
+        """Searches the position; returns the report and a description of the effort."""
         before, was_solved = self.engine.simulations, self.engine.is_solved
         with self.console.status("thinking") if sys.stdout.isatty() else nullcontext():
-            finished = think(self.engine, simulations, self.chosen.seconds)
+            finished = run_search(self.engine, simulations, self.chosen.seconds)
         if not finished:
             raise KeyboardInterrupt
         new = self.engine.simulations - before
         without = "known from the search before" if was_solved else "found by the mate search"
-        return self.engine.report(glance=glance), count_text(new) if new else without
+        return self.engine.report(is_preview=is_preview), count_text(new) if new else without
 
     def reply(self) -> int:
-        """The search's move, at its level, which is told."""
+        """The search's move, at its level, which is parts."""
         if self.level.is_full or self.chosen.simulations is None:
-            report, effort = self.search(self.chosen.simulations, glance=True)
-            self.tell("plays", report, effort)
+            report, effort = self.search(self.chosen.simulations, is_preview=True)
+            self.print_move("plays", report, effort)
             return report.best.action
-        # A weaker level knows no more than what it searches now.
+        # Weaker levels do not reuse the tree.
         self.engine.restart(self.engine.position)
         simulations = self.level.simulations(self.chosen.simulations)
-        report, _ = self.search(simulations, glance=False)
+        report, _ = self.search(simulations, is_preview=False)
         move = self.level.choose(report.moves, simulations, self.random)
         self.console.print(f"{report.position.player} plays {report.text_of(move)}", style="bold")
         return move.action
 
     def hint(self) -> None:
-        """What the search would play at full strength."""
-        self.tell("could play", *self.search(self.chosen.simulations, glance=True))
+        """Prints the move of the search at full strength."""
+        self.print_move("could play", *self.search(self.chosen.simulations, is_preview=True))
 
-    def tell(self, verb: str, report: Report, effort: str) -> None:
-        """The best move in one line, with what the search thinks of it."""
+    def print_move(self, verb: str, report: Report, effort: str) -> None:
+        """Prints the best move with its value and principal variation in one line."""
         how = f"value {round(report.value, 2) + 0.0:+.2f}" if report.proven is None else report.verdict()
         head = f"{report.position.player} {verb} {report.text_of(report.best)}"
-        told = [how, effort]
-        line = fit(report.line_of(report.best)[1:7], WIDTH - len(f"{head}  {', '.join(told)}, expects "))
+        parts = [how, effort]
+        line = fit(report.line_of(report.best)[1:7], WIDTH - len(f"{head}  {', '.join(parts)}, expects "))
         self.console.print(head, style="bold", end="  ")
-        self.console.print(", ".join([*told, f"expects {line}"] if line else told), style="dim", soft_wrap=True)
+        self.console.print(", ".join([*parts, f"expects {line}"] if line else parts), style="dim", soft_wrap=True)
 
     def ask(self) -> int | None:
-        """The user's move; None after `undo`, when the board is to be drawn anew."""
+        """Reads the user's move; returns None after `undo`."""
         position = self.engine.position
         while True:
             text = self.read(f"{position.player}> ")
@@ -320,8 +320,8 @@ class Match:
                     self.say(position.legal_text())
                 case "hint":
                     self.hint()
-                case "undo" if self.turns:
-                    self.engine.restart(self.turns.pop())
+                case "undo" if self.undo_stack:
+                    self.engine.restart(self.undo_stack.pop())
                     return None
                 case "undo":
                     self.console.print("There is nothing to take back.")
@@ -336,24 +336,24 @@ class Match:
                         self.say(str(error))
 
     def say(self, text: str) -> None:
-        """Prints a paragraph."""
+        """Prints a wrapped paragraph."""
         for line in textwrap.wrap(text, min(self.console.width, WIDTH)):
             self.console.print(line, soft_wrap=True)
 
     def read(self, prompt: str) -> str:
-        """One line from the user."""
+        """Reads a line from the user."""
         try:
             line = input(prompt)
         except EOFError:
             self.console.print()
             raise Stopped from None
         if not sys.stdin.isatty():
-            # A transcript of piped moves shows what was read.
+            # Echoes piped input, so that the transcript is complete.
             self.console.print(line)
         return line.strip()
 
     def resignation(self) -> str:
-        """How a game ends that the player to move gives up."""
+        """Returns the outcome after a resignation of the player to move."""
         position = self.engine.position
         names = position.players
         if len(names) == 2:
@@ -362,12 +362,12 @@ class Match:
         return f"{position.player} resigns. The game ends here.{total}"
 
     def command(self, fen: str | None) -> str:
-        """How to take the game up again."""
+        """Returns the command that continues the game."""
         position = self.engine.position
         words = ["pondertree", "play", position.game, *self.options]
         if fen is not None:
             words += ["--fen", position.state.fen()]
         elif position.history:
-            # A value that begins with a dash would be taken for an option.
+            # A separate value that begins with a dash would be parsed as an option.
             words += [f"--moves={position.moves}"] if position.moves.startswith("-") else ["--moves", position.moves]
         return shell_line(words)

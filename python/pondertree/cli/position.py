@@ -1,4 +1,4 @@
-"""From what the user typed to a state, and from a state to words."""
+"""Positions of the command line: parsing of games and moves, and their textual form."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from pondertree.errors import GameContractError, InvalidActionError, InvalidArgu
 from pondertree.game import GameInfo, check_rewards, describe, is_over, move_text, numbers, play
 from pondertree.games.chess_interop import actions_written
 
-#: Legal moves named in a complaint about a wrong one.
-MOST_NAMED = 12
+#: Number of legal moves listed in an error message.
+MAX_LISTED = 12
 
 TITLES = {"tic-tac-toe": "Tic-tac-toe", "connect4": "Connect 4", "othello": "Othello", "chess": "Chess"}
-#: Stands between moves of several words.
+#: Separator of moves with several words.
 MOVE_SEPARATOR = ";"
-#: The games there are, for messages.
+#: The games, for messages.
 KNOWN_GAMES = f"{', '.join(games.BY_NAME)}, or module:Class for a game written in Python"
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A state, with the name of its game, the moves that led to it and the rewards they paid each player."""
+    """A state with the name of its game, its move history and the rewards so far."""
 
     game: str
     state: Any
     history: tuple[str, ...] = ()
-    """The moves as `parse` reads them: their texts, or the numbers of actions whose texts it would not read so."""
+    """The moves as `parse` reads them: texts, or action numbers where a text is ambiguous."""
     rewards: tuple[float, ...] = ()
 
     @property
     def title(self) -> str:
-        """The game's name, as people write it."""
+        """The display name of the game."""
         return TITLES.get(self.game, self.game.rpartition(":")[2])
 
     @property
@@ -48,37 +48,37 @@ class Position:
 
     @property
     def players(self) -> tuple[str, ...]:
-        """What the players are called."""
+        """The names of the players."""
         return games.player_names(type(self.state), self.info.num_players)
 
     @property
     def player(self) -> str:
-        """Who is to move."""
+        """The name of the player to move."""
         return self.players[int(self.state.to_play)]
 
     @property
     def text(self) -> str:
-        """The position in one string: a FEN in chess, else the board."""
+        """The position as text: a FEN in chess, else the board."""
         return str(self.state.fen()) if self.game == "chess" else self.board
 
     @property
     def is_compiled(self) -> bool:
-        """Whether it is a game of ours."""
+        """Whether the game is compiled."""
         return self.game in games.BY_NAME
 
     @property
     def board(self) -> str:
-        """The board, without the last line, which says who is to move or how it ended; other games show themselves."""
+        """The board, for compiled games without the status line; else `str(state)`."""
         if not self.is_compiled:
             return str(self.state)
         return "\n".join(str(self.state).splitlines()[:-1])
 
     def write(self, action: int) -> str:
-        """An action as people read it: in chess, standard algebraic notation."""
+        """Returns the text of an action; in chess, standard algebraic notation."""
         return str(self.state.san(action)) if self.game == "chess" else move_text(self.state, action)
 
     def write_line(self, moves: Iterable[str]) -> list[str]:
-        """A line of moves in the game's own notation, as people read it: in chess, standard algebraic notation."""
+        """Converts a line of moves to the notation of `write`."""
         if self.game != "chess":
             return list(moves)
         state, texts = self.state, []
@@ -89,7 +89,7 @@ class Position:
         return texts
 
     def play(self, action: int) -> Position:
-        """The position after a move."""
+        """Returns the position after a move."""
         info = self.info
         after = self.state.play(action) if info.compiled else play(self.state, action, info.name)
         rewards: tuple[float, ...] = ()
@@ -99,7 +99,7 @@ class Position:
         return Position(self.game, after, (*self.history, self.name(action)), rewards)
 
     def name(self, action: int) -> str:
-        """The text of a legal action, or its number where the text would not be read as that action in `--moves`."""
+        """Returns the text of a legal action, or its number if `--moves` would not parse the text as that action."""
         text = self.write(action)
         if self.is_compiled:
             return text
@@ -111,19 +111,19 @@ class Position:
 
     @property
     def moves(self) -> str:
-        """The moves so far as `--moves` takes them."""
+        """The moves so far, in the form of `--moves`."""
         return join_moves(self.history)
 
     def parse(self, text: str) -> int:
-        """The action a user names; an exception in one line, with some legal moves, if it is none."""
+        """Parses a move; errors are one line with some legal moves."""
         try:
             return int(self.state.parse_action(text)) if self.is_compiled else self._parse(text)
         except InvalidActionError as error:
             reason = str(error).split("; legal")[0].split(": legal")[0]
-            raise InvalidActionError(f"{reason} (legal: {self.legal_text(MOST_NAMED)})") from None
+            raise InvalidActionError(f"{reason} (legal: {self.legal_text(MAX_LISTED)})") from None
 
     def _parse(self, text: str) -> int:
-        """The same in a game written in Python."""
+        """Parses a move of a game written in Python."""
         action = self._read(text)
         if action is None:
             raise InvalidActionError(f"{text!r} is no move")
@@ -132,14 +132,13 @@ class Position:
         return action
 
     def _read(self, text: str) -> int | None:
-        """The action that a text names in a game written in Python, which may not be legal; None where it names none.
+        """Reads an action, possibly illegal, of a game written in Python; None if the text is invalid.
 
-        The game's `parse_action` reads it, then it is compared with the texts of the legal actions. What neither knows
-        may be the number of an action.
+        Tries the game's `parse_action`, the texts of the legal actions, and the number of an action, in this order.
         """
         read: int | None = None
         if hasattr(self.state, "parse_action"):
-            # A game may raise anything for a text that it does not know.
+            # A game may raise any exception for an unknown text.
             with contextlib.suppress(Exception):
                 read = int(self.state.parse_action(text))
         if read is not None and self._is_legal(read):
@@ -156,9 +155,9 @@ class Position:
         return action in [int(legal) for legal in self.state.legal_actions()]
 
     def first_move(self, words: Sequence[str]) -> tuple[str, int]:
-        """The first move in the words of `--moves`, and how many of them it takes.
+        """Returns the first move in the words of `--moves`, and its number of words.
 
-        It is the longest text of a legal action; where none is there, the shortest that can be read.
+        The longest text of a legal action matches; else the shortest text that can be parsed.
         """
         if self.is_compiled:
             return words[0], 1
@@ -175,17 +174,17 @@ class Position:
         return words[0], 1
 
     def legal_moves(self) -> list[str]:
-        """The legal moves, as people read them."""
+        """Returns the texts of the legal moves."""
         return [self.write(int(action)) for action in self.state.legal_actions()]
 
     def legal_text(self, most: int | None = None) -> str:
-        """The legal moves in one line, at most `most` of them."""
+        """Returns the legal moves in one line, at most `most` of them."""
         moves = self.legal_moves()
         more = "" if most is None or len(moves) <= most else f" and {len(moves) - most} more"
         return join_moves(moves[:most]) + more
 
     def outcome(self) -> str:
-        """How the game ended, in words."""
+        """Describes the outcome of a finished game."""
         info = self.info
         reason = str(getattr(self.state, "termination", None) or "").replace("_", " ")
         because = f" ({reason})" if reason else ""
@@ -201,25 +200,25 @@ class Position:
         return told if info.is_plain else f"{told} Final scores: {self.scores_text(scores)}."
 
     def scores_text(self, scores: Sequence[float]) -> str:
-        """One number per player, with the players' names; the number alone where there is one."""
+        """Returns one number per player with the players' names; for a single player the number."""
         if len(scores) == 1:
             return f"{scores[0]:.4g}"
         return ", ".join(f"{player} {score:.4g}" for player, score in zip(self.players, scores, strict=True))
 
 
 def join(names: Sequence[str]) -> str:
-    """Names in a sentence: "X", "X and O", "X, Y and Z"."""
+    """Joins names: "X", "X and O", "X, Y and Z"."""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def join_moves(moves: Sequence[str]) -> str:
-    """Moves in one line, as `--moves` takes them: with semicolons between them where a move has several words."""
+    """Joins moves in the form of `--moves`: separated by semicolons if a move has several words."""
     between = f"{MOVE_SEPARATOR} " if any(len(move.split()) > 1 for move in moves) else " "
     return between.join(moves)
 
 
 def read_position(game: str | None, moves: str | None, fen: str | None) -> Position:
-    """The position of `GAME`, `--moves` and `--fen`."""
+    """Returns the position of `GAME`, `--moves` and `--fen`."""
     if game is None:
         raise InvalidArgumentError(f"no GAME was given: name one of {KNOWN_GAMES}")
     kind = find_game(game)
@@ -236,12 +235,12 @@ def read_position(game: str | None, moves: str | None, fen: str | None) -> Posit
     return play_moves(position, moves or "")
 
 
-#: The number of a move in a game score, such as "1." and "12...".
+#: A move number in a game score, such as "1." or "12...".
 MOVE_NUMBER = re.compile(r"(?<!\S)\d+\.+")
 
 
 def play_moves(position: Position, moves: str) -> Position:
-    """The position after the moves of `--moves`: words, or parts with semicolons between them."""
+    """Returns the position after the moves of `--moves`, separated by spaces or semicolons."""
     is_separated = MOVE_SEPARATOR in moves
     if position.game == "chess":
         moves = MOVE_NUMBER.sub(" ", moves)
@@ -263,7 +262,7 @@ def play_moves(position: Position, moves: str) -> Position:
 
 
 def find_game(name: str) -> Any:
-    """What gives the starting state of a game; one in Python may lie where the command is given."""
+    """Returns the factory of a game's initial states; modules are also found in the working directory."""
     if name.startswith("gym:"):
         raise InvalidArgumentError(f"{name} is an environment, which has no rules to search or play by")
     if ":" in name:
@@ -274,7 +273,7 @@ def find_game(name: str) -> Any:
         except InvalidArgumentError as error:
             if error.__cause__ is None:
                 raise
-            # What the module raised is reported with its place, as what a game raises.
+            # An exception of the module is reported with its location, like one of a game.
             raise GameContractError(str(error)) from error.__cause__
     try:
         return games.find(name)
@@ -287,7 +286,7 @@ def find_game(name: str) -> Any:
 
 
 def started(kind: Any, name: str) -> Any:
-    """The starting state of a game."""
+    """Returns the initial state of a game."""
     try:
         state = kind()
     except Exception as error:

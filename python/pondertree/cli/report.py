@@ -1,4 +1,4 @@
-"""What a search has found, as plain data: one form for all algorithms, for tables and for JSON."""
+"""Search results as plain data, in one form for all algorithms, for tables and JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pondertree.game import move_text
 
 
 class TreeNode(Protocol):
-    """What the engine's `Node` and the twin's `MCTSNode` have in common."""
+    """The common interface of the engine's `Node` and the reference implementation's `MCTSNode`."""
 
     @property
     def visit_count(self) -> int: ...
@@ -30,7 +30,7 @@ class TreeNode(Protocol):
 class Move:
     """A move at the root, in the game's notation (chess: UCI).
 
-    `q` and `proven` are for the player to move there; `plies` counts this move too.
+    `q` and `proven` are for the player to move at the root; `plies` includes this move.
     """
 
     action: int
@@ -45,7 +45,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A search: its answer, and every legal move, the answer first and then by visits."""
+    """The result of a search, with every legal move: the best one first, then by visits."""
 
     position: Position
     algorithm: str
@@ -56,7 +56,7 @@ class Report:
     elapsed: float
     value: float
     values: tuple[float, ...]
-    """One for each player; `value` is that of the player to move."""
+    """Value per player; `value` is that of the player to move."""
     proven: int | None
     plies: int | None
     moves: tuple[Move, ...]
@@ -72,7 +72,7 @@ class Report:
         return self.simulations / self.elapsed if self.elapsed > 0 else 0.0
 
     def verdict(self) -> str:
-        """What is proven, in words."""
+        """Describes the proven result."""
         if self.proven is None:
             return "nothing yet"
         player = self.position.player
@@ -80,15 +80,15 @@ class Report:
         return {1: f"{player} wins{within}", 0: "a draw with best play", -1: f"{player} loses{within}"}[self.proven]
 
     def text_of(self, move: Move) -> str:
-        """A move at the root as people read it: in chess, standard algebraic notation."""
+        """Returns the display text of a root move; in chess, standard algebraic notation."""
         return self.position.write(move.action)
 
     def line_of(self, move: Move) -> list[str]:
-        """The line that begins with `move`, as people read it."""
+        """Returns the principal variation of `move` in display notation."""
         return self.position.write_line(move.pv)
 
     def as_json(self, top: int | None = None) -> dict[str, Any]:
-        """The object that `--json` prints; moves of chess are in UCI notation, with `san` beside it."""
+        """Returns the object that `--json` prints; chess moves are in UCI notation, with an additional `san`."""
         is_chess = self.position.game == "chess"
         return {
             "game": self.position.game,
@@ -123,17 +123,17 @@ class Report:
 
 
 def plies_text(plies: int | None) -> str:
-    """A number of plies, in words."""
+    """Formats a number of plies."""
     return "1 ply" if plies == 1 else f"{plies} plies"
 
 
 def count_text(simulations: int) -> str:
-    """A number of simulations, in words."""
+    """Formats a number of simulations."""
     return "1 simulation" if simulations == 1 else f"{simulations:,} simulations"
 
 
 def fit(moves: Sequence[str], columns: int) -> str:
-    """The moves in one line, truncated to the given number of columns at a whole move."""
+    """Joins moves in one line, truncated to `columns` at a whole move."""
     text = ""
     for move in moves:
         longer = f"{text} {move}" if text else move
@@ -144,11 +144,11 @@ def fit(moves: Sequence[str], columns: int) -> str:
 
 
 def list_moves(
-    state: Any, answer: int, visits: Any, q: Any, root: TreeNode | None, pv: Sequence[str] = ()
+    state: Any, best_action: int, visits: Any, q: Any, root: TreeNode | None, pv: Sequence[str] = ()
 ) -> tuple[Move, ...]:
-    """Every legal move, the answer first, then the most visited. `visits` and `q` have a number for each action.
+    """Returns every legal move, `best_action` first, then by visits. `visits` and `q` are indexed by action.
 
-    Proofs and lines are read off the tree; the line of the answer is `pv` where it is given.
+    Proofs and principal variations are read from the tree; that of `best_action` is `pv` if given.
     """
     legal = [int(action) for action in state.legal_actions()]
     total = sum(int(visits[action]) for action in legal)
@@ -156,7 +156,7 @@ def list_moves(
     for action in legal:
         text = move_text(state, action)
         child = None if root is None else root.children.get(action)
-        proven = None if root is None or child is None else proven_for_chooser(root, child)
+        proven = None if root is None or child is None else proven_for_parent(root, child)
         moves.append(
             Move(
                 action=action,
@@ -166,28 +166,28 @@ def list_moves(
                 q=None if math.isnan(q[action]) else float(q[action]),
                 proven=proven,
                 plies=None if child is None or proven is None else 1 + (child.distance or 0),
-                pv=tuple(pv) if pv and action == answer else (text, *line_below(state.play(action), child)),
+                pv=tuple(pv) if pv and action == best_action else (text, *variation_below(state.play(action), child)),
             )
         )
-    return tuple(sorted(moves, key=lambda move: (move.action != answer, -move.visits)))
+    return tuple(sorted(moves, key=lambda move: (move.action != best_action, -move.visits)))
 
 
-def proven_for_chooser(node: TreeNode, child: TreeNode) -> int | None:
-    """What is proven of the move to `child`, for the player who makes it."""
+def proven_for_parent(node: TreeNode, child: TreeNode) -> int | None:
+    """Returns the proven result of the edge to `child`, for the player to move at `node`."""
     if child.proven is None:
         return None
     return child.proven if child.to_play == node.to_play else -child.proven
 
 
-def line_below(state: Any, node: TreeNode | None) -> list[str]:
-    """The expected moves below `node`: the most visited, or those of what is proven. It is the rule of the engine."""
+def variation_below(state: Any, node: TreeNode | None) -> list[str]:
+    """Returns the principal variation below `node`, by the engine's rule: most visited, or by proofs."""
     line = []
     while node is not None and node.children:
         parent, proven = node, node.proven
 
         def rank(action: int, parent: TreeNode = parent, proven: int | None = proven) -> tuple[int, int, int]:
             child: TreeNode = parent.children[action]
-            exact = int(proven is not None and proven_for_chooser(parent, child) == proven)
+            exact = int(proven is not None and proven_for_parent(parent, child) == proven)
             plies = child.distance or 0
             if proven == 1:
                 return exact, -plies, 0
@@ -195,7 +195,7 @@ def line_below(state: Any, node: TreeNode | None) -> list[str]:
 
         action = max(node.children, key=rank)
         if state.is_terminal or action not in state.legal_actions():
-            break  # a learned model imagines what the rules do not allow
+            break  # a learned model may leave the rules
         line.append(move_text(state, action))
         state, node = state.play(action), node.children[action]
     return line

@@ -1,4 +1,4 @@
-"""`pondertree search`: look into one position."""
+"""`pondertree search`: searches one position."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pondertree.cli.algorithms import configure
 from pondertree.cli.arguments import Commands, add_command, add_effort, count
 from pondertree.cli.position import read_position
-from pondertree.cli.searcher import INTERRUPTED, think
+from pondertree.cli.searcher import EXIT_INTERRUPTED, run_search
 from pondertree.errors import GameOverError
 from pondertree.game import is_over
 
@@ -22,25 +22,24 @@ EXAMPLES = """\
   pondertree search mygames:Solitaire
 
 Q is the value of a move for the player to move, from -1 (lost) to +1 (won).
-Where a result is proven the table says so: "win in 3" is a forced win that ends
-the game three plies from here. The line is what is expected after the move.
-A game of your own may have any number of players, and rewards; then there is
-one value for each player."""
+Proven results are shown instead: "win in 3" is a forced win in three plies. The
+expected line is the principal variation after the move. Games with more players
+or with rewards have one value per player."""
 
 TOP = 10
 
 
 def add_arguments(commands: Commands) -> None:
-    """The arguments of `pondertree search`."""
-    parser = add_command(commands, "search", "Search a position, and show what was found.", EXAMPLES, run)
+    """Adds the arguments of `pondertree search`."""
+    parser = add_command(commands, "search", "Search a position and show the statistics of its moves.", EXAMPLES, run)
     add_effort(parser, "")
     parser.add_argument("--top", metavar="K", type=count, help=f"show K moves (default: {TOP}; all with --json)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs it; the exit status."""
-    # Asked for first, so that whoever lacks rich hears it before a long search.
+    """Runs the command and returns the exit status."""
+    # Imported first: a missing rich is reported before a long search.
     from pondertree.cli import output
 
     position = read_position(arguments.game, arguments.moves, arguments.fen)
@@ -54,14 +53,14 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.seconds,
         max_depth=arguments.max_depth,
     )
-    thinker = chosen.start(position, arguments.seed, arguments.threads)
+    searcher = chosen.start(position, arguments.seed, arguments.threads)
     if arguments.json:
-        finished = think(thinker, chosen.simulations, chosen.seconds)
-        json.dump(thinker.report().as_json(arguments.top), sys.stdout, ensure_ascii=False)
+        finished = run_search(searcher, chosen.simulations, chosen.seconds)
+        json.dump(searcher.report().as_json(arguments.top), sys.stdout, ensure_ascii=False)
         print()
     else:
         console = output.make_console()
-        finished = output.watch_and_show(console, thinker, chosen.simulations, chosen.seconds, arguments.top or TOP)
+        finished = output.watch_and_show(console, searcher, chosen.simulations, chosen.seconds, arguments.top or TOP)
     if not finished:
         print("interrupted: this is what was found so far", file=sys.stderr)
-    return 0 if finished else INTERRUPTED
+    return 0 if finished else EXIT_INTERRUPTED

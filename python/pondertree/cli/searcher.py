@@ -1,4 +1,4 @@
-"""Searches that can be watched and interrupted: compiled ones and the reference behind one interface."""
+"""Incremental, interruptible searches: the engine and the reference implementation behind one interface."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from pondertree.errors import GameContractError
 from pondertree.presets import UCT
 from pondertree.reference import uct as reference
 from pondertree.search.base import Search
-from pondertree.search.forest import UNLIMITED
+from pondertree.search.limits import UNLIMITED
 
-#: Seconds between two looks at a search.
+#: Seconds per search slice.
 SLICE = 0.1
-#: Seconds in which at least one simulation must end.
-LONGEST_SLICE = 10.0
-#: How a shell reports a program that was interrupted.
-INTERRUPTED = 130
+#: Seconds within which at least one simulation must finish.
+MAX_SLICE = 10.0
+#: Exit status after SIGINT, as shells report it.
+EXIT_INTERRUPTED = 130
 
 
-class Thinker(ABC):
-    """A search that goes on from where it was."""
+class Searcher(ABC):
+    """A search that is run in increments."""
 
     algorithm: str
     #: The description of the search.
     description: str
-    #: Whether a number of simulations is planned as a whole, so that it must not be run in slices.
+    #: Whether simulations are scheduled as a whole and cannot be run in slices.
     has_schedule = False
 
     def __init__(self, position: Position, seed: int | None) -> None:
@@ -44,28 +44,28 @@ class Thinker(ABC):
     @property
     @abstractmethod
     def simulations(self) -> int:
-        """Simulations so far."""
+        """Number of simulations so far."""
 
     @property
     @abstractmethod
     def is_solved(self) -> bool:
-        """Whether nothing is left to find out."""
+        """Whether the root is proven."""
 
     @abstractmethod
     def grow(self, most: int, seconds: float | None, is_over: Callable[[], bool] | None = None) -> None:
-        """At most so many more simulations, for about so long; `is_over()` is asked now and then to end it sooner."""
+        """Runs up to `most` simulations within about `seconds`; stops early once `is_over()` holds."""
 
     @abstractmethod
-    def report(self, *, glance: bool = False) -> Report:
-        """What has been found so far. A glance leaves out what must be read off the tree: proofs and lines of moves."""
+    def report(self, *, is_preview: bool = False) -> Report:
+        """Returns the report; a preview omits proofs and principal variations, which need the tree."""
 
     @abstractmethod
     def follow(self, action: int) -> None:
-        """Plays a move; what is known below it is kept, where the search can keep it."""
+        """Plays a move, with tree reuse if supported."""
 
     @abstractmethod
     def restart(self, position: Position) -> None:
-        """Goes on from another position, with nothing known."""
+        """Restarts at another position without reuse."""
 
     def _report(
         self, result: Any, action: int, values: Sequence[float], root: TreeNode | None, pv: Sequence[str] = ()
@@ -86,11 +86,8 @@ class Thinker(ABC):
         )
 
 
-class Engine(Thinker):
-    """A compiled search, UCT where nothing else is given; its tree is kept from move to move.
-
-    `build(seed)` makes the search.
-    """
+class EngineSearcher(Searcher):
+    """A compiled search with tree reuse; `build(seed)` creates it (default: UCT)."""
 
     def __init__(
         self,
@@ -105,10 +102,10 @@ class Engine(Thinker):
         search = UCT(seed=self.seed) if build is None else build(self.seed)
         self.has_schedule = search.needs_count
         self.tree = search.tree(position.state)
-        self._look()
+        self._current_result()
 
-    def _look(self) -> Any:
-        """The result so far. It is not kept."""
+    def _current_result(self) -> Any:
+        """Returns the current result and caches its counters; the result itself is not retained."""
         result = self.tree.result()
         self._simulations, self._proven = result.simulations, result.proven
         return result
@@ -126,19 +123,19 @@ class Engine(Thinker):
             if is_over is not None and is_over():
                 self.tree.stop()
 
-        begun = time.perf_counter()
+        started = time.perf_counter()
         try:
             self.tree.simulate(most, seconds=seconds, progress=None if is_over is None else stop_when_over)
         finally:
-            self.elapsed += time.perf_counter() - begun
-            self._look()
+            self.elapsed += time.perf_counter() - started
+            self._current_result()
 
-    def report(self, *, glance: bool = False) -> Report:
-        result = self._look()
-        # A tree whose nodes someone holds is copied before it grows, so a glance holds none.
-        root = None if glance else result.root
+    def report(self, *, is_preview: bool = False) -> Report:
+        result = self._current_result()
+        # A tree with live nodes is copied before it grows: a preview keeps none.
+        root = None if is_preview else result.root
         if result.proven is None and not result.visits.any():
-            # Nothing to answer yet: the first move stands for all.
+            # No result yet: any legal move.
             return self._report(result, int(self.position.state.legal_actions()[0]), result.values, root)
         return self._report(result, result.action, result.values, root, result.pv)
 
@@ -146,16 +143,16 @@ class Engine(Thinker):
         self.position = self.position.play(action)
         if not self.position.state.is_terminal:
             self.tree.advance(action)
-            self._look()
+            self._current_result()
 
     def restart(self, position: Position) -> None:
         self.position = position
         self.tree.reset(position.state)
-        self._look()
+        self._current_result()
 
 
-class Reference(Thinker):
-    """The reference implementation of UCT: the same search, number for number, and some hundred times slower."""
+class ReferenceSearcher(Searcher):
+    """The reference implementation of UCT: identical results, some hundred times slower."""
 
     algorithm = "reference"
 
@@ -170,7 +167,7 @@ class Reference(Thinker):
         self.description = description
         self._search = reference.MCTS(seed=self.seed, max_depth=max_depth)
         self._calls = 0
-        #: What the simulations brought each player, where a value alone does not say it.
+        #: Sums of returns per player, in games where one value does not determine the others.
         self._sums: list[float] = []
         self.restart(position)
 
@@ -183,16 +180,16 @@ class Reference(Thinker):
         return self._tree.root.proven is not None
 
     def grow(self, most: int, seconds: float | None, is_over: Callable[[], bool] | None = None) -> None:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         for _ in range(most):
             self._search.simulate(self._tree, 1)
-            self._add_up()
-            if self.is_solved or (seconds is not None and time.perf_counter() - begun >= seconds):
+            self._sum_returns()
+            if self.is_solved or (seconds is not None and time.perf_counter() - started >= seconds):
                 break
-        self.elapsed += time.perf_counter() - begun
+        self.elapsed += time.perf_counter() - started
 
-    def _add_up(self) -> None:
-        """Adds what the last simulation brought each player, where its trace is kept."""
+    def _sum_returns(self) -> None:
+        """Adds the returns of the last simulation per player, if it is traced."""
         for row in self._tree.trace or ():
             state = self._tree.root.state
             totals = list(row["values"])
@@ -204,7 +201,7 @@ class Reference(Thinker):
         if self._tree.trace is not None:
             self._tree.trace.clear()
 
-    def report(self, *, glance: bool = False) -> Report:
+    def report(self, *, is_preview: bool = False) -> Report:
         result = self._search.result(self._tree)
         if self.position.info.is_plain:
             values = [result.value, -result.value][:: 1 if self.position.state.to_play == 0 else -1]
@@ -221,67 +218,67 @@ class Reference(Thinker):
 
     def restart(self, position: Position) -> None:
         self.position = position
-        # Two players of a zero-sum game have one value; others need what each simulation brought them.
+        # Two-player zero-sum games have one value; other games sum up the returns of every simulation.
         self._tree = self._search.tree(position.state, self._calls, trace=not position.info.is_plain)
         self._sums = [0.0] * position.info.num_players
         self._calls += 1
 
 
 class Interrupts:
-    """While entered, Ctrl-C is noted in `came` instead of breaking off; a second one breaks off as ever."""
+    """While entered, the first Ctrl-C sets `was_interrupted`; the second raises KeyboardInterrupt."""
 
     def __init__(self) -> None:
-        self.came = False
+        self.was_interrupted = False
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.came:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.was_interrupted:
             raise KeyboardInterrupt
-        self.came = True
+        self.was_interrupted = True
 
     def __enter__(self) -> Self:
-        self._before = signal.signal(signal.SIGINT, self._note)
+        self._before = signal.signal(signal.SIGINT, self._handle)
         return self
 
     def __exit__(self, *_: object) -> None:
         signal.signal(signal.SIGINT, self._before)
 
 
-def think(
-    thinker: Thinker, simulations: int | None, seconds: float | None, watch: Callable[[float], object] | None = None
+def run_search(
+    searcher: Searcher, simulations: int | None, seconds: float | None, watch: Callable[[float], object] | None = None
 ) -> bool:
-    """Searches to the limits; whether it came that far. `watch(fraction)` is called some ten times a second.
+    """Searches up to the limits; returns False if interrupted. `watch(fraction)` is called about ten times a second.
 
-    Raises a GameContractError where not one simulation ends within the time, or within `LONGEST_SLICE`.
+    Raises a GameContractError if no simulation finishes within the time limit, or within `MAX_SLICE`.
     """
-    first, begun = thinker.simulations, time.perf_counter()
-    slice_seconds = math.inf if thinker.has_schedule else SLICE
+    first, started = searcher.simulations, time.perf_counter()
+    slice_seconds = math.inf if searcher.has_schedule else SLICE
     with Interrupts() as interrupts:
-        while not interrupts.came:
-            done, passed = thinker.simulations - first, time.perf_counter() - begun
+        while not interrupts.was_interrupted:
+            done, passed = searcher.simulations - first, time.perf_counter() - started
             if watch is not None:
                 watch(done / simulations if simulations else passed / (seconds or 1.0))
             left = UNLIMITED if simulations is None else simulations - done
             time_left = min(slice_seconds, math.inf if seconds is None else seconds - passed)
-            if left <= 0 or time_left <= 0 or thinker.is_solved:
+            if left <= 0 or time_left <= 0 or searcher.is_solved:
                 break
-            if thinker.has_schedule:
-                thinker.grow(left, None if time_left == math.inf else time_left, lambda: interrupts.came)
+            if searcher.has_schedule:
+                searcher.grow(left, None if time_left == math.inf else time_left, lambda: interrupts.was_interrupted)
             else:
-                thinker.grow(left, time_left)
-            if thinker.simulations - first == done:
-                if done == 0 and LONGEST_SLICE <= time_left < math.inf:
+                searcher.grow(left, time_left)
+            if searcher.simulations - first == done:
+                if done == 0 and MAX_SLICE <= time_left < math.inf:
                     break
-                # A playout longer than its slice is discarded: the next slice must be long enough for one.
+                # A playout that exceeds its slice is discarded: the next slice is longer.
                 slice_seconds *= 2
-    if not interrupts.came and not has_answer(thinker):
+    if not interrupts.was_interrupted and not has_result(searcher):
         raise GameContractError(
-            f"not one simulation of {thinker.position.title} ended within {time.perf_counter() - begun:.3g} s: "
+            f"not one simulation of {searcher.position.title} ended within {time.perf_counter() - started:.3g} s: "
             "give more time, unless its games never end"
         )
-    return not interrupts.came
+    return not interrupts.was_interrupted
 
 
-def has_answer(thinker: Thinker) -> bool:
-    """Whether anything is known of the position."""
-    is_known = thinker.simulations > 0 or thinker.is_solved
-    return is_known or any(move.visits for move in thinker.report(glance=True).moves)
+def has_result(searcher: Searcher) -> bool:
+    """Whether there is a result to report."""
+    is_known = searcher.simulations > 0 or searcher.is_solved
+    return is_known or any(move.visits for move in searcher.report(is_preview=True).moves)

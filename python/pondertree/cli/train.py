@@ -1,4 +1,4 @@
-"""`pondertree train`: a player out of nothing but the rules of a game."""
+"""`pondertree train`: trains a player by self-play."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pondertree import games
-from pondertree.cli.arguments import Commands, Parser, count, minutes, resuming, seed, shell_line
-from pondertree.cli.searcher import INTERRUPTED
+from pondertree.cli.arguments import Commands, Parser, count, minutes, resume_command, seed, shell_line
+from pondertree.cli.searcher import EXIT_INTERRUPTED
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import check_path
 from pondertree.game import describe
@@ -20,7 +20,7 @@ from pondertree.game import describe
 if TYPE_CHECKING:
     from pondertree.learn import Config, TrainingResult
 
-SUMMARY = "Learn a game by self-play: a player out of nothing but the rules."
+SUMMARY = "Train a player by self-play, from the rules of a game alone."
 EXAMPLES = """\
   pondertree train connect4 --out runs/connect4 --minutes 30
   pondertree train connect4 --out runs/connect4 --minutes 60 --resume
@@ -30,52 +30,52 @@ EXAMPLES = """\
   pondertree train othello --print-config > othello.toml
   pondertree train othello --out runs/othello --config othello.toml --games 20k
 
-GAME is the name of a compiled game, module:Class of one written in Python that has observations, or gym:NAME, an
-environment of Gymnasium with discrete actions, which MuZero learns. Ctrl-C saves and stops; a training that was stopped
-or killed goes on with --resume. The folder of --out gets checkpoints, all games, metrics.jsonl, config.toml, and at the
-end report.html; the last line printed is the command to play against the result. pondertree.load(DIR) gives the player
-for any search, and so does evaluator=player:DIR in a match."""
+GAME is a compiled game, module:Class of a Python game with observations, or gym:NAME, a Gymnasium environment with
+discrete actions, which is learned by MuZero. Ctrl-C saves and stops; a stopped or killed training run is resumed with
+--resume. The folder of --out holds checkpoints, all games, metrics.jsonl, config.toml, and at the end report.html; the
+last line printed is the command to play against the result. pondertree.load(DIR) loads the player for any search, as
+does evaluator=player:DIR in a match."""
 
 
 def add_arguments(commands: Commands) -> None:
-    """The arguments of `pondertree train`."""
+    """Adds the arguments of `pondertree train`."""
     parser: Parser = commands.add_parser("train", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
     parser.set_defaults(run=run)
     parser.add_argument("game", metavar="GAME", help=f"the game: {', '.join(games.BY_NAME)}, module:Class, or gym:NAME")
-    parser.add_argument("--out", metavar="DIR", help="the folder for everything that comes of it")
+    parser.add_argument("--out", metavar="DIR", help="the output folder")
     parser.add_argument(
         "--algorithm",
         choices=("alphazero", "gumbel", "muzero"),
-        help="what learns: a network by the rules, or muzero, a model of its own (default: gumbel)",
+        help="the search of self-play; muzero also learns a model of the game (default: gumbel)",
     )
-    parser.add_argument("--minutes", metavar="M", type=minutes, help="stop after so many minutes")
-    parser.add_argument("--games", metavar="N", type=count, help="stop after so many games")
-    parser.add_argument("--steps", metavar="N", type=count, help="stop after so many steps of learning")
-    parser.add_argument("--device", metavar="DEVICE", help="cpu, cuda, or auto: a GPU if there is one (default)")
+    parser.add_argument("--minutes", metavar="M", type=minutes, help="stop after M minutes")
+    parser.add_argument("--games", metavar="N", type=count, help="stop after N games")
+    parser.add_argument("--steps", metavar="N", type=count, help="stop after N optimiser steps")
+    parser.add_argument("--device", metavar="DEVICE", help="cpu, cuda, or auto: a GPU if available (default)")
     parser.add_argument("--config", metavar="FILE", help="a TOML file with settings (see --print-config)")
-    parser.add_argument("--seed", metavar="N", type=seed, help="the seed of everything random (default: 0)")
-    parser.add_argument("--resume", action="store_true", help="go on with the training in the folder of --out")
-    parser.add_argument("--tensorboard", action="store_true", help="write metrics for TensorBoard, too")
-    parser.add_argument("--print-config", action="store_true", help="print the configuration as TOML, and do nothing")
-    parser.add_argument("--json", action="store_true", help="print one JSON object at the end, and no panel before")
+    parser.add_argument("--seed", metavar="N", type=seed, help="random seed (default: 0)")
+    parser.add_argument("--resume", action="store_true", help="resume the training run in the folder of --out")
+    parser.add_argument("--tensorboard", action="store_true", help="also write metrics for TensorBoard")
+    parser.add_argument("--print-config", action="store_true", help="print the configuration as TOML and exit")
+    parser.add_argument("--json", action="store_true", help="print one JSON object at the end, without progress output")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs it; the exit status."""
+    """Runs the command and returns the exit status."""
     try:
         return _run(arguments)
     except KeyboardInterrupt:
-        # While it starts, while it saves, or in the report: what was stored before is whole, and is gone on with.
+        # At the start, while saving or in the report: the stored files are consistent and can be resumed.
         if not arguments.out:
             raise
-        print(f"interrupted; to go on: {shell_line(resuming(arguments.typed))}", file=sys.stderr)
-        return INTERRUPTED
+        print(f"interrupted; to go on: {shell_line(resume_command(arguments.typed))}", file=sys.stderr)
+        return EXIT_INTERRUPTED
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    # Threads of PyTorch that wait for each other awake take the processor from those who work.
+    # Spinning OpenMP threads of PyTorch would compete with the search threads.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    # A game in Python may lie where the command is given, as for `python -m`.
+    # Modules are also found in the working directory, as with `python -m`.
     sys.path.insert(0, os.getcwd())
     config = make_config(arguments)
     if arguments.print_config:
@@ -84,10 +84,10 @@ def _run(arguments: argparse.Namespace) -> int:
         print(text_of_config(config), end="")
         return 0
     if not arguments.out:
-        raise InvalidArgumentError("--out is missing: the folder for what is learned")
+        raise InvalidArgumentError("--out is missing: the output folder")
     from pondertree.learn.evaluation.report import write_report
 
-    resume = resuming(arguments.typed)
+    resume = resume_command(arguments.typed)
     result = _trained(config, arguments)
     if not result.finished:
         print(f"interrupted and saved; to go on: {shell_line(resume)}", file=sys.stderr, flush=True)
@@ -106,13 +106,13 @@ def _run(arguments: argparse.Namespace) -> int:
         print(f"report: {report}")
         label = "watch it play" if play is not None and "--side" in play else "play against it"
         print(f"in Python: {python}" if play is None else f"{label}: {shell_line(play)}")
-    return 0 if result.finished else INTERRUPTED
+    return 0 if result.finished else EXIT_INTERRUPTED
 
 
 def _trained(config: Config, arguments: argparse.Namespace) -> TrainingResult:
     from pondertree.learn import train
 
-    # Whoever asks the process to end means the same as Ctrl-C: save, and stop.
+    # SIGTERM saves and stops, like Ctrl-C.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return train(config, resume=arguments.resume, watcher=watcher(arguments), tensorboard=arguments.tensorboard)
@@ -121,24 +121,24 @@ def _trained(config: Config, arguments: argparse.Namespace) -> TrainingResult:
 
 
 def next_step(config: Config, out: str, factory: Any) -> tuple[list[str] | None, str]:
-    """(the command to play against the player in a folder, a Python expression for its moves).
+    """Returns (the command to play against the trained player, a Python expression for its moves).
 
-    A game of one player is watched instead. There is no command for an environment, whose `factory` is None; that of a
-    game gives its starting states.
+    Single-player games are watched instead. `factory` creates initial states; it is None for environments, which
+    have no command.
     """
     loaded = f"pondertree.load({out!r})"
     if factory is None:
         return None, f"pondertree.MuZero({loaded}, num_simulations=50).run(observation=observation).action"
     search = "MuZero" if config.algorithm == "muzero" else "AlphaZero"
     python = f"pondertree.{search}({loaded}, num_simulations=400).run(state).action"
-    # Joined by =, a folder whose name begins with a hyphen is no option.
+    # Joined by =, a folder that begins with a hyphen is not parsed as an option.
     player = [f"--player={out}"] if out.startswith("-") else ["--player", out]
     watched = ["--side", "none"] if describe(factory()).num_players == 1 else []
     return ["pondertree", "play", config.game, *player, *watched], python
 
 
 def make_config(arguments: argparse.Namespace) -> Config:
-    """From the defaults of the game (or the training that goes on), a file, and the arguments, in this order."""
+    """Merges the defaults of the game (or the resumed configuration), the file, and the arguments, in this order."""
     from pondertree.learn import Config, read_config
     from pondertree.learn.config.defaults import usual_algorithm, with_defaults
     from pondertree.learn.config.game_spec import game_spec
@@ -166,7 +166,7 @@ def make_config(arguments: argparse.Namespace) -> Config:
 
 
 def _game_called(name: str) -> Any:
-    """The class of a compiled game, which may have several names; other names as they are."""
+    """Returns the class of a compiled game, which may have several names; other names unchanged."""
     try:
         return games.by_name(name)
     except InvalidArgumentError:
@@ -174,7 +174,7 @@ def _game_called(name: str) -> Any:
 
 
 def on_gpu(device: str | None) -> bool:
-    """Whether a training on `device` would run on a GPU."""
+    """Whether training on `device` uses a GPU."""
     if device is not None and device != "auto":
         return device.startswith("cuda")
     try:
@@ -185,7 +185,7 @@ def on_gpu(device: str | None) -> bool:
 
 
 def watcher(arguments: argparse.Namespace) -> Any:
-    """A panel where somebody watches a terminal, else a line now and then; nothing with --json."""
+    """Returns a panel on a terminal, else occasional lines; nothing with --json."""
     from pondertree.learn.evaluation.progress import LineWatcher, PanelWatcher, Watcher
 
     if arguments.json:

@@ -1,4 +1,4 @@
-"""`pondertree tune`: the evaluation's weights from games, or the hybrid search's settings by matches."""
+"""`pondertree tune`: Texel tuning of the evaluation, or SPSA tuning of the hybrid search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pondertree.cli.arguments import Commands, Parser, count, seed
-from pondertree.cli.searcher import INTERRUPTED
+from pondertree.cli.searcher import EXIT_INTERRUPTED
 from pondertree.errors import InvalidArgumentError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -26,54 +26,57 @@ EXAMPLES = """\
   pondertree tune --self-play 2000 --out tuned --resume
   pondertree tune --search --iterations 200 --out settings
 
-FILES have positions with results: PGN; EPD or FEN with c9 "1-0", 1-0 or [1.0], for White; .npz (positions of an earlier
-tuning); .jsonl (the record of a match of chess). The folder of --out gets weights.json (for Pesto.from_file, and for
-evaluator=pesto:FILE in a match), report.txt, report.json, plots, and what it takes to go on with --resume; with
---search, settings.json (for Hybrid) and search.jsonl."""
+FILES hold positions with results: PGN; EPD or FEN with c9 "1-0", 1-0 or [1.0], for White; .npz (positions of an earlier
+run); .jsonl (the record of a chess match). The folder of --out holds weights.json (for Pesto.from_file, and for
+evaluator=pesto:FILE in a match), report.txt, report.json, plots, and a checkpoint for --resume; with --search,
+settings.json (for Hybrid) and search.jsonl."""
 
-#: Files of a folder beside those of the fit.
+#: File names of self-play and positions in the output folder.
 GAMES, POSITIONS = "games.jsonl", "positions.npz"
-#: Progress: (how much is done, of how much, what to say).
+#: Progress callback: (done, total, description).
 Show = Callable[[int, int, str], None]
 
 
 def add_arguments(commands: Commands) -> None:
-    """The arguments of `pondertree tune`."""
+    """Adds the arguments of `pondertree tune`."""
     parser: Parser = commands.add_parser("tune", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
     parser.set_defaults(run=run)
     parser.add_argument("files", metavar="FILES", nargs="*", help="positions with results, see below")
-    parser.add_argument("--out", metavar="FOLDER", required=True, help="the folder of the results; it is made")
+    parser.add_argument("--out", metavar="FOLDER", required=True, help="the output folder, created if missing")
     parser.add_argument(
-        "--resume", action="store_true", help="go on with what is in the folder, also to more --iterations"
+        "--resume", action="store_true", help="resume the run in the folder, also with more --iterations"
     )
-    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="of games, split and order (default: 0)")
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="random seed (default: 0)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     parser.add_argument(
-        "--simulations", metavar="N", type=count, default=100, help="of the games' searches, a move (default: 100)"
+        "--simulations", metavar="N", type=count, default=100, help="simulations per move of self-play (default: 100)"
     )
     parser.add_argument(
-        "--concurrency", metavar="N", type=count, help="games at a time, in processes (default: one per processor)"
+        "--concurrency", metavar="N", type=count, help="number of worker processes (default: one per CPU)"
     )
 
     parser.add_argument(
-        "--iterations", metavar="N", type=count, help="steps at most (default: 300; with --search 100, of SPSA)"
+        "--iterations",
+        metavar="N",
+        type=count,
+        help="maximum number of steps (default: 300; with --search 100)",
     )
 
     data = parser.add_argument_group("positions")
-    data.add_argument("--self-play", metavar="N", type=count, help="play N games for them, an even number")
-    data.add_argument("--data-only", action="store_true", help="write positions.npz, and stop")
+    data.add_argument("--self-play", metavar="N", type=count, help="play N games of self-play, an even number")
+    data.add_argument("--data-only", action="store_true", help="write positions.npz and exit")
     data.add_argument(
         "--held-back",
         metavar="SHARE",
         type=float,
         default=0.15,
-        help="games held back, to know when to stop; above 0 (default: 0.15)",
+        help="share of games for validation, which stops the fit; above 0 (default: 0.15)",
     )
     data.add_argument(
-        "--per-game", metavar="N", type=count, default=20, help="positions of a game at most (default: 20)"
+        "--per-game", metavar="N", type=count, default=20, help="maximum positions per game (default: 20)"
     )
     data.add_argument(
-        "--mirror", action="store_true", help="use positions without castling twice, left and right exchanged"
+        "--mirror", action="store_true", help="augment positions without castling rights by horizontal flips"
     )
 
     fit = parser.add_argument_group("weights")
@@ -81,22 +84,30 @@ def add_arguments(commands: Commands) -> None:
         "--start", metavar="WHAT", default="default", help="default, published, material, or a file (default: default)"
     )
     fit.add_argument(
-        "--regularisation", metavar="X", type=float, default=10.0, help="pull towards the start (default: 10)"
+        "--regularisation",
+        metavar="X",
+        type=float,
+        default=10.0,
+        help="L2 penalty towards the start (default: 10)",
     )
     fit.add_argument(
-        "--patience", metavar="N", type=count, default=10, help="steps without progress before the end (default: 10)"
+        "--patience",
+        metavar="N",
+        type=count,
+        default=10,
+        help="steps without progress before the end (default: 10)",
     )
     fit.add_argument("--keep-scale", action="store_true", help="do not fit the scale of the sigmoid")
-    fit.add_argument("--plots", choices=("png", "svg", "none"), default="png", help="pictures (default: png)")
+    fit.add_argument("--plots", choices=("png", "svg", "none"), default="png", help="format of plots (default: png)")
 
     search = parser.add_argument_group("search")
-    search.add_argument("--search", action="store_true", help="tune the settings of the search instead, by matches")
-    search.add_argument("--games", metavar="N", type=count, default=16, help="games a step, even (default: 16)")
+    search.add_argument("--search", action="store_true", help="tune the settings of the hybrid search instead, by SPSA")
+    search.add_argument("--games", metavar="N", type=count, default=16, help="games per step, even (default: 16)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs it; the exit status."""
-    # Asked for first, so that whoever lacks rich hears it before long work.
+    """Runs the command and returns the exit status."""
+    # Imported first: a missing rich is reported before long work.
     from pondertree.cli import output
 
     console = output.make_console()
@@ -108,12 +119,12 @@ def run(arguments: argparse.Namespace) -> int:
     elif found is not None:
         print(json.dumps(found, indent=1) if isinstance(found, dict) else found)
     if not finished:
-        print("interrupted: the same command with --resume goes on", file=sys.stderr)
-    return 0 if finished else INTERRUPTED
+        print("interrupted: resume with the same command and --resume", file=sys.stderr)
+    return 0 if finished else EXIT_INTERRUPTED
 
 
 def tune_weights(arguments: argparse.Namespace, show: Show) -> tuple[Any, bool]:
-    """(what to print, or None; whether the work was finished)."""
+    """Returns (the result to print or None, whether the run is complete)."""
     from pondertree.files import check_path, make_folder
     from pondertree.tune import FitOptions, tune
 
@@ -149,7 +160,7 @@ def tune_weights(arguments: argparse.Namespace, show: Show) -> tuple[Any, bool]:
 
 
 def gather(arguments: argparse.Namespace, folder: Path, show: Show) -> Positions | None:
-    """The positions of all sources, also written to the folder; None if the games were interrupted."""
+    """Collects the positions of all sources and writes them to the folder; None if self-play was interrupted."""
     from pondertree.tune import join, positions_of, read_positions, self_play
     from pondertree.tune.positions import check_some
 
@@ -178,7 +189,7 @@ def gather(arguments: argparse.Namespace, folder: Path, show: Show) -> Positions
 
 
 def read_start(text: str) -> Pesto:
-    """The weights that a fit begins with."""
+    """Returns the initial weights of a fit."""
     from pondertree.chess.pesto import Pesto
     from pondertree.tune import material_only
 
@@ -193,7 +204,7 @@ def read_start(text: str) -> Pesto:
 
 
 def draw(report: Report, folder: Path, ending: str) -> None:
-    """The plots, if they are wanted and can be drawn."""
+    """Writes the plots if requested; a missing matplotlib is a warning."""
     from pondertree.tune import draw_plots
 
     if ending != "none":
@@ -204,7 +215,7 @@ def draw(report: Report, folder: Path, ending: str) -> None:
 
 
 def tune_search(arguments: argparse.Namespace, show: Show) -> tuple[dict[str, Any], bool]:
-    """(the settings, whether the work was finished)."""
+    """Returns (the settings, whether the run is complete)."""
     from pondertree.tune import tune_search
     from pondertree.tune.search_settings import PARAMETERS, settings_of
     from pondertree.tune.spsa import Step, best_values
@@ -236,7 +247,7 @@ def tune_search(arguments: argparse.Namespace, show: Show) -> tuple[dict[str, An
 
 @contextmanager
 def watching(console: Any, quiet: bool) -> Iterator[Show]:
-    """What to call when something is done; it shows a bar where somebody watches."""
+    """Yields the progress callback, which updates a progress bar on a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from pondertree.cli.output import can_watch
@@ -245,7 +256,7 @@ def watching(console: Any, quiet: bool) -> Iterator[Show]:
     with Progress(*columns, console=console, transient=True, disable=quiet or not can_watch(console)) as bar:
         task = bar.add_task("", total=None)
 
-        def show(done: int, total: int, said: str) -> None:
-            bar.update(task, completed=done, total=total, description=said)
+        def show(done: int, total: int, text: str) -> None:
+            bar.update(task, completed=done, total=total, description=text)
 
         yield show

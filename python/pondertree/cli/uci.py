@@ -1,4 +1,4 @@
-"""`pondertree uci`: the engine for chess programs, on standard input and output. It needs NumPy alone."""
+"""`pondertree uci`: the UCI engine on standard input and output. Requires NumPy only."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from typing import BinaryIO
 from pondertree.cli.arguments import Commands, Parser
 from pondertree.errors import InvalidArgumentError
 
-SUMMARY = "Run as a UCI engine, for chess programs."
+SUMMARY = "Run as a UCI chess engine."
 EXAMPLES = """\
   pondertree uci
   pondertree uci --option Threads=4 --option Hash=1024 --option "Move Overhead=100"
   printf 'position startpos moves e2e4\\ngo movetime 1000\\n' | pondertree uci
 
-Chess programs start it by themselves: give them this command. docs/chess.md explains every option."""
+Configure this command as an engine in a chess GUI. docs/chess.md explains every option."""
 
-#: Longer lines are thrown away: no game is as long.
-LONGEST_LINE = 4 << 20
+#: Longer lines are discarded.
+MAX_LINE_LENGTH = 4 << 20
 
 
 def add_arguments(commands: Commands) -> None:
-    """The arguments of `pondertree uci`."""
+    """Adds the arguments of `pondertree uci`."""
     parser: Parser = commands.add_parser("uci", help=SUMMARY, description=SUMMARY, epilog=f"Examples:\n{EXAMPLES}")
     parser.set_defaults(run=run)
     parser.add_argument(
@@ -34,12 +34,12 @@ def add_arguments(commands: Commands) -> None:
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="set an option before the first command, as setoption would; may be given several times",
+        help="set a UCI option at the start; repeatable",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs it until `quit` or the end of the input; the exit status."""
+    """Runs until `quit` or the end of the input and returns the exit status."""
     from pondertree.uci.options import Options
     from pondertree.uci.session import Session
     from pondertree.uci.writer import LineWriter
@@ -52,37 +52,37 @@ def run(arguments: argparse.Namespace) -> int:
         options.set(name.strip(), value.strip())
 
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A character that the encoding of the pipe lacks must not pass for a pipe that is closed.
+        # An unencodable character must not be mistaken for a closed pipe.
         sys.stdout.reconfigure(errors="backslashreplace")
 
     def write(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
 
-    session = Session(LineWriter(write, closed=_leave), options)
+    session = Session(LineWriter(write, closed=_exit), options)
     at_end = False
     try:
         for line, arrived in lines(sys.stdin.buffer):
             if line is None:
-                session.writer.info_string(f"a line of more than {LONGEST_LINE} bytes was thrown away")
+                session.writer.info_string(f"a line of more than {MAX_LINE_LENGTH} bytes was thrown away")
             elif not session.handle(line, arrived):
                 break
         else:
             at_end = True
     finally:
-        came_back = session.close(finish=at_end)
-    if not came_back:
-        # An evaluator hangs: the interpreter would wait for it, or stumble over it.
-        _leave()
+        has_ended = session.close(finish=at_end)
+    if not has_ended:
+        # A hanging evaluator would block the interpreter's shutdown.
+        _exit()
     return 0
 
 
 def lines(stream: BinaryIO) -> Iterator[tuple[str | None, float]]:
-    """The lines of a stream and when each came; None for one that is too long. Bytes that are no text are replaced."""
+    """Yields lines and their arrival times; None for an overlong line. Invalid UTF-8 is replaced."""
     is_rest = False
-    while raw := stream.readline(LONGEST_LINE):
+    while raw := stream.readline(MAX_LINE_LENGTH):
         arrived = time.perf_counter()
-        is_cut = not raw.endswith(b"\n") and len(raw) == LONGEST_LINE
+        is_cut = not raw.endswith(b"\n") and len(raw) == MAX_LINE_LENGTH
         if not is_rest and not is_cut:
             yield raw.decode("utf-8", errors="replace"), arrived
         elif is_rest and not is_cut:
@@ -90,6 +90,6 @@ def lines(stream: BinaryIO) -> Iterator[tuple[str | None, float]]:
         is_rest = is_cut
 
 
-def _leave() -> None:
-    """Ends the process where nobody listens any more, from whichever thread."""
+def _exit() -> None:
+    """Ends the process immediately, from any thread."""
     os._exit(0)

@@ -1,8 +1,7 @@
-"""Environments of Gymnasium as games of one player with rewards: what a model learns from where there are no rules.
+"""Gymnasium environments as games of one player with rewards, to train learned models on.
 
-An environment cannot go back, so a state of it is one with a string attached: playing moves the environment itself on,
-and only the newest state of an episode can be played from. Everything it does follows from its seed and the actions,
-which is how an episode that was under way is taken up again.
+An environment cannot be copied or reset to an earlier state: `play` steps the environment itself, and only the newest
+state of an episode can be played from. An episode is determined by its seed and actions, and resumed by replaying them.
 """
 
 from __future__ import annotations
@@ -19,25 +18,25 @@ from pondertree.errors import GameContractError, InvalidArgumentError, UsageErro
 from pondertree.optional import require
 
 PREFIX = "gym:"
-#: More than the engine can number.
+#: The engine numbers actions by 16 bits.
 MOST_ACTIONS = 65_535
-#: Larger rewards overflow when they are added up.
+#: Larger rewards overflow float32 when summed.
 MOST_REWARD = 1e30
-#: Seeds that every environment takes.
+#: The largest seed that all environments accept.
 MOST_SEED = (1 << 31) - 1
 
 
-def refuse_reward(reward: float, said: str) -> None:
-    """Refuses rewards that cannot be learned, nor added up in float32; `said` is who gave it."""
+def check_reward(reward: float, source: str) -> None:
+    """Raises `GameContractError` unless the reward is finite and sums of rewards fit float32."""
     if not abs(reward) <= MOST_REWARD:
-        raise GameContractError(f"{said} the reward {reward}: rewards must be finite, and at most {MOST_REWARD:.0e}")
+        raise GameContractError(f"{source} the reward {reward}: rewards must be finite, and at most {MOST_REWARD:.0e}")
 
 
 class Environments:
-    """Environments of one kind, lent for an episode each and used again."""
+    """A pool of environments of one kind, each used for one episode at a time."""
 
     def __init__(self, name: str, make: Callable[[], Any] | None = None) -> None:
-        """`make` gives an environment that has no name in the registry of Gymnasium."""
+        """`make` creates an environment that is not in the registry of Gymnasium."""
         gymnasium = require("gymnasium", "envs", "an environment")
         self.name = name
         self._make = make if make is not None else lambda: _registered(gymnasium, name)
@@ -58,66 +57,65 @@ class Environments:
         self._free = [first]
 
     def start(self, seed: int) -> EnvironmentState:
-        """The first state of the episode with this seed."""
+        """Returns the first state of the episode with this seed."""
         try:
             environment = self._free.pop()
         except IndexError:
             environment = self._make()
         seed %= MOST_SEED
         try:
-            told = environment.reset(seed=seed)
-            seen, info = told
+            observation, info = environment.reset(seed=seed)
         except Exception as error:
-            raise GameContractError(f"{self.name}.reset(seed={seed}) failed: {_said(error)}") from error
+            raise GameContractError(f"{self.name}.reset(seed={seed}) failed: {_described(error)}") from error
         name = f"{self.name}.reset(seed={seed})"
-        return EnvironmentState(Running(self, environment), self.view.read(seen, name), info, name)
+        return EnvironmentState(Episode(self, environment), self.view.read(observation, name), info, name)
 
-    def give_back(self, environment: Any) -> None:
-        """Keeps an environment for the next episode."""
+    def release(self, environment: Any) -> None:
+        """Returns an environment to the pool."""
         self._free.append(environment)
 
     def close(self) -> None:
-        """Closes those that nobody has."""
+        """Closes the environments in the pool."""
         while self._free:
             self._free.pop().close()
 
 
-class Running:
-    """An environment that an episode has, and how many actions it has had."""
+class Episode:
+    """An episode: its environment, and the number of actions so far."""
 
-    __slots__ = ("actions", "environment", "home")
+    __slots__ = ("actions", "environment", "pool")
 
-    def __init__(self, home: Environments, environment: Any) -> None:
-        self.home = home
+    def __init__(self, pool: Environments, environment: Any) -> None:
+        self.pool = pool
         self.environment: Any = environment
         self.actions = 0
 
     def name_of(self, action: int) -> str:
-        """What messages call a step: the action is the environment's own."""
-        return f"{self.home.name}.step({action + self.home.first_action})"
+        """Returns the name of a step in messages, with the environment's own number of the action."""
+        return f"{self.pool.name}.step({action + self.pool.first_action})"
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, Any]:
-        """What the environment answers, checked but for what is seen."""
+        """Returns the result of `step`, checked except for the observation."""
         try:
-            seen, reward, terminated, truncated, info = self.environment.step(action + self.home.first_action)
+            observation, reward, terminated, truncated, info = self.environment.step(action + self.pool.first_action)
             reward = float(reward)
         except Exception as error:
-            raise GameContractError(f"{self.name_of(action)} failed: {_said(error)}") from error
-        refuse_reward(reward, f"{self.name_of(action)} gave")
+            raise GameContractError(f"{self.name_of(action)} failed: {_described(error)}") from error
+        check_reward(reward, f"{self.name_of(action)} gave")
         self.actions += 1
-        return seen, reward, bool(terminated), bool(truncated), info
+        return observation, reward, bool(terminated), bool(truncated), info
 
     def release(self) -> None:
-        """Gives the environment back."""
+        """Returns the environment to its pool."""
         if self.environment is not None:
-            self.home.give_back(self.environment)
+            self.pool.release(self.environment)
             self.environment = None
 
 
 class EnvironmentState:
     """A state of an environment, with the interface of a state of a game (`pondertree.Game`)."""
 
-    __slots__ = ("_actions", "_legal", "_reward", "_running", "_seen", "is_terminal", "total", "truncated")
+    __slots__ = ("_actions", "_episode", "_legal", "_observation", "_reward", "is_terminal", "total", "truncated")
 
     num_players = 1
     to_play = 0
@@ -125,8 +123,8 @@ class EnvironmentState:
 
     def __init__(
         self,
-        running: Running,
-        seen: NDArray[np.float32],
+        episode: Episode,
+        observation: NDArray[np.float32],
         info: Any,
         name: str,
         *,
@@ -135,45 +133,45 @@ class EnvironmentState:
         terminated: bool = False,
         truncated: bool = False,
     ) -> None:
-        """`name` is what messages call the step that led here."""
-        self._running = running
-        self._actions = running.actions
-        self._seen = seen
+        """`name` is the name in messages of the step that led here."""
+        self._episode = episode
+        self._actions = episode.actions
+        self._observation = observation
         self._reward = reward
         self.total = total
-        """Rewards of the episode so far."""
+        """The return of the episode so far."""
         self.truncated = truncated and not terminated
-        """Whether it ended only because it was too long: there would have been more rewards."""
+        """Whether a time limit ended the episode, so that its return is incomplete."""
         self.is_terminal = terminated or truncated
-        self._legal = [] if self.is_terminal else _allowed(info, running.home, name)
+        self._legal = [] if self.is_terminal else _legal_actions(info, episode.pool, name)
 
     @property
     def num_actions(self) -> int:
-        """All actions there are."""
-        return self._running.home.num_actions
+        """Size of the action space."""
+        return self._episode.pool.num_actions
 
     def legal_actions(self) -> list[int]:
-        """The actions that `info["action_mask"]` allows; all where it says nothing."""
+        """Returns the actions that `info["action_mask"]` allows; all without a mask."""
         return self._legal
 
     def observation(self) -> NDArray[np.float32]:
-        """What is seen."""
-        return self._seen
+        """Returns the observation as a network takes it."""
+        return self._observation
 
     def play(self, action: int) -> EnvironmentState:
-        """The state after an action; this one has no future any more."""
-        running = self._running
-        if running.environment is None or running.actions != self._actions:
+        """Returns the state after an action; this state cannot be played from any more."""
+        episode = self._episode
+        if episode.environment is None or episode.actions != self._actions:
             raise UsageError("an environment cannot go back: play from the newest state of its episode")
         if action not in self._legal:
             raise UsageError(f"action {action} is not allowed here: allowed are {self._legal}")
-        seen, reward, terminated, truncated, info = running.step(action)
-        name = running.name_of(action)
-        view = running.home.view.read(seen, name)
+        observation, reward, terminated, truncated, info = episode.step(action)
+        name = episode.name_of(action)
+        view = episode.pool.view.read(observation, name)
         if terminated or truncated:
-            running.release()
+            episode.release()
         return EnvironmentState(
-            running,
+            episode,
             view,
             info,
             name,
@@ -183,21 +181,21 @@ class EnvironmentState:
             truncated=truncated,
         )
 
-    def release(self) -> None:
-        """Ends the episode here."""
-        self._running.release()
+    def close(self) -> None:
+        """Ends the episode and releases its environment."""
+        self._episode.release()
 
     def rewards(self) -> list[float]:
-        """What the last action brought."""
+        """Returns the reward of the last action."""
         return [self._reward]
 
     def returns(self) -> list[float]:
-        """All rewards of the episode."""
+        """Returns the return of the episode."""
         return [self.total]
 
 
 def _registered(gymnasium: Any, name: str) -> Any:
-    """An environment by its name; the nearest name is told where there is none."""
+    """Returns a registered environment; an error suggests the nearest name."""
     try:
         return gymnasium.make(name, disable_env_checker=True)
     except gymnasium.error.Error as error:
@@ -205,28 +203,28 @@ def _registered(gymnasium: Any, name: str) -> Any:
         hint = f"; did you mean {' or '.join(near)}?" if near and name not in gymnasium.registry else ""
         raise InvalidArgumentError(f"environment {name!r} cannot be made: {error}{hint}") from None
     except Exception as error:
-        raise InvalidArgumentError(f"environment {name!r} cannot be made: {_said(error)}") from error
+        raise InvalidArgumentError(f"environment {name!r} cannot be made: {_described(error)}") from error
 
 
-def _allowed(info: Any, home: Environments, name: str) -> list[int]:
+def _legal_actions(info: Any, pool: Environments, name: str) -> list[int]:
     mask = info.get("action_mask") if isinstance(info, dict) else None
     if mask is None:
-        return list(range(home.num_actions))
-    said = f"{name}: info['action_mask']"
+        return list(range(pool.num_actions))
+    source = f"{name}: info['action_mask']"
     try:
-        allowed = np.asarray(mask)
+        flags = np.asarray(mask)
     except ValueError as error:
-        raise GameContractError(f"{said} is no array: {error}") from None
-    if allowed.shape != (home.num_actions,):
-        raise GameContractError(f"{said} has shape {allowed.shape}, but there are {home.num_actions} actions")
-    if not np.isin(allowed, (0, 1)).all():
-        wrong = next(each for each in allowed.tolist() if each not in (0, 1))
-        raise GameContractError(f"{said} has {wrong!r}: it must be 1 for what is allowed and 0 for the rest")
-    legal: list[int] = np.flatnonzero(allowed).tolist()
+        raise GameContractError(f"{source} is no array: {error}") from None
+    if flags.shape != (pool.num_actions,):
+        raise GameContractError(f"{source} has shape {flags.shape}, but there are {pool.num_actions} actions")
+    if not np.isin(flags, (0, 1)).all():
+        wrong = next(each for each in flags.tolist() if each not in (0, 1))
+        raise GameContractError(f"{source} has {wrong!r}: it must be 1 for what is allowed and 0 for the rest")
+    legal: list[int] = np.flatnonzero(flags).tolist()
     if not legal:
-        raise GameContractError(f"{said} allows no action, but the episode is not over")
+        raise GameContractError(f"{source} allows no action, but the episode is not over")
     return legal
 
 
-def _said(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""What is seen of an environment, as a network takes it: vectors, planes, and images as channels from 0 to 1."""
+"""Conversion of observations for networks: vectors, planes, and images with channels first and values in [0, 1]."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from pondertree import validation
 from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.optional import require
 
-#: The last axis of an image has the colours if it is at most so long.
+#: A last axis of at most this length holds the colour channels of an image.
 MOST_COLOURS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How observations of one space are read, in plain data: it is kept with a player."""
+    """The conversion of the observations of one space, as plain data that are saved with a player."""
 
     shape: tuple[int, ...]
-    """The shape a network sees."""
+    """The shape of the network's input."""
     pixels: bool
-    """Whether they are bytes, seen as numbers from 0 to 1."""
+    """Whether values are bytes, scaled to [0, 1]."""
     given: tuple[int, ...]
-    """The shape the environment gives; that of a network has the colours of an image first."""
+    """The shape of the environment's observations; images have their channels last there."""
     firsts: tuple[int, ...] = ()
-    """The least of each number, where numbers are seen as one place among as many as there could be."""
+    """The least value of each number that is one-hot encoded."""
     counts: tuple[int, ...] = ()
-    """How many values each of them may have."""
+    """The number of values of each of them."""
 
     def turn(self, array: NDArray[Any]) -> NDArray[np.float32]:
-        """What a network sees of an observation; a `ValueError` if there is no such observation."""
+        """Returns the network's input for an observation; `ValueError` if it is not in the space."""
         if self.counts:
             return _one_of(array, np.array(self.firsts), np.array(self.counts))
         if len(self.given) == 3 and self.shape != self.given:
             array = np.moveaxis(array, 2, 0)
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as that
+        with np.errstate(over="ignore"):  # overflows to infinity, which `read` refuses
             return (_scaled(array) if self.pixels else _plain(array)).reshape(self.shape)
 
-    def read(self, seen: Any, name: str) -> NDArray[np.float32]:
-        """What was seen, checked; `name` is the environment's."""
+    def read(self, observation: Any, name: str) -> NDArray[np.float32]:
+        """Returns the network's input for an observation, checked; `name` is that of the environment in messages."""
         try:
-            array = np.asarray(seen)
+            array = np.asarray(observation)
         except ValueError as error:
             raise GameContractError(f"{name} gave an observation that is no array: {error}") from None
         if array.shape != self.given:
@@ -59,12 +59,12 @@ class View:
         return view
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data."""
+        """Returns plain data for `of_data`."""
         return asdict(self)
 
     @classmethod
     def of_data(cls, data: Any) -> View:
-        """From plain data that `as_data` gave."""
+        """Returns the view that `as_data` described."""
         try:
             numbers = {
                 name: tuple(validation.whole_number(number, name, least=least, most=1 << 62) for number in data[name])
@@ -79,7 +79,7 @@ class View:
 
 
 def view_of(space: Any, name: str) -> View:
-    """How observations of a space are read; spaces that no network takes are refused."""
+    """Returns the view of a space; raises `InvalidArgumentError` for a space without a network input."""
     spaces = require("gymnasium", "envs", "an environment").spaces
     if isinstance(space, spaces.Discrete):
         count = int(space.n)
@@ -91,8 +91,8 @@ def view_of(space: Any, name: str) -> View:
         return View(tuple(space.shape), False, tuple(space.shape))
     if not isinstance(space, spaces.Box):
         raise InvalidArgumentError(
-            f"environment {name!r} is seen as {space}: Box, Discrete, MultiDiscrete and MultiBinary can be learned "
-            "from; gymnasium.wrappers.FlattenObservation makes one vector of the others"
+            f"environment {name!r} has observations of {space}: networks take Box, Discrete, MultiDiscrete and "
+            "MultiBinary; gymnasium.wrappers.FlattenObservation makes one vector of the others"
         )
     shape = tuple(int(length) for length in space.shape)
     pixels = space.dtype == np.uint8 and len(shape) in (2, 3)
@@ -103,19 +103,19 @@ def view_of(space: Any, name: str) -> View:
     return View(shape or (1,), pixels, shape)
 
 
-def _plain(seen: NDArray[Any]) -> NDArray[np.float32]:
-    return np.array(seen, dtype=np.float32, order="C")  # a copy: some environments write into the same array again
+def _plain(observation: NDArray[Any]) -> NDArray[np.float32]:
+    return np.array(observation, dtype=np.float32, order="C")  # a copy: some environments reuse the array
 
 
-def _scaled(seen: NDArray[Any]) -> NDArray[np.float32]:
-    return np.ascontiguousarray(seen, dtype=np.float32) / np.float32(255.0)
+def _scaled(observation: NDArray[Any]) -> NDArray[np.float32]:
+    return np.ascontiguousarray(observation, dtype=np.float32) / np.float32(255.0)
 
 
-def _one_of(seen: NDArray[Any], firsts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.float32]:
-    """Each number as one place among as many as there could be."""
-    numbers = np.asarray(seen, dtype=np.int64).reshape(-1) - firsts
+def _one_of(observation: NDArray[Any], firsts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.float32]:
+    """Returns the concatenated one-hot encodings of the numbers."""
+    numbers = np.asarray(observation, dtype=np.int64).reshape(-1) - firsts
     if (numbers < 0).any() or (numbers >= counts).any():
-        raise ValueError(f"{np.asarray(seen).tolist()} is not in it")
+        raise ValueError(f"{np.asarray(observation).tolist()} is not in the space")
     view = np.zeros(int(counts.sum()), dtype=np.float32)
     view[np.concatenate([[0], np.cumsum(counts)[:-1]]) + numbers] = 1.0
     return view

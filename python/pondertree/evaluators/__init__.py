@@ -1,12 +1,12 @@
-"""Evaluators: what values a leaf, for the player to move there.
+"""Evaluators: policy and value of leaves, for the player to move.
 
 An evaluator is an object with `evaluate(observations) -> (policy_logits [B, num_actions], values [B])`, or a plain
 function of that form; or an object with `evaluate_states(states)` of the same form, for heuristics that want the
 states themselves. Beyond two players values are `[B, num_players]`.
 
-Ready are `Uniform` and `Rollout` (they run inside the engine), adapters of networks (`Torch`, `Onnx`, `Keras`, `Jax`,
-and `Function` for a function whose policy is probabilities), and wrappers (`Cached`, `Symmetric`). The files of
-adapters and wrappers are imported when they are first named here, and a network library when an adapter is made.
+`Uniform` and `Rollout` run inside the engine. Adapters: `Torch`, `Onnx`, `Keras`, `Jax`, and `Function` for a function
+whose policy is probabilities. Wrappers: `Cached`, `Symmetric`. Modules are imported on first access here, network
+libraries when an adapter is constructed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The positions of one evaluation, in whichever form an evaluator wants them; a form is made only if asked for."""
+"""The positions of one evaluation, in the forms that evaluators take; each form is computed on demand."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from pondertree.game import GameInfo, describe
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Positions of a compiled game, packed: about a thirtieth of the unpacked observations on chess."""
+    """Positions of a compiled game in packed form: for chess, about a thirtieth of the unpacked size."""
 
     planes: NDArray[np.uint64]
     """Bit planes [B, P]: bit row * width + column of a plane is its cell."""
     scalars: NDArray[np.float32]
-    """The constants of the scalar planes [B, S], which follow the bit planes."""
+    """Values of the scalar planes [B, S], which follow the bit planes."""
     height: int
     width: int
     legal_offsets: NDArray[np.int64]
-    """Where each row's legal actions begin, and where the last ends [B + 1]."""
+    """The legal actions of row i are `legal_actions[legal_offsets[i]:legal_offsets[i + 1]]` [B + 1]."""
     legal_actions: NDArray[np.uint16]
-    """The legal actions of all rows, one row after another."""
+    """The legal actions of all rows, concatenated."""
     num_actions: int
 
     def __len__(self) -> int:
@@ -41,12 +41,12 @@ class Packed:
         return whole.reshape(len(self), -1, self.height, self.width)
 
     def rows(self) -> NDArray[np.int64]:
-        """The row each legal action belongs to."""
+        """The row of each legal action."""
         return np.repeat(np.arange(len(self)), np.diff(self.legal_offsets))
 
 
 class Batch:
-    """Positions waiting for an evaluator."""
+    """Positions to be evaluated."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Batch:
         packed: Callable[[], Packed] | None = None,
         info: GameInfo | None = None,
     ) -> None:
-        """`info` is the game they belong to: only where it is known can values be held to its range."""
+        """`info` is the game; values are checked against its range only if it is given."""
         self.rows = rows
         self.num_players = num_players
         self.num_actions = num_actions
@@ -74,12 +74,12 @@ class Batch:
         return cls(len(states), info.num_players, info.num_actions, lambda: states, info=info)
 
     def observations(self) -> NDArray[np.float32]:
-        """What the positions look like, [rows, ...]."""
+        """The observations of the positions, [rows, ...]."""
         return stack_observations(self.states()) if self._observations is None else self._observations()
 
 
 def stack_observations(states: Sequence[Any]) -> NDArray[np.float32]:
-    """The observations of states, as one batch."""
+    """Stacks the observations of states."""
     name = type(states[0]).__name__
     if not hasattr(states[0], "observation"):
         raise GameContractError(
@@ -87,7 +87,23 @@ def stack_observations(states: Sequence[Any]) -> NDArray[np.float32]:
             "(or give an evaluator with evaluate_states)"
         )
     try:
-        # Each is copied when it is asked for: a game may fill and return the same array every time.
+        # Copies each one: a game may return the same array every time.
         return np.stack([np.array(state.observation(), dtype=np.float32) for state in states])
     except Exception as error:
         raise GameContractError(f"{name}.observation() failed: {error}") from error
+
+
+def take_rows(packed: Packed, rows: NDArray[np.int64]) -> Packed:
+    """Selects rows of a packed batch, in this order; rows may repeat."""
+    counts = np.diff(packed.legal_offsets)[rows]
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    places = np.arange(offsets[-1]) + np.repeat(packed.legal_offsets[rows] - offsets[:-1], counts)
+    return Packed(
+        packed.planes[rows],
+        packed.scalars[rows],
+        packed.height,
+        packed.width,
+        offsets.astype(np.int64),
+        packed.legal_actions[places],
+        packed.num_actions,
+    )

@@ -1,4 +1,4 @@
-"""Answers kept for positions that come again."""
+"""A cache of evaluations."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import validation
-from pondertree.evaluators.batch import Packed
+from pondertree.evaluators.batch import Packed, take_rows
 from pondertree.evaluators.dispatch import (
     Arrays,
     Rows,
+    as_evaluator,
     ask_observations,
     ask_packed,
     ask_states,
@@ -25,32 +26,28 @@ from pondertree.evaluators.dispatch import (
     has_states,
     observation_keys,
     packed_keys,
-    take_rows,
 )
-from pondertree.evaluators.protocol import as_evaluator
 from pondertree.forks import after_fork_in_child
 
 Entry = tuple[NDArray[np.float32] | None, NDArray[Any]]
 
 
 class Cached:
-    """An evaluator that asks another only for positions it has not seen lately.
+    """An LRU cache around an evaluator.
 
-    Positions come again by transposition, in trees planted anew after every move, and in many games played at once.
-    What is kept: the last `size` positions, each under a digest (128 bits) of its packed observation and legal
-    actions; an evaluator of states is asked by the states themselves, which must then be hashable. A position that
-    occurs twice in a batch is evaluated once. For chess an entry takes about half a KiB; where there is no packed
-    form, 19.
+    Positions repeat by transposition, in trees that are built anew after every move, and in parallel games. The cache
+    holds the last `size` positions, keyed by a 128-bit digest of packed observation and legal actions; for evaluators
+    of states, by the states, which must be hashable. A position that occurs twice in a batch is evaluated once. For
+    chess an entry takes about half a KiB; without a packed form, 19 KiB.
 
-    The search is the same as without the cache if an answer depends on the position alone. (`Rollout` draws new numbers
-    each time, so caching it would change it. A network's last bits may depend on the size of its batch.)
+    Searches are the same as without the cache if outputs depend on the position alone. (`Rollout` draws new numbers
+    each time, so caching would change it. The last bits of a network's outputs may depend on the batch size.)
 
-    When `version` of the inner evaluator changes (an attribute; 0 where there is none), everything is forgotten:
-    change it whenever weights change, or call `clear()`. `hits` and `misses` count positions. Any number of threads
-    may ask at once. A copy, or what is pickled for another process, starts without answers.
+    A change of the inner evaluator's `version` (an attribute; 0 if missing) clears the cache: change it whenever
+    weights change, or call `clear()`. `hits` and `misses` count positions. Thread-safe. Copies and pickles are empty.
     """
 
-    # A wrapper has the forms of what it wraps, so these are there only if they are.
+    # A wrapper has the forms of the evaluator inside: these are set only if it has them.
     evaluate: Callable[[NDArray[np.float32]], Arrays]
     evaluate_states: Callable[[Sequence[Any]], Arrays]
     evaluate_packed: Callable[[Packed], Arrays]
@@ -73,7 +70,7 @@ class Cached:
             self.evaluate = self._evaluate
 
     def __getstate__(self) -> dict[str, Any]:
-        # A lock belongs to its process; and to send answers along would cost more than to ask for them again.
+        # Locks cannot be pickled, and sending entries costs more than evaluating again.
         return {**self.__dict__, "_lock": None, "_entries": OrderedDict(), "hits": 0, "misses": 0}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -93,7 +90,7 @@ class Cached:
         return getattr(self.evaluator, "version", 0)
 
     def clear(self) -> None:
-        """Forgets every answer, and the counts."""
+        """Removes all entries and resets the counts."""
         with self._lock:
             self._entries.clear()
             self.hits = self.misses = 0
@@ -108,23 +105,23 @@ class Cached:
         def ask(rows: Rows) -> list[Entry]:
             return _split(ask_observations(self.evaluator, observations[rows]))
 
-        return _joined(self._entries_of(observation_keys(observations), ask), np.stack)
+        return _concatenated(self._entries_of(observation_keys(observations), ask), np.stack)
 
     def _evaluate_states(self, states: Sequence[Any]) -> Arrays:
         def ask(rows: Rows) -> list[Entry]:
             return _split(ask_states(self.evaluator, [states[row] for row in rows]))
 
-        return _joined(self._entries_of(list(states), ask), np.stack)
+        return _concatenated(self._entries_of(list(states), ask), np.stack)
 
     def _evaluate_packed(self, packed: Packed) -> Arrays:
         def ask(rows: Rows) -> list[Entry]:
             part = packed if len(rows) == len(packed) else take_rows(packed, rows)
             return _split(ask_packed(self.evaluator, part), part.legal_offsets)
 
-        return _joined(self._entries_of(packed_keys(packed), ask), np.concatenate)
+        return _concatenated(self._entries_of(packed_keys(packed), ask), np.concatenate)
 
     def _entries_of(self, keys: list[Any], ask: Callable[[Rows], list[Entry]]) -> list[Entry]:
-        """The entry of each key; `ask` gives those of the rows named."""
+        """Returns the entry of each key; `ask` evaluates rows that are missing."""
         version = self.version
         with self._lock:
             if version != self._version:
@@ -137,9 +134,9 @@ class Cached:
             self.hits += len(keys) - len(first_rows)
             self.misses += len(first_rows)
         if first_rows:
-            # Outside the lock: an evaluation takes long, and may itself ask for something.
-            wanted = sorted(first_rows, key=first_rows.__getitem__)
-            fresh = dict(zip(wanted, ask(np.array([first_rows[key] for key in wanted])), strict=True))
+            # Outside the lock: an evaluation takes long, and may use the cache itself.
+            missing = sorted(first_rows, key=first_rows.__getitem__)
+            fresh = dict(zip(missing, ask(np.array([first_rows[key] for key in missing])), strict=True))
             found |= fresh
             with self._lock:
                 if version == self._version:
@@ -147,7 +144,7 @@ class Cached:
         return [found[key] for key in keys]
 
     def _keep(self, fresh: dict[Any, Entry]) -> None:
-        # The engine refuses a batch with such numbers; kept, they would be refused again after they have been mended.
+        # The engine refuses invalid numbers; cached, they would be refused even after the network is fixed.
         if not all(_is_sound(entry) for entry in fresh.values()):
             return
         self._entries.update(fresh)
@@ -156,10 +153,10 @@ class Cached:
 
 
 def _split(answer: Arrays, offsets: NDArray[np.int64] | None = None) -> list[Entry]:
-    """An entry for each row, copied, so that none keeps its whole batch alive."""
+    """Splits outputs into one entry per row, copied so that no entry keeps its batch alive."""
     policy, values = answer
     if offsets is not None:
-        # In the packed form a policy of None, for even moves, is written out: rows differ in length.
+        # In packed form, a uniform policy (None) is materialised: rows differ in length.
         policy = np.zeros(offsets[-1], dtype=np.float32) if policy is None else policy
         parts: Iterable[Any] = (policy[begin:end] for begin, end in pairwise(offsets.tolist()))
     else:
@@ -167,7 +164,7 @@ def _split(answer: Arrays, offsets: NDArray[np.int64] | None = None) -> list[Ent
     return [(None if part is None else part.copy(), np.array(row)) for part, row in zip(parts, values, strict=True)]
 
 
-def _joined(entries: list[Entry], join: Callable[[Any], NDArray[np.float32]]) -> Arrays:
+def _concatenated(entries: list[Entry], join: Callable[[Any], NDArray[np.float32]]) -> Arrays:
     values = np.array([row for _, row in entries])
     written = [policy for policy, _ in entries if policy is not None]
     if not written:

@@ -1,8 +1,8 @@
-"""Whether PyTorch can compute in bfloat16 or float16 on this CPU.
+"""Probes whether PyTorch can compute in bfloat16 or float16 on this CPU.
 
 A virtual machine may advertise AMX without being able to run it. PyTorch then dies of SIGILL or raises "could not
-create a primitive", after which float32 convolutions of the same process fail, too. So each type is tried once, in a
-child process, and only when it is asked for on the CPU.
+create a primitive", after which float32 convolutions of the same process fail as well. Each dtype is therefore probed
+once, in a child process, when it is first used on the CPU.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Any
 
 from pondertree.errors import InvalidArgumentError
 
-#: Set to "fail" or "pass", this stands for the outcome of the probe, which is then not run.
+#: Environment variable that replaces the probe: "fail" or "pass".
 VARIABLE = "PONDERTREE_CPU_PRECISION_PROBE"
 WORKAROUND = "use float32, or set the environment variable ONEDNN_MAX_CPU_ISA=AVX512_CORE before Python starts"
 REDUCED = ("bfloat16", "float16")
-#: Seconds; most of a probe is the import of PyTorch.
+#: In seconds; the import of PyTorch dominates.
 TIME_LIMIT = 120.0
 
-# Prints "begun" once PyTorch is there, and "done" at the end. Layers run with cast inputs and under autocast, in the
-# sizes of small and of larger networks, and in float32 afterwards.
+# Prints "begun" after the import of PyTorch and "done" at the end. Layers of small and larger networks run with cast
+# inputs, under autocast, and in float32 afterwards.
 _CODE = """
 import contextlib, sys
 with contextlib.suppress(ImportError, OSError, ValueError):
@@ -62,7 +62,7 @@ print("done")
 
 
 def check_cpu_precision(device: Any, *dtypes: Any) -> None:
-    """Refuses types of PyTorch to compute in (None counts as float32) that do not work where `device` is the CPU."""
+    """Raises `InvalidArgumentError` for dtypes that do not work if `device` is this CPU; None counts as float32."""
     for dtype in dtypes:
         name = str(dtype).removeprefix("torch.")
         if name in REDUCED and device.type == "cpu":
@@ -72,7 +72,7 @@ def check_cpu_precision(device: Any, *dtypes: Any) -> None:
 
 
 def cpu_precision_failure(name: str) -> str | None:
-    """Why PyTorch cannot compute in a type ("bfloat16" or "float16") on this CPU; None if it can."""
+    """Why PyTorch cannot compute in a dtype ("bfloat16" or "float16") on this CPU; None if it can."""
     outcome = os.environ.get(VARIABLE)
     if outcome == "fail":
         return f"{VARIABLE} is set to fail"
@@ -85,7 +85,7 @@ def cpu_precision_failure(name: str) -> str | None:
 
 @lru_cache
 def _probe(name: str) -> str | None:
-    """Runs the probe; None as well where it cannot be run, since that says nothing about the CPU."""
+    """Runs the probe; None also if it cannot be run, which says nothing about the CPU."""
     if not sys.executable or getattr(sys, "frozen", False):
         return None
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

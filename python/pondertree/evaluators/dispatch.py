@@ -1,7 +1,8 @@
-"""What the wrappers share: which forms the evaluator inside has, and its answers as arrays that can be cut by rows."""
+"""Adaptation and dispatch: which forms an evaluator has, and calls whose outputs can be split by rows."""
 
 from __future__ import annotations
 
+import sys
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
@@ -12,24 +13,36 @@ from numpy.typing import NDArray
 from pondertree.errors import EvaluationError
 from pondertree.evaluators.batch import Packed
 from pondertree.evaluators.outputs import check_policy, read_numbers
-from pondertree.evaluators.protocol import observer_of
+from pondertree.evaluators.protocol import FORMS, check_evaluator, observer_of
 
 Rows = NDArray[np.int64]
 Arrays = tuple[NDArray[np.float32] | None, NDArray[Any]]
 
 
+def as_evaluator(given: Any, name: str = "evaluator") -> Any:
+    """Returns the evaluator itself, or a bare PyTorch module wrapped in `Torch`."""
+    # If PyTorch is not loaded, nothing is an instance of the empty tuple.
+    module = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", ())
+    if isinstance(given, module) and not any(hasattr(given, form) for form in FORMS):
+        from pondertree.evaluators.torch_module import Torch
+
+        return Torch(given)
+    check_evaluator(given, name)
+    return given
+
+
 def has_states(evaluator: Any) -> bool:
-    """It wants the states themselves."""
+    """Whether an evaluator takes states."""
     return hasattr(evaluator, "evaluate_states")
 
 
 def has_observations(evaluator: Any) -> bool:
-    """It can be asked with observations."""
+    """Whether an evaluator takes observations."""
     return hasattr(evaluator, "evaluate") or callable(evaluator)
 
 
 def can_take_packed(evaluator: Any) -> bool:
-    """A compiled game may ask it in the packed form: it knows that form, or would be given observations otherwise."""
+    """Whether packed positions can be passed: in that form, or unpacked for an evaluator of observations."""
     return hasattr(evaluator, "evaluate_packed") or (has_observations(evaluator) and not has_states(evaluator))
 
 
@@ -44,7 +57,7 @@ def ask_observations(evaluator: Any, observations: NDArray[np.float32]) -> Array
 
 
 def ask_packed(evaluator: Any, packed: Packed) -> Arrays:
-    """(policy of the legal actions [L] or None, values [B, ...]), in the packed form if the evaluator knows it."""
+    """(policy of the legal actions [L] or None, values [B, ...]), from the packed form if the evaluator has it."""
     if hasattr(evaluator, "evaluate_packed"):
         policy, values = _pair(evaluator.evaluate_packed(packed))
         if policy is not None:
@@ -57,24 +70,8 @@ def ask_packed(evaluator: Any, packed: Packed) -> Arrays:
     return policy[packed.rows(), packed.legal_actions], values
 
 
-def take_rows(packed: Packed, rows: Rows) -> Packed:
-    """These rows of a packed batch, in this order; a row may be taken more than once."""
-    counts = np.diff(packed.legal_offsets)[rows]
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    places = np.arange(offsets[-1]) + np.repeat(packed.legal_offsets[rows] - offsets[:-1], counts)
-    return Packed(
-        packed.planes[rows],
-        packed.scalars[rows],
-        packed.height,
-        packed.width,
-        offsets.astype(np.int64),
-        packed.legal_actions[places],
-        packed.num_actions,
-    )
-
-
 def observation_keys(observations: NDArray[Any]) -> list[bytes]:
-    """A digest of each observation. At 128 bits, no two positions that anyone will ever meet share one."""
+    """A 128-bit digest of each observation; collisions are negligible."""
     kind = repr((observations.shape[1:], observations.dtype.str)).encode()
     return [blake2b(row.tobytes() + kind, digest_size=16).digest() for row in observations]
 
@@ -102,7 +99,7 @@ def _arrays(answer: Any, rows: int) -> Arrays:
 
 def _pair(answer: Any) -> tuple[Any, Any]:
     if not isinstance(answer, tuple) or len(answer) != 2:
-        raise EvaluationError(f"it returned {str(answer)[:80]}: it must return (policy_logits, values)")
+        raise EvaluationError(f"the evaluator returned {str(answer)[:80]}: it must return (policy_logits, values)")
     return answer
 
 

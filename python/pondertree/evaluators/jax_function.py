@@ -1,4 +1,4 @@
-"""Networks of JAX (Flax, Haiku, Equinox, or by hand): a function of parameters and observations."""
+"""JAX networks (Flax, Haiku, Equinox or plain JAX): a function of parameters and observations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.outputs import as_float32, bucket, flat_policy, padded, require, two_outputs
+from pondertree.evaluators.outputs import as_float32, bucket, flat_policy, pad_rows, require, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 
 
@@ -20,12 +20,12 @@ class Jax:
     `apply(params, observations [B, ...]) -> (policy_logits [B, num_actions], values [B])`. For chess a policy may also
     be its 73 planes of 8 x 8 squares.
 
-    It is compiled once for each shape, so batches are padded with zeros to a power of two: a search whose batches
-    have all sizes up to 256 compiles nine times, not 256 times. `params` may be replaced between searches; then
-    change `version` if there is a `Cached` around it. With `jit=False` the function is called as it is, without
-    padding.
+    The function is compiled once for each shape, so batches are padded with zeros to a power of two: a search whose
+    batches have all sizes up to 256 compiles nine times, not 256 times. `params` may be replaced between searches;
+    then change `version` if there is a `Cached` wrapper. With `jit=False` the function is not compiled, nor are batches
+    padded.
 
-    Threads: it may be asked from several threads at once.
+    Thread-safe.
     """
 
     def __init__(self, apply: Callable[..., Any], params: Any, *, policy: str = "logits", jit: bool = True) -> None:
@@ -38,7 +38,7 @@ class Jax:
         self.policy = check_policy_kind(policy)
         self.jit = validation.flag(jit, "jit")
         self.version = 0
-        """To be changed whenever `params` change, so that a `Cached` around it forgets the old answers."""
+        """Change it whenever `params` change: it invalidates the entries of a `Cached` wrapper."""
         self._name = getattr(apply, "__qualname__", type(apply).__name__)
         self._apply = jax.jit(apply) if self.jit else apply
         self._array = jax.numpy.asarray
@@ -46,9 +46,9 @@ class Jax:
     def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(policy [B, num_actions], values [B, ...])."""
         rows = len(observations)
-        given = padded(np.asarray(observations), bucket(rows) if self.jit else rows)
-        policy, values = two_outputs(self._apply(self.params, self._array(given)), self._name)
-        policy, values = _numbers(policy, "policy_logits", len(given)), _numbers(values, "values", len(given))
+        batch = pad_rows(np.asarray(observations), bucket(rows) if self.jit else rows)
+        policy, values = two_outputs(self._apply(self.params, self._array(batch)), self._name)
+        policy, values = _numbers(policy, "policy_logits", len(batch)), _numbers(values, "values", len(batch))
         return flat_policy(policy)[:rows], values[:rows]
 
     def __repr__(self) -> str:
@@ -56,7 +56,7 @@ class Jax:
 
 
 def _numbers(given: Any, name: str, rows: int) -> NDArray[np.float32]:
-    """As float32: bfloat16 is a type that NumPy itself does not know."""
+    """Converts an output to float32; NumPy has no bfloat16."""
     array = np.asarray(given)
     if array.dtype.kind == "c" or array.shape[:1] != (rows,):
         raise EvaluationError(

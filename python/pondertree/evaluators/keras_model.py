@@ -1,4 +1,4 @@
-"""Networks of Keras 3, whatever backend it runs on."""
+"""Keras 3 networks, on any Keras backend."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.outputs import as_float32, bucket, flat_policy, padded, require, two_outputs
+from pondertree.evaluators.outputs import as_float32, bucket, flat_policy, pad_rows, require, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.files import check_claim, check_path, reading
 
-#: Before this, a file could run code even in safe mode (CVE-2025-1550, CVE-2025-8747, CVE-2025-9906).
+#: In earlier versions a file could execute code even in safe mode (CVE-2025-1550, CVE-2025-8747, CVE-2025-9906).
 SAFE_SINCE = (3, 12)
-#: Layers that carry code, or load it from elsewhere.
+#: Layers that contain code, or load it.
 CARRIES_CODE = ("Lambda", "__lambda__", "TFSMLayer", "TorchModuleWrapper")
 INSTEAD = "build the model in your own code and give the object, after model.load_weights(...), or export it to ONNX"
 
@@ -34,10 +34,10 @@ class Keras:
     For chess a policy may also be its 73 planes of 8 x 8 squares, planes first or last.
     Observations are `[B, C, H, W]`; `channels_last=True` gives `[B, H, W, C]` instead, which most Keras models expect.
 
-    A file is loaded in safe mode only, and is looked into before: one that needs unsafe loading, such as a model with a
-    Lambda layer, is refused. There is no switch for it, because such a file runs whatever code its author put there.
+    Files are loaded in safe mode only, after their configuration is inspected: files that need unsafe loading, such as
+    models with a Lambda layer, are refused. There is no switch for it, because such a file executes arbitrary code.
 
-    Threads: ask from one thread at a time, unless your backend promises more.
+    Threads: one at a time, unless the Keras backend guarantees more.
     """
 
     def __init__(self, model: Any, *, policy: str = "logits", channels_last: bool = False) -> None:
@@ -45,7 +45,7 @@ class Keras:
         self.policy = check_policy_kind(policy)
         self.channels_last = validation.flag(channels_last, "channels_last")
         self.version = 0
-        """To be changed whenever the weights change, so that a `Cached` around it forgets the old answers."""
+        """Change it whenever the weights change: it invalidates the entries of a `Cached` wrapper."""
         if isinstance(model, (str, os.PathLike)):
             model = _load(keras, check_path(model, "model"))
         if not isinstance(model, keras.Model):
@@ -53,15 +53,15 @@ class Keras:
                 f"model must be a keras.Model or the path of a .keras file, not a {type(model).__name__}"
             )
         self.model = model
-        self._pads = keras.backend.backend() == "jax"  # the one backend that compiles anew for every batch size
+        self._pads = keras.backend.backend() == "jax"  # compiles for every batch size
 
     def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(policy [B, num_actions], values [B, ...])."""
         rows = len(observations)
-        given = np.asarray(observations)
+        batch = np.asarray(observations)
         if self.channels_last:
-            given = np.ascontiguousarray(np.moveaxis(given, 1, -1))
-        answer = self.model.predict_on_batch(padded(given, bucket(rows) if self._pads else rows))
+            batch = np.ascontiguousarray(np.moveaxis(batch, 1, -1))
+        answer = self.model.predict_on_batch(pad_rows(batch, bucket(rows) if self._pads else rows))
         if isinstance(answer, Mapping) and {"policy", "value"} <= set(answer):
             answer = answer["policy"], answer["value"]
         policy, values = (np.asarray(part) for part in two_outputs(answer, f"model {self.model.name}"))
@@ -75,7 +75,7 @@ class Keras:
 
 
 def _load(keras: Any, path: Path) -> Any:
-    """The model in a file, if that can be had without running code from the file."""
+    """Loads a file, if that is possible without executing code from it."""
     if path.suffix != ".keras":
         raise InvalidArgumentError(f"{path.name} is no .keras file: other formats have no safe mode; {INSTEAD}")
     if not path.is_file():
@@ -87,8 +87,8 @@ def _load(keras: Any, path: Path) -> Any:
         )
     with reading(path, "a .keras file"), zipfile.ZipFile(path) as archive:
         check_claim(sum(entry.file_size for entry in archive.infolist()), path.stat().st_size)
-        for thing in _described(json.loads(archive.read("config.json"))):
-            _refuse_code(keras, path, thing)
+        for entry in _described(json.loads(archive.read("config.json"))):
+            _refuse_code(keras, path, entry)
     try:
         with _safe_mode():
             return keras.saving.load_model(path, compile=False, safe_mode=True)
@@ -101,27 +101,27 @@ def _load(keras: Any, path: Path) -> Any:
 
 
 def _described(config: Any) -> Iterator[Mapping[str, Any]]:
-    """Every object that a configuration describes, at any depth."""
+    """Yields every object of a configuration, at any depth."""
     waiting = [config]
     while waiting:
-        thing = waiting.pop()
-        if isinstance(thing, dict):
-            if "class_name" in thing:
-                yield thing
-            waiting.extend(thing.values())
-        elif isinstance(thing, list):
-            waiting.extend(thing)
+        entry = waiting.pop()
+        if isinstance(entry, dict):
+            if "class_name" in entry:
+                yield entry
+            waiting.extend(entry.values())
+        elif isinstance(entry, list):
+            waiting.extend(entry)
 
 
-def _refuse_code(keras: Any, path: Path, thing: Mapping[str, Any]) -> None:
-    name, module = thing["class_name"], thing.get("module") or "builtins"
+def _refuse_code(keras: Any, path: Path, entry: Mapping[str, Any]) -> None:
+    name, module = entry["class_name"], entry.get("module") or "builtins"
     if name in CARRIES_CODE:
         raise InvalidArgumentError(
             f"{path.name} is refused: it has a {name}, which carries code, and loading it would run that code; "
             f"{INSTEAD}"
         )
     known = str(module).partition(".")[0] in ("keras", "builtins")
-    if not known and keras.saving.get_registered_object(thing.get("registered_name")) is None:
+    if not known and keras.saving.get_registered_object(entry.get("registered_name")) is None:
         raise InvalidArgumentError(
             f"{path.name} is refused: it wants {name} of the module {module}, which is not Keras's and not registered; "
             "import what defines it and mark it with @keras.saving.register_keras_serializable() if you trust it"
@@ -130,10 +130,10 @@ def _refuse_code(keras: Any, path: Path, thing: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _safe_mode() -> Iterator[None]:
-    """Safe mode even after `keras.config.enable_unsafe_deserialization()`, which otherwise outranks the argument."""
+    """Enforces safe mode even after `keras.config.enable_unsafe_deserialization()`, which overrides the argument."""
     try:
         scope = importlib.import_module("keras.src.saving.serialization_lib").SafeModeScope
-    except (ImportError, AttributeError):  # not a name that Keras promises; then the look into the file has to do
+    except (ImportError, AttributeError):  # a private name of Keras; the inspection of the file remains
         yield
         return
     with scope(True):

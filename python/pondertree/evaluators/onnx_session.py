@@ -1,4 +1,4 @@
-"""Networks in the ONNX format, run by ONNX Runtime."""
+"""ONNX networks, run by ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import InvalidArgumentError, MissingFileError
-from pondertree.evaluators.outputs import as_float32, flat_policy, padded, require
+from pondertree.evaluators.outputs import as_float32, flat_policy, pad_rows, require
 from pondertree.evaluators.protocol import check_policy_kind
 from pondertree.files import naming, reading
 
@@ -26,17 +26,17 @@ INPUT_TYPES: dict[str, type[np.floating[Any]]] = {
 
 
 class Onnx:
-    """A model of ONNX: a path, the file's bytes, or an `onnxruntime.InferenceSession`.
+    """An ONNX model: a path, the file's bytes, or an `onnxruntime.InferenceSession`.
 
     Observations go into `input` (default: the first). `outputs` names policy and value; by default they are found by
     name ("policy", "policy_logits" or "logits"; "value" or "values"), else they are the first and the second. For
-    chess a policy may also be its 73 planes of 8 x 8 squares. A model whose batch size is fixed gets its batches in
-    pieces of that size.
+    chess a policy may also be its 73 planes of 8 x 8 squares. For a model with a fixed batch size, batches are split
+    and padded to it.
 
-    One thread by default: searches of small networks gain more from running side by side than from threads within an
-    operator, and one thread repeats to the last bit. `providers` are ONNX Runtime's (default: the CPU).
+    One thread by default: with small networks, parallel searches gain more than threads within an operator, and results
+    of one thread are deterministic. `providers` are ONNX Runtime's (default: the CPU).
 
-    Threads: a session may be asked from several threads at once.
+    Thread-safe.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Onnx:
         runtime = require("onnxruntime", "onnx")
         self.policy = check_policy_kind(policy)
         self.version = 0
-        """To be changed whenever the answers change, so that a `Cached` around it forgets the old ones."""
+        """Change it whenever outputs change: it invalidates the entries of a `Cached` wrapper."""
         threads = validation.useful_threads(validation.threads(threads))
         if isinstance(model, runtime.InferenceSession):
             self.session: Any = model
@@ -84,14 +84,14 @@ class Onnx:
 
     def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(policy [B, num_actions], values [B, ...])."""
-        given = np.ascontiguousarray(observations, dtype=self._dtype)
-        size = self._fixed_rows or len(given)
-        if size == len(given):
-            policy, values = self.session.run(list(self.outputs), {self.input: given})
+        batch = np.ascontiguousarray(observations, dtype=self._dtype)
+        size = self._fixed_rows or len(batch)
+        if size == len(batch):
+            policy, values = self.session.run(list(self.outputs), {self.input: batch})
         else:
-            pieces = [padded(given[first : first + size], size) for first in range(0, len(given), size)]
+            pieces = [pad_rows(batch[first : first + size], size) for first in range(0, len(batch), size)]
             answers = [self.session.run(list(self.outputs), {self.input: piece}) for piece in pieces]
-            policy, values = (np.concatenate(parts)[: len(given)] for parts in zip(*answers, strict=True))
+            policy, values = (np.concatenate(parts)[: len(batch)] for parts in zip(*answers, strict=True))
         return as_float32(flat_policy(policy), "policy_logits"), as_float32(values, "values")
 
     def __repr__(self) -> str:
@@ -101,7 +101,7 @@ class Onnx:
 def _open(runtime: Any, model: Any, threads: int, providers: Sequence[Any] | None) -> Any:
     is_path = isinstance(model, (str, os.PathLike))
     if is_path:
-        with reading(model, "a model of ONNX") as path:
+        with reading(model, "an ONNX model") as path:
             if not path.is_file():
                 raise MissingFileError(f"there is no file {str(path)!r}")
             model = str(path)
@@ -116,9 +116,9 @@ def _open(runtime: Any, model: Any, threads: int, providers: Sequence[Any] | Non
         raise InvalidArgumentError(f"providers must be a list of names, not {validation.shown(providers)}")
     wanted = ["CPUExecutionProvider"] if providers is None or len(providers) == 0 else list(providers)
     names: list[Any] = [entry[0] if isinstance(entry, tuple) and entry else entry for entry in wanted]
-    # Asked for a provider that it lacks, ONNX Runtime prints a warning and takes the CPU; that is not what was asked.
+    # For a missing provider, ONNX Runtime would print a warning and use the CPU.
     _refuse_missing(names, runtime.get_available_providers())
-    with reading(model, "a model of ONNX") if is_path else nullcontext():
+    with reading(model, "an ONNX model") if is_path else nullcontext():
         try:
             session = runtime.InferenceSession(model, options, providers=wanted)
         except Exception as error:
@@ -136,7 +136,7 @@ def _refuse_missing(names: list[Any], available: list[str]) -> None:
 
 
 def _outputs(names: list[str], wanted: Sequence[str] | None) -> tuple[str, str]:
-    """The names of policy and value."""
+    """Finds the names of policy and value."""
     if wanted is not None:
         chosen: list[Any] = list(wanted) if validation.is_listed(wanted) else [wanted]
         if len(chosen) != 2 or not all(validation.is_one_of(name, names) for name in chosen):

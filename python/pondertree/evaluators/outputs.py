@@ -1,4 +1,4 @@
-"""What an evaluator answered, read as arrays of numbers; what cannot be is refused by the name of its row."""
+"""Validation of evaluator outputs: conversion to arrays, with errors that name the row."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from pondertree._core import LARGEST_REWARD
 from pondertree.errors import EvaluationError
 from pondertree.game import GameInfo
 
-#: How far values may lie outside their range, or be from cancelling out, because networks round. They are clipped.
+#: Tolerance of values beyond their range (they are clipped) and of zero-sum pairs, for rounding in networks.
 TOLERANCE = 1e-3
-#: The largest value in a game with rewards: sums over any number of visits stay far from overflowing.
+#: The largest value in a game with rewards: sums over any number of visits stay far from overflow.
 LARGEST_VALUE = LARGEST_REWARD
 
 RowOf = Callable[[int], int]
 
 
 def policy_axes(shape: tuple[int, ...]) -> list[int]:
-    """The axes of a policy [B, ...] in the order that reads its numbers in the order of the actions.
+    """Returns the axes of a policy [B, ...] in the order that makes it flatten to the order of actions.
 
-    An axis of length 1 says nothing. Only heads of chess have several others: 73 planes of 8 x 8 squares, first or
-    last, ranks before files, seen from the side that moves as in the observation. A move is square * 73 + plane.
+    Axes of length 1 are ignored. Only chess heads have several others: 73 planes of 8 x 8 squares, planes first or
+    last, ranks before files, from the perspective of the side to move. A move is square * 73 + plane.
     """
-    wide = [axis for axis in range(1, len(shape)) if shape[axis] != 1]
-    sizes = tuple(shape[axis] for axis in wide)
+    axes = [axis for axis in range(1, len(shape)) if shape[axis] != 1]
+    sizes = tuple(shape[axis] for axis in axes)
     if sizes in ((73, 8, 8), (73, 64)):
-        wide = [*wide[1:], wide[0]]
+        axes = [*axes[1:], axes[0]]
     elif len(sizes) > 1 and sizes not in ((8, 8, 73), (64, 73)):
         raise EvaluationError(
             f"policy_logits has shape {shape}: it must be [B, num_actions], or a chess head [B, 73, 8, 8] or "
             "[B, 8, 8, 73]; any other must be flattened in the network, in the order in which the game numbers actions"
         )
-    return [0, *wide, *(axis for axis in range(1, len(shape)) if shape[axis] == 1)]
+    return [0, *axes, *(axis for axis in range(1, len(shape)) if shape[axis] == 1)]
 
 
 def flat_policy(policy: NDArray[Any]) -> NDArray[Any]:
-    """A policy [B, ...] as [B, num_actions]."""
+    """Reshapes a policy [B, ...] to [B, num_actions]."""
     if policy.ndim <= 2:
         return policy
     return policy.transpose(policy_axes(policy.shape)).reshape(len(policy), math.prod(policy.shape[1:]))
@@ -52,7 +52,7 @@ def flat_policy(policy: NDArray[Any]) -> NDArray[Any]:
 def check_policy(
     given: Any, shape: tuple[int | None, ...], offsets: NDArray[np.int64] | None = None
 ) -> NDArray[np.float32]:
-    """Logits or probabilities as a contiguous float32 array; what the numbers are, the engine checks.
+    """Returns logits or probabilities as a contiguous float32 array; the engine checks the numbers.
 
     `shape` is [rows, num_actions] (None: any number), or [L] for the legal actions of rows that begin at `offsets`.
     """
@@ -62,7 +62,7 @@ def check_policy(
         and given.shape == shape
         and given.flags.c_contiguous
     ):
-        return given  # the usual case, in every batch
+        return given  # the common case
 
     def row_of(entry: int) -> int:
         return entry if offsets is None else int(np.searchsorted(offsets, entry, side="right")) - 1
@@ -79,14 +79,14 @@ def check_policy(
 
 
 def check_values(given: Any, rows: int, num_players: int, info: GameInfo | None = None) -> NDArray[np.float64]:
-    """Values as a contiguous float64 array, [rows] or [rows, num_players].
+    """Returns values as a contiguous float64 array, [rows] or [rows, num_players].
 
-    They are from -1 to 1 in a game without rewards, and at most `LARGEST_VALUE` in size in every other, which is all
-    that is asked where `info` is not known. Those of two players in a zero-sum game cancel out.
+    They must be in [-1, 1] in a game without rewards, else at most `LARGEST_VALUE` in magnitude, also if `info` is not
+    given. Values of two players in a zero-sum game must sum to 0.
     """
     values = read_numbers(given, "values")
     if values.dtype.itemsize > 8:
-        with np.errstate(over="ignore"):  # what becomes infinite is refused below
+        with np.errstate(over="ignore"):  # infinity is refused below
             values = values.astype(np.float64)
     values = np.ascontiguousarray(values, dtype=np.float64)
     if values.shape == (rows, 1) and num_players <= 2:
@@ -99,7 +99,7 @@ def check_values(given: Any, rows: int, num_players: int, info: GameInfo | None 
     results = info is not None and not info.has_rewards
     limit = 1.0 + TOLERANCE if results else LARGEST_VALUE
     largest = np.maximum.reduce(np.abs(values), axis=None)
-    if not largest <= limit:  # a NaN is not, either
+    if not largest <= limit:  # False for NaN, too
         raise _out_of_range(values, limit)
     if info is not None and info.zero_sum and values.ndim == 2 and num_players == 2:
         _check_sums(values, max(1.0, largest))
@@ -107,7 +107,7 @@ def check_values(given: Any, rows: int, num_players: int, info: GameInfo | None 
 
 
 def as_float32(array: NDArray[Any], name: str, row_of: RowOf = int) -> NDArray[np.float32]:
-    """The array as float32; a finite number that would become an infinite one is refused."""
+    """Converts to float32; raises if a finite number would become infinite."""
     if array.dtype == np.float32:
         return array
     with np.errstate(over="ignore"):
@@ -124,11 +124,11 @@ def as_float32(array: NDArray[Any], name: str, row_of: RowOf = int) -> NDArray[n
 
 
 def read_numbers(given: Any, name: str, row_of: RowOf = int) -> NDArray[Any]:
-    """What was given as an array of real numbers. `row_of` says which row an entry of its first axis belongs to."""
+    """Converts to an array of real numbers. `row_of` maps an entry of the first axis to its row, for errors."""
     try:
         return _real(np.asarray(given))
     except Exception as error:
-        # One array of one wrong kind has no row at fault. In a list, or an array of objects, some row is.
+        # In a list or an array of objects, one row is at fault; in other arrays, the dtype.
         if isinstance(given, np.ndarray) and given.dtype.kind != "O":
             fault = f"{name} cannot be read as numbers: {error}"
         else:
@@ -149,7 +149,7 @@ def _real(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _fault(given: Any, name: str, row_of: RowOf) -> str | None:
-    """What is wrong with one of the entries, if each can be looked at alone."""
+    """Finds the first invalid entry; None if entries cannot be read one by one."""
     try:
         entries = list(given)
     except Exception:
@@ -192,12 +192,12 @@ def _check_sums(values: NDArray[np.float64], scale: float) -> None:
 
 
 def require(library: str, extra: str) -> Any:
-    """The imported library; if it is not installed, an error that says how to get it."""
+    """Imports a library; the error says how to install it."""
     return optional.require(library, extra, "this evaluator")
 
 
 def two_outputs(answer: Any, who: str) -> tuple[Any, Any]:
-    """(policy, values) of a network that answered with a pair."""
+    """Unpacks (policy, values); raises if a network returned anything else than a pair."""
     if isinstance(answer, (tuple, list)) and len(answer) == 2:
         return answer[0], answer[1]
     if isinstance(answer, (tuple, list)):
@@ -210,12 +210,12 @@ def two_outputs(answer: Any, who: str) -> tuple[Any, Any]:
 
 
 def bucket(rows: int) -> int:
-    """The power of two that `rows` is padded to, so that a library that compiles for each shape compiles few."""
+    """The power of two that `rows` is padded to for libraries that compile for each shape."""
     return 1 << max(rows - 1, 0).bit_length()
 
 
-def padded(array: NDArray[Any], rows: int) -> NDArray[Any]:
-    """The array with rows of zeros at its end, `rows` in all."""
+def pad_rows(array: NDArray[Any], rows: int) -> NDArray[Any]:
+    """Appends rows of zeros, up to `rows` in all."""
     if len(array) == rows:
         return array
     return np.concatenate([array, np.zeros((rows - len(array), *array.shape[1:]), dtype=array.dtype)])

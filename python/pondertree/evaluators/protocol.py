@@ -1,8 +1,7 @@
-"""The forms an evaluator may have, and how it is asked."""
+"""The forms of evaluators, and the call that validates their outputs."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
@@ -10,7 +9,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.errors import EvaluationError, InvalidArgumentError, PondertreeError
+from pondertree.errors import EvaluationError, InvalidArgumentError, call_evaluator
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.outputs import check_policy, check_values
 from pondertree.game import GameInfo
@@ -19,7 +18,7 @@ from pondertree.validation import shown
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """Values positions by what they look like. An attribute `policy` may say "probabilities" instead of "logits"."""
+    """Evaluates observations. An optional attribute `policy` is "logits" (default) or "probabilities"."""
 
     def evaluate(self, observations: NDArray[np.float32]) -> tuple[Any, Any]:
         """(policy_logits [B, num_actions], values [B]) of observations [B, ...]."""
@@ -28,16 +27,16 @@ class Evaluator(Protocol):
 
 @runtime_checkable
 class StateEvaluator(Protocol):
-    """Values positions by the states themselves."""
+    """Evaluates states."""
 
     def evaluate_states(self, states: Sequence[Any]) -> tuple[Any, Any]:
-        """(policy_logits [B, num_actions] or None for even ones, values [B]) of states."""
+        """(policy_logits [B, num_actions] or None for uniform ones, values [B]) of states."""
         ...
 
 
 @runtime_checkable
 class PackedEvaluator(Protocol):
-    """The fast form, for compiled games: packed planes and legal actions go up, logits of legal actions come down."""
+    """The fast form for compiled games: packed planes and legal actions in, logits of legal actions out."""
 
     def evaluate_packed(self, packed: Packed) -> tuple[Any, Any]:
         """(logits of `packed.legal_actions` [L], values [B])."""
@@ -46,41 +45,27 @@ class PackedEvaluator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an evaluator said of a batch, checked."""
+    """Validated outputs of an evaluator."""
 
     policy: NDArray[np.float32] | None
-    """[rows, num_actions], or [number of legal actions] from the packed form; None where all moves are alike."""
+    """[rows, num_actions], or [number of legal actions] from the packed form; None if it is uniform."""
     values: NDArray[np.float64]
     """[rows] for the player to move, or [rows, num_players]."""
     probabilities: bool
     """The policy holds probabilities, not logits."""
 
 
-#: How it begins when an evaluator's own error is told.
-RAISED = "the evaluator raised"
 FORMS = ("evaluate_packed", "evaluate_states", "evaluate")
 
 
 def compiled_leaf(evaluator: Any, info: GameInfo) -> Any:
-    """The engine's own form of an evaluator on a game, where it has one: leaves need no Python."""
+    """The compiled equivalent of an evaluator for a game, which needs no Python at leaves; None if there is none."""
     offer = getattr(evaluator, "compiled_leaf", None)
     return offer(info) if callable(offer) else None
 
 
-def as_evaluator(given: Any, name: str = "evaluator") -> Any:
-    """The evaluator as it is; a bare module of PyTorch, which would be called with arrays of NumPy, in `Torch`."""
-    # An empty tuple where PyTorch is not loaded: nothing is a module of it.
-    module = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", ())
-    if isinstance(given, module) and not any(hasattr(given, form) for form in FORMS):
-        from pondertree.evaluators.torch_module import Torch
-
-        return Torch(given)
-    check_evaluator(given, name)
-    return given
-
-
 def check_evaluator(evaluator: Any, name: str = "evaluator") -> None:
-    """Refuses what has none of the forms."""
+    """Raises `InvalidArgumentError` for an object that is no evaluator."""
     if isinstance(evaluator, type) or not (any(hasattr(evaluator, form) for form in FORMS) or callable(evaluator)):
         hint = f"; did you mean num_simulations={shown(evaluator, 80)}?" if isinstance(evaluator, int) else ""
         raise InvalidArgumentError(
@@ -91,37 +76,37 @@ def check_evaluator(evaluator: Any, name: str = "evaluator") -> None:
 
 
 def check_policy_kind(policy: Any, name: str = "policy") -> str:
-    """ "logits" or "probabilities": what the first part of an answer holds."""
+    """Validates a policy kind, "logits" or "probabilities"."""
     if not isinstance(policy, str) or policy not in ("logits", "probabilities"):
         raise InvalidArgumentError(f'{name} must be "logits" or "probabilities", not {shown(policy, 80)}')
     return policy
 
 
 def policy_of(evaluator: Any) -> str:
-    """The kind of policy that an evaluator gives."""
+    """The policy kind of an evaluator."""
     return check_policy_kind(getattr(evaluator, "policy", "logits"), "evaluator.policy")
 
 
 def observer_of(evaluator: Any) -> Callable[[Any], Any]:
-    """The form of an evaluator that takes observations; an error that says what is missing if it has none."""
+    """The function of observations of an evaluator; raises `EvaluationError` if it has none."""
     function = getattr(evaluator, "evaluate", evaluator)
     if not callable(function):
         raise EvaluationError(
-            f"evaluator {shown(evaluator, 80)} has evaluate_packed alone, which is asked only about compiled games in "
-            "searches with priors (such as AlphaZero): elsewhere it needs evaluate(observations)"
+            f"evaluator {shown(evaluator, 80)} has only evaluate_packed, which serves compiled games in "
+            "searches with priors (such as AlphaZero): other searches need evaluate(observations)"
         )
     return cast(Callable[[Any], Any], function)
 
 
 def ask(evaluator: Any, batch: Batch) -> Answer:
-    """The evaluator's answer to a batch, in the fastest form both know; its shapes, kinds and values checked."""
+    """Evaluates a batch in the fastest form that both support; validates shapes, dtypes and values."""
     packed = batch.packed() if hasattr(evaluator, "evaluate_packed") and batch.packed is not None else None
     if packed is not None:
-        answer = call(evaluator.evaluate_packed, packed)
+        answer = call_evaluator(evaluator.evaluate_packed, packed)
     elif hasattr(evaluator, "evaluate_states"):
-        answer = call(evaluator.evaluate_states, batch.states())
+        answer = call_evaluator(evaluator.evaluate_states, batch.states())
     else:
-        answer = call(observer_of(evaluator), batch.observations())
+        answer = call_evaluator(observer_of(evaluator), batch.observations())
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise EvaluationError(f"the evaluator returned {shown(answer, 80)}: it must return (policy_logits, values)")
     policy, values = answer
@@ -131,13 +116,3 @@ def ask(evaluator: Any, batch: Batch) -> Answer:
         policy = check_policy(policy, (len(packed.legal_actions),), packed.legal_offsets)
     values = check_values(values, batch.rows, batch.num_players, batch.info)
     return Answer(policy, values, policy_of(evaluator) == "probabilities")
-
-
-def call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls an evaluator; what it raises is told as its fault."""
-    try:
-        return function(*arguments)
-    except PondertreeError:
-        raise
-    except Exception as error:
-        raise EvaluationError(f"{RAISED} {type(error).__name__}: {error}") from error

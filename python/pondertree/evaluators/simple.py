@@ -1,4 +1,7 @@
-"""Evaluators that run inside the engine, without Python. On games written in Python they do the same work in Python."""
+"""Simple evaluators: uniform policies with a constant or a random playout as value, and plain functions.
+
+The first two run inside the engine on compiled games, without Python.
+"""
 
 from __future__ import annotations
 
@@ -18,32 +21,31 @@ from pondertree.validation import shown
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Every move is as good as any other, every position worth 0."""
+    """Uniform policy, value 0."""
 
     def evaluate_states(self, states: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Zeros."""
+        """Returns zeros."""
         logits = np.zeros((len(states), states[0].num_actions if states else 0), dtype=np.float32)
         return logits, np.zeros((len(states), states[0].num_players if states else 0))
 
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """Every move is as good as any other; a position is worth what a random playout says."""
+    """Uniform policy; the value is the result of a random playout."""
 
     seed: int = 0
 
     def evaluate_states(self, states: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """One playout each: values per player."""
+        """Plays one playout from each state; returns values per player."""
         logits = np.zeros((len(states), states[0].num_actions if states else 0), dtype=np.float32)
         leaves = [(state, 0, fold(fold(0, self.seed), row)) for row, state in enumerate(states)]
         return logits, np.array(simulate_leaves(leaves))
 
 
 class Function:
-    """A function of observations whose policy is not of the default kind.
+    """A function of observations that returns (probabilities, values).
 
-    A function that returns (policy_logits, values) is an evaluator as it is. One that returns (probabilities, values)
-    has to say so, and a function has no better place to say it.
+    A function that returns (policy_logits, values) is an evaluator without this adapter.
     """
 
     def __init__(
@@ -57,10 +59,10 @@ class Function:
         self.function = function
         self.policy = check_policy_kind(policy)
         self.version = version
-        """To be changed whenever the answers change, so that a `Cached` around it forgets the old ones."""
+        """Change it whenever outputs change: it invalidates the entries of a `Cached` wrapper."""
 
     def evaluate(self, observations: NDArray[np.float32]) -> tuple[Any, Any]:
-        """What the function says."""
+        """Calls the function."""
         return self.function(observations)
 
     def __repr__(self) -> str:

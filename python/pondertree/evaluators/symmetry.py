@@ -1,4 +1,4 @@
-"""Symmetries of games, and evaluators that use them: the same board, turned or mirrored, is worth the same."""
+"""Symmetries of games (rotations and reflections), and evaluators that exploit them."""
 
 from __future__ import annotations
 
@@ -12,34 +12,33 @@ from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.batch import Packed
+from pondertree.evaluators.batch import Packed, take_rows
 from pondertree.evaluators.dispatch import (
     Arrays,
     Rows,
+    as_evaluator,
     ask_observations,
     ask_packed,
     has_observations,
     observation_keys,
-    take_rows,
 )
-from pondertree.evaluators.protocol import as_evaluator
 from pondertree.game import COMPILED, COMPILED_INFO
 from pondertree.games import by_name
 
 
 class Symmetry(NamedTuple):
-    """One way to turn a board."""
+    """A permutation of cells with the corresponding permutation of actions."""
 
     cells: NDArray[np.int64]
-    """Cell i of the turned board is cell `cells[i]` of the board (without a board: of the flat observation)."""
+    """Cell i of the transformed board is cell `cells[i]` of the board (without a board: of the flat observation)."""
     actions: NDArray[np.int64]
-    """Action a on the board is action `actions[a]` on the turned one."""
+    """Action a on the board is action `actions[a]` on the transformed one."""
 
 
 def symmetries_of(game: Any) -> list[Symmetry]:
-    """The symmetries of a game (its name, class or a state), that which changes nothing first.
+    """Returns the symmetries of a game (its name, class or a state), the identity first.
 
-    Connect 4 has 2, tic-tac-toe and Othello 8, chess none but the first. A state of a Python game is asked for its
+    Connect 4 has 2, tic-tac-toe and Othello 8, chess only the identity. For a state of a Python game, they come from
     `symmetries()`: pairs (cells, actions) as in `Symmetry`.
     """
     if isinstance(game, str):
@@ -56,19 +55,19 @@ def symmetries_of(game: Any) -> list[Symmetry]:
     if name == "connect_four":
         columns = np.arange(info.num_actions)
         return [Symmetry(board.ravel(), columns), Symmetry(board[:, ::-1].ravel(), columns[::-1])]
-    turned = [np.rot90(side, quarter) for side in (board, board[:, ::-1]) for quarter in range(4)]
+    boards = [np.rot90(side, quarter) for side in (board, board[:, ::-1]) for quarter in range(4)]
     others = np.arange(board.size, info.num_actions)  # Othello's pass
-    return [Symmetry(cells.ravel(), np.concatenate([np.argsort(cells, axis=None), others])) for cells in turned]
+    return [Symmetry(cells.ravel(), np.concatenate([np.argsort(cells, axis=None), others])) for cells in boards]
 
 
 def checked_symmetries(given: Any) -> list[Symmetry]:
-    """Pairs of permutations, all of the same two lengths."""
+    """Validates pairs of permutations, all of the same two lengths."""
     try:
         symmetries = [Symmetry(*(np.asarray(part).astype(np.int64, casting="safe") for part in pair)) for pair in given]
     except (TypeError, ValueError) as error:
         raise InvalidArgumentError(f"symmetries must be pairs (cells, actions) of whole numbers: {error}") from error
     if not symmetries:
-        raise InvalidArgumentError("symmetries is empty: give at least the one that changes nothing")
+        raise InvalidArgumentError("symmetries is empty: give at least the identity")
     for number, symmetry in enumerate(symmetries):
         for name, part, first in zip(Symmetry._fields, symmetry, symmetries[0], strict=True):
             if part.ndim != 1 or not np.array_equal(np.sort(part), np.arange(first.size)):
@@ -79,21 +78,21 @@ def checked_symmetries(given: Any) -> list[Symmetry]:
 
 
 class Symmetric:
-    """An evaluator that asks another about the turned board, and turns its answer back.
+    """An evaluator that transforms positions by symmetries, and the policies of another evaluator back.
 
-    `mode="average"` asks about every turned board and averages: the answer is then exactly as symmetric as the game,
-    and costs as many evaluations as there are symmetries. Logits are averaged as logits (so policies by the geometric
-    mean), probabilities as probabilities. `mode="sample"` asks about one, drawn by (`seed`, position), so that the
-    same position always gets the same answer; it costs nothing more, and evens out over the positions of a tree.
+    `mode="average"` evaluates all transformed positions and averages: outputs are exactly as symmetric as the game, at
+    the cost of one evaluation per symmetry. Logits are averaged as logits (policies by the geometric mean),
+    probabilities as probabilities. `mode="sample"` evaluates one, drawn by (`seed`, position), so that a position
+    always has the same output; it costs nothing more and averages out over a tree.
 
-    `symmetries` are those of `symmetries_of(game)`, or any such pairs. The evaluator inside is one of observations.
+    `symmetries` come from `symmetries_of(game)`, or are any such pairs. The inner evaluator takes observations.
     """
 
     def __init__(self, evaluator: Any, symmetries: Sequence[Any], mode: str = "average", seed: int = 0) -> None:
         evaluator = as_evaluator(evaluator)
         if not (has_observations(evaluator) or hasattr(evaluator, "evaluate_packed")):
             raise InvalidArgumentError(
-                "evaluator has evaluate_states alone: it must be one of observations, to be turned"
+                "evaluator has only evaluate_states: symmetries need an evaluator of observations"
             )
         if not validation.is_one_of(mode, ("average", "sample")):
             raise InvalidArgumentError(f'mode must be "average" or "sample", not {validation.shown(mode)}')
@@ -124,8 +123,8 @@ class Symmetric:
             )
         rows, which = self._plan(lambda: observations, len(observations))
         boards = observations[rows].reshape(len(rows), -1, self._cells.shape[1])
-        turned = np.take_along_axis(boards, self._cells[which][:, None, :], axis=2)
-        policy, values = ask_observations(self.evaluator, turned.reshape(len(rows), *observations.shape[1:]))
+        transformed = np.take_along_axis(boards, self._cells[which][:, None, :], axis=2)
+        policy, values = ask_observations(self.evaluator, transformed.reshape(len(rows), *observations.shape[1:]))
         if policy is not None:
             self._check_actions(policy.shape[1])
             policy = np.take_along_axis(policy, self._actions[which], axis=1)
@@ -139,19 +138,19 @@ class Symmetric:
             return None if policy is None else policy[packed.rows(), packed.legal_actions], values
         rows, which = self._plan(packed.unpack, len(packed))
         part = take_rows(packed, rows)
-        # The logits come back in the order of the legal actions asked for, so there is nothing to turn back.
+        # Logits are returned in the order of the given legal actions, so that no inverse is needed.
         legal = self._actions[which[part.rows()], part.legal_actions].astype(np.uint16)
-        planes = turned_planes(part.planes, self._cells[which])
+        planes = transformed_planes(part.planes, self._cells[which])
         return self._averaged(*ask_packed(self.evaluator, replace(part, planes=planes, legal_actions=legal)))
 
     def _plan(self, observations: Callable[[], NDArray[Any]], count: int) -> tuple[Rows, Rows]:
-        """The rows to ask about, and the symmetry for each."""
+        """The rows to evaluate, and the symmetry of each."""
         number = len(self.symmetries)
         if self.mode == "average":
             return np.tile(np.arange(count), number), np.repeat(np.arange(number), count)
         if number == 1:
             return np.arange(count), np.zeros(count, dtype=np.int64)
-        # A position is what it looks like, float32, in whichever form it came: both forms draw the same symmetry.
+        # Keyed by the float32 observation, so that packed and unpacked forms draw the same symmetry.
         keys = observation_keys(observations().astype(np.float32, copy=False))
         salt = self.seed.to_bytes(8, "little")
         drawn = [int.from_bytes(blake2b(key, digest_size=8, key=salt).digest(), "little") % number for key in keys]
@@ -173,16 +172,16 @@ class Symmetric:
         return f"Symmetric({self.evaluator!r}, {len(self.symmetries)} symmetries, mode={self.mode!r}, seed={self.seed})"
 
 
-def turned_planes(planes: NDArray[np.uint64], cells: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Bit planes [B, P] after turning the board of each row by its `cells` [B, H * W]."""
+def transformed_planes(planes: NDArray[np.uint64], cells: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Transforms bit planes [B, P] of each row by its `cells` [B, H * W]."""
     octets = np.ascontiguousarray(planes, dtype="<u8").view(np.uint8).reshape(*planes.shape, 8)
     bits = np.unpackbits(octets, axis=2, bitorder="little")
-    turned = np.zeros_like(bits)
-    turned[:, :, : cells.shape[1]] = np.take_along_axis(bits, cells[:, None, :], axis=2)
-    return np.packbits(turned, axis=2, bitorder="little").view("<u8")[:, :, 0].astype(np.uint64)
+    transformed = np.zeros_like(bits)
+    transformed[:, :, : cells.shape[1]] = np.take_along_axis(bits, cells[:, None, :], axis=2)
+    return np.packbits(transformed, axis=2, bitorder="little").view("<u8")[:, :, 0].astype(np.uint64)
 
 
 def _mean(stacked: NDArray[Any], number: int) -> NDArray[Any]:
-    """The mean of `number` answers in a row, summed by size: so the order of symmetries changes no bit."""
+    """The mean of `number` stacked outputs, summed in sorted order so that the order of symmetries changes no bit."""
     by_size = np.sort(stacked.reshape(number, -1, *stacked.shape[1:]), axis=0)
     return np.asarray(by_size.mean(axis=0))

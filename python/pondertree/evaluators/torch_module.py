@@ -1,40 +1,34 @@
-"""Networks of PyTorch."""
+"""PyTorch modules as evaluators."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import threading
-from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.batch import Packed
+from pondertree.evaluators.batch import Packed, take_rows
 from pondertree.evaluators.cpu_precision import check_cpu_precision
-from pondertree.evaluators.dispatch import take_rows
 from pondertree.evaluators.outputs import policy_axes, require, two_outputs
 from pondertree.evaluators.protocol import check_policy_kind
-from pondertree.forks import after_fork_in_child
-from pondertree.gpu.protocol import RowLayout, padded
-from pondertree.gpu.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
+from pondertree.gpu.context import LeaseCache, TorchGameContext
+from pondertree.gpu.protocol import SUPPORTED, Job, Mode, RowLayout, Support
+from pondertree.gpu.torch_network import all_modules, check_dtype, fingerprint_of, first_weights, number_types
 
-#: From so many rows on, halves of them take turns on an accelerator.
-TURNS_FROM = 1024
-#: Lanes kept for the next searches.
+if TYPE_CHECKING:
+    from pondertree.gpu.buffer import TorchBuffer
+
+#: From this many rows on, two halves are computed alternately on an accelerator.
+PIPELINE_MIN_ROWS = 1024
+#: Buffers cached for later searches.
 MAX_BUFFERS = 8
-#: Held while lanes are taken or given back: several threads may search with one network.
-_BUFFERS_LOCK = threading.Lock()
-
-
-@after_fork_in_child
-def _renew_lock() -> None:
-    global _BUFFERS_LOCK
-    _BUFFERS_LOCK = threading.Lock()
+#: Dtypes of observations that the tree-search kernel writes.
+KERNEL_DTYPES = ("torch.float32", "torch.bfloat16", "torch.float16")
 
 
 class Torch:
@@ -43,20 +37,20 @@ class Torch:
     For chess a policy may also be its 73 planes of 8 x 8 squares; values may be `[B, 1]` or `[B, num_players]`, too.
 
     The module is moved to `device` (default: where its weights are) and used in place, so that weights trained
-    meanwhile count at once; it is in eval mode and without gradients while it evaluates, and in its own modes again
-    afterwards. After a change of weights, change `version` if there is a `Cached` around it.
+    meanwhile take effect at once. It is evaluated in eval mode without gradients; its own modes are restored. After a
+    change of weights, change `version` if there is a `Cached` wrapper.
 
-    `dtype` "bfloat16" or "float16" (or `torch.bfloat16`) computes in that type under autocast and leaves the weights as
-    they are; a module whose weights already have that type (`module.to(torch.bfloat16)`) is faster, since nothing is
-    cast on the way, and needs no `dtype`. Answers come back as float32 (float64 ones as they are). On the CPU each of
-    the two types is tried in a child process first, since not every CPU that advertises them can run them. `batch_size`
-    splits larger batches, where the device's memory is short.
+    `dtype` "bfloat16" or "float16" (or `torch.bfloat16`) computes under autocast and leaves the weights unchanged; a
+    module whose weights have that dtype (`module.to(torch.bfloat16)`) is faster, since nothing is cast, and needs no
+    `dtype`. Outputs are returned as float32 (float64 unchanged). On the CPU each of the two is probed in a child
+    process first, since not every CPU that advertises them can run them. `batch_size` splits larger batches, which
+    saves memory.
 
-    Compiled games are asked in the fast form: packed planes and legal actions go to the device and are unpacked
-    there, and only the logits of legal actions come back.
+    Compiled games use the packed form: bit planes and legal actions are uploaded and unpacked on the device, and only
+    the logits of legal actions are downloaded.
 
-    Threads: several searches may evaluate at once if the module is in eval mode already. In training mode the modes are
-    switched on the way, so a module that one thread trains must not be evaluated by another: give each its own copy.
+    Threads: several searches may evaluate at once if the module is in eval mode. In training mode the modes are
+    switched temporarily, so a module that one thread trains must not be evaluated by another: give each its own copy.
     """
 
     def __init__(
@@ -85,23 +79,22 @@ class Torch:
         self.policy = check_policy_kind(policy)
         self.batch_size = None if batch_size is None else validation.count(batch_size, "batch_size")
         self.version = 0
-        """To be changed whenever the weights change, so that a `Cached` around it forgets the old answers."""
-        self._buffers: list[Any] = []
-        self._returned: deque[Any] = deque()
+        """Change it whenever the weights change: it invalidates the entries of a `Cached` wrapper."""
+        self._buffers: LeaseCache[TorchBuffer] = LeaseCache(MAX_BUFFERS)
         self._fused: Any = None
-        self._fused_of: object = None
-        self._known: object = None
-        self._notice()
+        self._fused_fingerprint: object = None
+        self._fingerprint: object = None
+        self._refresh()
 
     @property
     def _torch(self) -> Any:
-        # Not kept: a module of Python can be neither pickled nor copied, and an evaluator goes to other processes.
+        # Not stored: Python modules cannot be pickled, and evaluators are sent to other processes.
         return importlib.import_module("torch")
 
     def weights_version(self) -> int:
-        """A number that changes when the weights are trained in place or replaced, for a `version` that follows them.
+        """A hash that changes when weights are trained in place or replaced; for `version`.
 
-        Not noticed is what only someone who hides it does: writing to `parameter.data`, biases and norms left alone.
+        Writes to `parameter.data` that leave biases and normalisation unchanged are not detected.
         """
         torch = self._torch
         tensors = [
@@ -111,8 +104,8 @@ class Torch:
             if tensor is not None
         ]
         counts = tuple((id(tensor), 0 if tensor.is_inference() else tensor._version) for tensor in tensors)
-        # PyTorch counts what is done to a tensor, but its fused optimizers do not. Those change the short tensors, too,
-        # biases and norms, which are quickly looked at.
+        # PyTorch counts in-place operations, except those of fused optimizers. Those change one-dimensional tensors
+        # too, biases and norms, which are cheap to compare.
         short = [tensor for tensor in tensors if tensor.ndim == 1 and tensor.is_floating_point()]
         with torch.no_grad():
             return hash((counts, torch.cat(short).float().cpu().numpy().tobytes() if short else b""))
@@ -120,7 +113,7 @@ class Torch:
     def evaluate(self, observations: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(policy_logits [B, num_actions], values [B, ...])."""
         torch = self._torch
-        self._notice()
+        self._refresh()
         with self._evaluating():
             parts = []
             for first, last in self._chunks(len(observations)):
@@ -132,7 +125,7 @@ class Torch:
     def evaluate_packed(self, packed: Packed) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(logits of the legal actions [L], values [B, ...])."""
         torch = self._torch
-        self._notice()
+        self._refresh()
         with self._evaluating():
             parts = []
             for first, last in self._chunks(len(packed)):
@@ -145,39 +138,47 @@ class Torch:
             logits, values = (torch.cat(tensors).numpy() for tensors in zip(*parts, strict=True))
         return logits, values
 
-    def rows_per_call(self, rows: int) -> int:
-        """How many of so many rows are best computed at once: two halves take turns where each fills the device."""
+    def supports(self, job: Job, mode: Mode) -> Support:
+        """Double-buffered batches on every device; device-resident trees where the kernel can search them."""
+        if mode is Mode.PIPELINED:
+            return SUPPORTED
+        if self.policy != "logits":
+            return Support(False, "the kernel reads logits, not probabilities")
+        if not all(shape.runs_on(self.device) for shape in job.shapes):
+            return Support(False, f"the kernel cannot search these trees on {self.device}, or not faster")
+        if str(self._input_dtype) not in KERNEL_DTYPES:
+            return Support(False, f"the kernel cannot write observations of {self._input_dtype}")
+        return SUPPORTED
+
+    def rows_per_batch(self, rows: int) -> int:
+        """Rows per call of the module: halves are computed alternately where each of them fills the device."""
         if self.batch_size is not None:
             return min(rows, self.batch_size)
-        return (rows + 1) // 2 if self.device.type != "cpu" and rows >= TURNS_FROM else rows
+        return (rows + 1) // 2 if self.device.type != "cpu" and rows >= PIPELINE_MIN_ROWS else rows
 
-    def acquire_buffers(self, layout: RowLayout, capacities: Sequence[int]) -> list[Any]:
-        """A lane for each capacity, or for a little more; those of an earlier search if they fit."""
+    def acquire(self, job: Job) -> TorchGameContext:
+        """Leases buffers and device trees, with graphs of the module as it is now."""
         from pondertree.gpu.buffer import TorchBuffer
 
-        key, buffers = self._notice(), []
-        with _BUFFERS_LOCK:
-            while self._returned:
-                self._buffers.append(self._returned.popleft())
-            del self._buffers[:-MAX_BUFFERS]
-        if key != self._fused_of:
-            self._fused_of, self._fused = key, self._fuse(layout)
-        # Of few sizes: games that end one after another would ask for a new one at every move.
-        for capacity in map(padded, capacities):
-            with _BUFFERS_LOCK:
-                known = next((one for one in self._buffers if _fits(one, layout, capacity, self._input_dtype)), None)
-                if known is not None:
-                    self._buffers.remove(known)
-            if known is None:
-                known = TorchBuffer(
-                    layout, capacity, self.batch_size, self.device, self._input_dtype, self._forward, self._evaluating
-                )
-            known.renew(key)
-            buffers.append(known)
-        return buffers
+        layout = job.layout
+        assert layout is not None, "evaluators search games"
+        fingerprint = self._refresh()
+        if fingerprint != self._fused_fingerprint:
+            self._fused_fingerprint, self._fused = fingerprint, self._fuse(layout)
+
+        def make(capacity: int) -> TorchBuffer:
+            return TorchBuffer(
+                layout, capacity, self.batch_size, self.device, self._input_dtype, self._forward, self._evaluating
+            )
+
+        return TorchGameContext(self._buffers, layout, self._input_dtype, fingerprint, make)
+
+    def release(self, context: TorchGameContext) -> None:
+        """Takes buffers back for later searches."""
+        context.close()
 
     def _fuse(self, layout: RowLayout) -> Any:
-        """The module with fewer kernels, where the device has such; None elsewhere."""
+        """The module with fused kernels; None if the device or the module has none."""
         if self.device.type != "cuda" or self._input_dtype == self._torch.float32 or self._autocast_dtype is not None:
             return None
         from pondertree.gpu.torch_fusion import fused
@@ -187,51 +188,34 @@ class Torch:
             example = self._torch.rand(shape, device=self.device).to(self._input_dtype)
             return fused(self.module, example.contiguous(memory_format=self._torch.channels_last))
 
-    def open_trees(self, buffers: Sequence[Any], sizes: Sequence[int], simulations: int, rule: Any) -> Any:
-        """Trees that grow on the device, of so many roots to each of these lanes; None where they cannot."""
-        opened = [buffer.open_trees(size, simulations, rule) for buffer, size in zip(buffers, sizes, strict=True)]
-        if any(trees is None for trees in opened):
-            return None
-        from pondertree.gpu.device_trees import Grove
-
-        return Grove(opened, sizes)
-
-    def release_buffers(self, buffers: Sequence[Any]) -> None:
-        """Keeps lanes for the next search."""
-        # Without a lock: a forest among the garbage may be collected while this very thread holds it.
-        self._returned.extend(buffers)
-
-    def _notice(self) -> object:
-        """What tells the network from what it was. Where it has changed, all of it is on the device again, and is asked
-        in the type that its weights now have.
-        """
+    def _refresh(self) -> object:
+        """Returns the module's fingerprint; after a change, moves the module and reads its dtype again."""
         parts = all_modules([self.module])
-        key = network_key(parts)
-        if key != self._known:
+        key = fingerprint_of(parts)
+        if key != self._fingerprint:
             torch = self._torch
             self._input_dtype, self._autocast_dtype = number_types(parts, self._dtype)
             check_cpu_precision(self.device, self._input_dtype, self._autocast_dtype)
             self.module.to(self.device)
             if self.device.type == "cuda" and self._input_dtype in (torch.bfloat16, torch.float16):
-                # The order of numbers in memory that fast convolutions of short types want; they stay what they are.
+                # Tensor-core convolutions are fastest in this memory format.
                 self.module.to(memory_format=torch.channels_last)
-            self._fused = self._fused_of = None
-            self._known = key = network_key(parts)
+            self._fused = self._fused_fingerprint = None
+            self._fingerprint = key = fingerprint_of(parts)
         return key
 
     def __getstate__(self) -> dict[str, Any]:
-        # Lanes hold memory of a device.
+        # Buffers hold device memory.
         without: dict[str, Any] = {
-            "_buffers": [],
-            "_returned": deque(),
+            "_buffers": LeaseCache(MAX_BUFFERS),
             "_fused": None,
-            "_fused_of": None,
-            "_known": None,
+            "_fused_fingerprint": None,
+            "_fingerprint": None,
         }
         return {**self.__dict__, **without}
 
     def _forward(self, observations: Any) -> tuple[Any, Any]:
-        """The module's answer, its structure checked; the numbers are checked where every evaluator's are."""
+        """Calls the module and checks the structure of its output; `ask` and the engine check the numbers."""
         torch = self._torch
         module = self._fused if observations.device.type == "cuda" and self._fused is not None else self.module
         logits, values = two_outputs(module(observations), f"module {type(self.module).__name__}")
@@ -248,7 +232,7 @@ class Torch:
         return logits, values
 
     def _unpack(self, packed: Packed) -> Any:
-        """The observations [B, P + S, H, W], made on the device: byte k of a plane holds its cells 8k to 8k + 7."""
+        """Unpacks observations [B, P + S, H, W] on the device; byte k of a plane holds cells 8k to 8k + 7."""
         torch = self._torch
         rows, planes = packed.planes.shape
         cells = packed.height * packed.width
@@ -263,7 +247,7 @@ class Torch:
         return whole.reshape(rows, -1, packed.height, packed.width)
 
     def _legal(self, logits: Any, packed: Packed) -> Any:
-        """The logits of the legal actions, picked on the device. Actions travel as 16 bits, in torch signed ones."""
+        """Gathers the logits of legal actions on the device. PyTorch has only signed 16-bit integers."""
         torch = self._torch
         actions = self._send(packed.legal_actions.view(np.int16)).to(torch.int64) & 0xFFFF
         counts = self._send(np.diff(packed.legal_offsets).astype(np.int64))
@@ -274,7 +258,7 @@ class Torch:
         return self._torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self.device)
 
     def _fetch(self, tensor: Any) -> Any:
-        # What float32 cannot hold must not become infinite here: it is refused where every evaluator's numbers are.
+        # float64 stays: numbers beyond float32 are refused by `check_policy`, not turned into infinity.
         return (tensor if tensor.dtype == self._torch.float64 else tensor.float()).cpu()
 
     def _chunks(self, rows: int) -> Iterator[tuple[int, int]]:
@@ -283,7 +267,7 @@ class Torch:
 
     @contextlib.contextmanager
     def _evaluating(self) -> Iterator[None]:
-        """Eval mode, no gradients, the type to compute in; every part of the module has its mode back at the end."""
+        """Inference mode, eval mode and autocast; restores the mode of every submodule."""
         torch = self._torch
         in_training = [part for part in all_modules([self.module]) if part.training]
         with contextlib.ExitStack() as stack:
@@ -300,7 +284,3 @@ class Torch:
 
     def __repr__(self) -> str:
         return f"Torch({type(self.module).__name__}, device={str(self.device)!r}, policy={self.policy!r})"
-
-
-def _fits(buffer: Any, layout: RowLayout, capacity: int, dtype: Any) -> bool:
-    return bool(buffer.layout == layout and buffer.capacity == capacity and buffer._dtype == dtype)

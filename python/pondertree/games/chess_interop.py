@@ -176,7 +176,7 @@ def _replay(board: chess.Board) -> Chess:
 NUM_ACTIONS = 4672
 
 
-def open_position(state: Any, name: str = "state") -> tuple[Chess, ActionConverter]:
+def adapt_chess_state(state: Any, name: str = "state") -> tuple[Chess, ActionConverter]:
     """Returns the chess state, and the conversion of actions for the caller: `chess.Move` for a board, else int."""
     if type(state) is Chess:
         return state, int
@@ -189,9 +189,9 @@ def open_position(state: Any, name: str = "state") -> tuple[Chess, ActionConvert
     return converted, answer
 
 
-def position(state: Any, name: str = "state") -> Chess:
+def to_chess(state: Any, name: str = "state") -> Chess:
     """The state alone."""
-    return open_position(state, name)[0]
+    return adapt_chess_state(state, name)[0]
 
 
 def legal_action(state: Chess, action: Any, name: str) -> int:

@@ -7,9 +7,12 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
+from pondertree import validation
+from pondertree.errors import EvaluationError
 from pondertree.games.game_state import LARGEST_REWARD, State, end_values, listed_actions, rewards_of
-from pondertree.random import PLAYOUT, Random
-from pondertree.reference.policy import draw
+from pondertree.random import PLAYOUT, Random, draw
 
 #: A playout that has no `max_depth` is cut after so many moves.
 LONGEST_PLAYOUT = 10_000
@@ -213,3 +216,41 @@ def _values(state: State, answer: Any) -> list[float]:
     if not all(abs(value) <= LARGEST_REWARD for value in values):  # a NaN is not, either
         raise ValueError(f"the evaluator gave values that are not finite, or above {LARGEST_REWARD:.0e}: {values}")
     return values
+
+
+def checked_policy(policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The policy, with its own mistakes reported as such."""
+
+    def checked(state: Any) -> Any:
+        try:
+            answer = policy(state)
+        except Exception as error:
+            raise EvaluationError(f"the playout policy raised {type(error).__name__}: {error}") from error
+        legal = [int(action) for action in state.legal_actions()]
+        try:
+            array = np.asarray(answer)
+            right = array.ndim == 0 and operator.index(answer) in legal
+            if array.ndim == 1 and len(array) == len(legal):
+                right = bool(np.isfinite(array).all() and (array >= 0).all() and array.any())
+        except (TypeError, ValueError):
+            right = False
+        if not right:
+            raise EvaluationError(
+                f"the playout policy answered {validation.shown(answer)}: it must be one of the legal actions {legal}, "
+                f"or {len(legal)} weights for them, finite, not below 0 and not all 0"
+            )
+        return answer
+
+    return checked
+
+
+def decisive_policy(state: Any) -> int | list[float]:
+    """A move that wins at once if there is one, else every move with the same weight (Teytaud & Teytaud 2010)."""
+    legal = list(state.legal_actions())
+    player = state.to_play
+    for action in legal:
+        after = state.play(action)
+        if after.is_terminal and after.returns()[player] > 0:
+            return int(action)
+    # A single move is no choice, and draws no random number; the engine sees it the same way.
+    return int(legal[0]) if len(legal) == 1 else [1.0] * len(legal)

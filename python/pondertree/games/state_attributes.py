@@ -138,9 +138,9 @@ def _next_words(generator: Any) -> NDArray[Any] | None:
     count = MOST_WORDS + WORDS_COMPARED
     try:
         if isinstance(generator, random.Random):
-            twin = random.Random(0)
-            twin.setstate(generator.getstate())
-            return np.frombuffer(twin.getrandbits(32 * count).to_bytes(4 * count, "little"), dtype="<u4")
+            copied = random.Random(0)
+            copied.setstate(generator.getstate())
+            return np.frombuffer(copied.getrandbits(32 * count).to_bytes(4 * count, "little"), dtype="<u4")
         is_new = isinstance(generator, np.random.Generator)
         source: Any = generator.bit_generator if is_new else generator._bit_generator
         return np.asarray(copy.deepcopy(source).random_raw(count))

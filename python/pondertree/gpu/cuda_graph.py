@@ -1,6 +1,6 @@
-"""Captured graphs of CUDA: a network's kernels, recorded once and launched as one, which small batches gain most by.
+"""CUDA graphs: the kernels of a network captured once and launched as one, which small batches gain most by.
 
-PyTorch is imported here, and only where it is known to be there.
+This module imports PyTorch; import it only where a backend of PyTorch exists.
 """
 
 from __future__ import annotations
@@ -10,25 +10,27 @@ import gc
 import threading
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-_RECORDING = threading.Lock()
-#: How many streams PyTorch has; it hands them out in turn, over and over.
+from pondertree.gpu.protocol import SUPPORTED, Support, UnsupportedOutput
+
+_CAPTURE_LOCK = threading.Lock()
+#: Streams in PyTorch's pool, which it hands out round-robin.
 STREAMS = 32
-_CHOOSING = threading.Lock()
+_STREAM_LOCK = threading.Lock()
 _OWNERS: Counter[int] = Counter()
-_LEFT: deque[int] = deque()
+_RELEASED: deque[int] = deque()
 
 
 def host_buffer(rows: int, columns: int, dtype: Any, device: Any) -> tuple[Any, NDArray[Any]]:
-    """Memory of this machine that `device` reads and writes by itself, as a tensor and as an array."""
+    """Host memory, pinned if the device is CUDA, as a tensor and as an array of the same bytes."""
     array = np.zeros((rows, columns), dtype=dtype)
-    # Torch has few operations for unsigned words, and none is needed.
+    # Torch has few operations for uint64, and none is needed.
     tensor = torch.from_numpy(array.view(np.int64) if array.dtype == np.uint64 else array)
     if device.type == "cuda" and array.nbytes:
         tensor = torch.empty_like(tensor, pin_memory=True).zero_()
@@ -36,128 +38,145 @@ def host_buffer(rows: int, columns: int, dtype: Any, device: Any) -> tuple[Any, 
     return tensor, array
 
 
-#: What tells pieces of work apart: a number of rows, say.
-Work = TypeVar("Work", bound=Hashable)
+def require_supported(outputs: Iterable[Any], device: Any) -> None:
+    """Raises `UnsupportedOutput` unless these are tensors on `device` of at most 32 bits: kernels read their memory."""
+    for output in outputs:
+        if not isinstance(output, torch.Tensor) or output.dtype == torch.float64 or output.is_complex():
+            raise UnsupportedOutput("a network's outputs must be real tensors of at most 32 bits")
+        if output.device != device:
+            raise UnsupportedOutput("a network's outputs must be on its device")
 
 
-class Graphs(Generic[Work]):
-    """Work on one stream of a device that is done again and again, for several numbers of rows, for example.
+#: Identifies a variant of the work: a number of rows, for example.
+Key = TypeVar("Key", bound=Hashable)
 
-    For a new number it is done step by step the first time, whereby libraries choose their kernels, and recorded the
-    second time. Work that cannot be recorded is done step by step ever after.
+
+class GraphCache(Generic[Key]):
+    """Work on a stream of its own, with one captured graph per variant.
+
+    The first launch of a variant runs eagerly, whereby libraries choose their kernels; the second captures it. Work
+    that cannot be captured runs eagerly ever after. Graphs hold addresses: whatever moves a tensor that the work reads
+    or writes must call `clear`.
     """
 
-    def __init__(self, device: Any, work: Callable[[Work], None], prepare: Callable[[], Any]) -> None:
-        """`work` does it for one such number, within the context of `prepare()`."""
+    def __init__(self, device: Any, work: Callable[[Key], None], prepare: Callable[[], Any]) -> None:
+        """`work` is called for one variant, within the context manager that `prepare()` returns."""
         self._device = device
         self._prepare = prepare
         self._work = work
-        self._seen: set[Work] = set()
-        self._graphs: dict[Work, Any] = {}
+        self._seen: set[Key] = set()
+        self._graphs: dict[Key, Any] = {}
         self._pool: Any = None
         self._captures = device.type == "cuda"
         if self._captures:
-            # One stream of its own for each: what two of them do may overlap.
+            # The work of two caches may overlap.
             self._stream = own_stream(self, device)
             self._done = torch.cuda.Event()
 
-    def launch(self, rows: Work) -> None:
-        """Begins the work, for so many rows."""
-        if self._device.type != "cuda":
-            with self._prepare():
-                self._work(rows)
-            return
-        graph = self._graphs.get(rows)
-        with torch.cuda.stream(self._stream):
-            if graph is None and self._captures and rows in self._seen:
-                with self._prepare():
-                    graph = self._capture(rows)
-            if graph is not None:
-                graph.replay()
-            else:
-                with self._prepare(), fast_kernels():
-                    self._work(rows)
-                self._seen.add(rows)
-            self._done.record(self._stream)
+    def launch(self, key: Key) -> Support:
+        """Launches a variant; not ok if its work raises `UnsupportedOutput`, which only an eager run does."""
+        try:
+            self._launch(key)
+        except UnsupportedOutput as error:
+            return Support(False, str(error))
+        return SUPPORTED
 
     def follow(self) -> None:
-        """Whatever this thread has asked of the device so far comes before all further work: new weights, say."""
+        """Makes later work wait for what this thread has queued on the current stream: new weights, for example."""
         if self._device.type == "cuda":
             self._stream.wait_stream(torch.cuda.current_stream(self._device))
 
     def drain(self) -> None:
-        """Comes back when its stream is empty, though a launch may have failed."""
+        """Blocks until the stream is empty, even if a launch has failed."""
         if self._device.type == "cuda":
             with contextlib.suppress(RuntimeError):
                 self._stream.synchronize()
 
     def wait(self) -> None:
-        """Comes back when the work is done."""
+        """Blocks until the last launch is complete."""
         if self._device.type == "cuda":
             self._done.synchronize()
 
-    def forget(self) -> None:
-        """Drops what was recorded: what it read or wrote has moved."""
+    def clear(self) -> None:
+        """Drops all graphs: a tensor that they read or write has moved."""
         self._graphs.clear()
         self._seen.clear()
 
-    def _capture(self, rows: Work) -> Any:
+    def _launch(self, key: Key) -> None:
+        if self._device.type != "cuda":
+            with self._prepare():
+                self._work(key)
+            return
+        graph = self._graphs.get(key)
+        with torch.cuda.stream(self._stream):
+            if graph is None and self._captures and key in self._seen:
+                with self._prepare():
+                    graph = self._capture(key)
+            if graph is not None:
+                graph.replay()
+            else:
+                with self._prepare(), fast_kernels():
+                    self._work(key)
+                self._seen.add(key)
+            self._done.record(self._stream)
+
+    def _capture(self, key: Key) -> Any:
         self._stream.synchronize()
         graph = torch.cuda.CUDAGraph()
         try:
-            with recording():
-                # Other threads may use the device meanwhile: a learner beside the search, for example.
+            with capturing():
+                # Other threads may use the device meanwhile: a learner next to self-play, for example.
                 graph.capture_begin(*(() if self._pool is None else (self._pool,)), capture_error_mode="thread_local")
                 try:
                     with fast_kernels():
-                        self._work(rows)
+                        self._work(key)
                 finally:
                     graph.capture_end()
         except RuntimeError:
-            # Some networks look at their numbers on the way, which cannot be recorded.
+            # Networks that read values on the host cannot be captured.
             self._captures = False
             torch.cuda.synchronize(self._device)
             return None
         self._pool = graph.pool()
-        self._graphs[rows] = graph
+        self._graphs[key] = graph
         return graph
 
 
 def own_stream(owner: object, device: Any) -> Any:
-    """A stream that nobody else has while `owner` lives, as long as there are enough of them.
+    """A stream that no other owner uses while `owner` lives, as long as the pool has enough streams.
 
-    What another thread does on a stream that is being recorded would become part of the recording.
+    Work that another thread queues on a stream in capture would become part of the graph.
     """
-    with _CHOOSING:
-        while _LEFT:
-            _OWNERS[_LEFT.popleft()] -= 1
+    with _STREAM_LOCK:
+        while _RELEASED:
+            _OWNERS[_RELEASED.popleft()] -= 1
         streams = [torch.cuda.Stream(device) for _ in range(STREAMS)]
         stream = min(streams, key=lambda stream: _OWNERS[stream.cuda_stream])
         _OWNERS[stream.cuda_stream] += 1
-    # It may be called at any moment, by the collector of garbage too, so it waits for no lock.
-    weakref.finalize(owner, _LEFT.append, stream.cuda_stream)
+    # The garbage collector may run the finalizer at any moment, so it takes no lock.
+    weakref.finalize(owner, _RELEASED.append, stream.cuda_stream)
     return stream
 
 
 @contextlib.contextmanager
-def recording() -> Iterator[None]:
-    """To be within while a graph is recorded: one thread at a time, and nobody collects garbage meanwhile.
+def capturing() -> Iterator[None]:
+    """Serialises captures across threads and disables garbage collection meanwhile.
 
-    A graph among the garbage would be dropped on the thread that records, which spoils the recording.
+    Destroying a graph on the thread that captures another one invalidates the capture.
     """
-    with _RECORDING:
-        collects = gc.isenabled()
+    with _CAPTURE_LOCK:
+        was_enabled = gc.isenabled()
         gc.disable()
         try:
             yield
         finally:
-            if collects:
+            if was_enabled:
                 gc.enable()
 
 
 @contextlib.contextmanager
 def fast_kernels() -> Iterator[None]:
-    """Lets convolutions try which of their kernels is fastest for each shape, which are few here; the rest stays."""
+    """Enables cuDNN's benchmark mode, which pays off since there are few shapes; restores the setting afterwards."""
     backend = torch.backends.cudnn
     before, backend.benchmark = backend.benchmark, True
     try:

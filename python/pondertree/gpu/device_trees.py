@@ -1,14 +1,13 @@
-"""Trees that grow where their network or model computes: on a GPU, whole searches run without the processor.
+"""Device-resident trees: on a GPU, whole searches run without the CPU.
 
-`kernel/step.cu` is the way from one question of every tree to the next; here is the loop of a search. The engine gives
-the roots and takes what was found, of the roots at once, of all nodes when somebody looks at them.
+`kernels/step.cu` advances every tree from one network request to the next; this module drives it. The engine exports
+roots and imports results: those of the roots at once, all nodes on first access.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -17,28 +16,39 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pondertree.gpu.cuda_graph import Graphs
-from pondertree.gpu.kernels.launch import Launch, compiled
-from pondertree.gpu.protocol import NotForLanes, padded
-from pondertree.gpu.tree_layout import GIVEN, LATER, NUMBER_TYPES, Columns, First, Trees, rules_of
-from pondertree.gpu.tree_shape import MOST_BYTES, TreeShape
+from pondertree.gpu.cuda_graph import GraphCache, require_supported
+from pondertree.gpu.kernels.launch import Launch, compile_step
+from pondertree.gpu.kernels.nvrtc import NotCompiled
+from pondertree.gpu.protocol import SUPPORTED, UnsupportedOutput, padded_rows
+from pondertree.gpu.tree_layout import (
+    DTYPE_CODES,
+    ROOT_COLUMNS,
+    SEARCH_ARRAYS,
+    Columns,
+    StagingBuffer,
+    Trees,
+    rules_of,
+)
+from pondertree.gpu.tree_shape import MAX_BYTES, TreeShape
 
-#: So many steps are recorded as one, at most and at least; then the processor looks which trees want more.
-MOST_STEPS, FEWEST_STEPS = 64, 8
-#: Rows are as many as the trees that want more, rounded up to a share of all: each number of rows is recorded.
-SHARES = 16
-#: The work of telling what was found, beside those of so many steps with so many rows.
-TELL = (0, 0)
+#: Steps captured as one graph; after each graph, the CPU reads which trees want more simulations.
+MAX_STEPS, MIN_STEPS = 64, 8
+#: Rows are the trees that want more simulations, rounded up to this share of all: each number of rows has a graph.
+ROW_SHARES = 16
+#: The key of the graph that downloads results, next to (steps, rows).
+DOWNLOAD = (0, 0)
 
 _TREE = ("bounds", "done", "made")
 _NODE = ("headers", "raw", "rewards", "discounts")
 _EDGE = ("sums", "visits", "priors", "actions", "children")
-#: What is said of leaves, and the kernel's name for its type.
-_SAID = {"reward": "reward_type", "value": "value_type", "logits": "logits_type", "own_discount": "discount_type"}
+#: A network's outputs, and the field of `Rules` that holds the code of their dtype.
+_OUTPUTS = {"reward": "reward_type", "value": "value_type", "logits": "logits_type", "own_discount": "discount_type"}
+#: The bits of the number 1, which the kernel writes into observations.
+ONE_BITS = {torch.float32: 0x3F800000, torch.bfloat16: 0x3F80, torch.float16: 0x3C00}
 
 
 class DeviceTrees(ABC):
-    """Trees that are searched side by side, and memory for the next ones."""
+    """Arrays for a group of trees that are searched in lockstep, and their captured graphs."""
 
     def __init__(
         self,
@@ -49,248 +59,144 @@ class DeviceTrees(ABC):
     ) -> None:
         self.shape = shape
         self.trees = 0
-        """How many are searched; there may be memory for more."""
-        shapes = shape.shapes()
-        # Whoever makes the first search may be in inference mode, and the next not.
+        """Trees that are searched, at most `shape.trees`."""
+        self.support = SUPPORTED
+        """Not ok after the network gave an output that kernels cannot read."""
+        dimensions = shape.dimensions()
+        # The first search may run in inference mode, and a later one outside it.
         with torch.inference_mode(False):
-            self._first = First(shapes, device)
-            made = {name: torch.zeros(shapes[rows], dtype=dtype, device=device) for name, dtype, rows in LATER}
-            self._arrays = self._first.arrays | made
-        # What comes down after a search: all about the roots.
-        self._shown = {name: self._arrays[name][:, 0] for name in (*_NODE, *_EDGE) if len(self._arrays[name])}
-        self._shown |= {name: self._arrays[name] for name in (*_TREE, "rows", "unsound")}
-        self._told = {
+            self._staging = StagingBuffer(dimensions, device)
+            arrays = {
+                name: torch.zeros(dimensions[rows], dtype=dtype, device=device) for name, dtype, rows in SEARCH_ARRAYS
+            }
+            self._arrays = self._staging.arrays | arrays
+        # What is downloaded after a search: everything about the roots.
+        self._downloads = {name: self._arrays[name][:, 0] for name in (*_NODE, *_EDGE) if len(self._arrays[name])}
+        self._downloads |= {name: self._arrays[name] for name in (*_TREE, "rows", "unsound")}
+        self._host = {
             name: torch.zeros(array.shape, dtype=array.dtype, pin_memory=device.type == "cuda")
-            for name, array in self._shown.items()
+            for name, array in self._downloads.items()
         }
         self._slots: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._struct = Trees(**{name: array.data_ptr() for name, array in self._arrays.items()})
         self._struct.rules = rules_of(shape)
-        self._lengths = lengths_of(shape)
+        self._lengths = graph_lengths(shape)
         self._next = 0
-        """The next of them."""
-        self._said: dict[str, Any] = {}
-        """What was said last, where it lies."""
-        self._launch = launch or compiled(device, shape)
-        self._graphs = Graphs(device, self._work, prepare)
+        """The index of the next graph in `_lengths`."""
+        self._outputs: dict[str, Any] = {}
+        """The network's last outputs, whose memory the kernel reads."""
+        self._launch = launch or compile_step(device, shape)
+        self._graphs = GraphCache(device, self._work, prepare)
 
-    def begin(self, roots: dict[str, Any]) -> None:
-        """Takes roots as the engine gives them."""
+    def start(self, roots: dict[str, Any]) -> None:
+        """Starts the upload of roots that the engine has exported."""
         self._slots = roots["slots"]
         self.trees = len(roots["counts"])
-        given = {place: roots[name] for name, place in GIVEN.items() if len(roots.get(name, ()))}
-        self._next = 0
+        columns = {array: roots[name] for name, array in ROOT_COLUMNS.items() if len(roots.get(name, ()))}
+        self._next, self.support = 0, SUPPORTED
         try:
-            self._first.send(given, self.trees, self.shape.simulations)
+            self._staging.send(columns, self.trees, self.shape.simulations)
         finally:
-            # An interrupt may come in between, and then somebody waits for it.
+            # Also after an interrupt, so that `drain` waits for the upload.
             self._graphs.follow()
 
-    def go_on(self) -> bool:
-        """Begins some more steps, once those before are done; False if no tree wants more simulations."""
+    def advance(self) -> bool:
+        """Launches further steps, after those before are complete; False if there is nothing left to launch."""
         if self._next == len(self._lengths):
             return False
         shape, active = self.shape, self.trees
         if self._next:
             self._graphs.wait()
-            active = int((self._told["done"].numpy() < shape.simulations).sum())
-            if active == 0 or not self.is_sound:
+            active = int((self._host["done"].numpy() < shape.simulations).sum())
+            if active == 0 or not self.is_valid:
                 return False
-        share = -(-shape.trees // SHARES)
+        share = -(-shape.trees // ROW_SHARES)
         rows = min(-(-active // share) * share, shape.trees)
-        self._graphs.launch((self._lengths[self._next], rows))
+        self.support = self._graphs.launch((self._lengths[self._next], rows))
         self._next += 1
-        return True
+        return self.support.ok
 
-    def tell(self) -> None:
-        """Begins to tell what was found."""
-        self._graphs.launch(TELL)
+    def download(self) -> None:
+        """Starts the download of the roots' results."""
+        self._graphs.launch(DOWNLOAD)
 
     def wait(self) -> None:
-        """Comes back when all that was begun is done."""
+        """Blocks until all launched work is complete."""
         self._graphs.wait()
 
     def drain(self) -> None:
-        """Comes back when the device does nothing more for these trees, whatever went wrong."""
+        """Blocks until the device has nothing left to do for these trees, whatever failed."""
         self._graphs.drain()
 
     @property
-    def is_sound(self) -> bool:
-        """Whether everything that was answered may be."""
-        return not bool(self._told["unsound"][0])
+    def is_valid(self) -> bool:
+        """Whether every network output was valid; the engine repeats a search that is not, and names the error."""
+        return not bool(self._host["unsound"][0])
 
     @property
     def rows(self) -> int:
-        """How many questions were asked."""
-        return int(self._told["rows"].sum())
+        """Positions evaluated."""
+        return int(self._host["rows"].sum())
 
     def roots(self) -> Columns:
-        """What the engine is told of the roots."""
-        return self._columns(self._told)
+        """The columns of root nodes that `import_results` takes."""
+        return self._columns(self._host)
 
     def nodes(self) -> Columns:
-        """What it is told of all nodes."""
+        """The columns of all nodes that `import_results` takes."""
         return self._columns({name: self._arrays[name][: self.trees].cpu() for name in (*_NODE, *_EDGE)})
 
-    def forget(self) -> None:
-        """Drops what was recorded: the weights are elsewhere."""
-        self._graphs.forget()
+    def clear(self) -> None:
+        """Drops all graphs: the weights have moved."""
+        self._graphs.clear()
 
     def _columns(self, tensors: dict[str, Any]) -> Columns:
-        told = tensors | {name: self._told[name] for name in _TREE}
+        found = tensors | {name: self._host[name] for name in _TREE}
         columns = {
-            name: told[name][: self.trees].numpy().reshape(-1) for name in (*_NODE, *_EDGE, *_TREE) if name in told
+            name: found[name][: self.trees].numpy().reshape(-1) for name in (*_NODE, *_EDGE, *_TREE) if name in found
         }
         # Games have no rewards.
         return dict.fromkeys(_NODE, np.zeros(0)) | columns | {"slots": self._slots}
 
-    def _work(self, what: tuple[int, int]) -> None:
-        if what == TELL:
-            for name, place in self._told.items():
-                place.copy_(self._shown[name], non_blocking=True)
+    def _work(self, key: tuple[int, int]) -> None:
+        if key == DOWNLOAD:
+            for name, target in self._host.items():
+                target.copy_(self._downloads[name], non_blocking=True)
             return
-        steps, rows = what
+        steps, rows = key
         self._struct.rules.rows = rows
         if self.shape.is_game:
             finished = self._arrays["done"] >= self.shape.simulations
             self._arrays["order"].copy_(finished.to(torch.uint8).argsort(stable=True))
         for _ in range(steps):
             self._launch(self._struct, True)
-            self._said = self._ask(rows)
-            for name, column in self._said.items():
-                self._hear(name, column, rows)
-        # The last answers are taken at once: rows may belong to other trees afterwards.
+            self._outputs = self._infer(rows)
+            for name, column in self._outputs.items():
+                self._bind(name, column, rows)
+        # The last outputs are applied at once: in the next graph, rows may belong to other trees.
         self._launch(self._struct, False)
         for name in ("done", "unsound"):
-            self._told[name].copy_(self._shown[name], non_blocking=True)
+            self._host[name].copy_(self._downloads[name], non_blocking=True)
 
-    def _hear(self, name: str, column: Any, rows: int) -> None:
-        """Lets the kernel read what was said."""
-        place = self._arrays[name][:rows]
-        if not isinstance(column, torch.Tensor) or column.dtype == torch.float64 or column.is_complex():
-            raise NotForLanes("only tensors of at most 32 bits fit")
-        if column.device != place.device:
-            raise NotForLanes("what lies elsewhere cannot be read")
-        if column.numel() != place.numel() or len(column) != rows or (name == "logits" and column.ndim != 2):
-            raise NotForLanes("shapes that may be wrong are told in words")
-        if column.dtype not in NUMBER_TYPES or not column.is_contiguous():
-            place.copy_(column.reshape(place.shape))
-            column = self._said[name] = place
+    def _bind(self, name: str, column: Any, rows: int) -> None:
+        """Sets the kernel's pointer to an output; other dtypes and strides are copied into the array of that name."""
+        array = self._arrays[name][:rows]
+        require_supported([column], array.device)
+        if column.numel() != array.numel() or len(column) != rows or (name == "logits" and column.ndim != 2):
+            raise UnsupportedOutput("a network's outputs must have one row per position")
+        if column.dtype not in DTYPE_CODES or not column.is_contiguous():
+            array.copy_(column.reshape(array.shape))
+            column = self._outputs[name] = array
         setattr(self._struct, name, column.data_ptr())
-        setattr(self._struct.rules, _SAID[name], NUMBER_TYPES[column.dtype])
+        setattr(self._struct.rules, _OUTPUTS[name], DTYPE_CODES[column.dtype])
 
     @abstractmethod
-    def _ask(self, rows: int) -> dict[str, Any]:
-        """Asks about the new leaves of so many rows: what was said, by the kernel's names."""
-
-
-class Kept:
-    """Trees of a few kinds, kept for the next searches. They are large: the oldest make room for new ones."""
-
-    def __init__(self) -> None:
-        self._shapes: dict[TreeShape, DeviceTrees | None] = {}
-
-    def find(self, shape: TreeShape, make: Callable[[TreeShape], DeviceTrees]) -> DeviceTrees | None:
-        """Memory for as many trees or a few more, so that games which end one by one do not ask for new one each time.
-
-        None where there is none to be had, or no kernel.
-        """
-        shape = replace(shape, trees=padded(shape.trees))
-        if shape in self._shapes:
-            self._shapes[shape] = self._shapes.pop(shape)
-            return self._shapes[shape]
-        while self._shapes and shape.bytes + sum(other.bytes for other in self._shapes) > MOST_BYTES:
-            del self._shapes[next(iter(self._shapes))]
-        try:
-            self._shapes[shape] = make(shape)
-        except (NotForLanes, RuntimeError):
-            # No memory is left on the device, or of the kind that it reads by itself.
-            self._shapes[shape] = None
-        return self._shapes[shape]
-
-    def forget(self) -> None:
-        """Drops what was recorded: the weights are elsewhere."""
-        for trees in self._shapes.values():
-            if trees is not None:
-                trees.forget()
-
-
-class Grove:
-    """All trees of a forest, in groups that take turns on the device."""
-
-    def __init__(self, groups: Sequence[DeviceTrees], sizes: Sequence[int]) -> None:
-        self._groups = groups
-        self.simulations = groups[0].shape.simulations
-        self.sizes = sizes
-
-    def search(self, leave: Callable[[int], dict[str, Any]], stopped: Callable[[], bool]) -> bool:
-        """Searches from the roots that the engine gives of each group, until all simulations are done or it is to stop.
-
-        False if something was answered that may not be; the engine then asks again, and tells.
-        """
-        under_way: deque[DeviceTrees] = deque()
-        try:
-            for number, group in enumerate(self._groups):
-                roots = leave(number)
-                # If one begins, all do, or there would be trees that nobody planted.
-                if number == 0 and stopped():
-                    return False
-                group.begin(roots)
-                if group.go_on():
-                    under_way.append(group)
-            while under_way and not stopped():
-                group = under_way.popleft()
-                if group.go_on():
-                    under_way.append(group)
-            for group in self._groups:
-                group.tell()
-            for group in self._groups:
-                group.wait()
-        except BaseException:
-            # Nothing may be written into memory that others get next.
-            for group in self._groups:
-                group.drain()
-            raise
-        return all(group.is_sound for group in self._groups)
-
-    @property
-    def rows(self) -> int:
-        """How many questions were asked."""
-        return sum(group.rows for group in self._groups)
-
-    def roots(self) -> list[Columns]:
-        """What the engine is told of the roots of each group."""
-        return [group.roots() for group in self._groups]
-
-    def nodes(self) -> list[Columns]:
-        """What it is told of all nodes."""
-        return [group.nodes() for group in self._groups]
-
-
-def lengths_of(shape: TreeShape) -> list[int]:
-    """How many steps are begun together, piece after piece: as many as simulations in all.
-
-    Ends of a game need no answer, so that trees are done sooner or later: the nearer that is, the oftener one looks.
-    """
-    lengths, left = [], shape.simulations
-    while left:
-        length = max(_power(left // 2), FEWEST_STEPS) if shape.is_game else left
-        lengths.append(min(length, MOST_STEPS, left))
-        left -= lengths[-1]
-    return lengths
-
-
-def _power(number: int) -> int:
-    """The greatest power of two that is not above a number."""
-    return 1 << number.bit_length() >> 1
-
-
-#: The bits of the number 1.
-ONES = {torch.float32: 0x3F800000, torch.bfloat16: 0x3F80, torch.float16: 0x3C00}
+    def _infer(self, rows: int) -> dict[str, Any]:
+        """Evaluates the new leaves of the first rows; returns outputs by the names of the kernel's arrays."""
 
 
 class GameTrees(DeviceTrees):
-    """The kernel knows the game, and writes what the network sees of a position where that reads it."""
+    """Trees of a game that the kernel plays; it writes observations where the network reads them."""
 
     def __init__(
         self,
@@ -301,14 +207,63 @@ class GameTrees(DeviceTrees):
         observations: Any,
         launch: Launch | None = None,
     ) -> None:
-        """`forward` gives (logits, values) of `observations` [trees, planes, height, width], which lie close."""
+        """`forward` maps `observations` [trees, planes, height, width], of any strides, to (logits, values)."""
         super().__init__(shape, device, prepare, launch)
         self._forward, self._observations = forward, observations
         rules, self._struct.observations = self._struct.rules, observations.data_ptr()
-        rules.one, rules.bits = ONES[observations.dtype], 8 * observations.element_size()
+        rules.one, rules.bits = ONE_BITS[observations.dtype], 8 * observations.element_size()
         _, rules.plane_step, rules.row_step, rules.column_step = observations.stride()
 
-    def _ask(self, rows: int) -> dict[str, Any]:
-        """The network's word on the new leaves."""
+    def _infer(self, rows: int) -> dict[str, Any]:
         logits, values = self._forward(self._observations[:rows])
         return {"logits": logits, "value": values}
+
+
+class TreeCache:
+    """Device trees of recent shapes for later searches, at most `MAX_BYTES`: the least recently used ones go first."""
+
+    def __init__(self) -> None:
+        self._trees: dict[TreeShape, DeviceTrees | None] = {}
+
+    def find(self, shape: TreeShape, make: Callable[[TreeShape], DeviceTrees]) -> DeviceTrees | None:
+        """Trees of this shape, or a few more: games that end one by one would need new arrays each time.
+
+        None if there is not enough memory, or no kernel.
+        """
+        shape = replace(shape, trees=padded_rows(shape.trees))
+        if shape in self._trees:
+            self._trees[shape] = self._trees.pop(shape)
+            return self._trees[shape]
+        while self._trees and shape.bytes + sum(other.bytes for other in self._trees) > MAX_BYTES:
+            del self._trees[next(iter(self._trees))]
+        try:
+            self._trees[shape] = make(shape)
+        except (NotCompiled, RuntimeError):
+            # RuntimeError: out of device memory, or of pinned memory.
+            self._trees[shape] = None
+        return self._trees[shape]
+
+    def clear(self) -> None:
+        """Drops all graphs: the weights have moved."""
+        for trees in self._trees.values():
+            if trees is not None:
+                trees.clear()
+
+
+def graph_lengths(shape: TreeShape) -> list[int]:
+    """The steps of each graph of a search; their sum is the number of simulations.
+
+    Terminal leaves need no network, so trees of games finish at different times: towards the end, graphs are shorter
+    so that the CPU reads more often which trees are done.
+    """
+    lengths, left = [], shape.simulations
+    while left:
+        length = max(_power_of_two(left // 2), MIN_STEPS) if shape.is_game else left
+        lengths.append(min(length, MAX_STEPS, left))
+        left -= lengths[-1]
+    return lengths
+
+
+def _power_of_two(number: int) -> int:
+    """The greatest power of two that is not above a number."""
+    return 1 << number.bit_length() >> 1

@@ -1,112 +1,125 @@
-"""Searches that run where their network computes, as the worlds begin them; the trees come home when somebody looks."""
+"""Device-resident tree search: whole searches run where their network does; nodes are copied back on first access."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from numpy.typing import NDArray
 
 from pondertree._core import Forest as EngineForest
-from pondertree.evaluators.protocol import call
-from pondertree.gpu.protocol import NotForLanes
+from pondertree.errors import call_evaluator
+from pondertree.gpu.protocol import DeviceTreesLike, Support
+from pondertree.gpu.tree_shape import TreeShape
 
 
-class Trees(Protocol):
-    """All trees of a forest, searched where their network computes, in groups that take turns."""
-
-    simulations: int
-    sizes: Sequence[int]
-    """How many trees each group has."""
-
-    @property
-    def rows(self) -> int:
-        """How many positions were evaluated."""
-        ...
-
-    def search(self, leave: Callable[[int], dict[str, Any]], stopped: Callable[[], bool]) -> bool:
-        """Searches from the roots that the engine gives, one group after another, while those before are under way.
-
-        False if something was answered that may not be.
-        """
-        ...
-
-    def roots(self) -> list[dict[str, NDArray[Any]]]:
-        """What the engine is told of the roots of each group."""
-        ...
-
-    def nodes(self) -> list[dict[str, NDArray[Any]]]:
-        """What it is told of all nodes."""
-        ...
-
-
-class Beside:
-    """The trees of one forest that are elsewhere, if any are."""
+class DeviceOffload:
+    """The trees of one forest on the device, and their results there until `synchronize`."""
 
     def __init__(self, core: EngineForest) -> None:
         self._core = core
-        self._trees: Trees | None = None
+        self._groups: Sequence[DeviceTreesLike] = ()
+        """Searched groups of which the engine has the roots alone."""
+        self._shapes: Sequence[TreeShape] = ()
         self.rows = 0
-        """How many positions the last search elsewhere has evaluated."""
+        """Positions that the last search on the device evaluated."""
 
-    def search(
+    def run(
         self,
-        trees: Trees,
-        answer_roots: Callable[[int], None] | None = None,
-        make_room: Callable[[], None] | None = None,
+        groups: Sequence[DeviceTreesLike],
+        shapes: Sequence[TreeShape],
+        *,
+        roots_ready: Callable[[int], Support] | None = None,
+        reserve: Callable[[], None] | None = None,
     ) -> bool:
-        """Searches new trees elsewhere, if it can be; otherwise no tree has changed, but that its root was evaluated.
+        """Searches new trees on the device; if False, no tree has changed, except that its root may be evaluated.
 
-        Before a group leaves, the engine must know what its roots are worth; afterwards, there must be room for it.
+        Before a group's roots are exported, `roots_ready(group)` completes their evaluation; afterwards, `reserve()`
+        makes room for their hidden states.
         """
-        left: list[tuple[int, NDArray[Any]]] = []
-
-        def leave(group: int) -> dict[str, Any]:
-            if answer_roots is not None:
-                answer_roots(group)
-            first = sum(trees.sizes[:group])
-            roots = self._core.export_roots(first, first + trees.sizes[group])
-            if roots is None:
-                raise NotForLanes("only new trees can leave")
-            left.append((trees.sizes[group], roots["slots"]))
-            if make_room is not None:
-                make_room()
-            return roots
-
-        found = False
+        exported: list[tuple[int, NDArray[Any]]] = []
+        is_done = False
         try:
-            found = not self._core.stopped and call(trees.search, leave, lambda: self._core.stopped)
-        except NotForLanes:
-            pass
+            is_done = not self._core.stopped and call_evaluator(
+                self._search, groups, shapes, roots_ready, reserve, exported
+            )
         finally:
-            if not found:
-                for count, slots in left:
-                    self._core.cancel_export(count, slots)
-        if found:
-            # Most who search many trees want to know of the roots alone.
-            self._trees, self.rows = trees, trees.rows
+            if not is_done:
+                for trees, slots in exported:
+                    self._core.cancel_export(trees, slots)
+        if is_done:
+            self._groups, self._shapes = groups, shapes
+            self.rows = sum(group.rows for group in groups)
             try:
-                self._tell(trees, 1, trees.roots())
+                # Most callers with many trees read the roots alone.
+                self._import(1, [group.roots() for group in groups])
             except BaseException:
-                # Some know what was found and others do not; what all nodes are can be told again.
-                self.settle()
+                # Some trees have their roots and others do not; importing all nodes again is safe.
+                self.synchronize()
                 raise
-        return found
+        return is_done
 
     @property
-    def are_away(self) -> bool:
-        """Whether there are trees elsewhere that are not home yet."""
-        return self._trees is not None
+    def is_pending(self) -> bool:
+        """Whether the engine has no more than the roots of some trees."""
+        return bool(self._groups)
 
-    def settle(self) -> None:
-        """Brings all nodes home."""
-        if self._trees is not None:
-            self._tell(self._trees, self._trees.simulations + 1, self._trees.nodes())
-            # Not before: whoever interrupts this can ask again.
-            self._trees = None
+    def synchronize(self) -> None:
+        """Imports all nodes into the engine."""
+        if self._groups:
+            self._import(self._shapes[0].simulations + 1, [group.nodes() for group in self._groups])
+            # Not before: an interrupted import is repeated by the next call.
+            self._groups = ()
 
-    def _tell(self, trees: Trees, nodes: int, groups: list[dict[str, NDArray[Any]]]) -> None:
+    def _search(
+        self,
+        groups: Sequence[DeviceTreesLike],
+        shapes: Sequence[TreeShape],
+        roots_ready: Callable[[int], Support] | None,
+        reserve: Callable[[], None] | None,
+        exported: list[tuple[int, NDArray[Any]]],
+    ) -> bool:
+        """Runs the groups alternately until all are done or the search is stopped; False if outputs were not valid."""
+        running: deque[DeviceTreesLike] = deque()
+        is_valid, first = False, 0
+        try:
+            for number, (group, shape) in enumerate(zip(groups, shapes, strict=True)):
+                if roots_ready is not None and not roots_ready(number).ok:
+                    return False
+                roots = self._core.export_roots(first, first + shape.trees)
+                if roots is None:
+                    return False
+                first += shape.trees
+                exported.append((shape.trees, roots["slots"]))
+                if reserve is not None:
+                    reserve()
+                # Once one group has started, all do: results of every group are imported.
+                if number == 0 and self._core.stopped:
+                    return False
+                group.start(roots)
+                if group.advance():
+                    running.append(group)
+            while running and not self._core.stopped:
+                group = running.popleft()
+                if group.advance():
+                    running.append(group)
+            if not all(group.support.ok for group in groups):
+                return False
+            for group in groups:
+                group.download()
+            for group in groups:
+                group.wait()
+            is_valid = all(group.is_valid for group in groups)
+            return is_valid
+        finally:
+            if not is_valid:
+                # The device must not write into memory that other searches acquire.
+                for group in groups:
+                    group.drain()
+
+    def _import(self, nodes: int, groups: Sequence[dict[str, NDArray[Any]]]) -> None:
         first = 0
-        for size, columns in zip(trees.sizes, groups, strict=True):
+        for shape, columns in zip(self._shapes, groups, strict=True):
             self._core.import_results(first, nodes, columns)
-            first += size
+            first += shape.trees

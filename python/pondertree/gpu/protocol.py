@@ -1,32 +1,38 @@
-"""How a network computes while the engine goes on: a lane has memory for the questions of one group of trees and for
-the answers to them. Whoever fills it submits it, and waits for it only when nothing else is left to do.
+"""The contract between a search and a backend that runs its network on a device.
+
+A backend (an evaluator or a learned model) is asked once per run what it supports. If the answer is no, or if the
+network's first output shows that it does not fit, the search rolls back the batch under way and evaluates batch by
+batch from then on, where outputs of every form are read and errors are detailed. There is no other fallback.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard
+from enum import Enum
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree.errors import PondertreeError
+from pondertree.gpu.tree_shape import TreeShape
 
-#: Batches of more rows than this fill a device, so that each row too many takes its time.
-FINE_FROM = 512
+#: Batches of more rows than this fill a device, so that padding costs time.
+FINE_PADDING_ROWS = 512
+#: Called between batches; True ends the run early.
+ShouldStop = Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class RowLayout:
-    """What one question holds, in words of 64 bits: bit planes, one to a word; scalars, two to a word (float32); legal
-    actions, four to a word (16 bits). Low bits come first, and what is beyond the last is 0.
+    """One request about a position of a compiled game, in 64-bit words: bit planes, one to a word; scalars, two to a
+    word (float32); legal actions, four to a word (uint16). Low bits come first; unused bits are 0.
     """
 
     planes: int
     scalars: int
     legal: int
-    """Places for legal actions: as many as any position of the game has."""
+    """The most legal actions of any position."""
     words: int
     height: int
     width: int
@@ -34,63 +40,197 @@ class RowLayout:
 
     @property
     def first_scalar(self) -> int:
-        """Where the scalars begin, counted in numbers of 32 bits."""
+        """The index of the first scalar in a row of 32-bit numbers."""
         return 2 * self.planes
 
     @property
     def first_action(self) -> int:
-        """Where the legal actions begin, counted in numbers of 16 bits."""
+        """The index of the first legal action in a row of 16-bit numbers."""
         return 4 * (self.planes + (self.scalars + 1) // 2)
 
 
+class Mode(Enum):
+    """How a backend may serve a search, other than batch by batch."""
+
+    PIPELINED = "double-buffered batches"
+    DEVICE = "trees on the device"
+
+
+class Support(NamedTuple):
+    """The answer to a capability query."""
+
+    ok: bool
+    reason: str = ""
+    """Why not."""
+
+
+SUPPORTED = Support(True)
+
+
+class UnsupportedOutput(Exception):  # noqa: N818 (`GraphCache.launch` returns it as a `Support`)
+    """The output of a network has a form that buffers and kernels cannot hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a search asks of a backend."""
+
+    trees: int
+    layout: RowLayout | None = None
+    """Of requests about a compiled game."""
+    hidden: Any = None
+    """Hidden states of the roots, if the backend is a learned model."""
+    shapes: Sequence[TreeShape] = ()
+    """One shape per group of trees, for `Mode.DEVICE`."""
+
+
 class InferenceBuffer(Protocol):
-    """One batch at a time on its way through a network."""
+    """Pinned memory for one batch of requests and its responses; one batch is in flight at a time."""
 
-    requests: NDArray[np.uint64]
-    """[capacity, line.words]; not to be written between `submit` and `wait`."""
-    responses: NDArray[np.float32]
-    """[capacity, line.legal + 1]: what the policy says of each legal action, and the value for the player to move."""
+    @property
+    def requests(self) -> NDArray[Any]:
+        """[capacity, words]: uint64 rows (`RowLayout`), or int64 (parent slot, action, new slot) of a learned model.
 
-    def submit(self, rows: int) -> None:
-        """Begins to answer the first `rows` questions."""
+        Must not be written between `submit` and `wait`.
+        """
+        ...
+
+    @property
+    def responses(self) -> NDArray[np.float32]:
+        """[capacity, legal + 1]: policy of each legal action, and the value for the player to move.
+
+        Of a learned model: reward, value, discount if it gives one, and the policy; see `LatentBuffer`.
+        """
+        ...
+
+    def submit(self, rows: int) -> Support:
+        """Starts the inference of the first `rows` requests; not ok if the network's output does not fit."""
         ...
 
     def wait(self) -> None:
-        """Comes back when they are answered."""
+        """Blocks until the responses are complete."""
         ...
 
 
-class PipelinedEvaluator(Protocol):
-    """An evaluator that answers in lanes."""
+class LatentBuffer(InferenceBuffer, Protocol):
+    """A buffer for steps of a learned model."""
 
-    policy: str
+    has_discount: bool
+    top_k: int | None
+    """The policy of a response holds logits of all actions if None; else log-sum-exp in two parts, the `top_k` highest
+    logits, and their actions.
+    """
 
-    def rows_per_call(self, rows: int) -> int:
-        """How many of `rows` rows it would like to be asked at once."""
+
+class DeviceTreesLike(Protocol):
+    """A group of trees that grow on the device."""
+
+    support: Support
+
+    def start(self, roots: dict[str, Any]) -> None:
+        """Starts the upload of roots that the engine has exported."""
         ...
 
-    def acquire_buffers(self, layout: RowLayout, capacities: Sequence[int]) -> Sequence[InferenceBuffer]:
-        """A lane for each capacity, for as long as a search lasts."""
+    def advance(self) -> bool:
+        """Launches further steps, after those before are complete; False if there is nothing left to launch."""
         ...
 
-    def release_buffers(self, buffers: Sequence[InferenceBuffer]) -> None:
-        """Takes them back; the next search may have them again."""
+    def download(self) -> None:
+        """Starts the download of the roots' results."""
+        ...
+
+    def wait(self) -> None:
+        """Blocks until all launched work is complete."""
+        ...
+
+    def drain(self) -> None:
+        """Blocks until the device has nothing left to do for these trees, whatever failed."""
+        ...
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether every network output was valid."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """Positions evaluated."""
+        ...
+
+    def roots(self) -> dict[str, NDArray[Any]]:
+        """The columns of root nodes that `import_results` takes."""
+        ...
+
+    def nodes(self) -> dict[str, NDArray[Any]]:
+        """The columns of all nodes that `import_results` takes."""
         ...
 
 
-class NotForLanes(PondertreeError):  # noqa: N818 (a signal inside the search, which nobody outside sees)
-    """The network answers in a way that lanes have no room for; it must be asked batch by batch."""
+class DeviceContext(Protocol):
+    """Buffers and device trees of one network, leased by one search at a time."""
+
+    def trees(self, shapes: Sequence[TreeShape]) -> Sequence[DeviceTreesLike] | None:
+        """A group of trees for each shape; None if memory or the kernel is missing."""
+        ...
 
 
-def is_pipelined(evaluator: Any) -> TypeGuard[PipelinedEvaluator]:
-    """Whether an evaluator has lanes."""
-    return hasattr(evaluator, "acquire_buffers")
+class GameContext(DeviceContext, Protocol):
+    """The context of a compiled game."""
+
+    def buffers(self, capacities: Sequence[int]) -> Sequence[InferenceBuffer]:
+        """One buffer for each capacity."""
+        ...
 
 
-def padded(rows: int) -> int:
-    """A number of rows that is recorded: few of them for small batches, and a sixteenth apart where rows cost much."""
+class LatentContext(DeviceContext, Protocol):
+    """The context of a learned model, which also holds the hidden states of a forest."""
+
+    pool: Any
+
+    def buffers(self, capacities: Sequence[int], max_visits: int) -> Sequence[LatentBuffer]:
+        """One buffer for each capacity; no node is visited more often than `max_visits`."""
+        ...
+
+
+class InferenceBackend(Protocol):
+    """A network on a device, as the GPU path uses it."""
+
+    def supports(self, job: Job, mode: Mode) -> Support:
+        """The capability query."""
+        ...
+
+    def rows_per_batch(self, rows: int) -> int:
+        """The best batch size for `rows` rows: smaller where halves are computed alternately."""
+        ...
+
+    def acquire(self, job: Job) -> Any:
+        """Leases a context for a job that `Mode.PIPELINED` supports."""
+        ...
+
+    def release(self, context: Any) -> None:
+        """Takes a context back for later searches. Finalizers call it, so that it takes no lock."""
+        ...
+
+
+def is_backend(network: Any) -> bool:
+    """Whether an evaluator or model implements `InferenceBackend`."""
+    return hasattr(network, "supports") and hasattr(network, "acquire")
+
+
+def query(backend: Any, job: Job, mode: Mode) -> Support:
+    """What any evaluator or model supports; those without a `supports` method compute batch by batch."""
+    if not is_backend(backend):
+        return Support(False, f"{type(backend).__name__} computes batch by batch")
+    support: Support = backend.supports(job, mode)
+    return support
+
+
+def padded_rows(rows: int) -> int:
+    """The number of rows that a graph is captured for: few different ones for small batches; for large ones, multiples
+    of a sixteenth of a power of two.
+    """
     power = 1 << max(rows - 1, 0).bit_length()
-    if power > FINE_FROM:
+    if power > FINE_PADDING_ROWS:
         step = power // 16
         return -(-rows // step) * step
     return power * 3 // 4 if power >= 8 and rows <= power * 3 // 4 else power

@@ -1,4 +1,4 @@
-"""Networks with fewer kernels: convolutions, additions and ReLUs fused for cuDNN."""
+"""Kernel fusion for cuDNN: convolution, addition and ReLU in one kernel."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torch import fx, nn
 
 _RELU_FUNCTIONS = (torch.relu, nn.functional.relu, torch.relu_)
 _ADD_FUNCTIONS = (operator.add, operator.iadd, torch.add)
-#: Both round to the type of the weights, at different places.
+#: Relative; fused kernels round at other places.
 _TOLERANCE = 0.05
 
 
 def fused(module: nn.Module, example: Any) -> nn.Module | None:
-    """The same network with convolutions, additions and ReLUs in one; None if that cannot be, or brings nothing.
+    """Returns an equivalent module with fused kernels; None if it cannot be traced or has nothing to fuse.
 
-    `example` is a batch of observations, by which both are compared before anything is believed.
+    Both are compared on `example`, a batch of observations.
     """
     if any(part._forward_hooks or part._forward_pre_hooks for part in module.modules()):
         return None
@@ -27,7 +27,7 @@ def fused(module: nn.Module, example: Any) -> nn.Module | None:
             return None
         before, after = module(example), traced(example)
         close = all(_alike(one, other) for one, other in zip(before, after, strict=True))
-    except Exception:  # whatever a network does or answers that cannot be followed: it is then used as it is
+    except Exception:  # whatever tracing fails on: the module is used unchanged
         return None
     return traced if close else None
 
@@ -38,7 +38,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def _rewrite(traced: fx.GraphModule) -> bool:
-    """Replaces every ReLU behind a convolution, or behind a sum with one: whether there was any."""
+    """Replaces every ReLU after a convolution, or after a sum with one; returns whether there was any."""
     parts = dict(traced.named_modules())
     found = False
     for node in list(traced.graph.nodes):

@@ -1,7 +1,6 @@
-"""What both adapters of PyTorch look at in a network: its modules, the types it computes in, and whether it is still
-the one that was recorded.
+"""Inspection of PyTorch networks: modules, dtypes, and the fingerprint that invalidates captured graphs.
 
-PyTorch is not imported here: who has a module has loaded it.
+This module does not import PyTorch: whoever has a module has loaded it.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from pondertree.errors import InvalidArgumentError
 from pondertree.validation import shown
 
 DTYPES = ("float32", "bfloat16", "float16")
-#: Attributes of these types are part of what a network is. They are quickly compared, and equal only if they are alike.
+#: Attributes of these types are part of the fingerprint: cheap to compare, and equal only if interchangeable.
 _SIMPLE = frozenset((int, float, bool, str, NoneType, FunctionType, BuiltinFunctionType, MethodType))
 
 
 def all_modules(tops: Iterable[Any]) -> list[Any]:
-    """These modules and all within them, each once; PyTorch's own way through them takes several times as long."""
+    """All submodules of these modules, each once; several times as fast as `Module.modules`."""
     found: dict[int, Any] = {}
     waiting = list(tops)[::-1]
     while waiting:
@@ -32,17 +31,19 @@ def all_modules(tops: Iterable[Any]) -> list[Any]:
     return list(found.values())
 
 
-def network_key(modules: Sequence[Any], owner: Any = None) -> tuple[Any, ...]:
-    """Differs when a network is no longer the one that was recorded: modules, hooks, simple attributes, or where the
-    weights are. What is trained in place counts by itself, and is not looked at. `owner` has modules as attributes.
+def fingerprint_of(modules: Sequence[Any], owner: Any = None) -> tuple[Any, ...]:
+    """Returns a fingerprint of modules, hooks, simple attributes and the addresses of weights.
+
+    Weights that are trained in place keep their fingerprint: graphs read them by address. `owner` is an object that has
+    the modules as attributes.
     """
-    tensor_type, of_all = sys.modules["torch"].Tensor, _attributes_of_all()
+    tensor_type, common = sys.modules["torch"].Tensor, _common_attributes()
     key: list[Any] = []
     for part in modules if owner is None else (owner, *modules):
         key += (id(part), type(part))
         attributes = getattr(part, "__dict__", {})
         for name in attributes:
-            if name not in of_all:
+            if name not in common:
                 value = attributes[name]
                 kind = type(value)
                 if kind in _SIMPLE:
@@ -50,26 +51,26 @@ def network_key(modules: Sequence[Any], owner: Any = None) -> tuple[Any, ...]:
                 elif kind is tensor_type:
                     key += (name, value.data_ptr())
     for part in modules:
-        # Hooks are numbered, and no number is given twice.
+        # Hook ids are unique.
         key += (*part._forward_hooks, *part._forward_pre_hooks)
         for tensors in (part._parameters, part._buffers):
             for tensor in tensors.values():
                 if tensor is not None:
                     try:
                         key.append(tensor.data_ptr())
-                    except (RuntimeError, ValueError):  # of a lazy module that was never asked, or kept in parts
+                    except (RuntimeError, ValueError):  # uninitialised lazy or sharded tensors
                         key.append(id(tensor))
     return tuple(key)
 
 
 @lru_cache(maxsize=1)
-def _attributes_of_all() -> frozenset[str]:
-    """What every module has, and most have nothing else; among it the mode, which changes nothing in a search."""
+def _common_attributes() -> frozenset[str]:
+    """Attributes of every module; among them the mode, which is not part of the fingerprint."""
     return frozenset(sys.modules["torch"].nn.Module().__dict__)
 
 
 def first_weights(modules: Sequence[Any]) -> Any:
-    """The first weights that are no whole numbers, which tell the type and the device of all; None without any."""
+    """The first floating-point weights, whose dtype and device stand for all; None if there are none."""
     parameters = (tensor for module in modules for tensor in module._parameters.values())
     buffers = (tensor for module in modules for tensor in module._buffers.values())
     for tensors in (parameters, buffers):
@@ -80,7 +81,7 @@ def first_weights(modules: Sequence[Any]) -> Any:
 
 
 def check_dtype(dtype: Any) -> str | None:
-    """The name of a type to compute in, which may be given as PyTorch's own."""
+    """Validates a dtype, given by name or as `torch.dtype`; returns its name."""
     name = str(dtype).removeprefix("torch.") if isinstance(dtype, sys.modules["torch"].dtype) else dtype
     if name is not None and name not in DTYPES:
         raise InvalidArgumentError(f"dtype must be {', '.join(DTYPES)} or None, not {shown(dtype)}")
@@ -88,7 +89,7 @@ def check_dtype(dtype: Any) -> str | None:
 
 
 def number_types(modules: Sequence[Any], dtype: str | None) -> tuple[Any, Any]:
-    """The type of the weights, and the one to cast to on the way, if that is another."""
+    """Returns the dtype of the weights, and the autocast dtype if it differs."""
     torch = sys.modules["torch"]
     weights = first_weights(modules)
     own = torch.float32 if weights is None else weights.dtype

@@ -1,4 +1,4 @@
-"""The arrays of trees on a device: one description, which the kernels' `layout.h` and the host share."""
+"""The arrays of device-resident trees: the one description that the host, the kernel and `kernels/layout.h` share."""
 
 from __future__ import annotations
 
@@ -11,71 +11,91 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pondertree.config import Halving, LogPuct, Puct
+from pondertree.config import GumbelRule, LogPuct, Puct
 from pondertree.gpu.tree_shape import TreeShape
 
 Columns = dict[str, NDArray[Any]]
-_NORMALIZE = {"node": 0, "tree": 1, None: 2}
+_NORMALIZE: dict[str | None, int] = {"node": 0, "tree": 1, None: 2}
+#: Dtypes of network outputs that kernels read in place, and their codes in `outputs.h`.
+DTYPE_CODES = {torch.float32: 0, torch.bfloat16: 1}
+#: Arrays within one allocation begin at multiples of this many bytes.
+ALIGNMENT = 256
 
-
-class Rules(ctypes.Structure):
-    """`Rules` of the kernel."""
-
-    _fields_ = (
-        *((name, ctypes.c_int) for name in ("nodes", "actions", "players")),
-        *((name, ctypes.c_int) for name in ("normalize", "rescale", "mixed", "has_discount")),
-        *((name, ctypes.c_int) for name in ("fpu_parent", "reward_type", "value_type", "logits_type")),
-        *((name, ctypes.c_int) for name in ("discount_type", "one", "bits", "plane_step")),
-        *((name, ctypes.c_int) for name in ("row_step", "column_step", "rows")),
-        *((name, ctypes.c_double) for name in ("discount", "value_scale", "maxvisit_init", "fpu")),
-    )
-
-
-#: Types of networks' numbers that kernels read as they are, as `numbers.h` calls them.
-NUMBER_TYPES = {torch.float32: 0, torch.bfloat16: 1}
-#: Arrays of the kernel in its order: name, type, and what their rows are.
-ARRAYS: tuple[tuple[str, torch.dtype, str], ...] = (
-    ("root_count", torch.int32, "tree"),
-    ("root_to_play", torch.int32, "tree"),
-    ("root_actions", torch.int16, "action"),
-    ("root_priors", torch.float32, "action"),
-    ("root_raw", torch.float64, "tree"),
-    ("keys", torch.int64, "tree"),
-    ("begun", torch.int64, "tree"),
-    ("root_boards", torch.int64, "board"),
-    ("slots", torch.int64, "slot"),
-    ("draws", torch.float64, "draw"),
-    ("considered", torch.int32, "simulation"),
-    ("weights", torch.float64, "visits"),
-    ("order", torch.int32, "tree"),
-    ("reward", torch.float32, "tree"),
-    ("value", torch.float32, "tree"),
-    ("own_discount", torch.float32, "tree"),
-    ("logits", torch.float32, "action"),
-    ("headers", torch.int32, "header"),
-    ("raw", torch.float64, "node"),
-    ("rewards", torch.float64, "gain"),
-    ("discounts", torch.float64, "gain"),
-    ("sums", torch.float64, "edge"),
-    ("visits", torch.int32, "edge"),
-    ("priors", torch.float32, "edge"),
-    ("actions", torch.int16, "edge"),
-    ("children", torch.int16, "edge"),
-    ("bounds", torch.float64, "pair"),
-    ("path", torch.int32, "node"),
-    ("depth", torch.int32, "tree"),
-    ("done", torch.int32, "tree"),
-    ("made", torch.int32, "tree"),
-    ("asked", torch.int32, "tree"),
-    ("rows", torch.int32, "tree"),
-    ("unsound", torch.int32, "one"),
-    ("boards", torch.int64, "position"),
-    ("parents", torch.int64, "model"),
-    ("chosen", torch.int64, "model"),
-    ("targets", torch.int64, "model"),
+#: What all trees of a search have in common.
+_INTEGER_RULES = (
+    *("nodes", "actions", "players", "normalize", "rescale", "mixed", "has_discount"),
+    *("fpu_parent", "reward_type", "value_type", "logits_type", "discount_type"),
+    # Observations: the bits of a 1, bits per number, and the strides of planes, rows and columns.
+    *("one", "bits", "plane_step", "row_step", "column_step", "rows"),
 )
-#: What the engine calls the arrays that begin a search.
-GIVEN = {
+_DOUBLE_RULES = ("discount", "value_scale", "maxvisit_init", "fpu")
+
+_DTYPES = {
+    **{"int": torch.int32, "short": torch.int16, "float": torch.float32, "double": torch.float64},
+    **{"word": torch.int64, "bits64": torch.int64, "void": torch.float32, "Header": torch.int32},
+}
+#: Name, element type in C (`void`: float32, or an output in place), and row kind (`TreeShape.dimensions`).
+_ROOTS = (
+    ("root_count", "const int", "tree"),
+    ("root_to_play", "const int", "tree"),
+    ("root_actions", "const short", "action"),
+    ("root_priors", "const float", "action"),
+    ("root_raw", "const double", "tree"),
+    ("keys", "const bits64", "tree"),
+    ("begun", "const bits64", "tree"),
+    ("root_boards", "const bits64", "board"),
+    ("slots", "const word", "slot"),
+    ("draws", "const double", "draw"),
+    ("considered", "const int", "simulation"),
+    ("weights", "const double", "visits"),
+    ("order", "const int", "tree"),
+)
+_NETWORK_OUTPUTS = (
+    ("reward", "const void", "tree"),
+    ("value", "const void", "tree"),
+    ("own_discount", "const void", "tree"),
+    ("logits", "const void", "action"),
+)
+_TREES = (
+    ("headers", "Header", "header"),
+    ("raw", "double", "node"),
+    ("rewards", "double", "gain"),
+    ("discounts", "double", "gain"),
+    ("sums", "double", "edge"),
+    ("visits", "int", "edge"),
+    ("priors", "float", "edge"),
+    ("actions", "short", "edge"),
+    ("children", "short", "edge"),
+    ("bounds", "double", "pair"),
+)
+_STATE = (
+    ("path", "int", "node"),
+    ("depth", "int", "tree"),
+    ("done", "int", "tree"),
+    ("made", "int", "tree"),
+    ("pending", "int", "tree"),
+    ("rows", "int", "tree"),
+    ("unsound", "int", "one"),
+    ("boards", "bits64", "position"),
+)
+_REQUESTS = (("parents", "word", "model"), ("chosen", "word", "model"), ("targets", "word", "model"))
+_SECTIONS = (
+    (
+        "Roots as the engine exports them, and the tree of each row: those that want more simulations come first.",
+        _ROOTS,
+    ),
+    ("A network's outputs for each row, of the dtypes in `Rules`.", _NETWORK_OUTPUTS),
+    ("Nodes [trees, nodes] and edges [trees, nodes, actions].", _TREES),
+    (
+        "Of each tree: the descent; simulations done (-1 before the root is written), nodes made, whether a request\n"
+        "    // is pending, requests in all. Whether any output was invalid. Stones of both players.",
+        _STATE,
+    ),
+    ("The next requests of a learned model, row by row.", _REQUESTS),
+)
+ARRAYS = tuple(array for _, section in _SECTIONS for array in section)
+#: The engine's names of exported columns, and the arrays that receive them.
+ROOT_COLUMNS = {
     "counts": "root_count",
     "to_play": "root_to_play",
     "actions": "root_actions",
@@ -89,11 +109,28 @@ GIVEN = {
     "considered": "considered",
     "weights": "weights",
 }
-#: Those, and what a search has from its beginning without being told.
-_BEGIN = frozenset((*GIVEN.values(), "order", "done", "asked", "rows", "unsound"))
-LATER = [array for array in ARRAYS if array[0] not in _BEGIN]
-#: Arrays in one piece of memory begin at multiples of so many bytes.
-ALIGNED = 256
+_STAGED = frozenset((*ROOT_COLUMNS.values(), "order", "done", "pending", "rows", "unsound"))
+
+
+def _with_dtypes(is_staged: bool) -> list[tuple[str, torch.dtype, str]]:
+    return [
+        (name, _DTYPES[kind.removeprefix("const ")], rows)
+        for name, kind, rows in ARRAYS
+        if (name in _STAGED) == is_staged
+    ]
+
+
+#: Arrays (name, dtype, row kind) that the kernel initialises.
+SEARCH_ARRAYS = _with_dtypes(is_staged=False)
+
+
+class Rules(ctypes.Structure):
+    """`Rules` of the kernel."""
+
+    _fields_ = (
+        *((name, ctypes.c_int) for name in _INTEGER_RULES),
+        *((name, ctypes.c_double) for name in _DOUBLE_RULES),
+    )
 
 
 class Trees(ctypes.Structure):
@@ -101,46 +138,71 @@ class Trees(ctypes.Structure):
 
     _fields_ = (
         ("rules", Rules),
-        *((name, ctypes.c_void_p) for name in (*(each for each, _, _ in ARRAYS), "observations")),
+        *((name, ctypes.c_void_p) for name in (*(name for name, _, _ in ARRAYS), "observations")),
     )
     rules: Rules
 
 
-class First:
-    """What a search begins with, in one piece of memory: it goes to the device at once."""
+class StagingBuffer:
+    """The arrays that start a search, in one pinned allocation that is uploaded by one copy."""
 
-    def __init__(self, shapes: dict[str, tuple[int, ...]], device: Any) -> None:
-        wanted = {name: (dtype, shapes[rows]) for name, dtype, rows in ARRAYS if name in _BEGIN}
-        sizes = [-(-math.prod(shape) * dtype.itemsize // ALIGNED) * ALIGNED for dtype, shape in wanted.values()]
+    def __init__(self, dimensions: dict[str, tuple[int, ...]], device: Any) -> None:
+        staged = {name: (dtype, dimensions[rows]) for name, dtype, rows in _with_dtypes(is_staged=True)}
+        sizes = [-(-math.prod(shape) * dtype.itemsize // ALIGNMENT) * ALIGNMENT for dtype, shape in staged.values()]
         self._device = torch.zeros(sum(sizes), dtype=torch.uint8, device=device)
         self._host = torch.zeros(sum(sizes), dtype=torch.uint8, pin_memory=device.type == "cuda")
         self.arrays: dict[str, Any] = {}
-        """Those on the device."""
-        self._places: Columns = {}
-        for (name, (dtype, shape)), first in zip(wanted.items(), itertools.accumulate(sizes, initial=0), strict=False):
+        """Views on the device."""
+        self._views: Columns = {}
+        for (name, (dtype, shape)), first in zip(staged.items(), itertools.accumulate(sizes, initial=0), strict=False):
             bytes_of = slice(first, first + math.prod(shape) * dtype.itemsize)
             self.arrays[name] = self._device[bytes_of].view(dtype).view(shape)
-            self._places[name] = self._host[bytes_of].view(dtype).numpy()
-        self._places["order"][:] = np.arange(len(self._places["order"]))
+            self._views[name] = self._host[bytes_of].view(dtype).numpy()
+        self._views["order"][:] = np.arange(len(self._views["order"]))
 
-    def send(self, given: Columns, trees: int, simulations: int) -> None:
-        """Begins to send what the engine gives of so many trees, not planted yet. Others are as if they were done."""
-        for name, array in given.items():
-            self._places[name][: len(array)] = array.view(np.int64) if array.dtype == np.uint64 else array
-        self._places["done"][:trees] = -1
-        self._places["done"][trees:] = simulations
+    def send(self, columns: Columns, trees: int, simulations: int) -> None:
+        """Starts the upload of exported roots; rows beyond `trees` are marked as finished."""
+        for name, array in columns.items():
+            self._views[name][: len(array)] = array.view(np.int64) if array.dtype == np.uint64 else array
+        self._views["done"][:trees] = -1
+        self._views["done"][trees:] = simulations
         self._device.copy_(self._host, non_blocking=True)
 
 
 def rules_of(shape: TreeShape) -> Rules:
-    """A rule as the kernel reads it."""
+    """The scoring rule as the kernel reads it."""
     rule = shape.rule
     rules = Rules(nodes=shape.simulations + 1, actions=shape.actions, players=shape.players)
     rules.discount = shape.discount
     rules.normalize = _NORMALIZE[rule.normalize if isinstance(rule, LogPuct) else None]
     if isinstance(rule, Puct):
-        rules.fpu, rules.fpu_parent = rule.fpu, int(rule.fpu_parent)
-    elif isinstance(rule, Halving):
+        rules.fpu_parent, rules.fpu = rule.relative_fpu
+    elif isinstance(rule, GumbelRule):
         rules.rescale, rules.mixed = int(rule.rescale_values), int(rule.use_mixed_value)
         rules.value_scale, rules.maxvisit_init = rule.value_scale, rule.maxvisit_init
     return rules
+
+
+def header() -> str:
+    """The text of `kernels/layout.h`."""
+    lines = [
+        "// The arrays of device-resident trees. Generated by `python -m pondertree.gpu.tree_layout`.",
+        *("", '#include "outputs.h"', ""),
+        *(f"#define BY_{name.upper()} {code}" for name, code in _NORMALIZE.items() if name is not None),
+        *("", "typedef struct {"),
+        *(f"    int {name};" for name in _INTEGER_RULES),
+        *(f"    double {name};" for name in _DOUBLE_RULES),
+        *("} Rules;", "", "typedef struct {", "    int to_play, count, opened, unused;", "} Header;", ""),
+        *("typedef struct {", "    Rules rules;"),
+    ]
+    for title, arrays in _SECTIONS:
+        lines.append(f"    // {title}")
+        lines += [f"    {kind} *{name};" for name, kind, _ in arrays]
+    lines += ["    // The next observations of a network, row by row.", "    void *observations;", "} Trees;", ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    (Path(__file__).parent / "kernels" / "layout.h").write_text(header(), encoding="utf-8")

@@ -1,56 +1,56 @@
-"""What trees have to be alike in to grow side by side on a device, and whether they can."""
+"""The shape of trees that share arrays on a device, and which searches may run there."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from pondertree.config import Halving, LogPuct, Puct, Rule, Settings
+from pondertree.config import GumbelRule, LogPuct, Puct, ScoringRule, SearchConfig
 
-#: Games whose rules the kernel knows.
-GAMES = frozenset(("connect_four",))
-#: Larger action spaces have nodes that keep their likeliest moves alone, which the engine does.
-MOST_ACTIONS = 256
-#: With fewer trees the processor keeps up, and a kernel need not be compiled.
-FEWEST_TREES = 32
-#: More do not fit into the kernel's numbers.
-MOST_SIMULATIONS = 32_000
-#: The trees of a group, and those kept for the next searches, may take so many bytes of a device.
-MOST_BYTES = 1 << 30
+#: Games whose rules the kernel implements.
+DEVICE_GAMES = frozenset(("connect_four",))
+#: Nodes of larger action spaces hold the top-k actions alone, which the engine does.
+MAX_ACTIONS = 256
+#: The engine keeps up with fewer trees, and no kernel has to be compiled.
+MIN_TREES = 32
+#: The kernel numbers nodes with 16 bits.
+MAX_SIMULATIONS = 32_000
+#: Device bytes of one group of trees, and of all that are cached.
+MAX_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class TreeShape:
-    """What trees have to be alike in to use the same memory."""
+    """Dimensions and rule of a group of trees; groups of equal shape can use the same arrays and kernel."""
 
     trees: int
     simulations: int
     actions: int
-    rule: Rule
+    rule: ScoringRule
     players: int = 2
     discount: float = 1.0
     is_game: bool = False
-    """Whether the kernel knows the rules, and a network says what positions are worth."""
+    """Whether the kernel plays a game and a network evaluates positions; else a learned model makes the steps."""
 
     @property
     def bytes(self) -> int:
-        """What they take of a device, about."""
+        """Approximate device memory."""
         return self.trees * (self.simulations + 1) * (20 * self.actions + 72)
 
-    def may_grow(self, device: Any) -> bool:
-        """Whether such trees can be searched on a device, and are worth it."""
-        if self.simulations > MOST_SIMULATIONS:
+    def runs_on(self, device: Any) -> bool:
+        """Whether the kernel can search such trees on a device, and is likely to be faster there."""
+        if self.simulations > MAX_SIMULATIONS:
             return False
-        fits = self.trees >= FEWEST_TREES and self.actions <= MOST_ACTIONS and self.bytes <= MOST_BYTES
-        known = (Puct, Halving) if self.is_game else (LogPuct, Halving)
+        fits = self.trees >= MIN_TREES and self.actions <= MAX_ACTIONS and self.bytes <= MAX_BYTES
+        implemented = (Puct, GumbelRule) if self.is_game else (LogPuct, GumbelRule)
         forced = isinstance(self.rule, Puct) and self.rule.forced_playouts > 0.0
-        return device.type == "cuda" and fits and isinstance(self.rule, known) and not forced
+        return device.type == "cuda" and fits and isinstance(self.rule, implemented) and not forced
 
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of arrays, by what their rows are; what there is no use for has no rows."""
+    def dimensions(self) -> dict[str, tuple[int, ...]]:
+        """Array shapes by row kind (`tree_layout.ARRAYS`); arrays that the search does not use are empty."""
         nodes = self.simulations + 1
         model, game = (0, self.trees) if self.is_game else (self.trees, 0)
-        gumbel = self.trees if isinstance(self.rule, Halving) else 0
+        gumbel = self.trees if isinstance(self.rule, GumbelRule) else 0
         return {
             "tree": (self.trees,),
             "action": (self.trees, self.actions),
@@ -70,8 +70,9 @@ class TreeShape:
         }
 
 
-def suits(settings: Settings) -> bool:
-    """Whether a search asks for nothing but simulations, one after another."""
-    extras = (settings.trace, settings.early_stop, settings.minimax_depth, settings.forced_depth, settings.domain)
-    unlimited = settings.max_nodes is None and settings.max_memory is None
-    return settings.in_flight == 1 and unlimited and not any(extras)
+def runs_on_device(config: SearchConfig) -> bool:
+    """Whether a search consists of plain simulations one after another, which is all that the kernel implements."""
+    options = config.options
+    extras = (options.trace, options.early_stop, config.minimax_depth, config.forced_depth, config.domain)
+    unlimited = options.max_nodes is None and options.max_memory is None
+    return options.in_flight == 1 and unlimited and not any(extras)

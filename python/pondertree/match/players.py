@@ -16,7 +16,7 @@ from pondertree.errors import InvalidArgumentError, PlayerError
 from pondertree.game import GameInfo
 from pondertree.random import ANSWER, Random
 from pondertree.search.base import Search
-from pondertree.search.forest import Tree
+from pondertree.search.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class SearchEntrant(Entrant):
 
     @property
     def name(self) -> str:
-        return self.label or f"{type(self.search).__name__}({self.search.limit})"
+        return self.label or f"{type(self.search).__name__}({self.search.limit_text})"
 
     def check(self, info: GameInfo) -> None:
         """Raises an InvalidArgumentError for a game that its network was not trained on."""

@@ -1,15 +1,15 @@
-"""Learned models: what MuZero plans in.
+"""Learned models, in which MuZero plans.
 
 A model is an object with `initial_inference(observations) -> (hidden_state, policy_logits, value)` and
 `recurrent_inference(hidden_states, actions) -> (hidden_state, reward, policy_logits, value)`, both for whole batches; a
-fifth array `discount` may follow. See `Model` for shapes and whose view they are.
+fifth array `discount` may follow. See `Model` for shapes and perspectives.
 
-Ready are adapters (`TorchModel`, `JaxModel`, `FunctionModel` for plain functions, `Parts` for the paper's three
-functions, `SeedForm` for the form of the MuZero specification), and what the search asks a model by: `as_model`, which
-finds the adapter that is needed, `Inference`, which checks every answer, and `HiddenPool`, which keeps hidden
-states on the model's own device. For networks there are `Support`, categorical values and rewards, and `min_max`, the
-scale of hidden states.
-Files are imported when they are first named here, and a network library when an adapter is made.
+Adapters: `TorchModel`, `JaxModel`, `FunctionModel` for plain functions, `ComposedModel` for the paper's functions,
+`SpecificationModel` for the interface of the MuZero specification; `as_model` selects one. The search calls a model
+through `Inference`, which validates every output, and keeps hidden states in `HiddenPool`, on the model's device. For
+networks there are `Support`, categorical values and rewards, and `min_max`, the scaling of hidden states.
+
+Modules are imported on first access here, network libraries when an adapter is constructed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pondertree.models.inference import Model, check_model
 
 if TYPE_CHECKING:
-    from pondertree.models.adapters import FunctionModel, Parts, SeedForm
+    from pondertree.models.adapters import ComposedModel, FunctionModel, SpecificationModel
     from pondertree.models.arrays import min_max
     from pondertree.models.inference import Inference
     from pondertree.models.jax_model import JaxModel
@@ -36,9 +36,9 @@ __all__ = [
     "Inference",
     "JaxModel",
     "Model",
-    "Parts",
+    "ComposedModel",
     "RootAnswer",
-    "SeedForm",
+    "SpecificationModel",
     "StepAnswer",
     "Support",
     "TorchModel",
@@ -52,9 +52,9 @@ _FILES = {
     "HiddenPool": "pool",
     "Inference": "inference",
     "JaxModel": "jax_model",
-    "Parts": "adapters",
+    "ComposedModel": "adapters",
     "RootAnswer": "responses",
-    "SeedForm": "adapters",
+    "SpecificationModel": "adapters",
     "StepAnswer": "responses",
     "Support": "support",
     "TorchModel": "torch_model",

@@ -1,4 +1,4 @@
-"""Plain functions as a model."""
+"""Adapters for models of other forms: plain functions, three functions, and the MuZero specification's interface."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pondertree.validation import shown
 
 
 class FunctionModel:
-    """Two functions, of NumPy or of anything else, in the form of `Model`.
+    """Two functions, of NumPy or of any other library, as a `Model`.
 
     `initial(observations [B, ...]) -> (hidden_state [B, ...], policy_logits [B, num_actions], value [B])` and
     `recurrent(hidden_states [B, ...], actions [B]) -> (hidden_state, reward [B], policy_logits, value[, discount])`.
@@ -32,11 +32,11 @@ class FunctionModel:
         self.recurrent = recurrent
 
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
-        """What `initial` says."""
+        """Calls `initial`."""
         return self.initial(observations)
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
-        """What `recurrent` says."""
+        """Calls `recurrent`."""
         return self.recurrent(hidden_states, actions)
 
     def __repr__(self) -> str:
@@ -44,8 +44,8 @@ class FunctionModel:
         return f"FunctionModel({', '.join(names)})"
 
 
-class Parts:
-    """Representation, dynamics and prediction (MuZero, appendix B), of any library, put together into a `Model`.
+class ComposedModel:
+    """Representation, dynamics and prediction functions (MuZero, appendix B), of any library, as a `Model`.
 
     `representation(observations) -> hidden_state`, `dynamics(hidden_states, actions) -> (hidden_state, reward)` (or
     three, with `discount`) and `prediction(hidden_state) -> (policy_logits, value)`, all for whole batches.
@@ -60,7 +60,7 @@ class Parts:
         for name, part in (("representation", representation), ("dynamics", dynamics), ("prediction", prediction)):
             if not callable(part):
                 raise InvalidArgumentError(f"{name} must be a function, not {shown(part)}")
-        # Not by their own names: an object with `prediction` is taken for one in the seed's form.
+        # Private: an object with `prediction` is taken for one with the specification's interface.
         self._representation = representation
         self._dynamics = dynamics
         self._prediction = prediction
@@ -71,7 +71,7 @@ class Parts:
         return (hidden, *_of(self._prediction(hidden), "prediction", 2))
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
-        """(hidden_state, reward, policy_logits, value), and discount if the dynamics give one."""
+        """(hidden_state, reward, policy_logits, value), and discount if the dynamics return one."""
         hidden, reward, *discount = _of(self._dynamics(hidden_states, actions), "dynamics", 2, 3)
         return (hidden, reward, *_of(self._prediction(hidden), "prediction", 2), *discount)
 
@@ -86,26 +86,25 @@ def _of(answer: Any, name: str, *sizes: int) -> Any:
     return answer
 
 
-class SeedForm:
-    """A model with `initial_inference(observation) -> (hidden_state, policy, value)`,
-    `recurrent_inference(hidden_state, action) -> (hidden_state, reward)` and
-    `prediction(hidden_state) -> (policy, value)`, where a policy is logits.
+class SpecificationModel:
+    """A model with the interface of the MuZero specification: `initial_inference(observation) -> (hidden_state, policy,
+    value)`, `recurrent_inference(hidden_state, action) -> (hidden_state, reward)` and `prediction(hidden_state) ->
+    (policy, value)`, where a policy is logits.
 
-    The specification asks with one observation and one action at a time, most networks of its kind take batches as
-    well. Which it is, the model shows at the first question: it is asked about the first observation twice over, in a
-    batch of two, through all three functions. If what comes back is right for two rows, it is asked in batches from
-    then on; if it is not, or something is raised, row by row, with observations and hidden states as they are and
-    actions as ints. `batched` settles it beforehand. A `recurrent_inference` that gives policy and value itself, as
-    ours does, is right too, and `prediction` is then left alone.
+    The specification passes one observation and one action at a time; most such networks take batches as well. The
+    first call probes it: the first observation is passed twice, as a batch of two, through all three functions. If the
+    outputs are valid for two rows, the model is called with batches from then on; if not, or after an exception, row by
+    row, with hidden states unchanged and actions as ints. `batched` skips the probe. A `recurrent_inference` that
+    returns policy and value itself, as `Model` does, is valid; `prediction` is not called then.
 
-    Row by row, a policy may have any shape, and a value or reward must be one number. Hidden states may be anything.
+    Row by row, a policy may have any shape, and a value or reward must be one number. Hidden states may be any objects.
     """
 
     def __init__(self, model: Any, batched: bool | None = None) -> None:
         check_model(model)
         self.model = model
         self.batched = batched
-        """Whether the model is asked in batches; None until the first question."""
+        """Whether the model is called with batches; None before the first call."""
 
     def initial_inference(self, observations: Any) -> Any:
         """(hidden_state, policy_logits, value) of a batch."""
@@ -123,7 +122,7 @@ class SeedForm:
         return answer
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
-        """(hidden_state, reward, policy_logits, value) of a batch, and discount if the model gives one."""
+        """(hidden_state, reward, policy_logits, value) of a batch, and discount if the model returns one."""
         if self.batched is False:
             return self._recurrent_rows(hidden_states, actions)
         return self._step(hidden_states, actions)
@@ -132,18 +131,20 @@ class SeedForm:
         return self.model.initial_inference(observations) if batched else self._initial_rows(observations)
 
     def _step(self, hidden: Any, action: Any) -> tuple[Any, ...]:
-        """Our four or five parts, of a batch or of one row: `prediction` is asked if the dynamics left it to that."""
+        """Returns the outputs of a step, of a batch or of one row; calls `prediction` if there are two."""
         answer = self.model.recurrent_inference(hidden, action)
         if isinstance(answer, (tuple, list)) and len(answer) == 2:
             after, reward = answer
-            seen = self.model.prediction(after)
-            if not isinstance(seen, (tuple, list)) or len(seen) != 2:
-                raise EvaluationError(f"prediction returned a {type(seen).__name__}: it must return (policy, value)")
-            return after, reward, seen[0], seen[1]
+            predicted = self.model.prediction(after)
+            if not isinstance(predicted, (tuple, list)) or len(predicted) != 2:
+                raise EvaluationError(
+                    f"prediction returned a {type(predicted).__name__}: it must return (policy, value)"
+                )
+            return after, reward, predicted[0], predicted[1]
         return step_parts(answer)
 
     def _try_two(self, observations: Any) -> str | None:
-        """None if the model can be asked in batches; otherwise what speaks against it."""
+        """Probes a batch of two; returns None if its outputs are valid, otherwise the error."""
         try:
             two = namespace_of(observations).stack([observations[0], observations[0]])
             hidden, policy, value = root_parts(self.model.initial_inference(two))
@@ -184,7 +185,7 @@ class SeedForm:
         )
 
     def __repr__(self) -> str:
-        return f"SeedForm({type(self.model).__name__}, batched={self.batched})"
+        return f"SpecificationModel({type(self.model).__name__}, batched={self.batched})"
 
 
 def _row(function: Callable[..., Any], row: int, *arguments: Any) -> Any:
@@ -197,7 +198,7 @@ def _row(function: Callable[..., Any], row: int, *arguments: Any) -> Any:
 
 
 def _zeros(hidden: Any) -> Any:
-    """Two actions, in the library of the hidden states and where they are."""
+    """Two actions, as an array of the hidden states' library on their device."""
     actions = np.zeros(2, dtype=np.int64)
     leaves = flatten(hidden)[0]
     if not leaves or library_of(leaves[0]) != "torch":
@@ -206,21 +207,21 @@ def _zeros(hidden: Any) -> Any:
 
 
 def _joined(rows: tuple[Any, ...]) -> Any:
-    """Hidden states of single rows as those of a batch: arrays are stacked, other things are kept in an array."""
+    """Stacks hidden states of single rows; other objects than arrays go into an array of objects."""
     if not holds_arrays(rows[0]):
         objects = np.empty(len(rows), dtype=object)
         objects[:] = rows
         return objects
-    taken = [flatten(row) for row in rows]
-    if any(structure != taken[0][1] for _, structure in taken):
+    flat = [flatten(row) for row in rows]
+    if any(structure != flat[0][1] for _, structure in flat):
         raise EvaluationError("hidden_state has not the same structure in all rows")
     try:
         stacked = [
-            namespace_of(leaves[0]).stack(leaves) for leaves in zip(*(leaves for leaves, _ in taken), strict=True)
+            namespace_of(leaves[0]).stack(leaves) for leaves in zip(*(leaves for leaves, _ in flat), strict=True)
         ]
     except Exception as error:
         raise EvaluationError(f"hidden_state has not the same shape in all rows: {error}") from error
-    return unflatten(taken[0][1], iter(stacked))
+    return unflatten(flat[0][1], iter(stacked))
 
 
 def _policies(rows: tuple[Any, ...]) -> Any:

@@ -129,7 +129,7 @@ METHODS = ("initial_inference", "recurrent_inference")
 
 
 def check_model(model: Any) -> None:
-    """Refuses what has none of the forms: ours (`Model`), or that of the seed, which has `prediction` beside it."""
+    """Raises `InvalidArgumentError` for an object without the methods of `Model`."""
     if isinstance(model, type):
         raise InvalidArgumentError(f"model is the class {model.__name__}: make an object of it")
     missing = [name for name in METHODS if not callable(getattr(model, name, None))]
@@ -140,6 +140,6 @@ def check_model(model: Any) -> None:
         )
 
 
-def is_seed_form(model: Any) -> bool:
-    """It has a `prediction` of its own, so `recurrent_inference` may leave policy and value to that."""
+def is_specification_form(model: Any) -> bool:
+    """Whether a model has the MuZero specification's `prediction`, which gives policy and value after a step."""
     return callable(getattr(model, "prediction", None))

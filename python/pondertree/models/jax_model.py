@@ -9,7 +9,7 @@ import numpy as np
 
 from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.outputs import bucket, padded
+from pondertree.evaluators.outputs import bucket, pad_rows
 from pondertree.models.responses import ROOT, STEP_DISCOUNT, root_parts, step_parts
 from pondertree.optional import require
 
@@ -49,14 +49,14 @@ class JaxModel:
     def initial_inference(self, observations: Any) -> tuple[Any, ...]:
         """(hidden_state on the device, policy_logits [B, num_actions], value [B])."""
         rows = len(observations)
-        given = padded(np.asarray(observations), self._given(rows))
+        given = pad_rows(np.asarray(observations), self._given(rows))
         return self._fetched(root_parts(self._initial(self.params, self._array(given))), ROOT, rows)
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
         """(hidden_state on the device, reward [B], policy_logits [B, num_actions], value [B][, discount [B]])."""
         rows = len(actions)
         given = self._given(rows)
-        sent = self._array(padded(np.asarray(actions, dtype=np.int32), given))
+        sent = self._array(pad_rows(np.asarray(actions, dtype=np.int32), given))
         hidden = _resized(hidden_states, rows, given)
         return self._fetched(step_parts(self._recurrent(self.params, hidden, sent)), STEP_DISCOUNT, rows)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pondertree import validation
+from pondertree.config import MOST_WRAPPED
 from pondertree.errors import InvalidArgumentError
 from pondertree.models.arrays import namespace_of
-from pondertree.models.players import MOST_WRAPPED
 from pondertree.models.responses import check_column, check_logits, root_parts
 
 Shape = tuple[int, ...]

@@ -1,17 +1,17 @@
-"""What was given as a model, as one in our form."""
+"""Adapts what a user passes as a model to `Model`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pondertree.models.inference import Model, check_model, is_seed_form
+from pondertree.models.inference import Model, check_model, is_specification_form
 
 
 def as_model(given: Any) -> Model:
-    """The model in our form: as it is if it has that, else in the adapter it needs.
+    """Returns the model itself if it implements `Model`, else wrapped in an adapter.
 
-    A module of PyTorch, or an object with such modules as attributes, goes into `TorchModel`; another one with
-    `prediction`, which is how the seed's form is known, into `SeedForm`. Anything without the methods is refused.
+    A PyTorch module, or an object with such modules as attributes, goes into `TorchModel`; another object with a method
+    `prediction`, as in the MuZero specification, into `SpecificationModel`. Raises if the methods are missing.
     """
     check_model(given)
     if getattr(given, "sends_actions", False):
@@ -20,10 +20,10 @@ def as_model(given: Any) -> Model:
 
     if torch_modules(given):
         return _is_model(TorchModel(given))
-    if is_seed_form(given):
-        from pondertree.models.adapters import SeedForm
+    if is_specification_form(given):
+        from pondertree.models.adapters import SpecificationModel
 
-        return SeedForm(given)
+        return SpecificationModel(given)
     return _is_model(given)
 
 

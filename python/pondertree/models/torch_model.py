@@ -1,73 +1,66 @@
-"""Models of PyTorch."""
+"""PyTorch modules as learned models."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import sys
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pondertree import validation
 from pondertree.errors import EvaluationError, InvalidArgumentError
 from pondertree.evaluators.cpu_precision import check_cpu_precision
-from pondertree.forks import after_fork_in_child
-from pondertree.gpu.protocol import padded
-from pondertree.gpu.torch_network import all_modules, check_dtype, first_weights, network_key, number_types
-from pondertree.models.adapters import SeedForm
+from pondertree.gpu.context import LeaseCache
+from pondertree.gpu.protocol import SUPPORTED, Job, Mode, Support, padded_rows
+from pondertree.gpu.torch_network import all_modules, check_dtype, fingerprint_of, first_weights, number_types
+from pondertree.models.adapters import SpecificationModel
 from pondertree.models.arrays import library_of
 from pondertree.models.hidden import flatten
-from pondertree.models.inference import check_model, is_seed_form
+from pondertree.models.inference import check_model, is_specification_form
 from pondertree.models.responses import root_parts, step_parts
 from pondertree.optional import require
 
-#: From so many rows on, halves of them take turns on an accelerator.
-TURNS_FROM = 512
-#: Studios kept for the next forests.
+if TYPE_CHECKING:
+    from pondertree.models.torch_context import TorchLatentContext
+
+#: From this many rows on, two halves are computed alternately on an accelerator.
+PIPELINE_MIN_ROWS = 512
+#: Contexts cached for later forests.
 MAX_CONTEXTS = 4
-#: Rooms for observations that are kept, and how large they are at most, in bytes.
-MOST_ROOMS, LARGEST_ROOM = 4, 1 << 26
-#: Held while studios are taken or given back. By a lock that one thread may take twice: garbage may be collected, and a
-#: forest give its studio back, while another is being taken.
-_CONTEXTS_LOCK = threading.RLock()
-#: What is raised by functions of PyTorch that want numbers of another type.
-_WRONG_TYPE = (RuntimeError, TypeError, IndexError)
-
-
-@after_fork_in_child
-def _renew_lock() -> None:
-    global _CONTEXTS_LOCK
-    _CONTEXTS_LOCK = threading.RLock()
+#: Cached pinned arrays for observations, and the most bytes of one.
+MAX_PINNED_ARRAYS, MAX_PINNED_BYTES = 4, 1 << 26
+#: What functions of PyTorch raise about a wrong dtype.
+_WRONG_DTYPE = (RuntimeError, TypeError, IndexError)
 
 
 class TorchModel:
-    """A `torch.nn.Module` with `initial_inference` and `recurrent_inference`, or any object with both that keeps its
-    modules as attributes, such as `Parts(representation, dynamics, prediction)`. Its methods take and give tensors; the
-    seed's form (see `SeedForm`) will do, too.
+    """A `torch.nn.Module` with `initial_inference` and `recurrent_inference`, or any object with both whose attributes
+    include modules, such as `ComposedModel(representation, dynamics, prediction)`. Its methods take and return tensors;
+    the MuZero specification's form (see `SpecificationModel`) is adapted.
 
-    The modules are moved to `device` (default: where their weights are) and used in place, so that weights trained
-    meanwhile count at once, and modules that were replaced at the next search; they are in eval mode and in inference
-    mode while they are asked, and in their own modes again afterwards. Observations arrive in the type of the weights,
-    actions as int64, both on the device. Hidden states stay there; logits, values and rewards come back.
+    The modules are moved to `device` (default: where their weights are) and used in place: weights trained meanwhile
+    take effect at once, replaced modules at the next search. During inference they are in eval mode and inference mode;
+    their own modes are restored afterwards. Observations arrive in the dtype of the weights, actions as int64, both on
+    the device. Hidden states stay there; logits, values and rewards are downloaded.
 
-    `dtype` "bfloat16" or "float16" (or `torch.bfloat16`) computes in that type under autocast and leaves the weights as
-    they are; on the CPU it is tried in a child process first, since not every CPU that advertises it can run it.
-    With `compile=True` the methods go through `torch.compile`.
+    `dtype` "bfloat16" or "float16" (or `torch.bfloat16`) computes under autocast and leaves the weights unchanged; on
+    the CPU it is probed in a child process first, since not every CPU that advertises it can run it. With
+    `compile=True` the methods are compiled by `torch.compile`.
 
-    What a model cannot take is found out at the first question: one that raises about whole numbers (and True and
-    False) in the type of the weights, as an embedding does, gets them as they were given; one that cannot take tensors
-    (a `TypeError`) gets arrays as they were given. Where that fails, too, it is told what was raised first.
+    The first call determines the form of the observations: if the model raises about integers (or booleans) cast to the
+    dtype of the weights, as an embedding does, it gets them uncast; if it cannot take tensors (a `TypeError`), it gets
+    NumPy arrays. If that fails too, the first error is reported.
 
-    Threads: several searches may ask at once if the modules are in eval mode already and the model was asked before.
+    Threads: several searches may use one adapter if the modules are in eval mode and the first call is over.
     """
 
-    #: Actions need not be sent to the device for it.
+    #: The adapter moves actions to the device itself.
     sends_actions = True
 
     def __init__(self, model: Any, device: Any = None, *, dtype: Any = None, compile: bool = False) -> None:
@@ -88,30 +81,30 @@ class TorchModel:
             raise InvalidArgumentError(f"device {validation.shown(device)} cannot be used: {error}") from error
         self.model = model
         self.compile = validation.flag(compile, "compile")
-        self._known: object = None
-        self._notice()
+        self._fingerprint: object = None
+        self._refresh()
         self._casts: bool | None = None
-        """Whether whole numbers are cast to the type of the weights; None until the first were asked about."""
+        """Whether integers are cast to the dtype of the weights; None before the first."""
         self._takes_tensors: bool | None = None
-        self._contexts: list[Any] = []
-        self._rooms: deque[Any] = deque(maxlen=MOST_ROOMS)
-        self._asked = self._methods()
+        self._contexts: LeaseCache[TorchLatentContext] = LeaseCache(MAX_CONTEXTS)
+        self._pinned: deque[Any] = deque(maxlen=MAX_PINNED_ARRAYS)
+        self._methods = self._adapted()
 
     def initial_inference(self, observations: Any) -> Any:
         """(hidden_state on the device, policy_logits [B, num_actions], value [B])."""
-        self._notice()  # every search begins here
+        self._refresh()  # every search begins with a call of this method
         if self._takes_tensors is False:
-            return self._run(self._asked.initial_inference, root_parts, observations)
-        # They are there when it comes back: their room may be used again.
+            return self._run(self._methods.initial_inference, root_parts, observations)
+        # Blocking: the array may be reused afterwards.
         sent = self._send(observations, non_blocking=False)
         is_whole = not (sent.is_floating_point() or sent.is_complex())
         casts = self._casts is not False if is_whole else sent.is_floating_point()
         try:
-            told = sent.to(self._input_dtype) if casts else sent
-            answer = self._run(self._asked.initial_inference, root_parts, told)
+            cast = sent.to(self._input_dtype) if casts else sent
+            answer = self._run(self._methods.initial_inference, root_parts, cast)
         except Exception as error:
-            may_stay = is_whole and self._casts is None
-            answer = self._ask_otherwise(observations, sent if may_stay else None, _root_cause(error))
+            may_be_uncast = is_whole and self._casts is None
+            answer = self._retry_observations(observations, sent if may_be_uncast else None, _root_cause(error))
             if answer is None:
                 raise
             return answer
@@ -124,114 +117,127 @@ class TorchModel:
         """(hidden_state on the device, reward [B], policy_logits [B, num_actions], value [B][, discount [B]])."""
         if self._takes_tensors is not False or any(library_of(leaf) == "torch" for leaf in flatten(hidden_states)[0]):
             actions = self._send(actions)
-        return self._run(self._asked.recurrent_inference, step_parts, hidden_states, actions)
+        return self._run(self._methods.recurrent_inference, step_parts, hidden_states, actions)
 
-    def rows_per_call(self, rows: int) -> int:
-        """How many of so many rows are best computed at once: two halves take turns where each fills the device."""
-        return (rows + 1) // 2 if self.device.type != "cpu" and rows >= TURNS_FROM else rows
-
-    def room(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """An array for observations in memory that the device reads by itself, used again and again; None elsewhere."""
-        size = math.prod(shape) * dtype.itemsize
-        # Who takes arrays as they are may keep them.
-        if self.device.type != "cuda" or not self._takes_tensors or dtype.hasobject or not 0 < size <= LARGEST_ROOM:
-            return None
-        try:
-            kept = self._rooms.popleft()
-        except IndexError:
-            kept = ()
-        if len(kept) < size:
-            torch = sys.modules["torch"]
-            try:
-                kept = torch.empty(size, dtype=torch.uint8, pin_memory=True)
-            except RuntimeError:  # there is no such memory left
-                return None
-        # Views of the array hold this one, so that it is not used again before all are gone.
-        whole = kept.numpy()
-        weakref.finalize(whole, self._rooms.append, kept)
-        return whole[:size].view(dtype).reshape(shape)
-
-    def acquire(self, hidden: Any, trees: int) -> Any:
-        """A table of hidden states with lanes, one of an earlier forest if it fits."""
-        arrays, structure = flatten(hidden)
+    def supports(self, job: Job, mode: Mode) -> Support:
+        """Double-buffered batches if hidden states are on the device; trees there where the kernel can search them."""
+        if mode is Mode.DEVICE:
+            if all(shape.runs_on(self.device) for shape in job.shapes):
+                return SUPPORTED
+            return Support(False, f"the kernel cannot search these trees on {self.device}, or not faster")
+        arrays, _ = flatten(job.hidden)
         if not self._takes_tensors or any(library_of(array) != "torch" for array in arrays):
-            return None
+            return Support(False, "the model does not compute with tensors")
         if any(array.device.type != self.device.type for array in arrays):
-            return None
+            return Support(False, f"hidden states are not on {self.device}")
+        return SUPPORTED
+
+    def rows_per_batch(self, rows: int) -> int:
+        """Rows per call of the model: halves are computed alternately where each of them fills the device."""
+        return (rows + 1) // 2 if self.device.type != "cpu" and rows >= PIPELINE_MIN_ROWS else rows
+
+    def acquire(self, job: Job) -> TorchLatentContext:
+        """Leases a pool for hidden states like those of the job, with buffers and device trees."""
         from pondertree.models.torch_context import TorchLatentContext
 
-        # Of few sizes: games that end one by one shall not ask for a new one at every move.
-        trees = padded(trees)
+        arrays, structure = flatten(job.hidden)
+        # Padded to few sizes: games that end one by one would need a new pool each time.
+        trees = padded_rows(job.trees)
         key = (trees, structure, tuple((tuple(array.shape[1:]), array.dtype) for array in arrays))
-        with _CONTEXTS_LOCK:
-            context = next((one for one in self._contexts if one.key == key), None)
-            if context is not None:
-                self._contexts.remove(context)
+        context = self._contexts.take(lambda each: each.key == key)
         if context is None:
-            context = TorchLatentContext(key, trees, self.device, self._step, self._asking)
+            context = TorchLatentContext(key, trees, self.device, self._step, self._evaluating)
         self.refresh(context)
         return context
 
-    def refresh(self, context: Any) -> None:
-        """Lets a studio forget what was recorded of a model that has changed since."""
-        key = self._notice()
+    def refresh(self, context: TorchLatentContext | None) -> None:
+        """Follows changes of the model since the last search; a context drops graphs of a model that was replaced."""
+        fingerprint = self._refresh()
         if context is not None:
-            context.renew(key)
+            context.refresh(fingerprint)
 
-    def release(self, context: Any) -> None:
-        """Keeps it for the next forest."""
-        with _CONTEXTS_LOCK:
-            self._contexts = [*self._contexts, context][-MAX_CONTEXTS:]
+    def release(self, context: TorchLatentContext) -> None:
+        """Takes a context back for later forests."""
+        self._contexts.release([context])
+
+    def observation_array(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """A pinned array for observations, reused once all its views are gone; None if that is not possible."""
+        size = math.prod(shape) * dtype.itemsize
+        # A model that takes arrays as they are may keep them.
+        is_pinned = self.device.type == "cuda" and self._takes_tensors
+        if not is_pinned or dtype.hasobject or not 0 < size <= MAX_PINNED_BYTES:
+            return None
+        try:
+            pinned = self._pinned.popleft()
+        except IndexError:
+            pinned = ()
+        if len(pinned) < size:
+            torch = sys.modules["torch"]
+            try:
+                pinned = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+            except RuntimeError:  # out of pinned memory
+                return None
+        # Views of the array hold `whole`, so that the memory is not reused before all are gone.
+        whole = pinned.numpy()
+        weakref.finalize(whole, self._pinned.append, pinned)
+        return whole[:size].view(dtype).reshape(shape)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Studios hold memory of a device, and rooms such as it reads; what tells models apart does so in one process.
-        state = {**self.__dict__, "_contexts": [], "_rooms": deque(maxlen=MOST_ROOMS), "_known": None}
+        # Contexts and pinned arrays stay in their process; fingerprints contain addresses.
+        fresh = {
+            "_contexts": LeaseCache(MAX_CONTEXTS),
+            "_pinned": deque(maxlen=MAX_PINNED_ARRAYS),
+            "_fingerprint": None,
+        }
+        state: dict[str, Any] = {**self.__dict__, **fresh}
         if self.compile:
-            # Compiled functions cannot be pickled. What was found out about the form of the seed goes along.
-            state["_asked"] = getattr(self._asked, "batched", None)
+            # Compiled functions cannot be pickled; whether the model takes batches is kept.
+            state["_methods"] = getattr(self._methods, "batched", None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self.compile:
-            self._asked = self._methods()
-            if isinstance(self._asked, SeedForm):
-                self._asked.batched = state["_asked"]
+            self._methods = self._adapted()
+            if isinstance(self._methods, SpecificationModel):
+                self._methods.batched = state["_methods"]
 
-    def _methods(self) -> Any:
-        """What is asked: the model in our form, its methods compiled if that is wanted."""
-        model, asked = self.model, self.model
+    def _adapted(self) -> Any:
+        """An object with the methods of `Model`: the model itself, its compiled methods, or an adapter."""
+        model, methods = self.model, self.model
         if self.compile:
-            names = ("initial_inference", "recurrent_inference", *(("prediction",) if is_seed_form(model) else ()))
+            names = (
+                "initial_inference",
+                "recurrent_inference",
+                *(("prediction",) if is_specification_form(model) else ()),
+            )
             compiled = sys.modules["torch"].compile
-            asked = SimpleNamespace(**{name: compiled(getattr(model, name)) for name in names})
-        return SeedForm(asked) if is_seed_form(model) else asked
+            methods = SimpleNamespace(**{name: compiled(getattr(model, name)) for name in names})
+        return SpecificationModel(methods) if is_specification_form(model) else methods
 
-    def _notice(self) -> object:
-        """What tells the model from what it was. Where it has changed, all of it is on the device again, and is asked
-        in the type that its weights now have.
-        """
+    def _refresh(self) -> object:
+        """Returns the model's fingerprint; if it has changed, moves modules to the device and reads the dtype again."""
         tops = torch_modules(self.model)
         modules = all_modules(tops)
         owner = None if tops and tops[0] is self.model else self.model
-        key = network_key(modules, owner)
-        if key != self._known:
+        key = fingerprint_of(modules, owner)
+        if key != self._fingerprint:
             self._input_dtype, self._autocast_dtype = number_types(modules, self._dtype)
             check_cpu_precision(self.device, self._input_dtype, self._autocast_dtype)
             for top in tops:
                 top.to(self.device)
-            # Kept: walking through the modules takes longer than a small network does.
+            # Walking through the modules takes longer than a small network.
             self._modules = modules
-            self._known = key = network_key(modules, owner)
+            self._fingerprint = key = fingerprint_of(modules, owner)
         return key
 
-    def _ask_otherwise(self, observations: Any, sent: Any, error: BaseException) -> Any:
-        """The answer to observations in another form, which is then the model's; None if there is none.
+    def _retry_observations(self, observations: Any, sent: Any, error: BaseException) -> Any:
+        """Passes observations in another form, which is then remembered; None if that does not help.
 
-        `sent` are whole numbers as they are, if it was asked with others.
+        `sent` are uncast integers, if the first call had cast ones.
         """
-        function = self._asked.initial_inference
-        if sent is not None and isinstance(error, _WRONG_TYPE):
+        function = self._methods.initial_inference
+        if sent is not None and isinstance(error, _WRONG_DTYPE):
             with contextlib.suppress(Exception):
                 answer = self._run(function, root_parts, sent)
                 self._takes_tensors, self._casts = True, False
@@ -244,17 +250,17 @@ class TorchModel:
         return None
 
     def _step(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
-        return step_parts(self._asked.recurrent_inference(hidden_states, actions))
+        return step_parts(self._methods.recurrent_inference(hidden_states, actions))
 
     def _run(self, function: Callable[..., Any], parts: Callable[[Any], tuple[Any, ...]], *arguments: Any) -> Any:
-        """What a method answers: evaluated without gradients, and all but the hidden state fetched."""
-        with self._asking():
+        """Calls a method; returns the hidden state, and the other outputs as NumPy arrays."""
+        with self._evaluating():
             hidden, *rest = parts(function(*arguments))
             return hidden, *self._fetch(rest)
 
     @contextlib.contextmanager
-    def _asking(self) -> Iterator[None]:
-        """Eval mode, no gradients, the type to compute in; every module has its mode back at the end."""
+    def _evaluating(self) -> Iterator[None]:
+        """Eval mode, inference mode and autocast; restores the mode of every module."""
         torch = sys.modules["torch"]
         in_training = [module for module in self._modules if module.training]
         try:
@@ -277,7 +283,7 @@ class TorchModel:
         return array.to(self.device, non_blocking=non_blocking)
 
     def _fetch(self, tensors: list[Any]) -> list[Any]:
-        """The tensors as arrays of NumPy: all copies are begun, then waited for once. Other things stay as they are."""
+        """Downloads tensors as NumPy arrays: all copies are queued, then awaited once. Other objects are unchanged."""
         torch = sys.modules["torch"]
         fetched, devices = [], set()
         for tensor in tensors:
@@ -286,7 +292,7 @@ class TorchModel:
                     tensor = tensor.float()  # NumPy has no bfloat16
                 if tensor.device.type != "cpu":
                     devices.add(tensor.device)
-                    tensor = _place_for(tensor).copy_(tensor, non_blocking=True)
+                    tensor = _host_tensor(tensor).copy_(tensor, non_blocking=True)
             fetched.append(tensor)
         for device in devices:
             if device.type == "cuda":
@@ -299,25 +305,25 @@ class TorchModel:
         return f"TorchModel({type(self.model).__name__}, device={str(self.device)!r})"
 
 
-def _place_for(tensor: Any) -> Any:
-    """Memory of this machine for what a device has: such as a GPU writes by itself, all of which PyTorch keeps."""
+def _host_tensor(tensor: Any) -> Any:
+    """An empty host tensor for a download, pinned if possible; PyTorch caches pinned memory."""
     torch = sys.modules["torch"]
-    if tensor.device.type == "cuda" and tensor.numel() * tensor.element_size() <= LARGEST_ROOM:
-        with contextlib.suppress(RuntimeError):  # there is no such memory left
+    if tensor.device.type == "cuda" and tensor.numel() * tensor.element_size() <= MAX_PINNED_BYTES:
+        with contextlib.suppress(RuntimeError):  # out of pinned memory
             return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
     return torch.empty(tensor.shape, dtype=tensor.dtype)
 
 
 def torch_modules(model: Any) -> list[Any]:
-    """The modules of PyTorch in a model: itself, or its attributes. None where PyTorch is not loaded."""
-    kind = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", ())
-    if isinstance(model, kind):
+    """The PyTorch modules of a model: itself, or its attributes. Empty if PyTorch is not loaded."""
+    module_type = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", ())
+    if isinstance(model, module_type):
         return [model]
-    return [part for part in getattr(model, "__dict__", {}).values() if isinstance(part, kind)]
+    return [part for part in getattr(model, "__dict__", {}).values() if isinstance(part, module_type)]
 
 
 def _root_cause(error: BaseException) -> BaseException:
-    """What the model raised, which may have been told as its fault already."""
+    """The exception of the model, which may be wrapped in `EvaluationError`."""
     while isinstance(error, EvaluationError) and error.__cause__ is not None:
         error = error.__cause__
     return error

@@ -1,4 +1,4 @@
-"""The searches, each a page that names its parts."""
+"""The generic searches: a preset names the options, and the parts of its configuration."""
 
 from pondertree.presets.alphazero import AlphaZero
 from pondertree.presets.gumbel import Gumbel

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pondertree import validation
-from pondertree.config import Halving, Settings
+from pondertree.config import GumbelRule, SearchConfig, bounded_int, option, option_of
 from pondertree.errors import InvalidArgumentError
-from pondertree.evaluators.protocol import as_evaluator
+from pondertree.evaluators.dispatch import as_evaluator
 from pondertree.game import GameInfo
-from pondertree.presets.alphazero import leaf_of
+from pondertree.presets.alphazero import compiled_leaf_of
 from pondertree.search.model_search import ModelSearch
-from pondertree.search.options import bounded_float, bounded_int, option, preset, simulations
+from pondertree.search.options import preset, simulations
 
 
 def _numbers(given: Any, name: str) -> NDArray[np.float64]:
@@ -31,16 +30,16 @@ def _numbers(given: Any, name: str) -> NDArray[np.float64]:
 
 @preset
 class Gumbel(ModelSearch):
-    """Search that improves a policy even with two simulations (Danihelka et al. 2022), by an evaluator or a model.
+    """Policy improvement with few simulations (Danihelka et al. 2022), by an evaluator or a learned model.
 
-    At the root, `max_num_considered_actions` moves are drawn without replacement by Gumbel numbers, and sequential
-    halving spends the simulations on the best of them. Below it, visits follow the improved policy: the softmax of
-    logits plus completed Q. Names and meanings are those of mctx. `policy` of a result is the improved policy, the
-    target to train a network with; `action` is the best of the moves visited most. Values of moves never tried are
-    completed by a mixture (`use_mixed_value`), brought to [0, 1] (`rescale_values`) and weighted by `(maxvisit_init +
-    most visits) * value_scale`. `gumbel_scale=0`, or `add_noise=False`, leaves the Gumbel numbers out; `gumbel` gives
-    them, an array over all actions or one for each row. A limit of time cuts the schedule of `num_simulations` short.
-    `discount` and `num_players` (see `MuZero`) are of searches in a model; a game has its own.
+    At the root, `max_num_considered_actions` moves are drawn without replacement by the Gumbel-top-k trick, and
+    sequential halving spends the simulations on the best of them. Below the root, visits follow the improved policy:
+    the softmax of logits plus completed Q-values. Names and meanings are those of mctx. `policy` of a result is the
+    improved policy, the training target; `action` is the best of the moves visited most. Q-values of unvisited moves
+    are completed by the mixed value (`use_mixed_value`), rescaled to [0, 1] (`rescale_values`) and weighted by
+    `(maxvisit_init + most visits) * value_scale`. `gumbel_scale=0`, or `add_noise=False`, sets the Gumbel numbers to 0;
+    `gumbel` gives them, an array over all actions or one for each row. A time limit cuts the schedule of
+    `num_simulations` short. `discount` and `num_players` (see `MuZero`) are for models; a game has its own.
     """
 
     default_temperature = 0.0
@@ -49,13 +48,13 @@ class Gumbel(ModelSearch):
 
     evaluator: Any = option(None, as_evaluator, optional=True)
     num_simulations: int | Sequence[int] | None = simulations(32)
-    max_num_considered_actions: int = option(16, validation.count)
-    gumbel_scale: float = option(1.0, bounded_float(0.0))
-    value_scale: float = option(0.1, bounded_float(0.0))
-    maxvisit_init: float = option(50, bounded_float(0.0))
-    rescale_values: bool = option(True, validation.flag)
-    use_mixed_value: bool = option(True, validation.flag)
-    discount: float = option(0.997, bounded_float(0.0, 1.0))
+    max_num_considered_actions: int = option_of(GumbelRule, "max_num_considered_actions")
+    gumbel_scale: float = option_of(GumbelRule, "gumbel_scale")
+    value_scale: float = option_of(GumbelRule, "value_scale")
+    maxvisit_init: float = option_of(GumbelRule, "maxvisit_init")
+    rescale_values: bool = option_of(GumbelRule, "rescale_values")
+    use_mixed_value: bool = option_of(GumbelRule, "use_mixed_value")
+    discount: float = option_of(SearchConfig, "discount", 0.997)
     num_players: int | None = option(None, bounded_int(1, 2), optional=True)
     gumbel: Any = option(None, _numbers, optional=True)
     model: Any = field(default=None, kw_only=True)
@@ -67,26 +66,19 @@ class Gumbel(ModelSearch):
             self.evaluator, self.model = None, self.evaluator
         super().__post_init__()
 
-    def settings(self, info: GameInfo) -> Settings:
-        """Sequential halving and completed Q; the engine's own evaluators run inside it."""
-        leaf, domain = ("outside", None) if self.model is not None else leaf_of(self.evaluator, info)
-        return Settings(
-            score=Halving(
-                self.max_num_considered_actions,
-                self.gumbel_scale,
-                self.value_scale,
-                self.maxvisit_init,
-                self.rescale_values,
-                self.use_mixed_value,
-            ),
+    def config(self, info: GameInfo) -> SearchConfig:
+        """Returns the configuration; evaluators that the engine implements are compiled leaves."""
+        leaf, domain = ("outside", None) if self.model is not None else compiled_leaf_of(self.evaluator, info)
+        return SearchConfig(
+            rule=GumbelRule.of(self),
+            options=self.snapshot(),
             gumbel=self.gumbel,
             discount=self.discount,
             leaf=leaf,
             domain=domain,
             evaluator=self.evaluator if leaf == "outside" else None,
-            **self.shared(),
         )
 
     def __repr__(self) -> str:
-        by = self.evaluator if self.model is None else self.model
-        return f"Gumbel({by!r}, {self.limit}, seed={self.seed})"
+        source = self.evaluator if self.model is None else self.model
+        return f"Gumbel({source!r}, {self.limit_text}, seed={self.seed})"

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pondertree import validation
-from pondertree.config import LogPuct, Settings
+from pondertree.config import DirichletNoise, LogPuct, SearchConfig, bounded_int, option, option_of
 from pondertree.errors import InvalidArgumentError
 from pondertree.game import GameInfo
 from pondertree.search.model_search import ModelSearch
-from pondertree.search.options import bounded_float, bounded_int, one_of, option, preset, simulations
+from pondertree.search.options import preset, simulations
 
 
 @preset
@@ -18,24 +18,24 @@ class MuZero(ModelSearch):
     """Tree search in a learned model (the MuZero specification; Schrittwieser et al. 2020, appendix B).
 
     An edge scores `Q + c * P * sqrt(N) / (1 + n)` with `c = ln((N + pb_c_base + 1) / pb_c_base) + pb_c_init`. Q is
-    reward + discount * value of the position behind it, for the player who chooses, brought to [0, 1] by `normalize`:
-    "node" by the values of the position and of its moves, "tree" by all values met in the tree, None not at all. A
-    move never tried is worth 0 there. Only the root knows which actions are legal. `num_players` is 1, or 2 for
-    players who alternate and whose gains cancel out; a state says itself how many it has. None asks a model that knows
-    (its own `num_players`, as players of `pondertree.load` have); with others it is 1, and a bare observation warns.
+    reward + discount * value of the child, for the player who chooses, normalised to [0, 1] by `normalize`: "node" by
+    the values of the node and its moves, "tree" by the extremes of the whole tree, None not at all. An unvisited move
+    is worth 0 there. Legal actions are known at the root alone. `num_players` is 1, or 2 for alternating zero-sum
+    players; a state has its own number. None takes the model's `num_players` where it has one (as those of
+    `pondertree.load` do), else 1, with a warning for bare observations.
     """
 
     default_temperature = 1.0
 
     model: Any
     num_simulations: int | Sequence[int] | None = simulations(50)
-    pb_c_base: float = option(19652, validation.positive_number)
-    pb_c_init: float = option(1.25, bounded_float(0.0))
-    discount: float = option(0.997, bounded_float(0.0, 1.0))
+    pb_c_base: float = option_of(LogPuct, "pb_c_base")
+    pb_c_init: float = option_of(LogPuct, "pb_c_init")
+    discount: float = option_of(SearchConfig, "discount", 0.997)
     root_dirichlet_alpha: float = option(0.3, validation.positive_number)
-    root_exploration_fraction: float = option(0.25, bounded_float(0.0, 1.0))
+    root_exploration_fraction: float = option_of(DirichletNoise, "epsilon")
     num_players: int | None = option(None, bounded_int(1, 2), optional=True)
-    normalize: str | None = option("node", one_of("node", "tree", None))
+    normalize: str | None = option_of(LogPuct, "normalize")
 
     def __post_init__(self) -> None:
         if self.model is None:
@@ -44,16 +44,15 @@ class MuZero(ModelSearch):
             )
         super().__post_init__()
 
-    def settings(self, info: GameInfo) -> Settings:
-        """PUCT with a growing constant on scaled values; the model is the world and the evaluator."""
-        return Settings(
-            score=LogPuct(self.pb_c_base, self.pb_c_init, self.normalize),
+    def config(self, info: GameInfo) -> SearchConfig:
+        """Returns the configuration; the model is both the world and the evaluator."""
+        return SearchConfig(
+            rule=LogPuct.of(self),
+            options=self.snapshot(),
             discount=self.discount,
-            noise_alpha=self.root_dirichlet_alpha,
-            noise_epsilon=self.root_exploration_fraction,
+            noise=DirichletNoise(self.root_dirichlet_alpha, self.root_exploration_fraction),
             leaf="outside",
-            **self.shared(),
         )
 
     def __repr__(self) -> str:
-        return f"MuZero({self.model!r}, {self.limit}, discount={self.discount}, seed={self.seed})"
+        return f"MuZero({self.model!r}, {self.limit_text}, discount={self.discount}, seed={self.seed})"

@@ -1,4 +1,4 @@
-"""UCT: the classic search."""
+"""UCT: Monte Carlo tree search with UCB1."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pondertree import validation
-from pondertree.config import Settings, Ucb1
+from pondertree.config import SearchConfig, Ucb1, option, option_of
 from pondertree.errors import InvalidArgumentError
 from pondertree.evaluators import Rollout, Uniform
-from pondertree.evaluators.protocol import as_evaluator, compiled_leaf
+from pondertree.evaluators.dispatch import as_evaluator
+from pondertree.evaluators.protocol import compiled_leaf
 from pondertree.game import GameInfo
+from pondertree.games.playout import decisive_policy
 from pondertree.search.base import Search
-from pondertree.search.options import bounded_float, bounded_int, option, preset, simulations
-from pondertree.specifications.uct import decisive_policy
+from pondertree.search.options import preset, simulations
 
 
 def _playout_policy(value: Any, name: str) -> Any:
@@ -28,13 +29,13 @@ def _playout_policy(value: Any, name: str) -> Any:
 class UCT(Search):
     """Classic Monte Carlo tree search with UCB1 (the UCT specification; Kocsis & Szepesvari 2006).
 
-    An edge scores `Q + c_param * sqrt(2 ln N / n)`, Q for the player who chooses; untried moves come first, in random
-    order. A leaf is valued by a random playout (cut after `max_depth` moves, it scores 0; without `max_depth`, playouts
-    of games in Python are cut after 10,000 moves, with a warning), or by `evaluator`: at once
-    where `max_depth` is None or 0, else where it cuts the playout. `playout_policy` biases playouts: "random",
-    "decisive" (win at once if possible), or a function of a state that gives an action or a weight per legal action.
-    The answer is the most visited move, guarded by minimax `minimax_depth` plies deep. `forced_depth` plies below the
-    root, immediate wins and replies to immediate threats are the only moves looked at.
+    An edge scores `Q + c_param * sqrt(2 ln N / n)`, Q for the player who chooses; unvisited moves come first, in random
+    order. A leaf is valued by a random playout (one that is cut after `max_depth` moves scores 0; without `max_depth`,
+    playouts of games in Python are cut after 10,000 moves, with a warning), or by `evaluator`: the leaf itself if
+    `max_depth` is None or 0, else the position where the playout is cut. `playout_policy` biases playouts: "random",
+    "decisive" (win at once if possible), or a function of a state that returns an action or a weight per legal action.
+    The answer is the most visited move, guarded by a minimax search of `minimax_depth` plies. `forced_depth` plies
+    below the root, only immediate wins and replies to immediate threats are searched, where there are any.
 
     `c_param` = 1 suits values of about 1. If a game's rewards sum to much more, scale them down, or raise `c_param` to
     about that size: otherwise good moves may be given up after one bad playout.
@@ -43,15 +44,15 @@ class UCT(Search):
     default_temperature = 0.0
 
     num_simulations: int | Sequence[int] | None = simulations(1000)
-    c_param: float = option(1.0, bounded_float(0.0))
-    max_depth: int | None = option(None, bounded_int(0, (1 << 31) - 1), optional=True)
+    c_param: float = option_of(Ucb1, "c_param")
+    max_depth: int | None = option_of(SearchConfig, "max_depth")
     evaluator: Any = option(None, as_evaluator, optional=True)
     playout_policy: str | Callable[[Any], Any] | None = option(None, _playout_policy, optional=True)
-    minimax_depth: int = option(0, bounded_int(0, 64))
-    forced_depth: int = option(0, bounded_int(0, 255))
+    minimax_depth: int = option_of(SearchConfig, "minimax_depth")
+    forced_depth: int = option_of(SearchConfig, "forced_depth")
 
-    def settings(self, info: GameInfo) -> Settings:
-        """UCB1; playouts inside the engine where nothing in Python has a say."""
+    def config(self, info: GameInfo) -> SearchConfig:
+        """Returns the configuration; playouts run in the engine unless an evaluator or policy is in Python."""
         named = self.playout_policy if isinstance(self.playout_policy, str) else "random"
         python_policy = self.playout_policy if callable(self.playout_policy) else None
         if not info.compiled and named == "decisive":
@@ -62,7 +63,7 @@ class UCT(Search):
         if isinstance(evaluator, Uniform) and max_depth in (None, 0):
             leaf = "zero"
         elif isinstance(evaluator, Rollout):
-            # A playout is a playout: one that is cut goes on where it was cut.
+            # The value of a playout that is cut is another playout from there: the same as one that is not cut.
             evaluator, max_depth = None, None
         elif evaluator is not None and not isinstance(evaluator, Uniform):
             leaf = "outside" if domain is None else "classical"
@@ -70,8 +71,9 @@ class UCT(Search):
             evaluator = None
         if python_policy is not None:
             leaf = "outside"
-        return Settings(
-            score=Ucb1(self.c_param),
+        return SearchConfig(
+            rule=Ucb1.of(self),
+            options=self.snapshot(),
             leaf=leaf,
             domain=domain,
             evaluator=evaluator,
@@ -80,8 +82,7 @@ class UCT(Search):
             max_depth=max_depth,
             minimax_depth=self.minimax_depth,
             forced_depth=self.forced_depth,
-            **self.shared(),
         )
 
     def __repr__(self) -> str:
-        return f"UCT({self.limit}, c_param={self.c_param}, seed={self.seed})"
+        return f"UCT({self.limit_text}, c_param={self.c_param}, seed={self.seed})"

@@ -1,6 +1,7 @@
-"""The plain Python twin of the engine: one search per specification, in that specification's own names.
+"""The plain Python reference implementation: one module per search, in the names of its specification.
 
-It is slow on purpose. It is the text to learn from, and the oracle: the engine must equal it visit for visit.
-Nothing here needs more than the standard library, NumPy where a learned model is asked, and in `hybrid` the chess tools
-of this package; import the module you want, e.g. `pondertree.reference.uct`.
+It is written for reading, not for speed, and serves as the oracle: the engine must reproduce its visit counts exactly.
+It needs only the standard library, NumPy for networks and models, and in `hybrid` this package's chess functions.
+Import a module by name, e.g. `pondertree.reference.uct`. A comment marked "Trap" explains a deviation from a
+specification.
 """

@@ -1,15 +1,12 @@
-"""The search of AlphaZero: a network's policy says where to look, its value what was found there; no playouts.
+"""AlphaZero's search: PUCT selection with the priors of a network, whose value replaces the playout.
 
-It reads as its specification, in the specification's names, with the traps mended; a comment marked "Trap" stands
-wherever this text departs from it, and says why. What is more than the specification: what a move never tried is
-worth (`fpu`), what N(s) counts (`parent_visits`), results that are proven (`solve`), several leaves in flight at once
-(`in_flight`), a tree that is kept from move to move (`advance`), and random numbers that can be replayed.
+Names are those of the AlphaZero chess specification; a comment marked "Trap" explains each deviation. Additions:
+first-play urgency (`fpu`), the definition of N(s) (`parent_visits`), forced playouts, proofs (`solve`), leaf batches
+under virtual loss (`in_flight`), tree reuse (`advance`) and reproducible random numbers. `solve=False` with all other
+defaults is the specification to the letter.
 
-With `solve=False` and everything else left alone this is the specification to the letter.
-
-What other searches have too stands in files of its own, and the main names of these also here: `planning` (the loop,
-noise at the root, the result), `node` (the tree), `network` (policy and value of a position), `policy` (priors, draws),
-`noise`, `gather` (leaves in flight) and `answer`.
+This module also exports the main names of `node`, `priors`, `noise` and `answer`; the simulation loop is in
+`search_loop`.
 """
 
 from __future__ import annotations
@@ -23,15 +20,14 @@ from pondertree.games.game_state import State
 from pondertree.random import Random, fold, tree_key
 from pondertree.reference import answer, search_loop
 from pondertree.reference.answer import policy_at
-from pondertree.reference.network import Rollout, Uniform, consult
 from pondertree.reference.node import Node
 from pondertree.reference.noise import dirichlet
-from pondertree.reference.policy import float32, highest, priors_of
+from pondertree.reference.priors import Rollout, Uniform, evaluate_positions, float32, highest, priors_of
 from pondertree.reference.search_loop import (
-    NOTHING,
+    NO_INPUT,
     NoisySearch,
-    Pending,
-    Told,
+    PendingLeaf,
+    RootInput,
     at_least,
     check_noise,
     not_negative,
@@ -46,7 +42,7 @@ __all__ = [
     "Result",
     "Uniform",
     "Rollout",
-    "consult",
+    "evaluate_positions",
     "priors_of",
     "float32",
     "dirichlet",
@@ -54,7 +50,7 @@ __all__ = [
 ]
 
 ROOT_EVALUATION = 2**64 - 1
-"""The number under which the evaluation of the root draws, since it is no simulation."""
+"""The index that keys the random numbers of the root evaluation, which is not a simulation."""
 
 
 Tree = search_loop.Tree[Node]
@@ -62,17 +58,17 @@ Result = answer.Result[Node]
 
 
 class MCTS(NoisySearch[Node]):
-    """The search with the specification's parameters.
+    """AlphaZero's search with the parameters of the AlphaZero chess specification.
 
-    `neural_network` has `evaluate_states(states) -> (logits, values)`: a number for every action of each state (None:
-    all moves are alike), and a value for the player to move, or one per player; or `evaluate(observations)` with the
-    same answer, as a `ChessNN` has. With an attribute `policy` that says "probabilities", the numbers are that. A game
-    is a state, or in chess a `ChessGame` or a `chess.Board`.
+    `neural_network` has `evaluate_states(states) -> (logits, values)`, or `evaluate(observations)` with the same
+    result, as `ChessNN` has. Logits are over all actions (None for uniform priors), or probabilities if its attribute
+    `policy` is "probabilities"; values are for the player to move, or one per player. A game is a state, or in chess a
+    `ChessGame` or a `chess.Board`.
 
-    `dirichlet_alpha` is the concentration of each move, or `("total", alpha)` of all together. A move never tried is
-    worth `fpu`: a number, or `("parent", reduction)` for the value of its position less so much. `parent_visits`
-    says what N(s) counts: "node", the visits of the node; "edges", those of its moves. With `forced_playouts` k, moves
-    of the root that were tried get sqrt(k * P * N) simulations at least.
+    `dirichlet_alpha` is the concentration per move, or `("total", alpha)`, which is divided by the number of moves.
+    `fpu` is the value of an unvisited move, or `("parent", reduction)`, which is subtracted from the parent's value.
+    `parent_visits` defines N(s): "node", the visits of the node; "edges", the sum over its moves. With
+    `forced_playouts` k, visited moves of the root get at least sqrt(k * P * N) simulations.
     """
 
     def __init__(
@@ -93,8 +89,8 @@ class MCTS(NoisySearch[Node]):
         at_least(0, num_simulations=num_simulations)
         at_least(1, in_flight=in_flight)
         not_negative(c_puct=c_puct, forced_playouts=forced_playouts)
-        self.spread_alpha, self.alpha = tagged(dirichlet_alpha, "dirichlet_alpha", "total")
-        self.fpu_of_parent, self.fpu = tagged(fpu, "fpu", "parent")
+        self.alpha_is_total, self.alpha = tagged(dirichlet_alpha, "dirichlet_alpha", "total")
+        self.fpu_is_relative, self.fpu = tagged(fpu, "fpu", "parent")
         check_noise(self.alpha, dirichlet_epsilon, "dirichlet_alpha", "dirichlet_epsilon")
         if parent_visits not in ("node", "edges"):
             raise ValueError(f'parent_visits must be "node" or "edges", not {parent_visits!r}')
@@ -102,7 +98,7 @@ class MCTS(NoisySearch[Node]):
         self.num_simulations = num_simulations
         self.c_puct = c_puct
         self.dirichlet_alpha = dirichlet_alpha
-        self.dirichlet_epsilon = self.noise_share = dirichlet_epsilon
+        self.dirichlet_epsilon = self.noise_fraction = dirichlet_epsilon
         self.parent_visits = parent_visits
         self.forced_playouts = forced_playouts
         self.seed = seed
@@ -111,17 +107,17 @@ class MCTS(NoisySearch[Node]):
         self.calls = 0
 
     def search(self, game: Any, temperature: float = 1.0, add_noise: bool = False) -> Any:
-        """Runs the search and returns the selected move: a number, or a `chess.Move` for a `ChessGame` or a board."""
+        """Runs the search and returns the selected move: an int, or a `chess.Move` for a `ChessGame` or a board."""
         return self.get_policy(game, temperature, add_noise)[0]
 
     def get_policy(self, game: Any, temperature: float = 1.0, add_noise: bool = False) -> tuple[Any, list[float]]:
-        """The selected move, and the share of visits of every action (0 for illegal ones).
+        """Returns the selected move and the visit distribution over all actions (0 for illegal ones).
 
-        Calls are numbered, so that searching the same state again draws new numbers.
+        Each call draws new random numbers.
 
-        Trap: the specification's shares are over all visits below the root, one less than there were simulations, and
-        with one simulation they are 0 / 0. Here the root's evaluation is no simulation, so that a child is visited in
-        every one. Without any simulation all moves have the same share.
+        Trap: in the AlphaZero chess specification the visits of the moves sum to one less than the number of
+        simulations, so the distribution is 0 / 0 after one simulation. Here the evaluation of the root is not a
+        simulation, and every simulation visits a child. Without any simulation the distribution is uniform.
         """
         state, answer_as = adapt_state(game)
         result = self.run(state, self.calls, temperature=temperature, add_noise=add_noise)
@@ -140,7 +136,7 @@ class MCTS(NoisySearch[Node]):
         trace: bool = False,
         root_actions: Collection[int] | None = None,
     ) -> Result:
-        """One whole search from `game`: the `row`-th tree of the `call`-th call; of `root_actions` alone, if given."""
+        """Searches from `game`; (`seed`, `call`, `row`) key the random numbers, `root_actions` restricts the root."""
         tree = self.tree(game, call, row, trace=trace, root_actions=root_actions)
         self.simulate(tree, self.num_simulations, add_noise)
         return self.result(tree, temperature)
@@ -154,38 +150,35 @@ class MCTS(NoisySearch[Node]):
         trace: bool = False,
         root_actions: Collection[int] | None = None,
     ) -> Tree:
-        """A tree of the root alone."""
-        root = self._plant(to_state(game), Told(root_actions=root_actions))
+        """Creates a tree that consists of the root."""
+        root = self._make_root(to_state(game), RootInput(root_actions=root_actions))
         return Tree(root, tree_key(self.seed, call, row), trace=[] if trace else None)
 
     def advance(self, tree: Tree, action: int) -> None:
-        """Plays `action` and keeps what is known below it. The random numbers go on where they were."""
-        tree.root, tree.begun = self._follow(tree.root, action), tree.simulations
+        """Plays `action` and keeps its subtree. Simulations continue to be counted, which keys the random numbers."""
+        tree.root, tree.first_simulation = self._advance_root(tree.root, action), tree.simulations
 
-    def _plant(self, state: State, told: Told = NOTHING) -> Node:
-        return Node.of_root(state, told.root_actions)
+    def _make_root(self, state: State, root_input: RootInput = NO_INPUT) -> Node:
+        return Node.of_root(state, root_input.root_actions)
 
-    def _follow(self, root: Node, action: int, told: Told = NOTHING) -> Node:
+    def _advance_root(self, root: Node, action: int, root_input: RootInput = NO_INPUT) -> Node:
         return root.after(action)
 
     def _evaluate_root(self, tree: Tree) -> None:
         root = tree.root
-        question = root.state, 0, fold(tree.key, ROOT_EVALUATION)
+        request = root.state, 0, fold(tree.key, ROOT_EVALUATION)
         legal = None if root.root_actions is None else [root.root_actions]
-        ((priors, values),) = consult(self.neural_network, [question], legal)
+        ((priors, values),) = evaluate_positions(self.neural_network, [request], legal)
         self._expand(root, priors, values)
         self._backpropagate(root, values)
 
-    def _unasked(self, root: Node) -> Node:
-        return root.unasked()
+    def _uniform_root(self, root: Node) -> Node:
+        return root.with_uniform_priors()
 
     # --- The four steps of a simulation ---------------------------------------------------------------------
 
     def _select(self, root: Node, random: Random, record: list[Scores | None] | None = None) -> Node:
-        """SELECT: while the node has children, go to the one with the highest score; ties are broken at random.
-
-        A proven result is as good as an end: nothing below it is looked at any more.
-        """
+        """SELECT: descends by the highest score to a leaf, an end or a proven node; ties are broken at random."""
         node = root
         while node.children and node.proven is None:
             scores = self._scores(node)
@@ -198,10 +191,10 @@ class MCTS(NoisySearch[Node]):
         return node
 
     def _forced(self, root: Node, chosen: int) -> int:
-        """FORCED PLAYOUTS (Wu 2019, section 3.2): a tried move with fewer than sqrt(k * P * N) visits goes first.
+        """Returns the visited, unproven move with fewer than sqrt(k * P * N) visits; `chosen` if there is none.
 
-        N are the visits of all moves. Of several it is the one with the greatest prior, then the lowest action; what is
-        proven needs no more looking at.
+        Forced playouts (Wu 2019, section 3.2). N is the sum of visits over all moves. Of several moves the one with the
+        highest prior is forced, then the lowest action.
         """
         total = root.visit_count + root.in_flight - 1
         best: tuple[float, int] | None = None
@@ -214,48 +207,48 @@ class MCTS(NoisySearch[Node]):
         return chosen if best is None else -best[1]
 
     def _scores(self, node: Node) -> dict[int, float]:
-        """PUCT(child) = Q(child) + c_puct * P(child) * sqrt(N_parent) / (1 + N(child)) of each move.
+        """Returns PUCT(child) = Q(child) + c_puct * P(child) * sqrt(N_parent) / (1 + N(child)) of each move.
 
-        Q is for the player who chooses here. Moves proven to lose are passed over if anything else is left. A leaf in
-        flight counts as a visit in both N, and in Q as a loss for the chooser.
+        Q is for the player to move at `node`. Proven losses are skipped unless all moves lose. A leaf in flight counts
+        as a visit in both N, and in Q as a loss for the chooser.
 
-        Trap: "N(s) = sum over the moves" is 0 at the first choice, and the priors would not matter. A node's visits
-        include its own evaluation; where the sum is wanted all the same, it is at least 1.
+        Trap: "N(s) = sum over the moves" is 0 at the first selection, which would ignore the priors. The visits of a
+        node include its own evaluation; with `parent_visits="edges"` the sum is at least 1.
         """
         visits = node.visit_count + node.in_flight
         if self.parent_visits == "edges":
             visits = max(visits - 1, 1)
         exploration = self.c_puct * math.sqrt(visits)
-        # Trap: 0 for a move never tried is much for a player who is losing, and little for one who is winning.
-        untried = node.mean_value - self.fpu if self.fpu_of_parent else self.fpu
+        # Trap: 0 for an unvisited move is optimistic in a lost position and pessimistic in a won one.
+        unvisited = node.mean_value - self.fpu if self.fpu_is_relative else self.fpu
         lost = {action for action, child in node.children.items() if child.proven_for_chooser == -1}
         scores: dict[int, float] = {}
         for action, child in node.children.items():
             if action in lost and len(lost) < len(node.children):
                 continue
             n = child.visit_count + child.in_flight
-            q = untried if n == 0 and child.proven is None else child.expected_for_chooser()
+            q = unvisited if n == 0 and child.proven is None else child.expected_for_chooser()
             scores[action] = q + exploration * child.prior / (1.0 + n)
         return scores
 
-    def _evaluate(self, tree: Tree, pending: Sequence[Pending[Node]], target: int) -> list[list[float]]:
-        """EXPAND and EVALUATE: one question to the network for all leaves that wait."""
-        answers = consult(self.neural_network, [waiting.question for waiting in pending])
-        for waiting, (priors, values) in zip(pending, answers, strict=True):
-            self._expand(waiting.leaf, priors, values)
-        return [values for _, values in answers]
+    def _evaluate(self, tree: Tree, pending: Sequence[PendingLeaf[Node]], target: int) -> list[list[float]]:
+        """EXPAND and EVALUATE: evaluates all pending leaves in one batch."""
+        evaluations = evaluate_positions(self.neural_network, [pending_leaf.request for pending_leaf in pending])
+        for pending_leaf, (priors, values) in zip(pending, evaluations, strict=True):
+            self._expand(pending_leaf.leaf, priors, values)
+        return [values for _, values in evaluations]
 
     def _expand(self, leaf: Node, priors: dict[int, float], values: Sequence[float]) -> None:
-        """A child with its prior for each legal move; what the network said of the position."""
+        """Creates a child with its prior for each legal move, and stores the network's value."""
         leaf.expand(priors)
         leaf.raw_value = values[leaf.to_play]
 
     def _backpropagate(self, leaf: Node, values: Sequence[float]) -> None:
-        """BACKUP: at each node back to the root, N += 1 and W += the value for the player to move there.
+        """BACKUP: at each node on the path to the root, N += 1 and W += the value for its player to move.
 
-        Trap: the specifications flip the sign at each level, one of them counted from the root instead of the leaf.
-        Players do not alternate after a pass, in a double move, or with one or three of them. Here the values of all
-        players go up, and each node takes that of its own.
+        Trap: the specifications negate the value at each level, the PUCT mathematics counting levels from the root
+        instead of the leaf. Players do not alternate after a pass, in a double move, or with one or three of them. Here
+        the values of all players are backed up, and each node takes that of its player to move.
         """
         values = list(values)
         node: Node | None = leaf
@@ -264,7 +257,7 @@ class MCTS(NoisySearch[Node]):
             node.total_value += values[node.to_play]
             if node.parent is not None:
                 if node.rewards is not None:
-                    # The reward of the move that leads here belongs to that move and to all before it.
+                    # A reward counts for the move that earns it and for all moves before.
                     values = [r + v for r, v in zip(node.rewards, values, strict=True)]
                 if node.chooser_value is not None:
                     node.chooser_value += values[node.parent.to_play]

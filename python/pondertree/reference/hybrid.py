@@ -1,14 +1,11 @@
-"""The hybrid chess search: mates first, moves by category, a classical evaluation in place of a network.
+"""Hybrid chess search: PUCT with mate search, move categories and a static evaluation or a network.
 
-It reads as its specification, in the specification's names, with the traps mended; a comment marked "Trap" stands
-wherever this text departs from it, and says why. What is more than the specification: how far categories go before
-scores (`priority`), priors by scores of moves (`move_scores`), results that are proven (`solve`), what a move never
-tried is worth (`fpu`), several leaves in flight at once (`in_flight`), a tree kept from move to move (`advance`), and
-random numbers that can be replayed.
+Names are those of the hybrid chess specification; a comment marked "Trap" explains each deviation. Additions: the
+extent of category ordering (`priority`), priors from move scores (`move_scores`), proofs (`solve`), first-play urgency
+(`fpu`), leaf batches under virtual loss (`in_flight`), tree reuse (`advance`) and reproducible random numbers.
 
-The parts stand in files of their own: `hybrid_node` (`MctsNode`: categories, PUCT, backup), `mates` (the look for mates
-at leaves and at the root), `killers` (what is learned of quiet moves); and as in all searches with priors `planning`,
-`network`, `gather`, `proof` and `answer`.
+`MctsNode` is in `hybrid_node`; mate search and the history table are in `hybrid_knowledge`; the simulation loop is in
+`search_loop`.
 """
 
 from __future__ import annotations
@@ -23,30 +20,38 @@ from pondertree._core import Chess
 from pondertree.chess.config import ChessConfig, root_budget, root_depth
 from pondertree.chess.pesto import Pesto
 from pondertree.chess.policy import is_evaluator
-from pondertree.games.chess_interop import open_position, position
+from pondertree.games.chess_interop import adapt_chess_state, to_chess
 from pondertree.games.game_state import actions_among
 from pondertree.random import Random, fold, tree_key
 from pondertree.reference import answer, search_loop
 from pondertree.reference.alphazero import ROOT_EVALUATION
-from pondertree.reference.hybrid_knowledge import Learned, decide_root, look_for_mate, mate_values
+from pondertree.reference.hybrid_knowledge import HistoryTable, mate_values, prove_root, search_mate
 from pondertree.reference.hybrid_node import LAST_EAGER, MctsNode
-from pondertree.reference.network import MovePriors, consult
-from pondertree.reference.search_loop import NOTHING, Pending, PriorSearch, Told, at_least, not_negative, tagged
+from pondertree.reference.priors import MovePriors, evaluate_positions
+from pondertree.reference.search_loop import (
+    NO_INPUT,
+    PendingLeaf,
+    PriorSearch,
+    RootInput,
+    at_least,
+    not_negative,
+    tagged,
+)
 from pondertree.reference.trace import Scores
 from pondertree.reference.tree import prove_ancestors
 
-__all__ = ["MCTS", "MctsNode", "Tree", "Result", "Learned", "mcts_search", "select_leaf_for_expansion"]
+__all__ = ["MCTS", "MctsNode", "Tree", "Result", "HistoryTable", "mcts_search", "select_leaf_for_expansion"]
 
 Result = answer.Result[MctsNode]
 
 
 @dataclass(slots=True)
 class Tree(search_loop.Tree[MctsNode]):
-    """A search under way, with what it has learned."""
+    """The state of a search, with its history table."""
 
-    learned: Learned = field(default_factory=Learned)
+    history: HistoryTable = field(default_factory=HistoryTable)
     is_root_searched: bool = False
-    """Whether mates were looked for at the present root."""
+    """Whether the mate search at the root is done."""
 
 
 def mcts_search(
@@ -57,19 +62,19 @@ def mcts_search(
     time_limit: float | timedelta | None = None,
     **options: Any,
 ) -> Any:
-    """The move to play after so many simulations, or seconds, whichever is over first; None if there is no legal move.
+    """Searches for `iterations` simulations or `time_limit` seconds and returns the move; None without a legal move.
 
-    It is a number, or a `chess.Move` if `root_state` is a `chess.Board` or a `ChessGame`. `policy_network` has the
-    specification's form, or is a `ChessNN` or another evaluator. `time_limit` may be a `timedelta`.
+    The move is an int, or a `chess.Move` if `root_state` is a `chess.Board` or a `ChessGame`. `policy_network` has the
+    specification's interface, or is a `ChessNN` or another evaluator. `time_limit` may be a `timedelta`.
 
-    Trap: without any limit the specification's loop would never end.
+    Trap: without a limit the loop of the hybrid chess specification does not terminate; that is an error here.
     """
     if iterations is None and time_limit is None:
         raise ValueError("the search has no limit: give iterations, time_limit, or both")
     at_least(1, iterations=1 if iterations is None else iterations)
     seconds = time_limit.total_seconds() if isinstance(time_limit, timedelta) else time_limit
     not_negative(time_limit=seconds or 0.0)
-    state, answer_as = open_position(root_state, "root_state")
+    state, answer_as = adapt_chess_state(root_state, "root_state")
     if state.is_terminal:
         return None
     if is_evaluator(policy_network) and options.get("evaluator") is None:
@@ -80,8 +85,8 @@ def mcts_search(
     while tree.root.proven is None and (iterations is None or tree.simulations < iterations):
         if deadline is not None and tree.simulations > 0 and time.monotonic() >= deadline:
             break
-        left = search.in_flight if iterations is None else min(search.in_flight, iterations - tree.simulations)
-        search.simulate(tree, left)
+        batch = search.in_flight if iterations is None else min(search.in_flight, iterations - tree.simulations)
+        search.simulate(tree, batch)
     return answer_as(search.result(tree).action)
 
 
@@ -92,27 +97,23 @@ def select_leaf_for_expansion(
     random: Random | None = None,
     record: list[Scores | None] | None = None,
 ) -> MctsNode:
-    """Walks down by PUCT to a node that has a move of an eager category to open, or to a new one, or to an exact one.
-
-    A node that was never evaluated is a leaf: it may be new, or in flight.
-    """
+    """Descends by PUCT to an unevaluated or exact node, or to one with an unexplored move of an eager category."""
     while node.priors is not None and node.terminal_or_mate_value is None and node.is_fully_explored():
         node = node.select_best_child(exploration_constant, fpu, random, record)
     return node
 
 
 class MCTS(PriorSearch[MctsNode]):
-    """The search with its parameters.
+    """Hybrid chess search with the parameters of the hybrid chess specification.
 
-    Leaves are valued by `Pesto`, after a quiescence search unless `quiescence` is off, and all moves have the same
-    prior; by `evaluator`, such as a `ChessNN`, which is asked as other searches ask theirs; or by `policy_network`,
-    which has the specification's `evaluate(state) -> ({move: prior}, value from 0 to 1 for the player to move)`.
+    Leaves are evaluated by `Pesto` with uniform priors, after quiescence search unless `quiescence` is False; by
+    `evaluator`, such as a `ChessNN`; or by `policy_network`, with the specification's
+    `evaluate(state) -> ({move: prior}, value in [0, 1] for the player to move)`.
 
-    `priority` says what categories are for: "strict" opens every move in their order before any score is looked at (the
-    specification), "tactical" those up to checks, "prior" multiplies priors by a weight of each category; None does
-    without them. Mates are looked for in `mate_search_depth` moves; 0 looks for none. With `endings`, positions of
-    three pieces are looked up in tables. A move never tried is worth `fpu`: a number, or `("parent", reduction)`.
-    `details` are further fields of `ChessConfig`.
+    `priority` is the role of move categories: "strict" expands all moves in category order before PUCT selects among
+    them (the specification), "tactical" those up to checks, "prior" multiplies priors by category weights, None ignores
+    categories. `mate_search_depth` is in moves; 0 is off. `endings` probes the three-piece endgame tables. `fpu` is the
+    value of an unvisited move, or `("parent", reduction)`. `details` are further fields of `ChessConfig`.
     """
 
     def __init__(
@@ -140,12 +141,12 @@ class MCTS(PriorSearch[MctsNode]):
         if priority not in LAST_EAGER:
             raise ValueError(f'priority must be "strict", "tactical", "prior" or None, not {priority!r}')
         if evaluator is not None and policy_network is not None:
-            raise ValueError("give an evaluator or a policy_network, not both: each says what a position is worth")
+            raise ValueError("give an evaluator or a policy_network, not both")
         pesto = Pesto(quiescence=quiescence)
         self.network: Any = pesto if evaluator is None else evaluator
         if policy_network is not None:
             self.network = MovePriors(policy_network)
-        self.knowledge = ChessConfig(
+        self.chess_config = ChessConfig(
             pesto=pesto.compiled,
             quiescence=quiescence,
             endings=endings,
@@ -175,7 +176,7 @@ class MCTS(PriorSearch[MctsNode]):
         trace: bool = False,
         root_actions: Collection[int] | None = None,
     ) -> Result:
-        """One whole search from `state`: the `row`-th tree of the `call`-th call; of `root_actions` alone, if given."""
+        """Searches from `state`; (`seed`, `call`, `row`) key the random numbers, `root_actions` restricts the root."""
         tree = self.tree(state, call, row, trace=trace, root_actions=root_actions)
         self.simulate(tree, self.num_simulations)
         return self.result(tree, temperature)
@@ -189,53 +190,53 @@ class MCTS(PriorSearch[MctsNode]):
         trace: bool = False,
         root_actions: Collection[int] | None = None,
     ) -> Tree:
-        """A tree of the root alone: a `Chess` state, a `chess.Board` or a `ChessGame`.
+        """Creates a tree that consists of the root, from a `Chess` state, a `chess.Board` or a `ChessGame`.
 
-        A root with some of its moves alone is not searched for mates: one may begin with another move.
+        A restricted root has no mate search, since a mate may begin with an excluded move.
         """
-        root = self._plant(position(state), Told(root_actions=root_actions))
+        root = self._make_root(to_chess(state), RootInput(root_actions=root_actions))
         is_restricted = len(root.list_actions()) < len(root.legal_actions())
         key = tree_key(self.seed, call, row)
         return Tree(root, key, trace=[] if trace else None, is_root_searched=is_restricted)
 
     def simulate(self, tree: Tree, num_simulations: int) -> None:
-        """So many more simulations; fewer if the root is proven. If an evaluator raises, drop the tree."""
+        """Runs `num_simulations` more; fewer if the root is proven. After an exception the tree must be discarded."""
         self._simulate_to(tree, tree.simulations + num_simulations)
 
     def advance(self, tree: Tree, action: int) -> None:
-        """Plays `action` and keeps what is known below it. The random numbers go on where they were."""
-        tree.root, tree.begun = self._follow(tree.root, action), tree.simulations
+        """Plays `action` and keeps its subtree. Simulations continue to be counted, which keys the random numbers."""
+        tree.root, tree.first_simulation = self._advance_root(tree.root, action), tree.simulations
         tree.is_root_searched = False
-        tree.learned.advance()
+        tree.history.advance()
 
     # --- The root -----------------------------------------------------------------------------------------------
 
-    def _plant(self, state: Chess, told: Told = NOTHING) -> MctsNode:
+    def _make_root(self, state: Chess, root_input: RootInput = NO_INPUT) -> MctsNode:
         root = MctsNode.new_root(state)
-        if told.root_actions is not None:
-            root.unexplored = actions_among(root.legal_actions(), told.root_actions)
+        if root_input.root_actions is not None:
+            root.unexplored = actions_among(root.legal_actions(), root_input.root_actions)
         return root
 
-    def _follow(self, root: MctsNode, action: int, told: Told = NOTHING) -> MctsNode:
+    def _advance_root(self, root: MctsNode, action: int, root_input: RootInput = NO_INPUT) -> MctsNode:
         return root.after(action)
 
-    def _unasked(self, root: MctsNode) -> MctsNode:
-        # Its moves are listed whether they were tried or not.
+    def _uniform_root(self, root: MctsNode) -> MctsNode:
+        # An unevaluated root lists its moves without priors.
         return root
 
-    def _settle_root(self, tree: search_loop.Tree[MctsNode]) -> None:
-        """Looks for mates at a new root, at length; then evaluates it, if it is not decided."""
-        assert isinstance(tree, Tree), "made by this search"
-        if not tree.is_root_searched and (self.knowledge.mate_depth > 0 or self.knowledge.endings):
-            decide_root(tree.root, self.knowledge)
+    def _prepare_root(self, tree: search_loop.Tree[MctsNode]) -> None:
+        """Runs the exhaustive mate search at a new root, then evaluates it unless it is proven."""
+        assert isinstance(tree, Tree), "created by this search"
+        if not tree.is_root_searched and (self.chess_config.mate_depth > 0 or self.chess_config.endings):
+            prove_root(tree.root, self.chess_config)
         tree.is_root_searched = True
         if tree.root.proven is None:
-            super()._settle_root(tree)
+            super()._prepare_root(tree)
 
     def _evaluate_root(self, tree: search_loop.Tree[MctsNode]) -> None:
         root = tree.root
-        question = root.state, 0, fold(tree.key, ROOT_EVALUATION)
-        ((priors, values),) = consult(self.network, [question], [root.list_actions()])
+        request = root.state, 0, fold(tree.key, ROOT_EVALUATION)
+        ((priors, values),) = evaluate_positions(self.network, [request], [root.list_actions()])
         self._expand(tree, root, priors, values)
         self._backpropagate(root, values)
 
@@ -246,7 +247,7 @@ class MCTS(PriorSearch[MctsNode]):
         return select_leaf_for_expansion(root, self.exploration_constant, self.fpu, random, record)
 
     def _open(self, leaf: MctsNode, random: Random, record: list[Scores | None] | None) -> MctsNode:
-        """EXPAND: opens the next move of an eager category, where the descent has ended at a node that has one."""
+        """EXPAND: expands the next move of an eager category, if the selected node has one."""
         if leaf.terminal_or_mate_value is not None:
             return leaf
         action = leaf.get_best_unexplored_move()
@@ -254,53 +255,54 @@ class MCTS(PriorSearch[MctsNode]):
             return leaf
         if record is not None:
             record.append(None)
-        return leaf.grow(action)
+        return leaf.add_child(action)
 
     def _evaluate(
-        self, tree: search_loop.Tree[MctsNode], pending: Sequence[Pending[MctsNode]], target: int
+        self, tree: search_loop.Tree[MctsNode], pending: Sequence[PendingLeaf[MctsNode]], target: int
     ) -> list[list[float]]:
-        """MATE CHECK and EVALUATE: the network is asked, once, about all leaves in which no mate was found.
+        """MATE CHECK and EVALUATE: evaluates all leaves without a mate in one batch.
 
-        A leaf waits once in its life, so that mates are looked for once per node. All leaves hear of the killers and
-        the history before any of them teaches something.
+        Each node is pending once, so mate search runs once per node. All leaves of a batch use the history table as it
+        was before the batch.
         """
-        for waiting in pending:
-            look_for_mate(waiting.leaf, self.knowledge)
-        asked = [waiting for waiting in pending if waiting.leaf.mate is None]
-        answers = consult(self.network, [waiting.question for waiting in asked]) if asked else []
-        for waiting, (priors, values) in zip(asked, answers, strict=True):
-            self._expand(tree, waiting.leaf, priors, values)
-        said = iter(answers)
-        return [next(said)[1] if waiting.leaf.mate is None else mate_values(waiting.leaf) for waiting in pending]
+        for pending_leaf in pending:
+            search_mate(pending_leaf.leaf, self.chess_config)
+        without_mate = [pending_leaf for pending_leaf in pending if pending_leaf.leaf.mate is None]
+        requests = [pending_leaf.request for pending_leaf in without_mate]
+        evaluations = evaluate_positions(self.network, requests) if requests else []
+        for pending_leaf, (priors, values) in zip(without_mate, evaluations, strict=True):
+            self._expand(tree, pending_leaf.leaf, priors, values)
+        rows = iter(evaluations)
+        return [next(rows)[1] if each.leaf.mate is None else mate_values(each.leaf) for each in pending]
 
     def _expand(
         self, tree: search_loop.Tree[MctsNode], leaf: MctsNode, priors: dict[int, float], values: Sequence[float]
     ) -> None:
-        """What the network said of a position; its moves in the order in which they are tried."""
-        assert isinstance(tree, Tree), "made by this search"
+        """Stores the evaluation of a leaf and the order of its moves."""
+        assert isinstance(tree, Tree), "created by this search"
         leaf.nn_value = values[leaf.to_play]
         leaf.store_priors_and_categorize_moves(
             priors,
-            self.knowledge.priority,
-            killers=tree.learned.killers_at(leaf),
-            history=tree.learned.history[leaf.to_play],
-            see_threshold=self.knowledge.see_threshold,
-            weights=self.knowledge.weights,
-            move_scores=self.knowledge.move_scores,
+            self.chess_config.priority,
+            killers=tree.history.killers_at(leaf),
+            history=tree.history.scores[leaf.to_play],
+            see_threshold=self.chess_config.see_threshold,
+            weights=self.chess_config.weights,
+            move_scores=self.chess_config.move_scores,
         )
 
     def _backpropagate(self, leaf: MctsNode, values: Sequence[float]) -> None:
         """BACKUP."""
         leaf.backpropagate(values[leaf.to_play])
 
-    def _conclude(self, tree: search_loop.Tree[MctsNode], leaf: MctsNode, values: Sequence[float]) -> None:
-        """A mate found at the leaf is exact, and handed up as a proof if that is wanted; quiet moves are learned.
+    def _after_backup(self, tree: search_loop.Tree[MctsNode], leaf: MctsNode, values: Sequence[float]) -> None:
+        """Proves a leaf with a mate, propagating the proof if `solve`, and updates the history table.
 
-        Ends, and nodes that were exact before, are met while gathering, do not come here, and teach nothing.
+        Simulations that end at an exact node are completed during collection and do not update the table.
         """
-        assert isinstance(tree, Tree), "made by this search"
+        assert isinstance(tree, Tree), "created by this search"
         if leaf.mate is not None:
-            leaf.decide(*leaf.mate, is_told=self.solve)
+            leaf.set_proven(*leaf.mate, propagates=self.solve)
             prove_ancestors(leaf)
-        if self.knowledge.priority is not None:
-            tree.learned.learn(leaf, values[leaf.to_play], self.knowledge.killer_visits)
+        if self.chess_config.priority is not None:
+            tree.history.update(leaf, values[leaf.to_play], self.chess_config.killer_visits)

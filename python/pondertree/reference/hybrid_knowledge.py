@@ -1,4 +1,4 @@
-"""What the hybrid search learns of quiet moves while it runs: killers by ply, and a history by player and move."""
+"""Chess knowledge of the hybrid search: killer moves, history heuristic, and mate search at leaves and at the root."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ QUIET: Final = (
     MoveCategory.HistoryHeuristic,
     MoveCategory.OtherQuiet,
 )
-"""Neither mates, nor queens, nor captures: those are known to be good or bad without having been met before."""
+"""The categories whose moves the history table records: mates, queen promotions and captures are ordered statically."""
 
 Killers = tuple[int | None, int | None]
 
 
 @dataclass(slots=True)
-class Learned:
-    """Killers and history of one tree.
+class HistoryTable:
+    """Killer moves and history scores of one tree.
 
-    Trap: the specification has both and does not say where they come from. Alpha-beta search learns from cutoffs, of
-    which a tree search has none. Here a quiet move was good in a simulation that brought its mover more than its
-    position is worth on average (history), and it is a killer if its own mean is above that after a few visits.
+    Trap: the hybrid chess specification uses both without defining their updates. Alpha-beta search updates them at
+    cutoffs, which a tree search does not have. Here the history score of a quiet move increases if the simulation's
+    value exceeds the mean of the position, and the move becomes a killer if its own mean does after a few visits.
     """
 
     killers: dict[int, Killers] = field(default_factory=dict)
-    """By ply from the first root of the tree: the latest one first."""
-    history: tuple[dict[int, float], dict[int, float]] = field(
+    """By ply from the first root of the tree, the latest first."""
+    scores: tuple[dict[int, float], dict[int, float]] = field(
         default_factory=lambda: (defaultdict(float), defaultdict(float))
     )
-    """By player: how often each move was good."""
+    """History scores, by player and move."""
     root_ply: int = 0
-    """The ply of the present root."""
+    """The ply of the current root."""
 
     def killers_at(self, node: MctsNode) -> Killers:
-        """The killers among the moves from a node."""
+        """Returns the killer moves at a node."""
         return self.killers.get(self.root_ply + len(node.path()), (None, None))
 
-    def learn(self, leaf: MctsNode, value: float, killer_visits: int) -> None:
-        """Learns from a simulation to `leaf` that has brought `value` to the player to move there, and is backed up."""
+    def update(self, leaf: MctsNode, value: float, killer_visits: int) -> None:
+        """Updates the table after the backup of `leaf`; `value` is for its player to move."""
         node = leaf
         while node.parent is not None:
             node = node.parent
@@ -56,7 +56,7 @@ class Learned:
             if child.category in QUIET:
                 mean = node.mean_value if node.parent is None else node.total_value / node.visits
                 if (value if node.to_play == leaf.to_play else -value) > mean:
-                    self.history[node.to_play][action] += 1.0
+                    self.scores[node.to_play][action] += 1.0
                 if child.visits >= killer_visits and child.total_for_chooser / child.visits > mean:
                     self._add_killer(self.root_ply + depth, action)
             node = child
@@ -67,104 +67,99 @@ class Learned:
             self.killers[ply] = (action, first)
 
     def advance(self) -> None:
-        """The root has moved on by a ply: killers stay those of their plies, the history fades."""
+        """Advances the root by a ply: killers keep their plies, history scores are halved."""
         self.root_ply += 1
-        for scores in self.history:
+        for scores in self.scores:
             for action in scores:
                 scores[action] /= 2.0
 
 
 def plies(moves: int) -> int:
-    """Mate in n moves is 2n - 1 plies."""
+    """Returns the plies of a mate in `moves`: 2n - 1."""
     return 2 * moves - 1
 
 
-def look_for_mate(node: MctsNode, knowledge: ChessConfig) -> None:
-    """Looks a new position up in the tables of endings, then for a mate by checks, for a bounded time.
+def search_mate(node: MctsNode, config: ChessConfig) -> None:
+    """Probes the endgame tables for a new position, then runs a bounded mate search by checks.
 
-    Trap: the specification asks for a score of exactly 1000000 or -1000000. The first was never what it got, and the
-    second a search of checks alone cannot know: it finds mates, and without one it says nothing.
+    Trap: the hybrid chess specification tests for a score of exactly 1000000 or -1000000. Its mate search never returns
+    the first, and a search limited to checks cannot prove the second: it finds mates, but cannot exclude them.
     """
-    known = ending(node.state) if knowledge.endings else None
-    if known is not None:
-        # A drawn ending is valued as one, and not proven: its moves may still set problems.
-        node.mate = known if known[0] != 0 else None
-    elif knowledge.mate_depth > 0:
-        found = checks_first(node.state, knowledge.mate_depth, knowledge.mate_budget)
+    entry = ending(node.state) if config.endings else None
+    if entry is not None:
+        # A drawn ending is not proven, so that the search still prefers moves that set problems.
+        node.mate = entry if entry[0] != 0 else None
+    elif config.mate_depth > 0:
+        found = checks_first(node.state, config.mate_depth, config.mate_budget)
         node.mate = None if found is None else (1, plies(found[0]))
 
 
 def mate_values(node: MctsNode) -> list[float]:
-    """What a mate that was found is worth to White and to Black."""
+    """Returns the values of a mate for White and Black."""
     assert node.mate is not None, "a mate was found"
     value = float(node.mate[0] if node.to_play == 0 else -node.mate[0])
     return [value, -value]
 
 
-def decide_root(root: MctsNode, knowledge: ChessConfig) -> None:
-    """Looks the root up in the tables of endings; searches it for mates for or against the player to move, all moves of
-    both sides; then by checks alone.
+def prove_root(root: MctsNode, config: ChessConfig) -> None:
+    """Probes the endgame tables for the root, then runs a full-width mate search for both sides, then one by checks.
 
-    If there is one, the root is proven, its answer is the shortest mate or the longest defence, and nothing is left to
-    simulate.
+    A mate proves the root: the best move is the shortest mate or the longest defence, without simulations.
     """
-    known = ending(root.state) if knowledge.endings else None
-    if known is not None:
-        _decide_by_table(root, *known)
+    entry = ending(root.state) if config.endings else None
+    if entry is not None:
+        _prove_by_table(root, *entry)
         return
-    if knowledge.root_depth == 0:
+    if config.root_depth == 0:
         return
-    found = mate_search(root.state, knowledge.root_depth, knowledge.root_budget)
+    found = mate_search(root.state, config.root_depth, config.root_budget)
     if found.kind == "mated_in":
         assert found.n is not None, "a mate has a length"
-        _decide_every_move(root, found.n, knowledge.root_budget)
+        _prove_loss(root, found.n, config.root_budget)
     elif found.kind == "mate_in":
         assert found.n is not None, "a mate has a length"
         assert found.action is not None, "a mate has a first move"
-        _decide_move(root, found.action, plies(found.n))
+        _prove_win(root, found.action, plies(found.n))
     else:
-        by_checks = checks_first(root.state, knowledge.root_depth, knowledge.mate_budget)
+        by_checks = checks_first(root.state, config.root_depth, config.mate_budget)
         if by_checks is not None:
             moves, action = by_checks
-            _decide_move(root, action, plies(moves))
+            _prove_win(root, action, plies(moves))
 
 
-def _decide_by_table(root: MctsNode, value: int, distance: int) -> None:
-    """The first of the shortest mates, in the order of the game; or how long each losing move lasts."""
+def _prove_by_table(root: MctsNode, value: int, distance: int) -> None:
+    """Proves the root by a table entry: the first of the shortest mates, or the distance of each losing move."""
     if value == 1:
-        _decide_move(root, ending_line(root.state)[0], distance)
+        _prove_win(root, ending_line(root.state)[0], distance)
     elif value == -1:
         lengths = {}
         for action in [*root.children, *root.list_actions()]:
-            known = ending(root.state.play(action))
-            assert known is not None, "every move of a lost ending leads to a won one"
-            lengths[action] = known[1]
-        _decide_every_length(root, lengths)
+            reply = ending(root.state.play(action))
+            assert reply is not None, "every move of a lost ending leads to a won one"
+            lengths[action] = reply[1]
+        _set_losing_distances(root, lengths)
 
 
-def _decide_move(root: MctsNode, action: int, distance: int) -> None:
-    """The move mates in so many plies. Mate in one leads to an ordinary end."""
-    root.try_move(action).decide(-1, distance - 1)
+def _prove_win(root: MctsNode, action: int, distance: int) -> None:
+    """Proves that `action` mates in `distance` plies. A mate in one leads to a terminal node."""
+    root.try_move(action).set_proven(-1, distance - 1)
     root.categories[action] = MoveCategory.ForcedMate
     root.proven, root.distance = 1, distance
 
 
-def _decide_every_move(root: MctsNode, moves: int, budget: int) -> None:
-    """After each move the other side mates within so many moves: how long each of them lasts is found out.
-
-    Where the budget is too small for one of them, nothing is decided.
-    """
+def _prove_loss(root: MctsNode, moves: int, budget: int) -> None:
+    """Proves a loss within `moves` moves by the distance of each move; no proof if the budget is too small for one."""
     lengths = {}
     for action in [*root.children, *root.list_actions()]:
-        answer = mate_search(root.state.play(action), moves, budget)
-        if answer.n is None:
+        reply = mate_search(root.state.play(action), moves, budget)
+        if reply.n is None:
             return
-        lengths[action] = plies(answer.n)
-    _decide_every_length(root, lengths)
+        lengths[action] = plies(reply.n)
+    _set_losing_distances(root, lengths)
 
 
-def _decide_every_length(root: MctsNode, lengths: dict[int, int]) -> None:
-    """After each move the other side mates in so many plies."""
+def _set_losing_distances(root: MctsNode, lengths: dict[int, int]) -> None:
+    """Proves the loss by every move, with its distance in plies."""
     for action, length in lengths.items():
-        root.try_move(action).decide(1, length)
+        root.try_move(action).set_proven(1, length)
     root.proven, root.distance = -1, 1 + max(child.distance for child in root.children.values())

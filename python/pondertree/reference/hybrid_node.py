@@ -1,4 +1,4 @@
-"""The nodes of the hybrid chess search, in the names of its specification: moves are opened category by category."""
+"""The node of the hybrid chess search, in the names of its specification: expansion by move category, then PUCT."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pondertree.games.chess_interop import NUM_ACTIONS
 from pondertree.games.game_state import end_in_search, listed_actions, refuse_end
 from pondertree.random import SELECT, Random
 from pondertree.reference.node import PriorNode
-from pondertree.reference.policy import float32, highest, normalised
+from pondertree.reference.priors import float32, highest, normalised
 from pondertree.reference.trace import Scores
 
 
-class SpecifiedNames(PriorNode):
-    """A node with `visits`, `policy_prior` and `nn_value`, which the parts of all searches find by their own names."""
+class NodeAliases(PriorNode):
+    """Aliases of `visits`, `policy_prior` and `nn_value` under the names of `PriorNode`."""
 
     __slots__ = ("nn_value", "policy_prior", "visits")
 
@@ -48,7 +48,7 @@ class SpecifiedNames(PriorNode):
 
     @property
     def clean_prior(self) -> float:
-        """`policy_prior`: this search has no noise."""
+        """`policy_prior`, without noise."""
         return self.policy_prior
 
     @clean_prior.setter
@@ -57,7 +57,7 @@ class SpecifiedNames(PriorNode):
 
     @property
     def raw_value(self) -> float:
-        """`nn_value`, or 0 without one."""
+        """`nn_value`, or 0 if None."""
         return 0.0 if self.nn_value is None else self.nn_value
 
     @raw_value.setter
@@ -65,8 +65,8 @@ class SpecifiedNames(PriorNode):
         self.nn_value = value
 
     @property
-    def is_tried(self) -> bool:
-        """A move gets its node when it is tried."""
+    def is_visited(self) -> bool:
+        """True: a child is created on its first visit."""
         return True
 
     @property
@@ -75,50 +75,49 @@ class SpecifiedNames(PriorNode):
         return NUM_ACTIONS
 
 
-NOTHING_EAGER: Final = -1
+NO_EAGER_CATEGORY: Final = -1
 
 LAST_EAGER: Final[dict[str | None, int]] = {
     "strict": MoveCategory.LosingCapture,
     "tactical": MoveCategory.Check,
-    "prior": NOTHING_EAGER,
-    None: NOTHING_EAGER,
+    "prior": NO_EAGER_CATEGORY,
+    None: NO_EAGER_CATEGORY,
 }
-"""By priority: the last category whose moves are opened before any score is looked at."""
+"""By priority: the last category whose moves are expanded before PUCT selects among the children."""
 
 _NEXT_NODE_ID = itertools.count()
 
 
 @dataclass(slots=True, eq=False)
-class MctsNode(SpecifiedNames):
-    """A position that was visited, with the statistics of the move that leads to it.
+class MctsNode(NodeAliases):
+    """A visited position.
 
-    Trap: the specification keeps every value from 0 to 1 for White, so that a Black chooser has to turn them around,
-    and its formula does not. Here a value is from -1 to 1 **for the player to move at the node** that has it, and the
-    parent negates it.
+    Trap: the hybrid chess specification keeps all values in [0, 1] for White, and its PUCT formula omits the conversion
+    that Black needs. Here values are in [-1, 1] **for the player to move at the node**, and the parent negates them.
     """
 
     state: Chess
-    """With its history: a bare board would hide repetitions."""
+    """Includes the game history, for repetitions."""
     parent: MctsNode | None = field(default=None, repr=False)
     children: dict[int, MctsNode] = field(default_factory=dict, repr=False)
     """The explored moves, in the order of their first visits."""
     action: int | None = None
     policy_prior: float = 1.0
-    """P of the move that leads here, as selection uses it."""
+    """P of the move leading here."""
     visits: int = 0
-    """N. An evaluated node has one visit of its own and those of its children."""
+    """N: one for the node's own evaluation, plus the visits of its children."""
     total_value: float = 0.0
     """W, the sum of values for the player to move here."""
     nn_value: float | None = None
-    """What the evaluation said of the position; None before it was asked, and where it never is."""
+    """The evaluation of the position; None if unevaluated."""
     priors: dict[int, float] | None = field(default=None, repr=False)
-    """P of every legal move, once the position was evaluated."""
+    """P of every legal move; None if unevaluated."""
     categories: dict[int, MoveCategory] = field(default_factory=dict, repr=False)
-    """The category of every legal move; empty in a search without them."""
+    """The category of every legal move; empty without categories."""
     unexplored: list[int] | None = field(default=None, repr=False)
-    """The moves never tried, in the order in which they are scored; None before they were listed."""
-    last_eager: int = NOTHING_EAGER
-    """Unexplored moves of the categories up to this one are opened before any score is looked at."""
+    """The unexplored moves in order of exploration; None before they are listed."""
+    last_eager: int = NO_EAGER_CATEGORY
+    """Unexplored moves up to this category are expanded before PUCT selects among the children."""
     current_priority_category: MoveCategory = MoveCategory.ForcedMate
     id: int = field(default_factory=lambda: next(_NEXT_NODE_ID))
 
@@ -129,26 +128,26 @@ class MctsNode(SpecifiedNames):
     proven: int | None = field(default=None, init=False)
     distance: int = field(default=0, init=False)
     mate: tuple[int, int] | None = field(default=None, init=False)
-    """1 or -1, and in how many plies the player to move here mates or is mated, if the look at a new position has found
-    that."""
-    is_told: bool = field(default=True, init=False)
-    """Whether the parent knows of `proven`. It does not where a mate was found and results are not handed up."""
+    """(1 or -1 for the player to move here, plies to mate), from the mate search at a new leaf."""
+    propagates: bool = field(default=True, init=False)
+    """Whether the parent uses `proven`; False for a mate found with `solve=False`."""
 
     def __post_init__(self) -> None:
         self.to_play = self.state.to_play
 
     @classmethod
     def new_root(cls, state: Chess) -> MctsNode:
-        """The node of a new root. It is searched even if a draw could be claimed in it."""
+        """Creates a root. It is searched even if a draw could be claimed."""
         refuse_end(state)
         return cls(state)
 
     @classmethod
     def new_child(cls, state: Chess, action: int, parent: MctsNode, policy_prior: float) -> MctsNode:
-        """The node behind a move that is tried for the first time.
+        """Creates the child of a move.
 
-        Trap: the specification evaluates it at once, so that a checkmated position gets a static score. The end of the
-        game is looked for first, draws that can be claimed included; then mates; and only then comes an evaluation.
+        Trap: the hybrid chess specification evaluates it at once, so that a checkmated position gets a static score.
+        Here the end of the game is checked first, including claimable draws, then mate search, and only then the
+        evaluation.
         """
         child = cls(state, parent, action=action, policy_prior=policy_prior)
         child.end = end_in_search(state)
@@ -156,38 +155,37 @@ class MctsNode(SpecifiedNames):
 
     @property
     def total_for_chooser(self) -> float:
-        """W as the parent sees it. Players of chess alternate."""
+        """W from the perspective of the chooser; in chess players alternate."""
         return self.total_value if self.parent is None else -self.total_value
 
     @property
     def proven_for_chooser(self) -> int | None:
-        """The exact result for the player who chose the move that leads here, if the parent knows it."""
-        return None if self.proven is None or self.parent is None or not self.is_told else -self.proven
+        """The proven result from the perspective of the chooser; None if the proof does not propagate."""
+        return None if self.proven is None or self.parent is None or not self.propagates else -self.proven
 
-    # --- What is known of the position ------------------------------------------------------------------------------
+    # --- Position ---------------------------------------------------------------------------------------------------
 
     @property
     def terminal_or_mate_value(self) -> float | None:
-        """The exact value for the player to move here: by the end of the game, a mate, or a proof; else None."""
+        """The exact value for the player to move here, at an end, a mate or a proof; else None."""
         exact = self.exact_values()
         return None if exact is None else exact[self.to_play]
 
     def is_terminal(self) -> bool:
-        """Whether the game is over here; in the tree that includes draws a player could claim."""
+        """Returns whether the game is over here; below the root this includes claimable draws."""
         return self.end is not None or self.state.is_terminal
 
     @property
     def category(self) -> MoveCategory | None:
-        """The category of the move that leads here."""
+        """The category of the move leading here."""
         return None if self.parent is None or self.action is None else self.parent.categories.get(self.action)
 
-    def decide(self, value: int, distance: int, *, is_told: bool = True) -> None:
-        """Mate search has the exact result for the player to move here, reached in `distance` plies.
+    def set_proven(self, value: int, distance: int, *, propagates: bool = True) -> None:
+        """Sets the result for the player to move here, reached in `distance` plies, and drops the subtree.
 
-        Trap: averaged with the values below it, an exact result would be lost. Nothing below is looked at any more, and
-        what was is forgotten.
+        Trap: the hybrid chess specification averages it with the values of the subtree, so that it is no longer exact.
         """
-        self.proven, self.distance, self.is_told = value, distance, is_told
+        self.proven, self.distance, self.propagates = value, distance, propagates
         self.children, self.unexplored = {}, []
         self.priors, self.nn_value = None, None
 
@@ -202,17 +200,17 @@ class MctsNode(SpecifiedNames):
         weights: Sequence[float] = CATEGORY_WEIGHTS,
         move_scores: MoveWeights | None = None,
     ) -> None:
-        """Notes the priors of the legal moves, given in the order of the game, and the order in which they are tried.
+        """Stores the priors of the legal moves and their order of exploration.
 
-        That is by category, the higher prior first within one, then as the game lists them. Where categories shape the
-        priors they do so after that, and the scores of moves with them.
+        The order is by category, then by descending prior, then as the game lists the moves. With `priority="prior"`
+        the priors are then multiplied by category weights and move scores.
         """
         self.last_eager = LAST_EAGER[priority]
         order = list(priors)
         self.priors = dict(priors)
         if priority is not None:
-            known = {action: history[action] for action in order if action in history} if history else None
-            self.categories = categorize(self.state, killers, known, see_threshold)
+            scores = {action: history[action] for action in order if action in history} if history else None
+            self.categories = categorize(self.state, killers, scores, see_threshold)
             order.sort(key=lambda action: (self.categories[action], -priors[action]))
         if priority == "prior":
             factors = dict(move_scores.factors(self.state, see_threshold)) if move_scores else {}
@@ -221,11 +219,11 @@ class MctsNode(SpecifiedNames):
             self.priors = {action: float32(share) for action, share in zip(order, shaped, strict=True)}
         self.unexplored = order
 
-    # --- Which move next --------------------------------------------------------------------------------------------
+    # --- Expansion and selection ------------------------------------------------------------------------------------
 
     @property
     def unexplored_moves_by_cat(self) -> dict[MoveCategory, list[int]]:
-        """The moves never tried, by category; none before the position is evaluated."""
+        """The unexplored moves by category; empty before the evaluation."""
         by_category: dict[MoveCategory, list[int]] = {}
         for action in self.unexplored or ():
             if action in self.categories:
@@ -233,66 +231,66 @@ class MctsNode(SpecifiedNames):
         return by_category
 
     def is_fully_explored(self) -> bool:
-        """Whether no move is left that is to be opened before scores are looked at.
+        """Returns whether no move of an eager category is unexplored. Trivially true before the evaluation.
 
-        Trap: the comment in the specification says "the current category and higher", its code says all of them; then
-        every node opens its losing captures too before any move gets a second visit. `last_eager` says which it is. A
-        node that was not evaluated has no moves yet, and so nothing to explore: who asks looks at that first.
+        Trap: the hybrid chess specification contradicts itself: its comment requires "the current category and higher",
+        its code all categories, so that even losing captures are expanded before any move gets a second visit.
+        `last_eager` selects the behaviour.
         """
         return all(category > self.last_eager for category in self.unexplored_moves_by_cat)
 
     def advance_priority_category(self) -> bool:
-        """Goes to the first category that still has a move to be opened; False if there is none."""
-        left = [category for category in self.unexplored_moves_by_cat if category <= self.last_eager]
-        if left:
-            self.current_priority_category = min(left)
-        return bool(left)
+        """Moves on to the first eager category with an unexplored move; returns False if there is none."""
+        eager = [category for category in self.unexplored_moves_by_cat if category <= self.last_eager]
+        if eager:
+            self.current_priority_category = min(eager)
+        return bool(eager)
 
     def get_best_unexplored_move(self) -> int | None:
-        """Takes the next move out of the unexplored ones; None if the rest is for scores to choose from."""
+        """Removes and returns the next unexplored move of an eager category; None if PUCT selects among the rest."""
         if self.is_fully_explored():
             return None
         if self.current_priority_category not in self.unexplored_moves_by_cat:
             self.advance_priority_category()
         action = self.unexplored_moves_by_cat[self.current_priority_category][0]
-        self._take(action)
+        self._mark_explored(action)
         return action
 
     def list_actions(self) -> list[int]:
-        """The moves that have no child yet; of a position that was not evaluated, in the order of the game."""
+        """Returns the unexplored moves; before the evaluation, in the order of the game."""
         if self.unexplored is None:
             self.unexplored = listed_actions(self.state)
         return self.unexplored
 
-    def _take(self, action: int) -> None:
-        """Takes a move out of the unexplored ones: it changes places with the first, as in the engine."""
-        left = self.list_actions()
-        place = left.index(action)
-        left[0], left[place] = left[place], left[0]
-        left.pop(0)
+    def _mark_explored(self, action: int) -> None:
+        """Removes a move from the unexplored ones by swapping it with the first, as the engine does."""
+        unexplored = self.list_actions()
+        index = unexplored.index(action)
+        unexplored[0], unexplored[index] = unexplored[index], unexplored[0]
+        unexplored.pop(0)
 
-    def grow(self, action: int) -> MctsNode:
-        """The new child behind a move that was taken out of the unexplored ones."""
+    def add_child(self, action: int) -> MctsNode:
+        """Creates the child of a move that is no longer among the unexplored ones."""
         prior = 1.0 / len(self.legal_actions()) if self.priors is None else self.priors[action]
         child = MctsNode.new_child(self.state.play(action), action, self, prior)
         self.children[action] = child
         return child
 
     def try_move(self, action: int) -> MctsNode:
-        """The child behind a move, made if there is none."""
+        """Returns the child of a move, created on the first visit."""
         if action in self.children:
             return self.children[action]
-        self._take(action)
-        return self.grow(action)
+        self._mark_explored(action)
+        return self.add_child(action)
 
     def puct_value(self, exploration_constant: float) -> float:
-        """PUCT(child) = Q + c * P * sqrt(N_parent) / (1 + N), for the player who chooses in the parent."""
-        assert self.parent is not None, "nobody chooses the root"
+        """Returns PUCT(child) = Q + c * P * sqrt(N_parent) / (1 + N), from the perspective of the parent."""
+        assert self.parent is not None, "the root has no score"
         visits = self.visits + self.in_flight
-        return self.expected_for_chooser() + self.parent._urge(exploration_constant, self.policy_prior, visits)
+        return self.expected_for_chooser() + self.parent._exploration(exploration_constant, self.policy_prior, visits)
 
-    def _urge(self, exploration_constant: float, prior: float, visits: int) -> float:
-        """How much a move from here is worth looking at: a leaf in flight counts as a visit in both N."""
+    def _exploration(self, exploration_constant: float, prior: float, visits: int) -> float:
+        """Returns the exploration term of a move; a leaf in flight counts as a visit in both N."""
         return exploration_constant * math.sqrt(self.visits + self.in_flight) * prior / (1.0 + visits)
 
     def select_best_child(
@@ -302,33 +300,34 @@ class MctsNode(SpecifiedNames):
         random: Random | None = None,
         record: list[Scores | None] | None = None,
     ) -> MctsNode:
-        """The child with the highest PUCT among all moves; a move never tried is worth `fpu`, and is tried if chosen.
+        """Returns the child with the highest PUCT among all moves, created if unexplored; the Q of those is `fpu`.
 
-        Moves proven to lose are passed over if anything else is left. Ties are broken at random.
+        Proven losses are skipped unless all moves lose. Ties are broken at random.
         """
-        untried = self.mean_value - fpu[1] if isinstance(fpu, tuple) else fpu
-        left = self.list_actions()
+        unvisited = self.mean_value - fpu[1] if isinstance(fpu, tuple) else fpu
+        unexplored = self.list_actions()
         lost = {action for action, child in self.children.items() if child.proven_for_chooser == -1}
-        if len(lost) == len(self.children) + len(left):
+        if len(lost) == len(self.children) + len(unexplored):
             lost = set()
         scores = {
             action: child.puct_value(exploration_constant)
             for action, child in self.children.items()
             if action not in lost
         }
-        assert self.priors is not None, "a position that was evaluated has priors"
-        for action in left:
-            scores[action] = untried + self._urge(exploration_constant, self.priors[action], 0)
+        assert self.priors is not None, "an evaluated node has priors"
+        for action in unexplored:
+            scores[action] = unvisited + self._exploration(exploration_constant, self.priors[action], 0)
         if record is not None:
             record.append(list(scores.items()))
         return self.try_move(highest(scores, random or Random(0, SELECT)))
 
-    # --- On the way back, and from move to move ---------------------------------------------------------------------
+    # --- Backup and tree reuse --------------------------------------------------------------------------------------
 
     def backpropagate(self, value: float) -> None:
-        """Counts a visit from here to the root; `value` is for the player to move here, and each node takes its own.
+        """Adds a visit to every node up to the root; `value` is for the player to move here.
 
-        Trap: the specification adds the same number everywhere, for White. The sign follows whose turn it is.
+        Trap: the hybrid chess specification adds the same value everywhere, for White. The sign depends on the players
+        to move.
         """
         node: MctsNode | None = self
         while node is not None:
@@ -337,13 +336,13 @@ class MctsNode(SpecifiedNames):
             node = node.parent
 
     def after(self, action: int) -> MctsNode:
-        """The root after `action`, with what is known below it. This node is not to be used any more."""
+        """Returns the root after `action`, with its subtree. This node must not be used afterwards."""
         legal = self.legal_actions()
         if action not in legal:
             raise ValueError(f"action {action} is not legal; legal are {legal}")
         child = self.children.get(action)
         if child is None or child.priors is None:
-            # Nothing is known of it, or mate search decided it; or it is an end, which a root refuses or plays on from.
+            # Unexplored, unevaluated, proven by mate search, or terminal.
             return MctsNode.new_root(self.state.play(action))
         child.parent, child.action, child.policy_prior = None, None, 1.0
         return child

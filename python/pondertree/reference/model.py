@@ -1,9 +1,9 @@
-"""What a learned model says: of an observation, and of where an action leads from a hidden state.
+"""Learned models: initial and recurrent inference, top-k priors and masking.
 
-A model has one of two forms. Ours is asked in batches, here of one: `initial_inference(observations)` answers
-(hidden_state, policy_logits, value), `recurrent_inference(hidden_states, actions)` answers (hidden_state, reward,
-policy_logits, value), and may add a discount. The specification's is asked about one thing at a time, its
-`recurrent_inference(hidden_state, action)` answers (hidden_state, reward), and `prediction(hidden_state)` the rest.
+Two interfaces are supported. The batched one, here with batches of one: `initial_inference(observations) ->
+(hidden_state, policy_logits, value)`, `recurrent_inference(hidden_states, actions) -> (hidden_state, reward,
+policy_logits, value)`, optionally with a discount. That of the MuZero specification, unbatched:
+`recurrent_inference(hidden_state, action) -> (hidden_state, reward)` and `prediction(hidden_state) -> (policy, value)`.
 """
 
 from __future__ import annotations
@@ -18,86 +18,89 @@ import numpy as np
 
 from pondertree.games.game_state import LARGEST_REWARD
 from pondertree.models.arrays import library_of, namespace_of
-from pondertree.reference.policy import add_up, float32, priors_of
+from pondertree.random import add_up
+from pondertree.reference.priors import float32, priors_of
 
-WIDE = 256
-"""In action spaces above this size a node keeps only the moves it can come to need."""
-LEAST_KEPT = 64
-"""It keeps so many in any case, so that a tree that is kept from move to move still has a choice."""
+TOP_K_THRESHOLD = 256
+"""In larger action spaces a node has children for its top-k actions alone."""
+MIN_TOP_K = 64
+"""Lower bound of k, so that a reused tree still has a choice."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a model said of one hidden state."""
+class ModelOutput:
+    """The output of a model for one hidden state."""
 
     hidden_state: Any
-    """As the model gave it, and as it gets it back."""
+    """Opaque: passed back to the model unchanged."""
     logits: list[float]
-    """A number for every action."""
+    """One per action."""
     value: float
-    """For the player to move there."""
+    """For the player to move."""
     reward: float = 0.0
-    """Of the action that leads there, for the player who chose it."""
+    """Of the action leading there, for the player who chose it."""
     discount: float | None = None
-    """What the value is multiplied by on its way up; a negative sign changes the player. None: the search's own."""
+    """The discount in backup; negative if the player to move changes. None for the discount of the search."""
 
 
 def is_model(network: Any) -> bool:
-    """Whether this is a learned model, and no network that values positions of a game."""
+    """Returns whether this is a learned model, rather than a network that evaluates positions."""
     return hasattr(network, "initial_inference")
 
 
-def ask_initial(model: Any, observation: Any) -> Answer:
-    """What the model makes of an observation."""
-    answer = model.initial_inference(observation if _has_own_prediction(model) else _batch_of_one(observation))
-    if len(answer) != 3:
+def initial_inference(model: Any, observation: Any) -> ModelOutput:
+    """Returns the model's output for an observation."""
+    output = model.initial_inference(observation if _is_unbatched(model) else _batch_of_one(observation))
+    if len(output) != 3:
         raise ValueError(
-            f"initial_inference must return (hidden_state, policy_logits, value), not {len(answer)} things"
+            f"initial_inference must return (hidden_state, policy_logits, value), not {len(output)} things"
         )
-    hidden_state, logits, value = answer
-    return Answer(hidden_state, row_of(logits), number_of(value, "value"))
+    hidden_state, logits, value = output
+    return ModelOutput(hidden_state, row_of(logits), number_of(value, "value"))
 
 
-def ask_recurrent(model: Any, hidden_state: Any, action: int) -> Answer:
-    """Where the model thinks an action leads."""
-    chosen = action if _has_own_prediction(model) else np.array([action])
-    answer = tuple(model.recurrent_inference(hidden_state, chosen))
-    if len(answer) == 2 and _has_own_prediction(model):
-        answer = (*answer, *model.prediction(answer[0]))
-    if len(answer) not in (4, 5):
+def recurrent_inference(model: Any, hidden_state: Any, action: int) -> ModelOutput:
+    """Returns the model's output for an action in a hidden state."""
+    chosen = action if _is_unbatched(model) else np.array([action])
+    output = tuple(model.recurrent_inference(hidden_state, chosen))
+    if len(output) == 2 and _is_unbatched(model):
+        output = (*output, *model.prediction(output[0]))
+    if len(output) not in (4, 5):
         raise ValueError(
             "recurrent_inference must return (hidden_state, reward, policy_logits, value), and perhaps a discount, "
-            f"not {len(answer)} things"
+            f"not {len(output)} things"
         )
-    hidden_state, reward, logits, value, *more = answer
+    hidden_state, reward, logits, value, *more = output
     discount = number_of(more[0], "discount") if more else None
     if discount is not None and abs(discount) > 1.0:
         raise ValueError(f"discount is {discount}: it must be from -1 to 1")
-    return Answer(hidden_state, row_of(logits), number_of(value, "value"), number_of(reward, "reward"), discount)
+    return ModelOutput(hidden_state, row_of(logits), number_of(value, "value"), number_of(reward, "reward"), discount)
 
 
-def kept_priors(logits: Sequence[float], most: int) -> tuple[dict[int, float], float]:
-    """The priors of the moves that a node below the root keeps, lowest action first, and what the others add up to.
+def top_k_priors(logits: Sequence[float], k: int) -> tuple[dict[int, float], float]:
+    """Returns the priors of the children of a node below the root, in ascending order of actions, and the total of the
+    rest.
 
-    Nothing is masked there; but a move that got prior 0 is left out. In wide spaces only the `most` likeliest are kept:
-    of the moves never tried the likeliest is tried next, so a node that is visited so often needs no others.
+    No action is masked, but those with prior 0 get no child. In large action spaces only the `k` actions with the
+    highest priors do: unvisited actions are visited in the order of their priors, so a node with at most k visits needs
+    no more.
     """
     priors = priors_of(range(len(logits)), logits)
-    likely = [action for action, prior in priors.items() if prior > 0.0]
-    if len(logits) <= WIDE or len(likely) <= most:
-        return {action: priors[action] for action in likely}, 0.0
-    by_logit = sorted(likely, key=lambda action: (-float32(logits[action]), action))
-    kept, dropped = sorted(by_logit[:most]), sorted(by_logit[most:])
+    nonzero = [action for action, prior in priors.items() if prior > 0.0]
+    if len(logits) <= TOP_K_THRESHOLD or len(nonzero) <= k:
+        return {action: priors[action] for action in nonzero}, 0.0
+    by_logit = sorted(nonzero, key=lambda action: (-float32(logits[action]), action))
+    kept, dropped = sorted(by_logit[:k]), sorted(by_logit[k:])
     return {action: priors[action] for action in kept}, float32(add_up(priors[action] for action in dropped))
 
 
 def mask_policy(policy: Any, legal_actions: Sequence[int]) -> Any:
-    """The logits with minus infinity where an action is not legal; the last axis is that of the actions.
+    """Returns the logits with -inf at illegal actions; the last axis is the action axis.
 
-    A tensor of PyTorch stays one, with its gradient, type and device; anything else becomes an array of NumPy.
+    A PyTorch tensor keeps its gradient, dtype and device; anything else becomes a NumPy array.
 
-    Trap: in the specification the function is called and never defined, and its sibling masks by -1e32, which half
-    precision does not have. All masked, a softmax has nothing left: no legal action is refused.
+    Trap: the MuZero specification calls this function without defining it, and masks elsewhere by -1e32, which
+    overflows in half precision. Without any legal action the softmax would be undefined, so that is an error.
     """
     if library_of(policy) == "torch":
         torch = namespace_of(policy)
@@ -112,7 +115,7 @@ def mask_policy(policy: Any, legal_actions: Sequence[int]) -> Any:
 
 
 def checked_actions(legal_actions: Sequence[int] | None, num_actions: int) -> list[int]:
-    """The legal actions, given as numbers or as a mask; all of them if none are given."""
+    """Returns legal actions, given as ints or as a boolean mask, as a list of ints; None gives all actions."""
     if legal_actions is None:
         return list(range(num_actions))
     given = list(legal_actions)
@@ -131,13 +134,13 @@ def checked_actions(legal_actions: Sequence[int] | None, num_actions: int) -> li
     return legal
 
 
-def _has_own_prediction(model: Any) -> bool:
-    """Whether the model has the specification's form."""
+def _is_unbatched(model: Any) -> bool:
+    """Returns whether the model has the unbatched interface of the MuZero specification."""
     return callable(getattr(model, "prediction", None))
 
 
 def _batch_of_one(observation: Any) -> Any:
-    """An observation with the axis of the batch; numbers that are no array yet become one of 32 bits."""
+    """Adds the batch axis to an observation; Python numbers become float32."""
     array = np.asarray(observation)
     if array is not observation and array.dtype == np.float64:
         array = array.astype(np.float32)
@@ -145,12 +148,12 @@ def _batch_of_one(observation: Any) -> Any:
 
 
 def _plain(array: Any) -> Any:
-    """Numbers of any library as lists of floats."""
+    """Converts an array of any library to lists of floats."""
     return array.tolist() if hasattr(array, "tolist") else array
 
 
 def row_of(logits: Any) -> list[float]:
-    """The logits of a batch of one, or of no batch."""
+    """Returns the logits of a batch of one, or without a batch axis."""
     numbers = _plain(logits)
     while isinstance(numbers, Sequence) and len(numbers) == 1 and isinstance(_plain(numbers[0]), Sequence):
         numbers = _plain(numbers[0])
@@ -161,14 +164,14 @@ def row_of(logits: Any) -> list[float]:
 
 
 def number_of(array: Any, name: str) -> float:
-    """The number of a batch of one, or of no batch."""
+    """Returns the scalar of a batch of one, or without a batch axis."""
     number = _plain(array)
     while isinstance(number, Sequence) and len(number) == 1:
         number = _plain(number[0])
     try:
         number = float(number)
     except TypeError:
-        raise ValueError(f"{name} must be one number for the one row that was asked about") from None
+        raise ValueError(f"{name} must be one number for a batch of one") from None
     if not abs(number) <= LARGEST_REWARD:  # a NaN is not, either
         raise ValueError(f"{name} is {number}: it must be a finite number of at most {LARGEST_REWARD:.0e} in size")
     return float(number)

@@ -1,12 +1,10 @@
-"""The search of MuZero: it plans in a model that was learned, which knows no rules and needs none.
+"""MuZero's search: PUCT selection in the latent space of a learned model.
 
-It reads as its specification, in the specification's names, with the traps mended; a comment marked "Trap" stands
-wherever this text departs from it, and says why. What is more than the specification: values on a scale of their own
-(`normalize`), two players, discounts from the model, several leaves in flight at once (`in_flight`), a tree that is
-kept from move to move (`advance`), very many actions, and random numbers that can be replayed.
+Names are those of the MuZero specification; a comment marked "Trap" explains each deviation. Additions: value
+normalisation (`normalize`), two players, discounts predicted by the model, leaf batches under virtual loss
+(`in_flight`), tree reuse (`advance`), top-k expansion in large action spaces and reproducible random numbers.
 
-What it shares with other searches stands in files of its own: `imagine` (the root, evaluation and backup in a model),
-`latent` (the nodes), `model` (asking the model), `planning` (the loop, noise at the root, the result).
+Nodes, evaluation and backup are in `latent_world`, inference in `model`, the simulation loop in `search_loop`.
 """
 
 from __future__ import annotations
@@ -19,51 +17,28 @@ from typing import Any
 
 import numpy as np
 
-from pondertree.models.players import AssumedPlayers, players_of, warn_of_unknown_players
-from pondertree.random import ANSWER, SELECT, Random, fold, tree_key
+from pondertree.config import AssumedPlayers, MCTSConfig, MuZeroConfig, players_of, warn_of_unknown_players
+from pondertree.random import ANSWER, SELECT, Random, draw, fold, tree_key
 from pondertree.reference import answer, search_loop
 from pondertree.reference.latent_world import ModelSearch, Node, RootNode
-from pondertree.reference.model import ask_initial, mask_policy
-from pondertree.reference.policy import draw, highest, tempered
-from pondertree.reference.search_loop import Told, at_least, check_noise, not_negative
+from pondertree.reference.model import initial_inference, mask_policy
+from pondertree.reference.priors import highest, tempered
+from pondertree.reference.search_loop import RootInput, at_least, check_noise, not_negative
 from pondertree.reference.trace import Scores, TraceRow
 from pondertree.reference.tree import SearchTree
 
 __all__ = ["MCTS", "MCTSConfig", "MuZeroConfig", "Node", "RootNode", "Tree", "Result", "mask_policy", "select_action"]
 
-ASSUMED_ONE = AssumedPlayers(1)
-"""One player, because nobody has said otherwise. It is equal to 1; a 1 that was given is not this one."""
-
 LEAST_SPAN = 1e-8
-"""Values closer together than this count as so far apart, so that equal ones do not divide by 0."""
-
-
-@dataclass(slots=True)
-class MCTSConfig:
-    """The settings of a search."""
-
-    num_simulations: int = 50
-    root_dirichlet_alpha: float = 0.3
-    root_exploration_fraction: float = 0.25
-    pb_c_base: float = 19652
-    pb_c_init: float = 1.25
-    discount: float = 0.997
-    """Trap: the paper has 1 for board games, where a result is worth as much late as early; 0.997 is for Atari."""
-    num_players: int = ASSUMED_ONE
-    """Trap: the specification is for chess and knows no players. With two of them, values are for whose turn it is.
-
-    The default is 1, unless the model says how many there are; where nobody does, a `PlayerCountWarning` is given."""
-
-
-MuZeroConfig = MCTSConfig
+"""Lower bound of the range of values in normalisation, against division by 0."""
 
 
 @dataclass(slots=True)
 class Tree(search_loop.Tree[Node]):
-    """A search under way, which goes on from move to move."""
+    """The state of a search whose tree is reused from move to move."""
 
     low: float = math.inf
-    """The lowest value of an action met since the root became the root."""
+    """The lowest value of an action since the tree was created or advanced."""
     high: float = -math.inf
     """The highest."""
 
@@ -81,9 +56,9 @@ def select_action(
     *,
     seed: int | None = None,
 ) -> int:
-    """Selects an action by a search from one observation.
+    """Selects an action by a search from one unbatched observation.
 
-    Trap: `p ** (1 / T)` underflows to 0 / 0 where T is small. In logarithms, with the greatest subtracted, it does not.
+    Trap: `p ** (1 / T)` underflows to 0 / 0 for small T. Logarithms with the maximum subtracted do not.
     """
     seed = secrets.randbits(63) if seed is None else seed
     mcts = MCTS(network, config, seed=seed)
@@ -95,12 +70,12 @@ def select_action(
 
 
 class MCTS(ModelSearch):
-    """The search with the specification's settings: a `config`, or single ones by name; the rest are its defaults.
+    """MuZero's search with the parameters of the MuZero specification, from a `config` or by name.
 
-    `normalize` says how values are brought to a scale on which priors can be weighed against them: "node", by the node
-    and its actions; "tree", by all that was met in the tree; None, not at all. The specification has no such scale, and
-    chooses by `child.value()`. Without a scale it is here reward + discount * value, the value negated where the turn
-    passes: the same number with one player, no rewards and a discount of 1.
+    `normalize` scales values to the range of the priors: "node" by the values of a node and its actions, "tree" by the
+    bounds of all values in the tree, None not at all. The specification does not normalise and selects by
+    `child.value()`; with None, selection uses reward + discount * value, negated if the player changes, which is equal
+    with one player, no rewards and a discount of 1.
     """
 
     def __init__(
@@ -117,9 +92,9 @@ class MCTS(ModelSearch):
         self.config = config = MCTSConfig(**given | settings)
         self._players_are_assumed = False
         if isinstance(config.num_players, AssumedPlayers):
-            told = players_of(network)
-            self._players_are_assumed = told is None
-            config.num_players = 1 if told is None else told
+            declared = players_of(network)
+            self._players_are_assumed = declared is None
+            config.num_players = 1 if declared is None else declared
         super().__init__(network, config.discount, config.num_players)
         at_least(0, num_simulations=config.num_simulations)
         at_least(1, in_flight=in_flight)
@@ -128,38 +103,38 @@ class MCTS(ModelSearch):
             raise ValueError("pb_c_base must be above 0")
         if normalize not in ("node", "tree", None):
             raise ValueError(f'normalize must be "node", "tree" or None, not {normalize!r}')
-        self.alpha, self.noise_share = config.root_dirichlet_alpha, config.root_exploration_fraction
-        check_noise(self.alpha, self.noise_share, "root_dirichlet_alpha", "root_exploration_fraction")
-        self.spread_alpha = False
+        self.alpha, self.noise_fraction = config.root_dirichlet_alpha, config.root_exploration_fraction
+        check_noise(self.alpha, self.noise_fraction, "root_dirichlet_alpha", "root_exploration_fraction")
+        self.alpha_is_total = False
         self.num_simulations = config.num_simulations
         self.normalize = normalize
         self.seed = seed
         self.in_flight = in_flight
         self.calls = 0
-        self.own_random = Random(tree_key(seed, 0, 0), SELECT)
-        """For whoever calls the steps of a simulation by hand, and gives no generator."""
+        self.default_random = Random(tree_key(seed, 0, 0), SELECT)
+        """The default generator of the steps of a simulation."""
 
     def run(
         self, root: Node, observation: Any, legal_actions: Sequence[int], *, add_noise: bool = True
     ) -> tuple[tuple[int, ...], list[float]]:
-        """Runs the search from a root: its actions, and the share of visits of each.
+        """Runs the search from a root and returns its actions and their visit distribution.
 
-        Calls are numbered, so that searching again draws new numbers.
+        Each call draws new random numbers.
 
-        Trap: noise is for self-play alone, so it can be left out.
+        Trap: the MuZero specification always adds noise; outside self-play it can be switched off.
         """
         if self._players_are_assumed:
             warn_of_unknown_players()
         root.players = self.num_players
         if root.visit_count == 0:
-            self._expand_root(root, ask_initial(self.network, observation), legal_actions)
+            self._expand_root(root, initial_inference(self.network, observation), legal_actions)
         tree = Tree(root, tree_key(self.seed, self.calls, 0))
         self.calls += 1
         self.simulate(tree, self.config.num_simulations, add_noise)
         return self._get_distributions(root)
 
     def _get_distributions(self, root: Node) -> tuple[tuple[int, ...], list[float]]:
-        """The root's actions in the order they were given, and the share of visits of each; even without any."""
+        """Returns the actions of the root in the given order and their visit distribution; uniform without visits."""
         policy = answer.policy_of(root, 0)
         return tuple(policy), list(policy.values())
 
@@ -175,12 +150,12 @@ class MCTS(ModelSearch):
         root_actions: Collection[int] | None = None,
         trace: bool = False,
     ) -> Tree:
-        """A tree of the root alone: a state, which knows all about itself, or a bare observation.
+        """Creates a tree that consists of the root, from a state or from an observation.
 
-        Without `legal_actions` an observation may be followed by any action; without `to_play` the first player moves.
-        With `root_actions` these are the only actions that are searched at the root.
+        With an observation, `legal_actions` defaults to all actions and `to_play` to the first player. `root_actions`
+        restricts the root.
         """
-        root = self._plant(state, Told(observation, legal_actions, to_play, root_actions))
+        root = self._make_root(state, RootInput(observation, legal_actions, to_play, root_actions))
         return Tree(root, tree_key(self.seed, call, row), trace=[] if trace else None)
 
     def advance(
@@ -192,18 +167,19 @@ class MCTS(ModelSearch):
         legal_actions: Sequence[int] | None = None,
         to_play: int | None = None,
     ) -> None:
-        """Plays `action`: what is known below it is kept, and the model is asked anew about the position itself.
+        """Plays `action`, keeps its subtree and evaluates the new root.
 
-        A tree that began with a state knows what comes of it; of other trees the caller says. Without an observation
-        the position is the one that the model imagines; without the others all actions are legal and players alternate.
+        In a tree created from a state the game gives the new state. Otherwise the new root is the given `observation`,
+        or without one the latent successor; `legal_actions` defaults to all actions and `to_play` to alternating
+        players.
         """
-        tree.root = self._follow(tree.root, action, Told(observation, legal_actions, to_play))
-        tree.begun, tree.low, tree.high = tree.simulations, math.inf, -math.inf
+        tree.root = self._advance_root(tree.root, action, RootInput(observation, legal_actions, to_play))
+        tree.first_simulation, tree.low, tree.high = tree.simulations, math.inf, -math.inf
 
     # --- The steps of a simulation --------------------------------------------------------------------------
 
     def _descend(self, tree: SearchTree[Node], random: Random, record: list[Scores | None] | None) -> Node:
-        """Selection: from the root, always the child with the highest score, to one that was never expanded."""
+        """Selection: descends by the highest score to an unexpanded node."""
         node = tree.root
         while node.expanded():
             _, node = self._select_child(node, tree, random, record)
@@ -216,44 +192,44 @@ class MCTS(ModelSearch):
         random: Random | None = None,
         record: list[Scores | None] | None = None,
     ) -> tuple[int, Node]:
-        """The action with the highest score and its child; ties are broken at random."""
+        """Returns the action with the highest score and its child; ties are broken at random."""
         scores = self._ucb_scores(tree, node)
         if record is not None:
             record.append(list(scores.items()))
-        action = highest(scores, random or self.own_random)
+        action = highest(scores, random or self.default_random)
         return action, node.try_move(action)
 
     def _ucb_scores(self, tree: SearchTree[Node] | None, node: Node) -> dict[int, float]:
-        """The score of each action. What the actions of a node share is computed once."""
-        shared = self._exploration(node), self._scale(tree, node)
-        return {action: self._ucb_score(node, child, tree, shared) for action, child in node.children.items()}
+        """Returns the score of each action; terms common to all actions are computed once."""
+        terms = self._exploration(node), self._scale(tree, node)
+        return {action: self._ucb_score(node, child, tree, terms) for action, child in node.children.items()}
 
     def _ucb_score(
         self,
         parent: Node,
         child: Node,
         tree: SearchTree[Node] | None = None,
-        shared: tuple[float, tuple[float, float]] | None = None,
+        terms: tuple[float, tuple[float, float]] | None = None,
     ) -> float:
-        """The score of an action: its value, brought to a scale, and pb_c times its prior.
+        """Returns the score of an action: its normalised value plus pb_c times its prior.
 
-        A leaf in flight counts as a visit in both N. An action never tried has the value 0, on every scale.
+        A leaf in flight counts as a visit in both N. The normalised value of an unvisited action is 0.
         """
-        exploration, (low, scale) = shared or (self._exploration(parent), self._scale(tree, parent))
+        exploration, (low, scale) = terms or (self._exploration(parent), self._scale(tree, parent))
         value = (child.returns / child.visit_count - low) * scale if child.visit_count else 0.0
         return value + exploration * child.prior / (1.0 + (child.visit_count + child.in_flight))
 
     def _exploration(self, node: Node) -> float:
-        """pb_c of a node, times the root of its visits."""
+        """Returns pb_c of a node times the square root of its visits."""
         visits = node.visit_count + node.in_flight
         base, init = self.config.pb_c_base, self.config.pb_c_init
         return (math.log((visits + base + 1.0) / base) + init) * math.sqrt(visits)
 
     def _scale(self, tree: SearchTree[Node] | None, node: Node) -> tuple[float, float]:
-        """What is taken off values, and what the rest is multiplied by.
+        """Returns the offset and the factor of value normalisation.
 
-        Trap: the specification has no scale. Rewards may have any size, and where it is large the priors are drowned
-        (Schrittwieser et al. 2020, appendix B, equation 5). Values that are all the same need care.
+        Trap: the MuZero specification does not normalise. Rewards of any size would then dominate the priors
+        (Schrittwieser et al. 2020, appendix B, equation 5). A range of 0 must not divide.
         """
         if self.normalize == "node":
             values = [child.returns / child.visit_count for child in node.children.values() if child.visit_count]
@@ -262,18 +238,18 @@ class MCTS(ModelSearch):
             return low, 1.0 / max(high - low, LEAST_SPAN)
         if self.normalize == "tree" and isinstance(tree, Tree) and tree.high > tree.low:
             return tree.low, 1.0 / (tree.high - tree.low)
-        return 0.0, 1.0  # also where a node is looked at by hand, without the tree that knows its bounds
+        return 0.0, 1.0  # also without a tree, whose bounds are then unknown
 
     def _mask_policy(self, policy: Any, legal_actions: Sequence[int]) -> Any:
-        """`mask_policy`."""
+        """Calls `mask_policy`."""
         return mask_policy(policy, legal_actions)
 
     def _add_exploration_noise(self, node: Node, random: Random | None = None) -> None:
-        """Mixes Dirichlet noise into the priors of the actions of a node: of the root, that is."""
-        super()._add_exploration_noise(node, random or self.own_random)
+        """Mixes Dirichlet noise into the priors of the children of the root."""
+        super()._add_exploration_noise(node, random or self.default_random)
 
     def _finish(self, tree: SearchTree[Node], leaf: Node, values: list[float], row: TraceRow | None) -> None:
-        """The last step of a simulation; the values of the actions on its path widen the bounds of the tree."""
+        """Completes a simulation and extends the bounds of the tree by the values of the actions on its path."""
         super()._finish(tree, leaf, values, row)
         node = leaf
         while isinstance(tree, Tree) and node.parent is not None:

@@ -1,4 +1,4 @@
-"""Noise at the root, so that self-play also tries what the network would not: Dirichlet noise on the priors."""
+"""Dirichlet noise on the priors of the root, for exploration in self-play."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import math
 from collections.abc import Mapping
 
 from pondertree.random import Random
-from pondertree.reference.policy import float32, softmax
+from pondertree.reference.priors import float32, softmax
 
-#: A smaller concentration than this is taken for it: logarithms would be infinite, and the draw has one weight anyway.
-LEAST = 1e-300
-#: From this concentration on no gamma variate is too small for a float.
-NONE_VANISHES = 0.1
+#: Lower bound of the concentration: below it logarithms would overflow, and a sample is one-hot in any case.
+MIN_ALPHA = 1e-300
+#: From this concentration on, gamma variates do not underflow.
+MIN_ALPHA_WITHOUT_UNDERFLOW = 0.1
 
 
 def noised(priors: Mapping[int, float], alpha: float, epsilon: float, random: Random) -> dict[int, float]:
-    """(1 - epsilon) P + epsilon noise of each move, in 32 bits; `alpha` is the concentration of each.
+    """Returns (1 - epsilon) P + epsilon noise of each move, in 32 bits; `alpha` is the concentration per move.
 
-    The noise is drawn for the legal moves alone, after the mask, in ascending order: the moves of a tree change places
-    as they are tried.
+    Noise is sampled for the legal moves alone, in ascending order: the order of a node's children changes during
+    search.
     """
     noise = dirichlet(alpha, len(priors), random)
     return {
@@ -28,24 +28,24 @@ def noised(priors: Mapping[int, float], alpha: float, epsilon: float, random: Ra
 
 
 def dirichlet(alpha: float, count: int, random: Random) -> list[float]:
-    """A draw from the symmetric Dirichlet distribution: gamma variates over their sum.
+    """Samples the symmetric Dirichlet distribution: gamma variates divided by their sum.
 
-    With a very small alpha many variates are too small for a float: then in logarithms.
+    For a small alpha the variates would underflow, so their logarithms are normalised instead.
     """
-    alpha = max(alpha, LEAST)
-    if alpha < NONE_VANISHES:
-        return softmax([_below_one(alpha, random)[1] for _ in range(count)])
+    alpha = max(alpha, MIN_ALPHA)
+    if alpha < MIN_ALPHA_WITHOUT_UNDERFLOW:
+        return softmax([_gamma_below_one(alpha, random)[1] for _ in range(count)])
     variates = [_gamma_variate(alpha, random) for _ in range(count)]
     total = 0.0
-    for variate in variates:  # `sum` would round otherwise
+    for variate in variates:  # `sum` rounds differently from the engine
         total += variate
     return [variate / total for variate in variates]
 
 
 def _gamma_variate(alpha: float, random: Random) -> float:
-    """A gamma variate of shape `alpha` (Marsaglia & Tsang 2000)."""
+    """Samples the gamma distribution of shape `alpha` (Marsaglia & Tsang 2000)."""
     if alpha < 1.0:
-        return _below_one(alpha, random)[0]
+        return _gamma_below_one(alpha, random)[0]
     d = alpha - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
@@ -59,8 +59,8 @@ def _gamma_variate(alpha: float, random: Random) -> float:
             return d * v
 
 
-def _below_one(alpha: float, random: Random) -> tuple[float, float]:
-    """A gamma variate of a shape below 1, and its logarithm (Ahrens & Dieter 1974, algorithm GS)."""
+def _gamma_below_one(alpha: float, random: Random) -> tuple[float, float]:
+    """Samples a gamma variate of shape below 1, with its logarithm (Ahrens & Dieter 1974, algorithm GS)."""
     b = 1.0 + alpha / math.e
     while True:
         p = b * (1.0 - random.uniform())
@@ -78,7 +78,7 @@ def _below_one(alpha: float, random: Random) -> tuple[float, float]:
 
 
 def _normal(random: Random) -> float:
-    """A standard normal number (Box & Muller 1958); the second of the pair is not used."""
+    """Samples the standard normal distribution (Box & Muller 1958); the second variate of the pair is discarded."""
     u = 1.0 - random.uniform()
     v = random.uniform()
     return math.sqrt(-2.0 * math.log(u)) * math.cos(math.tau * v)

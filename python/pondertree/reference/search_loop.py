@@ -1,6 +1,6 @@
-"""Leaves in flight: a search descends several times before it asks what the leaves are worth.
+"""The simulation loop of all searches: leaf batches under virtual loss, root preparation, noise and the result.
 
-This is the same for every search. What differs is how it descends, and what goes back up.
+A search defines selection, evaluation and backup; the loop calls them.
 """
 
 from __future__ import annotations
@@ -11,63 +11,62 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pondertree.games.playout import Leaf
-from pondertree.random import ANSWER, NOISE, SELECT, Random, fold
+from pondertree.random import ANSWER, NOISE, SELECT, Random, draw, fold
 from pondertree.reference import answer
 from pondertree.reference.node import PriorNode
 from pondertree.reference.noise import noised
-from pondertree.reference.policy import draw
 from pondertree.reference.trace import Scores, TraceRow
-from pondertree.reference.tree import N, SearchTree, note_end, prove_ancestors
+from pondertree.reference.tree import N, SearchTree, prove_ancestors, prove_end
 
-MOST_ENDS_PER_BATCH = 1024
-"""Ends of game are backed up at once while leaves are gathered; this bounds how long one gathering may take."""
+MAX_ENDS_PER_BATCH = 1024
+"""Exact leaves are backed up while a batch is collected; this bounds their number per batch."""
 
 
 @dataclass(slots=True)
-class Pending(Generic[N]):
-    """A leaf in flight."""
+class PendingLeaf(Generic[N]):
+    """A leaf in flight: selected, not yet evaluated."""
 
     leaf: N
     sim_key: int
     row: TraceRow | None
 
     @property
-    def question(self) -> Leaf:
-        """What is asked about it, in the form in which playouts and networks want it."""
+    def request(self) -> Leaf:
+        """The evaluation request, as playouts and networks take it."""
         return self.leaf.state, self.leaf.chooser, self.sim_key
 
 
-class Gathering(Generic[N]):
-    """A search that gathers up to `in_flight` leaves at once; with `solve` it proves what it can on the way."""
+class BatchedSearch(Generic[N]):
+    """A search that evaluates up to `in_flight` leaves in one batch; with `solve` it propagates proofs."""
 
     in_flight: int
     solve: bool
 
     def _select(self, root: N, random: Random, record: list[Scores | None] | None = None) -> N:
-        """Walks down to a node below which nothing is to be chosen, and writes the scores it chose by in `record`."""
+        """Selection: descends to a node without a choice to make; appends the compared scores to `record`."""
         raise NotImplementedError
 
     def _descend(self, tree: SearchTree[N], random: Random, record: list[Scores | None] | None) -> N:
-        """Walks down from the root, for a search that chooses by more than the nodes it meets."""
+        """Selection from the root, for searches that need the state of the tree too."""
         return self._select(tree.root, random, record)
 
     def _open(self, leaf: N, random: Random, record: list[Scores | None] | None) -> N:
-        """The new leaf, for a search that makes it only once a descent is over; others have it already."""
+        """Expansion after selection, for searches that create a leaf only then; others return `leaf`."""
         return leaf
 
     def _backpropagate(self, leaf: N, values: Sequence[float]) -> None:
-        """Takes the values of a leaf, one per player, up to the root."""
+        """Backs up the values of a leaf, one per player, to the root."""
         raise NotImplementedError
 
-    def _gather(self, tree: SearchTree[N], limit: int) -> list[Pending[N]]:
-        """Descends until `in_flight` leaves wait for values; what needs no evaluation is finished on the way."""
+    def _collect_leaves(self, tree: SearchTree[N], limit: int) -> list[PendingLeaf[N]]:
+        """Descends until `in_flight` leaves are pending; simulations that end at exact nodes are completed at once."""
         root = tree.root
-        pending: list[Pending[N]] = []
+        pending: list[PendingLeaf[N]] = []
         ends = 0
         while (
             len(pending) < self.in_flight
             and tree.simulations + len(pending) < limit
-            and ends < MOST_ENDS_PER_BATCH
+            and ends < MAX_ENDS_PER_BATCH
             and root.proven is None
         ):
             simulation = tree.simulations + len(pending)
@@ -76,13 +75,13 @@ class Gathering(Generic[N]):
             scores: list[Scores | None] = []
             record = scores if tree.trace is not None else None
             leaf = self._descend(tree, random, record)
-            if leaf.is_waiting:
-                # It has no value yet to choose by. Nothing was changed on the way down, so there is nothing to undo,
-                # and the simulation number was not used up: the next batch begins with it.
+            if leaf.is_pending:
+                # A collision with a pending leaf. The descent has changed nothing, and its simulation number is reused
+                # by the next batch.
                 break
             leaf = self._open(leaf, random, record)
             if self.solve:
-                note_end(leaf)
+                prove_end(leaf)
             row: TraceRow | None = None
             if tree.trace is not None:
                 row = {"simulation": simulation, "path": leaf.path(), "scores": scores, "values": []}
@@ -90,7 +89,7 @@ class Gathering(Generic[N]):
             exact = leaf.exact_values()
             if exact is None:
                 self._mark_in_flight(leaf, +1)
-                pending.append(Pending(leaf, sim_key, row))
+                pending.append(PendingLeaf(leaf, sim_key, row))
             else:
                 self._finish(tree, leaf, exact, row)
                 prove_ancestors(leaf)
@@ -98,14 +97,14 @@ class Gathering(Generic[N]):
         return pending
 
     def _finish(self, tree: SearchTree[N], leaf: N, values: list[float], row: TraceRow | None) -> None:
-        """The last step of a simulation."""
+        """Completes a simulation: backup, trace and count."""
         if row is not None:
             row["values"] = list(values)
         self._backpropagate(leaf, values)
         tree.simulations += 1
 
     def _mark_in_flight(self, leaf: N, change: int) -> None:
-        """Counts a leaf in flight on its whole path (+1), or takes it back (-1)."""
+        """Adds `change` (+1 or -1) to the leaves in flight of every node on the path of a leaf."""
         node: N | None = leaf
         while node is not None:
             node.in_flight += change
@@ -117,167 +116,167 @@ P = TypeVar("P", bound=PriorNode)
 
 @dataclass(slots=True)
 class Tree(SearchTree[P]):
-    """A search under way, which goes on from move to move."""
+    """The state of a search whose tree is reused from move to move."""
 
-    begun: int = 0
-    """How many simulations were done when the present root became the root."""
-    wants_noise: bool = False
-    """Fresh noise is to be mixed in before the next descent."""
+    first_simulation: int = 0
+    """The number of simulations when the current root became the root."""
+    noise_pending: bool = False
+    """Whether fresh noise is mixed in before the next descent."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a caller says of a root: to a learned model, what it sees; to any search, which actions it may try."""
+class RootInput:
+    """Inputs of a root besides its state: the observation for a learned model, and a restriction of its actions."""
 
     observation: Any = None
     legal_actions: Sequence[int] | None = None
-    """None: all actions are legal."""
+    """None for all actions."""
     to_play: int | None = None
-    """None: the first player moves; after an action, the next one."""
+    """None for the first player, or after an action for the next one."""
     root_actions: Collection[int] | None = None
-    """The only actions that are searched at the root; None: all legal ones."""
+    """The actions to search at the root; None for all legal ones."""
 
 
-NOTHING = Told()
+NO_INPUT = RootInput()
 
 
-class PriorSearch(Gathering[P], Generic[P]):
-    """A search that asks a network or a model what its leaves are worth, and where to look below them."""
+class PriorSearch(BatchedSearch[P], Generic[P]):
+    """A search whose priors and values come from a network or a learned model."""
 
     num_simulations: int
 
-    def _plant(self, state: Any, told: Told) -> P:
-        """The node of a new root: a state, or what was told of it."""
+    def _make_root(self, state: Any, root_input: RootInput) -> P:
+        """Creates a root from a state, or from `root_input`."""
         raise NotImplementedError
 
-    def _follow(self, root: P, action: int, told: Told) -> P:
-        """The root after `action`, with what is known below it."""
+    def _advance_root(self, root: P, action: int, root_input: RootInput) -> P:
+        """Returns the root after `action`, with its subtree."""
         raise NotImplementedError
 
     def _evaluate_root(self, tree: Tree[P]) -> None:
-        """Evaluates and expands a root that is new. That is no simulation."""
+        """Evaluates and expands a new root. Not counted as a simulation."""
         raise NotImplementedError
 
-    def _evaluate(self, tree: Tree[P], pending: Sequence[Pending[P]], target: int) -> list[list[float]]:
-        """Expands leaves in flight, and answers their values. The tree is to have `target` simulations."""
+    def _evaluate(self, tree: Tree[P], pending: Sequence[PendingLeaf[P]], target: int) -> list[list[float]]:
+        """Expands pending leaves and returns their values; `target` is the simulation count at the end of the call."""
         raise NotImplementedError
 
-    def _unasked(self, root: P) -> P:
-        """A root like `root`, which was never evaluated, with a child for each of its moves, all alike."""
+    def _uniform_root(self, root: P) -> P:
+        """Returns an unevaluated copy of `root` with uniform priors."""
         raise NotImplementedError
 
     def _simulate_to(self, tree: Tree[P], limit: int, target: int | None = None) -> None:
-        """Simulates until the tree has had `limit` simulations, of `target` it is to have, or its root is proven."""
+        """Simulates until the tree has `limit` simulations or a proven root; `target` is the planned total."""
         while tree.simulations < limit and tree.root.proven is None:
-            self._settle_root(tree)
-            pending = self._gather(tree, limit)
+            self._prepare_root(tree)
+            pending = self._collect_leaves(tree, limit)
             values = self._evaluate(tree, pending, target or limit) if pending else []
-            for waiting, answers in zip(pending, values, strict=True):
-                self._mark_in_flight(waiting.leaf, -1)
-                self._finish(tree, waiting.leaf, answers, waiting.row)
-                self._conclude(tree, waiting.leaf, answers)
+            for pending_leaf, leaf_values in zip(pending, values, strict=True):
+                self._mark_in_flight(pending_leaf.leaf, -1)
+                self._finish(tree, pending_leaf.leaf, leaf_values, pending_leaf.row)
+                self._after_backup(tree, pending_leaf.leaf, leaf_values)
 
-    def _conclude(self, tree: Tree[P], leaf: P, values: Sequence[float]) -> None:
-        """What follows from a simulation whose leaf was evaluated, in a search that draws conclusions."""
+    def _after_backup(self, tree: Tree[P], leaf: P, values: Sequence[float]) -> None:
+        """Hook after the backup of an evaluated leaf."""
 
-    def _settle_root(self, tree: Tree[P]) -> None:
-        """Evaluates and expands the root if it is new, and mixes in the noise that was asked for.
+    def _prepare_root(self, tree: Tree[P]) -> None:
+        """Evaluates and expands a new root, and mixes in pending noise.
 
-        Trap: in the specifications the first simulation expands the root, or nobody does. Noise added before has no
-        children to be added to, and simulations and visits of moves are not the same number. The root is expanded
-        first, outside of the count.
+        Trap: in the specifications the first simulation expands the root, or nothing does. Noise added before it has no
+        children to act on, and the visits of the moves do not sum to the number of simulations. Here the root is
+        expanded first and not counted.
         """
         if tree.root.visit_count == 0:
             self._evaluate_root(tree)
-        if tree.wants_noise:
+        if tree.noise_pending:
             self._add_noise(tree)
-            tree.wants_noise = False
+            tree.noise_pending = False
 
     def _add_noise(self, tree: Tree[P]) -> None:
-        """Mixes noise into the priors of the root's moves, in a search that has such noise."""
+        """Mixes noise into the priors of the root; none by default."""
 
-    # --- The answer -----------------------------------------------------------------------------------------
+    # --- The result -----------------------------------------------------------------------------------------
 
     def result(self, tree: Tree[P], temperature: float = 0.0) -> answer.Result[P]:
-        """What the tree says so far; asking does not change it."""
-        # Without any simulation all moves are alike. The answer is drawn from a root made for that.
-        root = tree.root if tree.root.children else self._unasked(tree.root)
+        """Returns the current result without changing the tree."""
+        # Without any simulation the move is drawn from uniform priors.
+        root = tree.root if tree.root.children else self._uniform_root(tree.root)
         random = Random(fold(tree.key, tree.simulations), ANSWER)
         best = action = self._best_move(tree, root, random)
         if temperature > 0.0 and root.proven in (None, 0):
             policy = self._policy_at(root, temperature, best)
             action = list(policy)[draw(list(policy.values()), random)]
-        result = answer.describe(root, action, best, tree.simulations - tree.begun, tree.trace)
+        result = answer.make_result(root, action, best, tree.simulations - tree.first_simulation, tree.trace)
         result.policy = self._policy_of(root, best)
         result.root = tree.root
         return result
 
     def _best_move(self, tree: Tree[P], root: P, random: Random) -> int:
-        """The move to play if it is not drawn."""
+        """Returns the move at temperature 0."""
         return answer.best_move(root, random)
 
     def _policy_of(self, root: P, best: int) -> dict[int, float]:
-        """What a network is trained on."""
+        """Returns the policy target."""
         return answer.policy_of(root, best)
 
     def _policy_at(self, root: P, temperature: float, best: int) -> dict[int, float]:
-        """The chances of the root's moves at a temperature, in the order of its children."""
+        """Returns the move probabilities at a temperature, in child order."""
         return answer.policy_at(root, temperature, best)
 
 
 class NoisySearch(PriorSearch[P], Generic[P]):
-    """A search with Dirichlet noise at its root, on request."""
+    """A search with optional Dirichlet noise at the root."""
 
     alpha: float
-    spread_alpha: bool
-    """Whether `alpha` is spread over the moves, or is that of each."""
-    noise_share: float
+    alpha_is_total: bool
+    """Whether `alpha` is divided by the number of moves."""
+    noise_fraction: float
 
     def simulate(self, tree: Tree[P], num_simulations: int, add_noise: bool | None = None) -> None:
-        """So many more simulations; fewer if the root is proven. If a game or a network raises, drop the tree.
+        """Runs `num_simulations` more, or fewer if the root is proven. After an exception the tree must be discarded.
 
-        `add_noise` True mixes fresh noise into the root's clean priors, False takes it out, None leaves it as it is.
+        `add_noise=True` mixes fresh noise into the clean priors of the root, False removes it, None keeps it.
         """
         if add_noise is not None:
-            tree.wants_noise = add_noise
+            tree.noise_pending = add_noise
         if add_noise is False:
             for child in tree.root.children.values():
                 child.prior = child.clean_prior
         self._simulate_to(tree, tree.simulations + num_simulations)
 
     def _add_noise(self, tree: Tree[P]) -> None:
-        """Mixes Dirichlet noise into the priors of the root's moves."""
+        """Mixes Dirichlet noise into the priors of the root."""
         self._add_exploration_noise(tree.root, Random(fold(tree.key, tree.simulations), NOISE))
 
     def _add_exploration_noise(self, node: P, random: Random) -> None:
-        """Mixes Dirichlet noise into the priors of a node's moves.
+        """Mixes Dirichlet noise into the priors of the children of a node.
 
-        Trap: a kept tree would be noised again with every move. So the clean prior stays beside the noised one, and
-        noise is always mixed into that.
+        Trap: in a reused tree, noise would accumulate from move to move. It is always mixed into the clean prior, which
+        is stored beside the noised one.
         """
         children = node.children
-        alpha = self.alpha / len(children) if self.spread_alpha else self.alpha
+        alpha = self.alpha / len(children) if self.alpha_is_total else self.alpha
         clean = {action: child.clean_prior for action, child in children.items()}
-        for action, prior in noised(clean, alpha, self.noise_share, random).items():
+        for action, prior in noised(clean, alpha, self.noise_fraction, random).items():
             children[action].prior = prior
 
 
 def at_least(least: int, **numbers: int) -> None:
-    """Each of the numbers, given by name, must be `least` or more."""
+    """Checks that each named number is at least `least`."""
     for name, number in numbers.items():
         if number < least:
             raise ValueError(f"{name} must be at least {least}, not {number}")
 
 
 def not_negative(**numbers: float) -> None:
-    """Each of the numbers, given by name, must be finite and not below 0."""
+    """Checks that each named number is finite and not negative."""
     for name, number in numbers.items():
         if not (math.isfinite(number) and number >= 0.0):
             raise ValueError(f"{name} must be finite and not negative, not {number}")
 
 
 def tagged(value: float | tuple[str, float], name: str, tag: str) -> tuple[bool, float]:
-    """A number, or a pair of `tag` and a number: whether it is tagged, and the number."""
+    """Returns (whether it is tagged, the number) of a number or a pair `(tag, number)`."""
     is_tagged = isinstance(value, tuple)
     if isinstance(value, tuple):
         if len(value) != 2 or value[0] != tag:
@@ -288,15 +287,15 @@ def tagged(value: float | tuple[str, float], name: str, tag: str) -> tuple[bool,
     return is_tagged, float(value)
 
 
-def check_noise(alpha: float, share: float, alpha_name: str, share_name: str) -> None:
-    """Noise at the root must have a concentration, and a share of the priors."""
+def check_noise(alpha: float, fraction: float, alpha_name: str, fraction_name: str) -> None:
+    """Checks the concentration and the fraction of root noise."""
     if alpha <= 0.0:
         raise ValueError(f"{alpha_name} must be above 0, not {alpha}")
-    between(0.0, 1.0, **{share_name: share})
+    between(0.0, 1.0, **{fraction_name: fraction})
 
 
 def between(least: float, most: float, **numbers: float) -> None:
-    """Each of the numbers, given by name, must be from `least` to `most`."""
+    """Checks that each named number is in [`least`, `most`]."""
     for name, number in numbers.items():
         if not least <= number <= most:
             raise ValueError(f"{name} must be from {least:g} to {most:g}, not {number}")

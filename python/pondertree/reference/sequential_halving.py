@@ -1,7 +1,7 @@
-"""Completed Q: what every move of a node is worth, tried or not, and the policy that is better for knowing it.
+"""Completed Q values, the improved policy and sequential halving of Gumbel search.
 
-Danihelka et al. 2022, "Policy improvement by planning with Gumbel": sections 3 and 4, the mixed value in appendix D.
-Names and numbers are those of the authors' library mctx, so that trees can be compared.
+Danihelka et al. 2022, "Policy improvement by planning with Gumbel": sections 3 to 5, the mixed value in appendix D.
+Names and constants follow the authors' library mctx, so that trees can be compared.
 """
 
 from __future__ import annotations
@@ -10,136 +10,136 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pondertree.random import Random
+from pondertree.random import Random, add_up
 from pondertree.reference.node import PriorNode
-from pondertree.reference.policy import add_up, normalised
+from pondertree.reference.priors import normalised
 
-LEAST_SPAN = 1e-8
-"""Values closer together than this count as so far apart, so that equal ones do not divide by 0."""
-LEAST_PRIOR = 2.0**-126
-"""The smallest ordinary number of 32 bits: smaller priors count as this much in the mixed value."""
+MIN_RANGE = 1e-8
+"""Lower bound of the range of Q in rescaling, against division by 0."""
+MIN_PRIOR = 2.0**-126
+"""The smallest normal float32: the lower bound of priors in the mixed value."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bonus:
-    """What a node adds to the logits of its moves: sigma(q) = weight * (q - low) / span."""
+class TransformedQ:
+    """sigma of the moves of one node, added to their logits: sigma(q) = weight * (q - low) / span."""
 
     weight: float
     low: float
     span: float
-    completing: float
-    """The value of moves never tried."""
+    completion: float
+    """Q of unvisited moves."""
 
     def sigma(self, q: float) -> float:
-        """That of a move with value `q`."""
+        """Returns sigma of a value."""
         return self.weight * ((q - self.low) / self.span)
 
     @property
-    def untried(self) -> float:
-        """That of a move never tried."""
-        return self.sigma(self.completing)
+    def unvisited(self) -> float:
+        """sigma of an unvisited move."""
+        return self.sigma(self.completion)
 
     def of(self, child: PriorNode) -> float:
-        """That of the move to `child`."""
+        """Returns sigma of the move to `child`."""
         q = value_of(child)
-        return self.untried if q is None else self.sigma(q)
+        return self.unvisited if q is None else self.sigma(q)
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
-    """How Q is completed and scaled."""
+class QTransform:
+    """The parameters of completion and rescaling of Q (mctx: `qtransform_completed_by_mix_value`)."""
 
     value_scale: float = 0.1
     maxvisit_init: float = 50.0
     rescale_values: bool = True
     use_mixed_value: bool = True
 
-    def at(self, node: PriorNode) -> Bonus:
-        """The bonus of the moves of `node`; leaves in flight count as visits of the most visited move."""
-        tried = [child for child in node.children.values() if child.is_tried]
-        values = [q for child in tried if (q := value_of(child)) is not None]
-        completing = mixed_value(node, tried) if self.use_mixed_value else node.raw_value
+    def at(self, node: PriorNode) -> TransformedQ:
+        """Returns the transformed Q of the moves of `node`; leaves in flight count as visits."""
+        visited = [child for child in node.children.values() if child.is_visited]
+        values = [q for child in visited if (q := value_of(child)) is not None]
+        completion = mixed_value(node, visited) if self.use_mixed_value else node.raw_value
         low, span = 0.0, 1.0
         if self.rescale_values:
-            # Where actions are missing, legal or not, the completing value is one of those that are scaled.
+            # As in mctx, illegal actions count as unvisited: their completed Q extends the range.
             if len(values) < node.num_actions:
-                values.append(completing)
+                values.append(completion)
             low = min(values)
-            span = max(max(values) - low, LEAST_SPAN)
-        most = max((started(child) for child in tried), default=0)
-        return Bonus((self.maxvisit_init + most) * self.value_scale, low, span, completing)
+            span = max(max(values) - low, MIN_RANGE)
+        max_visits = max((visits_with_in_flight(child) for child in visited), default=0)
+        return TransformedQ((self.maxvisit_init + max_visits) * self.value_scale, low, span, completion)
 
 
 def value_of(child: PriorNode) -> float | None:
-    """Q of a move for the player who makes it: exact where it is proven, None where nothing is known."""
+    """Returns Q of a move for the chooser; exact if proven, None if unvisited."""
     proven = child.proven_for_chooser
     if proven is not None:
         return float(proven)
     return child.total_for_chooser / child.visit_count if child.visit_count > 0 else None
 
 
-def started(child: PriorNode) -> int:
-    """Visits of a move, leaves in flight counted."""
+def visits_with_in_flight(child: PriorNode) -> int:
+    """Returns the visits of a move, including leaves in flight."""
     return child.visit_count + child.in_flight
 
 
-def mixed_value(node: PriorNode, tried: Sequence[PriorNode]) -> float:
-    """The node's own value, mixed with those of its tried moves, weighed by their priors (appendix D)."""
-    total = sum(child.visit_count for child in tried)
+def mixed_value(node: PriorNode, visited: Sequence[PriorNode]) -> float:
+    """Returns the network's value mixed with the prior-weighted mean Q of the visited moves (appendix D)."""
+    total = sum(child.visit_count for child in visited)
     if total == 0:
         return node.raw_value
-    known = [(max(LEAST_PRIOR, child.prior), q) for child in tried if (q := value_of(child)) is not None]
-    priors = add_up(prior for prior, _ in known)
-    weighted = add_up(prior * q / priors for prior, q in known)
-    return (node.raw_value + total * weighted) / (total + 1)
+    weighted_q = [(max(MIN_PRIOR, child.prior), q) for child in visited if (q := value_of(child)) is not None]
+    priors = add_up(prior for prior, _ in weighted_q)
+    mean = add_up(prior * q / priors for prior, q in weighted_q)
+    return (node.raw_value + total * mean) / (total + 1)
 
 
-def improved_policy(children: Sequence[PriorNode], bonus: Bonus) -> list[float]:
-    """softmax(logits + bonus) over these moves: the target for a policy network.
+def improved_policy(children: Sequence[PriorNode], q: TransformedQ) -> list[float]:
+    """Returns softmax(logits + sigma(completed Q)) over the moves: the policy target.
 
-    Trap: where the policy rules out all moves that are left, which proofs can bring about, they are alike.
+    Trap: proofs can leave only moves with prior 0, for which the softmax is undefined; then all priors count as equal.
     """
-    likely = [child for child in children if child.prior > 0.0]
-    most = max(bonus.of(child) for child in likely or children)
-    return normalised([_weight(child.prior if likely else 1.0, bonus.of(child) - most) for child in children])
+    nonzero = [child for child in children if child.prior > 0.0]
+    most = max(q.of(child) for child in nonzero or children)
+    return normalised([_weight(child.prior if nonzero else 1.0, q.of(child) - most) for child in children])
 
 
-def interior_scores(node: PriorNode, bonus: Bonus) -> dict[int, float]:
-    """How far the visits of each move lag behind the improved policy (section 5, equation 14).
+def interior_scores(node: PriorNode, q: TransformedQ) -> dict[int, float]:
+    """Returns the improved policy minus the share of visits of each move (section 5, equation 14).
 
-    That makes visits follow the policy without any chance. Moves never tried all have the same bonus, so their part of
-    the softmax is their priors together, of those that got no child too.
+    Selecting its maximum makes visits follow the policy deterministically. All unvisited moves have the same sigma, so
+    their part of the softmax is the sum of their priors, including those without a child.
     """
-    tried = {action: child for action, child in node.children.items() if child.is_tried}
-    rest = add_up(child.prior for action, child in node.children.items() if action not in tried) + node.tail
-    bonuses = {action: bonus.of(child) for action, child in tried.items()}
-    likely = [bonuses[action] for action, child in tried.items() if child.prior > 0.0]
-    most = max([*likely, bonus.untried] if rest > 0.0 else likely)
-    weights = {action: _weight(child.prior, bonuses[action] - most) for action, child in tried.items()}
-    untried = math.exp(bonus.untried - most) if rest > 0.0 else 0.0
-    total = add_up(weights.values()) + rest * untried
-    visits = sum(started(child) for child in tried.values())
+    visited = {action: child for action, child in node.children.items() if child.is_visited}
+    rest = add_up(child.prior for action, child in node.children.items() if action not in visited) + node.tail_prior
+    sigmas = {action: q.of(child) for action, child in visited.items()}
+    nonzero = [sigmas[action] for action, child in visited.items() if child.prior > 0.0]
+    most = max([*nonzero, q.unvisited] if rest > 0.0 else nonzero)
+    weights = {action: _weight(child.prior, sigmas[action] - most) for action, child in visited.items()}
+    unvisited = math.exp(q.unvisited - most) if rest > 0.0 else 0.0
+    total = add_up(weights.values()) + rest * unvisited
+    visits = sum(visits_with_in_flight(child) for child in visited.values())
     return {
-        action: weights[action] / total - started(child) / (1.0 + visits)
-        if action in tried
-        else child.prior * untried / total
+        action: weights[action] / total - visits_with_in_flight(child) / (1.0 + visits)
+        if action in visited
+        else child.prior * unvisited / total
         for action, child in node.children.items()
     }
 
 
 def _weight(prior: float, exponent: float) -> float:
-    """prior * exp(exponent). What is ruled out stays so, however good it looks: there exp may overflow."""
+    """Returns prior * exp(exponent); 0 for prior 0, where exp may overflow."""
     return prior * math.exp(exponent) if prior > 0.0 else 0.0
 
 
-LEAST_SCORE = -1e9
-"""That of a move which its prior rules out: still a number, so that it can be compared."""
+MIN_SCORE = -1e9
+"""The score of a move with prior 0: finite, so that scores remain comparable."""
 
 
 def considered_visits(moves: int, simulations: int) -> list[int]:
-    """How many visits the move chosen in each simulation must have had: the table of sequential halving.
+    """Returns the sequence of visit counts that sequential halving requires of the move selected in each simulation.
 
-    All moves have their turns, then the better half of them as many turns in all, and so on down to two.
+    Each phase gives all considered moves the same number of extra visits and keeps the better half, down to two.
     """
     if moves <= 1:
         return list(range(simulations))
@@ -147,91 +147,94 @@ def considered_visits(moves: int, simulations: int) -> list[int]:
     table: list[int] = []
     visits = 0
     while len(table) < simulations:
-        turns = max(1, simulations // (rounds * moves))
-        for _ in range(turns):
+        extra_visits = max(1, simulations // (rounds * moves))
+        for _ in range(extra_visits):
             table.extend([visits] * moves)
             visits += 1
         moves = max(2, moves // 2)
     return table[:simulations]
 
 
-def gumbel_number(random: Random) -> float:
-    """A draw from the Gumbel distribution, from a number strictly between 0 and 1."""
+def gumbel_variate(random: Random) -> float:
+    """Samples the standard Gumbel distribution by inversion."""
     uniform = ((random.next_u64() >> 11) + 0.5) / (1 << 53)
     return -math.log(-math.log(uniform))
 
 
 @dataclass(slots=True)
 class Schedule:
-    """How the simulations of one call are spent at the root."""
+    """The allocation of the simulations of one call to the moves of the root."""
 
-    begun: int
-    """How many simulations the tree had when it began."""
+    first_simulation: int
+    """The number of simulations of the tree at the start of the schedule."""
     considered: list[int]
-    """By simulation: the visits that the move chosen must have had since."""
-    base: dict[int, int]
-    """By action: the visits it had when the schedule began."""
-    draws: dict[int, float]
-    """By action: its Gumbel number plus its logit, of which the greatest is 0."""
+    """By simulation: the visits since the start that the selected move must have."""
+    base_visits: dict[int, int]
+    """By action: the visits at the start."""
+    perturbed_logits: dict[int, float]
+    """By action: Gumbel variate plus logit, with the maximum logit 0."""
 
     @classmethod
-    def of(cls, root: PriorNode, begun: int, considered: list[int], numbers: dict[int, float]) -> Schedule:
-        """A schedule that begins now, with these Gumbel numbers."""
-        base = {action: child.visit_count for action, child in root.children.items()}
-        return cls(begun, considered, base, draws_of(root, numbers))
+    def start(
+        cls, root: PriorNode, first_simulation: int, considered: list[int], variates: dict[int, float]
+    ) -> Schedule:
+        """Starts a schedule with the given Gumbel variates."""
+        base_visits = {action: child.visit_count for action, child in root.children.items()}
+        return cls(first_simulation, considered, base_visits, perturb_logits(root, variates))
 
     @classmethod
-    def none(cls, root: PriorNode) -> Schedule:
-        """What an answer is made of where no schedule has begun: all visits count, and no Gumbel numbers."""
-        return cls(0, [], dict.fromkeys(root.children, 0), draws_of(root, dict.fromkeys(root.children, 0.0)))
+    def without_simulations(cls, root: PriorNode) -> Schedule:
+        """Returns the schedule of a root without simulations: all visits count, and Gumbel variates are 0."""
+        return cls(0, [], dict.fromkeys(root.children, 0), perturb_logits(root, dict.fromkeys(root.children, 0.0)))
 
-    def score(self, child: PriorNode, bonus: Bonus) -> float:
-        """g + logit + sigma(q) of a move."""
-        return max(LEAST_SCORE, self.draws[child.action or 0] + bonus.of(child))
+    def score(self, child: PriorNode, q: TransformedQ) -> float:
+        """Returns g + logit + sigma(q) of a move."""
+        return max(MIN_SCORE, self.perturbed_logits[child.action or 0] + q.of(child))
 
-    def scores(self, root: PriorNode, bonus: Bonus, moves: Sequence[int]) -> dict[int, float]:
-        """The scores of those of `moves` that may come next: the tried ones, and of the others the best draw.
+    def scores(self, root: PriorNode, q: TransformedQ, moves: Sequence[int]) -> dict[int, float]:
+        """Returns the scores of the visited moves and of the unvisited one with the highest perturbed logit.
 
-        Moves never tried have the same visits and the same bonus, so that they differ by their draws alone.
+        Unvisited moves have equal visits and sigma, and differ in their perturbed logits alone.
         """
-        untried = [action for action in moves if not root.children[action].is_tried]
-        next_one = max(untried, key=lambda action: (self.draws[action], -action), default=None)
+        unvisited = [action for action in moves if not root.children[action].is_visited]
+        best_unvisited = max(unvisited, key=lambda action: (self.perturbed_logits[action], -action), default=None)
         return {
-            action: self.score(root.children[action], bonus)
+            action: self.score(root.children[action], q)
             for action in moves
-            if root.children[action].is_tried or action == next_one
+            if root.children[action].is_visited or action == best_unvisited
         }
 
-    def choose(self, root: PriorNode, scores: dict[int, float], number: int) -> int:
-        """The move to follow in the simulation that is the `number`-th of the tree; the lowest among equals.
+    def choose(self, root: PriorNode, scores: dict[int, float], simulation: int) -> int:
+        """Returns the move of a simulation: the highest score among the moves with the considered visits; the lowest of
+        equals.
 
-        Only moves that had as many visits as the table says come into question. Where proofs have taken all of them:
-        those nearest below, and if there are none, nearest above.
+        If proofs have removed all of those, moves with the nearest lower visits are considered, then the nearest
+        higher.
         """
-        wanted = self.considered[number - self.begun]
+        considered = self.considered[simulation - self.first_simulation]
 
         def rank(action: int) -> tuple[int, int]:
-            visits = started(root.children[action]) - self.base[action]
-            if visits == wanted:
+            visits = visits_with_in_flight(root.children[action]) - self.base_visits[action]
+            if visits == considered:
                 return (2, 0)
-            return (1, visits) if visits < wanted else (0, -visits)
+            return (1, visits) if visits < considered else (0, -visits)
 
         return max(scores, key=lambda action: (rank(action), scores[action], -action))
 
-    def answer(self, root: PriorNode, bonus: Bonus, moves: Sequence[int]) -> int:
-        """The move to play: of those visited most in this schedule the best by score; the lowest of equals."""
+    def best_move(self, root: PriorNode, q: TransformedQ, moves: Sequence[int]) -> int:
+        """Returns the highest score among the moves most visited in this schedule; the lowest of equals."""
 
         def rank(action: int) -> tuple[int, float, int]:
             child = root.children[action]
-            return (child.visit_count - self.base[action], self.score(child, bonus), -action)
+            return (child.visit_count - self.base_visits[action], self.score(child, q), -action)
 
         return max(moves, key=rank)
 
 
-def draws_of(root: PriorNode, numbers: dict[int, float]) -> dict[int, float]:
-    """Gumbel numbers plus logits, the greatest logit taken for 0; minus infinity where the prior is 0."""
+def perturb_logits(root: PriorNode, variates: dict[int, float]) -> dict[int, float]:
+    """Returns Gumbel variates plus logits, with the maximum logit 0; -inf for prior 0."""
     logits = {
         action: math.log(child.prior) if child.prior > 0.0 else -math.inf for action, child in root.children.items()
     }
     most = max(logits.values())
-    return {action: numbers[action] + (logit - most) for action, logit in logits.items()}
+    return {action: variates[action] + (logit - most) for action, logit in logits.items()}

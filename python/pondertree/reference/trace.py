@@ -1,7 +1,7 @@
-"""The record of a search, one row per simulation, and the first place where two records differ.
+"""The trace of a search, one row per simulation, and the first difference between two traces.
 
-The engine writes the same rows. When it and the twin disagree, the totals at the end say only that something is
-wrong; the first differing row says where.
+The engine records the same rows. Final visit counts show only that the engine and the reference implementation differ;
+the first differing row shows where.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ Scores = list[tuple[int, float]]
 
 
 class TraceRow(TypedDict):
-    """One simulation. Rows stand in the order of their simulation numbers, which is the order of the descents."""
+    """One simulation. Rows are ordered by simulation number, which is the order of the descents."""
 
     simulation: int
-    """The number of the simulation, from 0, over the whole life of the tree."""
+    """The index of the simulation, from 0, over the lifetime of the tree."""
     path: list[int]
     """The actions from the root to the leaf."""
     scores: list[Scores | None]
-    """For each action of the path: the (action, score) pairs it was chosen from, in the order they were looked at;
-    None where an unopened action was opened instead."""
+    """For each action of the path: the (action, score) pairs it was selected from, in order of comparison; None where
+    an unexpanded action was expanded."""
     values: list[float]
-    """The values of the leaf, one per player, as they were backed up (before the rewards on the way are added)."""
+    """The values of the leaf, one per player, before the rewards on the path are added."""
 
 
 def first_difference(a: Sequence[TraceRow], b: Sequence[TraceRow]) -> str | None:
-    """Describes in words where trace `a` and trace `b` first differ, or answers None if they are equal.
+    """Returns a description of the first difference between traces `a` and `b`; None if they are equal.
 
-    Numbers are compared exactly. Within a row the order is that of the descent, so that what is named is the cause
-    and not a consequence: at each depth first the scores, then the action, and at last the values backed up.
+    Numbers are compared exactly. A row is compared in the order of the descent (at each depth the scores, then the
+    action; the values last), so that the report names the cause of a difference and not its consequence.
     """
     for row_a, row_b in zip(a, b, strict=False):
         difference = _difference_of_rows(row_a, row_b)
@@ -71,7 +71,7 @@ def _difference_of_scores(a: Scores | None, b: Scores | None) -> str | None:
         return f"{opening} opens an action, {choosing} chooses by score"
     actions_a, actions_b = [action for action, _ in a], [action for action, _ in b]
     if actions_a != actions_b:
-        return f"the actions looked at differ: {actions_a} in a, {actions_b} in b"
+        return f"the compared actions differ: {actions_a} in a, {actions_b} in b"
     for (action, score_a), (_, score_b) in zip(a, b, strict=True):
         if score_a != score_b:
             return f"action {action} scores {score_a!r} in a, {score_b!r} in b"

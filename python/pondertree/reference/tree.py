@@ -1,4 +1,4 @@
-"""What the trees of all searches have in common: how a node stands to those around it, and a search under way."""
+"""The tree that all searches share: nodes, values by perspective, and proofs by negamax."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class TreeNode:
-    """What a node of any search has, and what follows from it. Each search lists the fields again, in its own order.
+    """The base class of nodes. Subclasses declare the fields again, in the order of their specification.
 
-    A value has an owner: the player to move at the node, or the **chooser**, who chose the move that leads to it and is
-    to move in the parent.
+    A value has a perspective: that of the player to move at the node, or of the **chooser**, the player to move in the
+    parent, who chose the move leading to the node.
     """
 
     __slots__ = (
@@ -35,61 +35,61 @@ class TreeNode:
 
     parent: Self | None
     action: int | None
-    """The move that leads here; None at the root."""
+    """The move leading here; None at the root."""
     children: dict[int, Self]
     to_play: int
     visit_count: int
     rewards: list[float] | None
-    """What each player got for the move that leads here; None if the game has no rewards."""
+    """The reward of each player for the move leading here; None in a game without rewards."""
     end: list[float] | None
-    """The result for each player if the game is over here."""
+    """The result for each player at a terminal node."""
     in_flight: int
-    """How many leaves below this node, or this one, wait for their values."""
+    """The number of leaves in this subtree that wait for evaluation (virtual visits)."""
     proven: int | None
-    """The exact result for the player to move here, once it is known: -1, 0 or +1."""
+    """The proven result for the player to move here: -1, 0 or +1; None while unproven."""
     distance: int
-    """In how many plies a proven result is reached."""
+    """Plies to the end under the proof."""
 
     if TYPE_CHECKING:
 
         @property
         def state(self) -> State:
-            """The position. Some nodes have it as a field, some find it out."""
+            """The position of the node."""
 
     @property
     def total_for_chooser(self) -> float:
-        """The sum of values for the player who chose the move that leads here."""
+        """The sum of values from the perspective of the chooser."""
         raise NotImplementedError
 
     @property
     def mean_value(self) -> float:
-        """The value of the position for the player to move here, by what its moves brought."""
+        """The value for the player to move here, from the statistics of the moves."""
         raise NotImplementedError
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether this is a leaf whose first value is still in flight: nothing can be known below it."""
+    def is_pending(self) -> bool:
+        """Whether this is a leaf whose first evaluation is pending."""
         return self.parent is not None and self.visit_count == 0 and self.in_flight > 0
 
     @property
     def chooser(self) -> int:
-        """The player who chose the move that leads here."""
-        assert self.parent is not None, "nobody chose the root"
+        """The player who chose the move leading here."""
+        assert self.parent is not None, "the root has no chooser"
         return self.parent.to_play
 
     @property
     def proven_for_chooser(self) -> int | None:
-        """The exact result for the player who chose the move that leads here (None if not known, or at the root)."""
+        """The proven result from the perspective of the chooser; None if unproven, or at the root."""
         if self.proven is None or self.parent is None:
             return None
-        # The sign follows whose turn it is: after a double move or a pass both players are the same one.
+        # The sign depends on the players to move: after a double move or a pass they are the same.
         return self.proven if self.to_play == self.parent.to_play else -self.proven
 
     def expected_for_chooser(self) -> float:
-        """The mean value of the move that leads here, as a descent sees it; exact if proven.
+        """Returns Q of the move leading here for the chooser, with virtual loss; exact if proven.
 
-        A leaf in flight counts as a visit, and as a loss where values are plain results in [-1, 1] (with rewards a
-        loss has no fixed size). Without it all leaves gathered together would be the same one.
+        Each leaf in flight counts as a visit and, in games without rewards, as a loss (with rewards, a loss has no
+        fixed size). Without virtual visits every descent of a batch would select the same leaf.
         """
         proven = self.proven_for_chooser
         if proven is not None:
@@ -98,22 +98,22 @@ class TreeNode:
         return (self.total_for_chooser - losses) / (self.visit_count + self.in_flight)
 
     def exact_values(self) -> list[float] | None:
-        """The values for each player if they are known exactly: the game is over, or the result is proven."""
+        """Returns the value for each player if the node is terminal or proven, else None."""
         if self.end is not None or self.proven is None:
             return self.end
         value = float(self.proven)
         return [value, -value] if self.to_play == 0 else [-value, value]
 
     def legal_actions(self) -> list[int]:
-        """The moves from here, in the order in which the game lists them, whether they have a child yet or not."""
+        """Returns the legal moves in the order of the game, expanded or not."""
         return listed_actions(self.state)
 
     def list_actions(self) -> list[int]:
-        """The moves that have no child yet: none, where all get theirs together."""
+        """Returns the moves without a child; none in searches that expand all moves of a node at once."""
         return []
 
     def sum_of_moves(self) -> tuple[float, int]:
-        """What the moves from here brought the player to move, added up in their order, and their visits."""
+        """Returns (the sum of the values of all moves for the player to move, their visits), added in child order."""
         total, visits = 0.0, 0
         for child in self.children.values():
             if child.visit_count > 0:
@@ -122,7 +122,7 @@ class TreeNode:
         return total, visits
 
     def path(self) -> list[int]:
-        """The actions from the root to this node."""
+        """Returns the actions from the root to this node."""
         path: list[int] = []
         node = self
         while node.parent is not None:
@@ -137,18 +137,18 @@ N = TypeVar("N", bound=TreeNode)
 
 @dataclass(slots=True)
 class SearchTree(Generic[N]):
-    """A search under way: its root, the key of its random numbers, and how many simulations are done."""
+    """The state of a search: its root, the key of its random numbers and the number of simulations done."""
 
     root: N
     key: int
     simulations: int = 0
-    """Over the whole life of the tree."""
+    """Over the lifetime of the tree."""
     trace: list[TraceRow] | None = None
     playouts: Playouts = field(default_factory=Playouts)
 
 
-def note_end(leaf: TreeNode) -> None:
-    """A new leaf where the game is over is proven, if its result is one of those that proofs are made of."""
+def prove_end(leaf: TreeNode) -> None:
+    """Marks a terminal leaf of a zero-sum game as proven, if its result is -1, 0 or +1."""
     if leaf.end is not None and is_zero_sum(leaf.state):
         result = leaf.end[leaf.to_play]
         if result in (-1.0, 0.0, 1.0):
@@ -156,18 +156,18 @@ def note_end(leaf: TreeNode) -> None:
 
 
 def prove_ancestors(leaf: TreeNode) -> None:
-    """Walks up from a proven leaf for as long as each next node is decided by its children.
+    """Propagates a proof from a leaf towards the root for as long as each next node is decided by its children.
 
-    A win needs one winning move; anything else needs all moves. The sums of the ancestors are not rewritten.
+    One winning move proves a win; a draw or a loss requires all moves to be proven. Sums of values are not changed.
     """
     node = leaf.parent if leaf.proven is not None else None
     while node is not None and node.proven is None:
-        known = [(c.proven_for_chooser, c.distance) for c in node.children.values()]
-        results = [(result, distance) for result, distance in known if result is not None]
+        proofs = [(c.proven_for_chooser, c.distance) for c in node.children.values()]
+        results = [(result, distance) for result, distance in proofs if result is not None]
         wins = [distance for result, distance in results if result == 1]
         if wins:
             node.proven, node.distance = 1, 1 + min(wins)
-        elif not node.list_actions() and len(results) == len(known):
+        elif not node.list_actions() and len(results) == len(proofs):
             node.proven = max(result for result, _ in results)
             node.distance = 1 + max(distance for result, distance in results if result == node.proven)
         else:

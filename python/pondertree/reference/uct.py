@@ -1,12 +1,10 @@
-"""UCT, the classical Monte Carlo tree search: selection by UCB1, expansion, simulation, back-propagation.
+"""UCT: Monte Carlo tree search with UCB1 selection, expansion, random playouts and backpropagation.
 
-It reads as its specification, in the specification's names, with the traps mended; a comment marked "Trap" stands
-wherever this text departs from it, and says why. What is more than the specification: results that are proven
-(`solve`), several leaves in flight at once (`in_flight`), and random numbers that can be replayed.
+Names are those of the classic UCT specification; a comment marked "Trap" explains each deviation. Additions: proofs
+(`solve`), leaf batches under virtual loss (`in_flight`) and reproducible random numbers.
 
-What is no node and no search stands in files of its own, and the main names of these also here: `state` (what a
-state says), `playout` (simulation), `lookahead` (forced moves, minimax), `tree` (what nodes of all searches have),
-`gather` (leaves in flight), `proof` and `answer`.
+This module also exports the main names of `games.game_state`, `games.playout` and `games.lookahead`. The tree and the
+proofs are in `tree`, the simulation loop in `search_loop`, the result in `answer`.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from pondertree.games.lookahead import forced_actions, minimax
 from pondertree.games.playout import PlayoutPolicy, evaluate, random_playout, simulate_leaves
 from pondertree.random import ANSWER, SELECT, Random, fold, tree_key
 from pondertree.reference import answer
-from pondertree.reference.search_loop import Gathering, at_least, not_negative
+from pondertree.reference.search_loop import BatchedSearch, at_least, not_negative
 from pondertree.reference.trace import Scores
 from pondertree.reference.tree import SearchTree, TreeNode
 
@@ -60,35 +58,34 @@ __all__ = [
 
 @dataclass(slots=True, eq=False)
 class MCTSNode(TreeNode):
-    """A position in the tree, with the statistics of the move that leads to it.
+    """A position, with the statistics of the edge leading to it.
 
-    Trap: the specification says that edge statistics are stored in the parent, and then lists them in the node. In a
-    tree this is the same, since a node has one move leading to it: `visit_count` and `total_value` here are those of
-    the edge. They belong to the parent's choice, so `total_value` is the sum of values for the player who **chose**
-    the move, the one to move in the parent; never for the player to move here. The root was chosen by nobody: its
-    `total_value` is for its own player to move.
+    Trap: the classic UCT specification states that edge statistics are stored in the parent, but lists them in the
+    node. In a tree each node has one incoming edge, whose statistics are `visit_count` and `total_value`. They serve
+    the parent's choice, so `total_value` is from the perspective of the player to move in the **parent**. At the root,
+    which has no parent, it is from that of its own player to move.
     """
 
     state: State
-    """The position after the move leading here; a dict in a search that was given a `game` (see `DictState`)."""
+    """The position; with a `game` of functions, a `DictState`."""
     parent: MCTSNode | None = field(default=None, repr=False)
     forced_depth_left: int = 0
     children: dict[int, MCTSNode] = field(default_factory=dict, repr=False)
-    """The opened moves, in the order of opening; scores are looked at in this order."""
+    """The expanded moves, in order of expansion, which is also the order in which scores are compared."""
     visit_count: int = 0
     total_value: float = 0.0
 
     action: int | None = None
     to_play: int = field(init=False)
     untried: list[int] | None = field(default=None, repr=False)
-    """The moves not opened yet; None until they are listed, which is when the node is first descended to again."""
+    """The unexpanded moves; None until the node is visited a second time."""
     in_flight: int = 0
     rewards: list[float] | None = field(init=False)
     end: list[float] | None = field(init=False)
     proven: int | None = None
     distance: int = 0
     own_random: Random | None = field(default=None, init=False, repr=False)
-    """Of a root whose nodes are expanded and chosen from by hand: where their random numbers come from."""
+    """At a root: the default generator of `expand` and `best_child`."""
 
     def __post_init__(self) -> None:
         self.to_play = self.state.to_play
@@ -97,19 +94,19 @@ class MCTSNode(TreeNode):
 
     @property
     def total_for_chooser(self) -> float:
-        """`total_value`, which is theirs already."""
+        """`total_value`, which has the perspective of the chooser."""
         return self.total_value
 
     @property
     def mean_value(self) -> float:
-        """The value of the position for the player to move here: the mean of what its moves brought, 0 without any."""
+        """The mean value of the moves for the player to move here; 0 without visits."""
         total, visits = self.sum_of_moves()
         return total / visits if visits else 0.0
 
     def list_actions(self, root_actions: Collection[int] | None = None) -> list[int]:
-        """The moves not opened yet. The first call asks the state, of `root_actions` alone, and prunes by forced moves.
+        """Returns the unexpanded moves. The first call lists the legal moves, within `root_actions` if given.
 
-        A pruned move is never listed at all, so it cannot keep the node from being fully expanded.
+        It also prunes by forced moves. A pruned move is never listed, so the node can become fully expanded without it.
         """
         if self.untried is None:
             self.untried = actions_among(listed_actions(self.state), root_actions)
@@ -118,27 +115,25 @@ class MCTSNode(TreeNode):
         return self.untried
 
     def expand(self, random: Random | None = None) -> MCTSNode:
-        """Opens one of the moves not opened yet: the new child.
+        """Expands a random unexpanded move and returns the new child.
 
-        Without `random`, the numbers are those of the tree's own generator, the same ones for every tree.
+        `random` defaults to the generator of the tree, which has a fixed seed.
         """
         untried = self.list_actions()
         if not untried:
             raise ValueError("the node is fully expanded: all its moves have a child")
-        j = (random or self.tree_random()).choose(len(untried))
-        untried[0], untried[j] = untried[j], untried[0]
+        index = (random or self.tree_random()).choose(len(untried))
+        untried[0], untried[index] = untried[index], untried[0]
         action = untried.pop(0)
         child = MCTSNode(self.state.play(action), self, max(self.forced_depth_left - 1, 0), action=action)
         self.children[action] = child
         return child
 
     def score(self, parent_visits: int, c_param: float) -> float:
-        """UCB1 of the move that leads here.
+        """Returns the UCB1 score of the move leading here; infinite without visits. A leaf in flight counts as a visit.
 
-        Trap: the constant. The 2 stands inside the root, so `c_param = 1` is the classical sqrt(2) outside of it;
-        and values lie in [-1, 1], twice the range UCB1 was made for.
-
-        A leaf in flight counts as a visit. A move without any comes before all others.
+        Trap: the factor 2 is inside the square root, so `c_param = 1` corresponds to the usual constant sqrt(2), and
+        values are in [-1, 1], twice the range for which UCB1 was derived.
         """
         visits = self.visit_count + self.in_flight
         if visits == 0:
@@ -149,12 +144,13 @@ class MCTSNode(TreeNode):
     def best_child(
         self, c_param: float = 1.0, random: Random | None = None, record: list[Scores | None] | None = None
     ) -> MCTSNode:
-        """The child with the highest score, ties broken at random. Proven losses are passed over if anything else is.
+        """Returns the child with the highest score; ties are broken at random. Proven losses are skipped unless all
+        lose.
 
-        Without `random`, the numbers are those of the tree's own generator, the same ones for every tree.
+        `random` defaults to the generator of the tree, which has a fixed seed.
 
-        A node's visits are those that passed through it: the first one, which evaluated it, and then one per visit of
-        its children. The root is not evaluated and has only the latter.
+        N of the parent is its own visit count: one for its evaluation, plus the visits of its children. The root is not
+        evaluated, and its N is the sum over its children.
         """
         if not self.children:
             raise ValueError("the node has no children: expand it first")
@@ -169,7 +165,7 @@ class MCTSNode(TreeNode):
         return candidates[ties[(random or self.tree_random()).choose(len(ties))]]
 
     def tree_random(self) -> Random:
-        """The generator of the tree that this node is in, for whoever gives none."""
+        """Returns the default generator of the tree."""
         root = self
         while root.parent is not None:
             root = root.parent
@@ -178,7 +174,7 @@ class MCTSNode(TreeNode):
         return root.own_random
 
     def update(self, value: float) -> None:
-        """Counts one visit with its value for the player who chose the move that leads here."""
+        """Adds a visit with a value from the perspective of the chooser."""
         self.visit_count += 1
         self.total_value += value
 
@@ -190,13 +186,13 @@ Result = answer.Result[MCTSNode]
 # --- The search -------------------------------------------------------------------------------------------------
 
 
-class MCTS(Gathering[MCTSNode]):
-    """UCT with the specification's parameters.
+class MCTS(BatchedSearch[MCTSNode]):
+    """UCT with the parameters of the classic UCT specification.
 
-    `max_depth` cuts playouts; `evaluator` values the leaf itself (`max_depth` None or 0) or the position where the
-    playout was cut; `playout_policy` chooses the moves of playouts; `minimax_depth` guards the answer;
-    `forced_depth` is how many plies below the root forced moves are looked for. With `solve=False`, `in_flight=1`
-    this is the specification to the letter. With a `game` of functions, states are plain dicts: see `DictState`.
+    `max_depth` cuts playouts; `evaluator` evaluates the leaf (`max_depth` None or 0) or the position where a playout
+    was cut; `playout_policy` chooses playout moves; `minimax_depth` is the depth of the minimax guard on the final
+    move; `forced_depth` is the number of plies below the root that are restricted to forced moves. `solve=False`,
+    `in_flight=1` is the specification to the letter. With a `game` of functions, states are dicts: see `DictState`.
     """
 
     def __init__(
@@ -232,7 +228,7 @@ class MCTS(Gathering[MCTSNode]):
         self.calls = 0
 
     def search(self, state: Any) -> int:
-        """The move to play. Calls are numbered, so that searching the same state again draws new numbers."""
+        """Returns the move to play. Each call draws new random numbers."""
         result = self.run(state, call=self.calls)
         self.calls += 1
         return result.action
@@ -246,7 +242,7 @@ class MCTS(Gathering[MCTSNode]):
         trace: bool = False,
         root_actions: Collection[int] | None = None,
     ) -> Result:
-        """One whole search from `state`: the `row`-th tree of the `call`-th call; of `root_actions` alone, if given."""
+        """Searches from `state`; (`seed`, `call`, `row`) key the random numbers, `root_actions` restricts the root."""
         tree = self.tree(state, call, row, trace=trace, root_actions=root_actions)
         self.simulate(tree, self.num_simulations)
         return self.result(tree)
@@ -260,7 +256,7 @@ class MCTS(Gathering[MCTSNode]):
         trace: bool = False,
         root_actions: Collection[int] | None = None,
     ) -> Tree:
-        """A tree of the root alone."""
+        """Creates a tree that consists of the root."""
         state = self._state(state)
         refuse_end(state)
         root = MCTSNode(state, forced_depth_left=self.forced_depth if is_zero_sum(state) else 0)
@@ -269,18 +265,18 @@ class MCTS(Gathering[MCTSNode]):
         return Tree(root, tree_key(self.seed, call, row), trace=[] if trace else None)
 
     def simulate(self, tree: Tree, num_simulations: int) -> None:
-        """So many more simulations; fewer if the root is proven. If a game or an evaluator raises, drop the tree."""
+        """Runs `num_simulations` more; fewer if the root is proven. After an exception the tree must be discarded."""
         limit = tree.simulations + num_simulations
         while tree.simulations < limit and tree.root.proven is None:
-            pending = self._gather(tree, limit)
-            leaves = [waiting.question for waiting in pending]
+            pending = self._collect_leaves(tree, limit)
+            leaves = [pending_leaf.request for pending_leaf in pending]
             values = simulate_leaves(leaves, self.max_depth, self.evaluator, self.playout_policy, tree.playouts)
-            for waiting, leaf_values in zip(pending, values, strict=True):
-                self._mark_in_flight(waiting.leaf, -1)
-                self._finish(tree, waiting.leaf, leaf_values, waiting.row)
+            for pending_leaf, leaf_values in zip(pending, values, strict=True):
+                self._mark_in_flight(pending_leaf.leaf, -1)
+                self._finish(tree, pending_leaf.leaf, leaf_values, pending_leaf.row)
 
     def _state(self, state: Any) -> State:
-        """A state as the search wants it: a dict gets the functions of the game."""
+        """Wraps a dict state with the functions of the game; returns other states unchanged."""
         if hasattr(state, "legal_actions"):
             own: State = state
             return own
@@ -291,17 +287,14 @@ class MCTS(Gathering[MCTSNode]):
     def _select(
         self, root: MCTSNode, random: Random | None = None, record: list[Scores | None] | None = None
     ) -> MCTSNode:
-        """Walks down from the root to a node that has a move to open, or below which nothing is to be chosen.
-
-        The latter is an end, a proven result, or a leaf already in flight.
-        """
+        """Selection: descends to a node with an unexpanded move, an end, a proven node or a leaf in flight."""
         node = root
-        while node.exact_values() is None and not node.is_waiting and not node.list_actions():
+        while node.exact_values() is None and not node.is_pending and not node.list_actions():
             node = node.best_child(self.c_param, random, record)
         return node
 
     def _open(self, leaf: MCTSNode, random: Random, record: list[Scores | None] | None) -> MCTSNode:
-        """Opens a move of the node where a descent has ended, unless nothing is left to find out there."""
+        """Expansion: expands a move of the selected node, unless its value is exact."""
         if leaf.exact_values() is not None:
             return leaf
         if record is not None:
@@ -309,13 +302,13 @@ class MCTS(Gathering[MCTSNode]):
         return leaf.expand(random)
 
     def _backpropagate(self, leaf: MCTSNode, values: Sequence[float] | float) -> None:
-        """Adds the values of a leaf, one per player, to every move on the way back to the root.
+        """Adds the values of a leaf, one per player, to every edge on the path to the root.
 
-        One number is for the player who chose the move to the leaf, as in the specification; the other player of two
-        gets its negative.
+        A single number is from the perspective of the leaf's chooser, as in the specification; of two players the other
+        one gets its negative.
 
-        Trap: the specification flips the sign at each step "because turns alternate". They do not after a pass, in a
-        double move, or with one or three players. Here every move takes the value of the player who chose it.
+        Trap: the classic UCT specification negates the value at each step "because turns alternate". They do not after
+        a pass, in a double move, or with one or three players. Here every edge takes the value of its chooser.
         """
         values = _for_each_player(leaf, values)
         node: MCTSNode | None = leaf
@@ -324,7 +317,7 @@ class MCTS(Gathering[MCTSNode]):
                 node.update(values[node.to_play])
             else:
                 if node.rewards is not None:
-                    # The reward of the move that leads here belongs to that move and to all before it.
+                    # A reward counts for the move that earns it and for all moves before.
                     values = [r + v for r, v in zip(node.rewards, values, strict=True)]
                 node.update(values[node.parent.to_play])
             node = node.parent
@@ -332,9 +325,9 @@ class MCTS(Gathering[MCTSNode]):
     # --- Choosing an action ---------------------------------------------------------------------------------
 
     def _best_action(self, tree: Tree | MCTSNode) -> int:
-        """The best move, which is played exactly if the root is proven; if not, minimax may correct it.
+        """Returns the best move, corrected by the minimax guard unless the root is proven.
 
-        A root that was searched by hand may be given alone.
+        A root may be given in place of its tree.
         """
         if isinstance(tree, MCTSNode):
             root, random = tree, tree.tree_random()
@@ -342,17 +335,17 @@ class MCTS(Gathering[MCTSNode]):
             root, random = tree.root, Random(fold(tree.key, tree.simulations), ANSWER)
         chosen = answer.best_move(root, random)
         if root.proven is None and self.minimax_depth > 0 and is_zero_sum(root.state):
-            chosen = answer.guard(root, chosen, self.minimax_depth, random)
+            chosen = answer.minimax_guard(root, chosen, self.minimax_depth, random)
         return chosen
 
     def result(self, tree: Tree) -> Result:
-        """What the tree says so far; asking does not change it."""
+        """Returns the current result without changing the tree."""
         action = self._best_action(tree)
-        return answer.describe(tree.root, action, action, tree.simulations, tree.trace)
+        return answer.make_result(tree.root, action, action, tree.simulations, tree.trace)
 
 
 def _for_each_player(leaf: MCTSNode, values: Sequence[float] | float) -> list[float]:
-    """Values, one per player; one number is that of the player who chose the move to the leaf."""
+    """Returns one value per player; a single number is from the perspective of the leaf's chooser."""
     if not isinstance(values, (int, float)):
         return list(values)
     if leaf.state.num_players > 2:

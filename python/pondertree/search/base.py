@@ -1,36 +1,42 @@
-"""What every search offers, whatever its parts: `run`, `search`, `get_policy`, `tree`, `forest`."""
+"""The base class of all searches: `run`, `search`, `get_policy`, `tree`, `forest`."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import validation
-from pondertree.config import Settings
+from pondertree.config import SearchConfig, SearchOptions
 from pondertree.errors import InvalidArgumentError
-from pondertree.game import GameInfo, describe
+from pondertree.game import GameInfo, describe, game_is_over, is_over
 from pondertree.games.chess_interop import adapt_state, to_state, to_states
 from pondertree.result import SearchResult
-from pondertree.search.compiled_world import CompiledWorld, PythonWorld
-from pondertree.search.forest import UNLIMITED, Forest, Progress, Tree
-from pondertree.search.options import DefaultSimulations, SearchOptions
+from pondertree.search.compiled_world import CompiledWorld
+from pondertree.search.forest import Forest
+from pondertree.search.limits import UNLIMITED, Limits, Progress
+from pondertree.search.observation_root import ObservationBatch, ObservationRoot
+from pondertree.search.options import DefaultSimulations
+from pondertree.search.python_world import PythonWorld
+from pondertree.search.root_actions import read_root_actions
+from pondertree.search.tree import Tree
 from pondertree.search.world import World
 
 
 class Search(SearchOptions, ABC):
-    """A search with its options. It holds no tree: each call of `run` plants its own."""
+    """A search and its options. It holds no tree: each call of `run` plants its own."""
 
     #: The temperature of `search` and `get_policy` where none is given.
     default_temperature: ClassVar[float]
-    #: Whether these two add noise where nothing is said.
+    #: `add_noise` of `search` and `get_policy` where it is not given.
     default_noise: ClassVar[bool | None] = False
-    #: Whether the search must know its number of simulations, so that a limit of time alone does not lift it.
+    #: Whether the rule schedules a number of simulations, so that a time limit alone does not lift it.
     needs_count: ClassVar[bool] = False
 
     num_simulations: int | Sequence[int] | None
@@ -45,7 +51,7 @@ class Search(SearchOptions, ABC):
         self._calls = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy. A seed that was drawn stays behind: processes that get one search draw their own."""
+        """Returns the attributes for pickle and copy, without a drawn seed: every copy draws its own."""
         state = self.__dict__.copy()
         if state["seed"] == state["_own_seed"]:
             state.update(seed=None, _own_seed=None, _calls=0)
@@ -56,15 +62,9 @@ class Search(SearchOptions, ABC):
         if self.seed is None:
             self._draw_seed()
 
-    def with_seed(self, seed: int) -> Self:
-        """Returns a copy with another seed, whose calls are numbered from 0."""
-        search = copy.copy(self)
-        search.seed, search._calls = seed, 0
-        return search
-
     @abstractmethod
-    def settings(self, info: GameInfo) -> Settings:
-        """The parts of this search for a game."""
+    def config(self, info: GameInfo) -> SearchConfig:
+        """Returns the configuration of this search for a game."""
 
     @property
     def drawn_seed(self) -> int:
@@ -78,38 +78,47 @@ class Search(SearchOptions, ABC):
         return None if self.time_limit is None else validation.seconds(self.time_limit, "time_limit")
 
     @property
-    def limit(self) -> str:
-        """What ends a search, as it was given."""
+    def limit_text(self) -> str:
+        """The limit that was given, as `repr` shows it."""
         if self.time_limit is None:
             return f"num_simulations={self.num_simulations}"
         return f"time_limit={self.time_limit}"
 
     def describe(self, state: Any) -> GameInfo:
-        """What game a state belongs to."""
+        """Returns the game that a state belongs to."""
         return describe(state)
 
-    def world(self, info: GameInfo, settings: Settings, states: Sequence[Any]) -> World:
-        """Where the positions of a forest of `states` live."""
-        if info.compiled:
-            return CompiledWorld(info, settings, len(states))
-        return PythonWorld(info, settings, len(states))
+    def world(self, info: GameInfo, config: SearchConfig) -> World:
+        """Returns the world of a forest, without trees."""
+        return CompiledWorld(info, config) if info.compiled else PythonWorld(info, config)
 
-    def shared(self) -> dict[str, Any]:
-        """The settings that all searches share."""
-        return {
-            "solve": self.solve,
-            "in_flight": self.in_flight,
-            "threads": self.threads,
-            "early_stop": self.early_stop,
-            "trace": self.trace,
-            "max_nodes": self.max_nodes,
-            "max_memory": self.max_memory,
-        }
-
-    def next_call(self) -> int:
-        """Calls are numbered, so that no two searches of one object draw the same random numbers."""
+    def next_key(self) -> tuple[int, int]:
+        """Returns the seed and the number of the next call: no two calls of one search share random numbers."""
         self._calls += 1
-        return self._calls - 1
+        return self.drawn_seed, self._calls - 1
+
+    def with_seed(self, seed: int) -> Self:
+        """Returns a copy that draws from `seed`, with calls numbered from 0."""
+        other = copy.copy(self)
+        other.seed = seed
+        other._calls = 0
+        return other
+
+    def _plant(self, states: Sequence[Any], seeds: Any = None, root_actions: Any = None) -> Forest:
+        """Plants a tree for each state."""
+        if len(states) == 0:
+            raise InvalidArgumentError("states is empty: give at least one state")
+        info = common_game(states, self.describe)
+        given = None if seeds is None else validation.per_row(seeds, len(states), "seeds", validation.whole_number)
+        config = self.config(info)
+        world = self.world(info, config)
+        world.create_engine(states)
+        searched = read_root_actions(root_actions, states, world.legal_actions)
+        key = self.next_key()
+        world.plant(states, key if given is None else [(seed, 0, 0) for seed in given], searched)
+        seeds = [self.drawn_seed] * len(states) if given is None else given
+        limits = Limits(self.num_simulations, self.seconds, self.needs_count)
+        return Forest(config, world, states, seeds, searched, limits, self.next_key)
 
     @overload
     def run(
@@ -147,11 +156,10 @@ class Search(SearchOptions, ABC):
     ) -> SearchResult | list[SearchResult]:
         """Searches a state (or a python-chess board), or a list of them in one batch.
 
-        `temperature=None` is greedy. `seeds` fixes the random numbers of each row, which then does not depend on its
-        place in the batch. `root_actions` are the only moves searched at the root, one list for all states or one per
-        state: numbers, move text or `chess.Move`; `value` and `proven` are then those of the best of them.
-        `progress(done, wanted)` is called now and then. After Ctrl-C, `result` of the `KeyboardInterrupt` is what was
-        found until then: a result, or a list of them.
+        `temperature=None` is greedy. `seeds` fixes the random numbers of each row, whatever its place in the batch.
+        `root_actions` are the only moves searched at the root, one list for all states or one per state: numbers, move
+        text or `chess.Move`; `value` and `proven` are then those of the best of them. `progress(done, wanted)` is
+        called now and then. After Ctrl-C, `result` of the `KeyboardInterrupt` is the result so far, or a list of them.
         """
         validation.no_iterator(state, "state", "states")
         many = isinstance(state, (list, tuple))
@@ -173,35 +181,35 @@ class Search(SearchOptions, ABC):
         root_actions: Any = None,
         progress: Progress | None = None,
     ) -> Any:
-        """The results of all states if they are `many`, or of the only one. An interrupt offers what was found."""
-        # What is wrong is said before anything is searched; one number for all rows is then handed on as one.
+        """Returns the results of all states if they are `many`, or of the only one."""
+        # All arguments are checked before the first simulation.
         per_row_temperature(temperature, len(states))
-        forest = Forest(self, states, seeds, root_actions)
+        forest = self._plant(states, seeds, root_actions)
         counts = UNLIMITED if self.num_simulations is None else self.num_simulations
         validation.per_row(counts, len(states), "num_simulations")
 
-        def found() -> SearchResult | list[SearchResult]:
-            results = forest.results(temperature=temperature)
-            return results if many else results[0]
+        def results() -> SearchResult | list[SearchResult]:
+            rows = forest.results(temperature=temperature)
+            return rows if many else rows[0]
 
         try:
             forest.simulate(counts, seconds=self.seconds, add_noise=add_noise, progress=progress)
         except KeyboardInterrupt as interrupt:
-            # No class of its own: Python ends a process by the signal for a plain KeyboardInterrupt alone.
+            # Not a subclass: Python ends a process by the signal only for a plain KeyboardInterrupt.
             with contextlib.suppress(Exception):
-                interrupt.result = found()  # type: ignore[attr-defined]
+                interrupt.result = results()  # type: ignore[attr-defined]
                 interrupt.add_note("`result` of this exception is what the search had found.")
             raise
-        return found()
+        return results()
 
     def search(self, state: Any, temperature: float | None = None, add_noise: bool | None = None) -> Any:
-        """The action to play: an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`."""
+        """Returns the action to play: an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`."""
         return self.get_policy(state, temperature, add_noise)[0]
 
     def get_policy(
         self, state: Any, temperature: float | None = None, add_noise: bool | None = None
     ) -> tuple[Any, NDArray[np.float64]]:
-        """The action to play and the share of visits of each action, whatever the temperature.
+        """Returns the action to play and the share of visits of each action, whatever the temperature.
 
         The action is an int, or a `chess.Move` for a `chess.Board` or a `ChessGame`.
         """
@@ -212,11 +220,11 @@ class Search(SearchOptions, ABC):
         return answer(result.action), result.policy.copy()
 
     def tree(self, state: Any, *, seeds: int | None = None, root_actions: Collection[Any] | None = None) -> Tree:
-        """A tree to be grown step by step and kept from move to move.
+        """Plants a tree that is grown step by step and reused from move to move.
 
         With `root_actions` only these moves are searched at the root, until the tree is advanced or reset.
         """
-        return Tree(self, to_state(state), seeds, root_actions)
+        return Tree(self._plant([to_state(state)], seeds, root_actions))
 
     def forest(
         self,
@@ -225,14 +233,45 @@ class Search(SearchOptions, ABC):
         seeds: int | Sequence[int] | None = None,
         root_actions: Collection[Any] | None = None,
     ) -> Forest:
-        """Many trees, grown together; `root_actions` as in `tree`, one list for all states or one per state."""
+        """Plants many trees that grow together; `root_actions` as in `tree`, one list for all states or one each."""
         if not validation.is_listed(states):
             raise InvalidArgumentError(
                 f"states must be a list of states, not a {type(states).__name__}; for one state use tree()"
             )
-        return Forest(self, to_states(states), seeds, root_actions)
+        return self._plant(to_states(states), seeds, root_actions)
 
 
 def per_row_temperature(value: Any, rows: int) -> list[float | None]:
-    """A temperature for each row; None stays None."""
+    """Returns a temperature for each row; None stays None."""
     return validation.per_row(value, rows, "temperature", validation.optional_temperature)
+
+
+def common_game(states: Sequence[Any], describe: Callable[[Any], GameInfo]) -> GameInfo:
+    """Returns the game of all states; raises if there are several games, or if one state is finished."""
+    info = describe(states[0])
+    if isinstance(states, ObservationBatch):
+        return info
+    kinds = set(map(type, states))
+    if kinds == {ObservationRoot}:
+        return info
+    if not info.compiled or len(kinds) > 1:
+        for row, state in enumerate(states[1:], start=1):
+            other = describe(state)
+            if other is not info and other != info:
+                raise InvalidArgumentError(
+                    f"states[{row}] is a state of {other.name}, states[0] one of {info.name}: "
+                    f"all states of a forest must be of one game ({_difference(info, other)})"
+                )
+    over = operator.attrgetter("is_terminal") if info.compiled else is_over
+    # One call per state: a game that breaks its contract may answer differently the second time.
+    finished = list(map(over, states))
+    if any(finished):
+        raise game_is_over(f"states[{finished.index(True)}]" if len(states) > 1 else "this state")
+    return info
+
+
+def _difference(one: GameInfo, other: GameInfo) -> str:
+    """Returns the fields in which two games differ, with both values."""
+    fields = ("name", "num_actions", "num_players", "zero_sum", "has_rewards")
+    differing = [name for name in fields if getattr(one, name) != getattr(other, name)]
+    return ", ".join(f"{name} {getattr(one, name)} and {getattr(other, name)}" for name in differing)

@@ -1,277 +1,202 @@
-"""The worlds of games: compiled ones, whose states the engine holds, and those written in Python.
-
-States of a Python game stay in a table here, under slots that the engine gives out: `table[slot] = play(table[parent],
-action)` happens once per simulation, at the leaf; only numbers cross to the engine.
-"""
+"""The world of a compiled game, whose states the engine holds."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from pondertree._core import Forest as EngineForest
-from pondertree._core import TreeView
-from pondertree.config import Settings
-from pondertree.errors import InternalError
-from pondertree.game import GameInfo, Position, game_mistakes, play, read_position
-from pondertree.games.lookahead import forced_actions
-from pondertree.games.purity import PlayCheck
-from pondertree.gpu.offload import Beside
-from pondertree.gpu.pipeline import GameTurns, asks_of_leaves
-from pondertree.gpu.protocol import NotForLanes, is_pipelined
-from pondertree.gpu.tree_shape import GAMES, suits
-from pondertree.search.leaf_evaluation import Leaves, OutOfTime
+from pondertree.config import SearchConfig
+from pondertree.evaluators.outputs import check_values
+from pondertree.game import GameInfo
+from pondertree.gpu.offload import DeviceOffload
+from pondertree.gpu.pipeline import InferencePipeline
+from pondertree.gpu.protocol import (
+    SUPPORTED,
+    GameContext,
+    InferenceBackend,
+    InferenceBuffer,
+    Job,
+    Mode,
+    RowLayout,
+    ShouldStop,
+    Support,
+    query,
+)
+from pondertree.gpu.tree_shape import DEVICE_GAMES, TreeShape, runs_on_device
+from pondertree.search.leaf_evaluation import LeafEvaluation
 from pondertree.search.root_actions import RootActions
-from pondertree.search.world import Key, Keys, Over, World
+from pondertree.search.world import Key, Keys, World
 
 
 class CompiledWorld(World):
-    """A compiled game."""
+    """Trees of a compiled game: searched in the engine, or in batches where an evaluator is outside it."""
 
-    def __init__(self, info: GameInfo, settings: Settings, trees: int) -> None:
-        super().__init__(EngineForest(info.name, settings.engine(info, trees)), info, settings)
-        self._leaves = Leaves(self.core, info, settings, None)
-        self._in_turns = asks_of_leaves(settings)
+    def __init__(self, game: GameInfo, config: SearchConfig) -> None:
+        super().__init__(game, config)
+        self._may_pipeline = config.rule.has_priors and config.max_depth in (None, 0) and config.python_policy is None
+        """Whether leaves are evaluated as they are, and the network's outputs have fitted into buffers so far."""
         self._simulations = 0
-        self._beside = Beside(self.core)
-        self._lent: Callable[[], object] | None = None
-        """Gives lanes back in which trees have grown that are not home yet."""
+        self._release: Callable[[], object] | None = None
+        """Releases the context of a device search whose nodes are not copied back yet."""
 
     @property
-    def runs_inside(self) -> bool:
-        """Unless something in Python has a say."""
-        return self.settings.leaf != "outside"
+    def runs_in_engine(self) -> bool:
+        """Whether nothing in Python evaluates leaves."""
+        return self.config.leaf != "outside"
 
-    def plant(self, states: Sequence[Any], keys: Keys, among: RootActions | None = None) -> None:
-        """A tree for each state."""
-        self.core.plant(list(states), keys, among)
+    def create_engine(self, states: Sequence[Any]) -> None:
+        """Creates the engine's forest."""
+        self.core = EngineForest(self.info.name, self.config.engine_data(self.info, len(states)))
+        self._leaves = LeafEvaluation(self.core, self.info, self.config, None)
+        self._offload = DeviceOffload(self.core)
 
-    def knows(self, before: Any, action: int, among: list[int] | None) -> bool:
-        """Whatever is legal: the engine plants a new tree where it knows nothing."""
+    def plant(self, states: Sequence[Any], keys: Keys, root_actions: RootActions | None = None) -> None:
+        """Plants a tree for each state."""
+        self.core.plant(list(states), keys, root_actions)
+
+    def is_searched(self, before: Any, action: int, root_actions: list[int] | None) -> bool:
+        """Returns True: the engine plants a new tree where it has no subtree."""
         return True
 
     def reset(self, index: int, state: Any, key: Key) -> None:
-        """Another state in the place of tree `index`."""
-        self.settle()
+        """Replaces tree `index` by a new one from `state`."""
+        self.synchronize()
         self.core.reset(index, state, *key)
 
     def advance(self, index: int, before: Any, action: int) -> Any:
-        """Plays a legal action at the root of tree `index`."""
-        state = self.after(before, action)
-        self.settle()
+        """Plays a legal action at the root of tree `index`; returns the state after it."""
+        state = self.state_after(before, action)
+        self.synchronize()
         self.core.advance(index, action)
         return state
 
-    def expect(self, simulations: Sequence[int], at_once: bool) -> None:
-        """So many more simulations in each tree; 0 where they may end earlier, or differ."""
-        self._simulations = simulations[0] if at_once and len(set(simulations)) == 1 else 0
+    def prepare_run(self, simulations: Sequence[int], is_exact: bool) -> None:
+        """Remembers the simulations of each tree; 0 where a run may end earlier, or where they differ."""
+        self._simulations = simulations[0] if is_exact and len(set(simulations)) == 1 else 0
 
-    def run(self, over: Over | None) -> None:
-        """Batch after batch; an evaluator that has lanes computes for some trees while others are searched."""
-        evaluator = self.settings.evaluator
-        if self._in_turns and is_pipelined(evaluator):
-            try:
-                if over is None and self._search_beside(evaluator):
-                    return
-                GameTurns(self.core, evaluator, self.info, self.settings.in_flight, over).run()
+    def run(self, should_stop: ShouldStop | None) -> None:
+        """Runs batches; a pipelined evaluator computes for some trees while the engine searches others.
+
+        If the network's output does not fit into buffers, this and all later runs go batch by batch.
+        """
+        backend: Any = self.config.evaluator
+        if self._may_pipeline and query(backend, Job(len(self.core)), Mode.PIPELINED).ok:
+            if self._run_pipelined(backend, should_stop).ok:
                 return
-            except NotForLanes:
-                self.roll_back()
-                self._in_turns = False
-        super().run(over)
+            self.roll_back()
+            self._may_pipeline = False
+        super().run(should_stop)
 
-    def _search_beside(self, evaluator: Any) -> bool:
-        """Searches new trees where the network computes, if it can."""
-        settings = self.settings
-        if self.info.name not in GAMES or settings.solve or not self._simulations or not suits(settings):
-            return False
-        if not hasattr(evaluator, "open_trees") or evaluator.policy != "logits":
-            return False
-        if not self.core.all_new():
-            return False
-        turns = GameTurns(self.core, evaluator, self.info, 1, None)
-        found = False
+    def _run_pipelined(self, backend: InferenceBackend, should_stop: ShouldStop | None) -> Support:
+        exchange = GameExchange(self.core, backend, self.info, self.config.options.in_flight)
+        context: GameContext = backend.acquire(Job(len(self.core), exchange.layout))
         try:
-            trees = evaluator.open_trees(turns.buffers, turns.sizes, self._simulations, settings.score)
-            if trees is not None:
-                turns.ask_about_roots()
-                found = self._beside.search(trees, turns.answer_roots)
-                for group in range(len(turns.sizes)):
-                    turns.answer_roots(group)
+            buffers = context.buffers(exchange.capacities)
+            if should_stop is None and self._search_on_device(backend, context, exchange, buffers):
+                return SUPPORTED
+            return InferencePipeline(exchange, buffers, should_stop).run()
         finally:
-            turns.wait_for_all()
-            # If they were interrupted on their way home, too.
-            if self._beside.are_away:
-                self._lent = weakref.finalize(self, evaluator.release_buffers, turns.buffers)
+            # Also after an interrupt while results were copied back.
+            if self._offload.is_pending:
+                self._release = weakref.finalize(self, backend.release, context)
             else:
-                evaluator.release_buffers(turns.buffers)
-        return found
+                backend.release(context)
 
-    def settle(self) -> None:
-        """Brings trees home that were searched beside the network."""
-        self._beside.settle()
-        if self._lent is not None:
-            self._lent()
-            self._lent = None
+    def _search_on_device(
+        self,
+        backend: InferenceBackend,
+        context: GameContext,
+        exchange: GameExchange,
+        buffers: Sequence[InferenceBuffer],
+    ) -> bool:
+        """Searches new trees on the network's device; False if that is not supported."""
+        config, core = self.config, self.core
+        if self.info.name not in DEVICE_GAMES or config.options.solve or not self._simulations:
+            return False
+        if not runs_on_device(config) or not core.all_new():
+            return False
+        shapes = [
+            TreeShape(size, self._simulations, self.info.num_actions, config.rule, is_game=True)
+            for size in exchange.sizes
+        ]
+        if not query(backend, Job(len(core), exchange.layout, shapes=shapes), Mode.DEVICE).ok:
+            return False
+        groups = context.trees(shapes)
+        if groups is None:
+            return False
+        pipeline = InferencePipeline(exchange, buffers)
+        try:
+            is_submitted = pipeline.submit(exchange.unevaluated_roots()).ok
+            is_done = is_submitted and self._offload.run(groups, shapes, roots_ready=pipeline.complete)
+            for group in range(len(shapes)):
+                pipeline.complete(group)
+        finally:
+            pipeline.drain()
+        if not is_submitted:
+            self.roll_back()
+        return is_done
+
+    def synchronize(self) -> None:
+        """Copies the nodes of trees that were searched on a device into the engine."""
+        self._offload.synchronize()
+        if self._release is not None:
+            self._release()
+            self._release = None
 
     def batch(self) -> None:
-        """Leaves are stepped inside; the evaluator says what they are worth."""
+        """Gathers leaves, which the engine has stepped, and has them evaluated."""
         self.core.gather()
         self._leaves.playouts.deadline = self.deadline
         answer = self._leaves.answer()
         self.core.apply(answer.policy, answer.values, answer.probabilities)
 
 
-class PythonWorld(World):
-    """A game written in Python, and the table of its states."""
+class GameExchange:
+    """The pipeline's exchange for a compiled game: packed positions for policies of legal actions, and values."""
 
-    def __init__(self, info: GameInfo, settings: Settings, trees: int) -> None:
-        super().__init__(EngineForest("external", settings.engine(info, trees)), info, settings)
-        self._forced_depth = settings.forced_depth
-        self._states: dict[int, Any] = {}
-        self._forced_left: dict[int, int] = {}
-        self._leaves = Leaves(self.core, info, settings, self)
-        self._play_check = PlayCheck(
-            info, self._leaves.playouts.expired, self._leaves.longest_playout, settings.evaluator is not None
+    def __init__(self, core: EngineForest, backend: Any, info: GameInfo, in_flight: int) -> None:
+        self._core = core
+        self._info = info
+        self._probabilities = backend.policy == "probabilities"
+        rows = backend.rows_per_batch(len(core) * in_flight)
+        self.sizes = core.form_groups(max(rows // in_flight, 1))
+        """The number of trees of each group."""
+        self.capacities = [size * in_flight for size in self.sizes]
+        self.layout = RowLayout(*core.row_layout(), *info.plane_shape, info.num_actions)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the search was stopped from outside."""
+        return self._core.stopped
+
+    def unevaluated_roots(self) -> list[int]:
+        """Groups with roots that the network has not evaluated."""
+        ends = np.cumsum([0, *self.sizes]).tolist()
+        return [
+            group for group, (first, last) in enumerate(pairwise(ends)) if not self._core.roots_evaluated(first, last)
+        ]
+
+    def exchange(
+        self, group: int, responses: InferenceBuffer | None, requests: InferenceBuffer | None
+    ) -> tuple[int, bool] | None:
+        """Applies responses and gathers requests; None if the responses need validation."""
+        answered = None if responses is None else responses.responses
+        return self._core.exchange(
+            group, answered, None if requests is None else requests.requests, self._probabilities
         )
 
-    def __getitem__(self, slot: int) -> Any:
-        return self._states[slot]
-
-    def __len__(self) -> int:
-        return len(self._states)
-
-    def plant(self, states: Sequence[Any], keys: Keys, among: RootActions | None = None) -> None:
-        """A tree for each state."""
-        each = keys if isinstance(keys, list) else [(*keys, row) for row in range(len(states))]
-        for state, key, own in zip(states, each, among or [None] * len(states), strict=True):
-            position = self._read_root(state, own)
-            self._put_root(self.core.plant_external(position.to_play, position.legal, *key), state)
-
-    def reset(self, index: int, state: Any, key: Key) -> None:
-        """Another state in the place of tree `index`."""
-        position = self._read_root(state)
-        slot, released = self.core.reset_external(index, position.to_play, position.legal, *key)
-        self.release(released)
-        self._put_root(slot, state)
-
-    def advance(self, index: int, before: Any, action: int) -> Any:
-        """Plays a legal action at the root of tree `index`."""
-        state = self.after(before, action)
-        position = self._read_root(state)
-        slot, released = self.core.advance_external(index, action, position.to_play, position.legal)
-        self.release(released)
-        self._put_root(slot, state)
-        return state
-
-    def knows(self, before: Any, action: int, among: list[int] | None) -> bool:
-        """Whether a legal action is one that the search looks at: it may have forced ones alone."""
-        return (not self._forced_depth and among is None) or action in self._read_root(before, among).legal
-
-    def release(self, slots: Sequence[int]) -> None:
-        """Forgets states the engine no longer has."""
-        for slot in slots:
-            self._states.pop(slot, None)
-            self._forced_left.pop(slot, None)
-
-    def run(self, over: Over | None) -> None:
-        """Batch after batch; what is proven in the end is played again."""
-        moves = self._play_check.moves
-        try:
-            super().run(over)
-        except OutOfTime:
-            self._leaves.warn_of_cuts()
-            raise
-        self._leaves.warn_of_cuts()
-        if self.settings.solve and self.info.is_plain and self._play_check.moves > moves:
-            for view in self.core.views():
-                if view.proven is not None:
-                    self._repeat_proof(view)
-
-    def batch(self) -> None:
-        """Leaves are stepped one by one, because only the game knows whether it is over there; then evaluated."""
-        core = self.core
-        self._leaves.playouts.deadline = self.deadline
-        rows = core.gather()
-        while rows > 0:
-            self._step()
-            rows = core.gather() if core.batch_can_grow() else 0
-        answer = self._leaves.answer()
-        core.apply(answer.policy, answer.values, answer.probabilities)
-
-    def _read_root(self, state: Any, among: list[int] | None = None) -> Position:
-        position = read_position(state, self.info)
-        if among is not None:
-            position = replace(position, legal=[action for action in position.legal if action in among])
-        return self._narrow(state, position, self._forced_depth)
-
-    def _put_root(self, slot: int, state: Any) -> None:
-        self._states[slot] = state
-        if self._forced_depth:
-            self._forced_left[slot] = self._forced_depth
-
-    def _step(self) -> None:
-        """Plays the moves of all rows the engine has gathered and tells it what came of them."""
-        to_play: list[int] = []
-        terminal: list[bool] = []
-        returns: list[float] = []
-        rewards: list[float] = []
-        offsets = [0]
-        legal: list[int] = []
-        check = self._play_check
-        for slot, parent, action in self.core.stepping():
-            before = self._states[parent]
-            state = play(before, action, self.info.name)
-            position = read_position(state, self.info)
-            check.moves += 1
-            if check.moves == check.next_check:
-                check.repeat(before, action, state, position, partial(self._path, parent))
-            self._states[slot] = state
-            if self._forced_depth:
-                left = max(self._forced_left[parent] - 1, 0)
-                position = self._narrow(state, position, left)
-                self._forced_left[slot] = left
-            to_play.append(position.to_play)
-            terminal.append(position.terminal)
-            returns.extend(position.returns)
-            rewards.extend(position.rewards)
-            legal.extend(position.legal)
-            offsets.append(len(legal))
-        self.core.step(to_play, terminal, returns, rewards, offsets, legal)
-
-    def _path(self, slot: int) -> list[int]:
-        """The actions from its root to the position in a slot."""
-        for view in self.core.views():
-            paths: list[tuple[int, list[int]]] = [(0, [])]
-            for node, path in paths:
-                if view.node(node)[8] == slot:
-                    return path
-                actions, _, _, _, children, *_ = view.edges(node)
-                below = zip(actions.tolist(), children.tolist(), strict=True)
-                paths.extend((child, [*path, action]) for action, child in below if child >= 0)
-        raise InternalError(f"no tree has the slot {slot}")
-
-    def _repeat_proof(self, view: TreeView) -> None:
-        """Plays the line again that a proven result rests on."""
-        line: list[tuple[int, Any]] = []
-        node = 0
-        for action in view.principal_variation(view.choose(0.0, [])[0]):
-            actions, _, _, _, children, *_ = view.edges(node)
-            node = int(children[actions.tolist().index(action)])
-            slot = None if node < 0 else view.node(node)[8]
-            if slot not in self._states:
-                break
-            line.append((action, self._states[slot]))
-        root = view.node(0)[8]
-        assert root is not None, "every position of a Python game has a slot"
-        self._play_check.repeat_line(self._states[root], line)
-
-    def _narrow(self, state: Any, position: Position, forced_left: int) -> Position:
-        if forced_left == 0 or position.terminal or not position.legal:
-            return position
-        with game_mistakes(self.info, "when forced moves were looked for"):
-            legal = forced_actions(state, position.legal)
-        return Position(position.to_play, False, position.returns, position.rewards, legal)
+    def revalidate(self, group: int, buffer: InferenceBuffer) -> Support:
+        """Applies responses as a batch that is not pipelined would be; raises what is wrong with them."""
+        offsets, _ = self._core.waiting_legal(group)
+        counts = np.diff(offsets)
+        rows, legal = len(counts), self.layout.legal
+        responses = buffer.responses[:rows]
+        policy = responses[:, :legal][np.arange(legal) < counts[:, None]]
+        values = check_values(responses[:, legal], rows, self._info.num_players, self._info)
+        self._core.apply(policy, values, self._probabilities, group)
+        return SUPPORTED

@@ -11,110 +11,153 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree._core import Forest as EngineForest
-from pondertree.config import Settings
-from pondertree.errors import EvaluationError, InvalidArgumentError
-from pondertree.evaluators.protocol import RAISED
-from pondertree.game import GameInfo
-from pondertree.gpu.offload import Beside
-from pondertree.gpu.pipeline import ModelTurns
-from pondertree.gpu.protocol import NotForLanes
-from pondertree.gpu.tree_shape import TreeShape, suits
-from pondertree.models.context import DeviceContext, is_pipelined
+from pondertree.config import SearchConfig
+from pondertree.errors import EVALUATOR_RAISED, EvaluationError, InvalidArgumentError
+from pondertree.game import GameInfo, describe
+from pondertree.gpu.offload import DeviceOffload
+from pondertree.gpu.pipeline import InferencePipeline
+from pondertree.gpu.protocol import (
+    SUPPORTED,
+    InferenceBackend,
+    InferenceBuffer,
+    Job,
+    LatentBuffer,
+    LatentContext,
+    Mode,
+    ShouldStop,
+    Support,
+    is_backend,
+    query,
+)
+from pondertree.gpu.tree_shape import TreeShape, runs_on_device
 from pondertree.models.hidden import flatten
 from pondertree.models.inference import Inference
 from pondertree.models.pool import HiddenPool
 from pondertree.models.responses import RootAnswer, StepAnswer, is_plain
-from pondertree.search.observation_root import Observed, ObservedRows, follow, hint_of_many, root_of, roots_of, stack
+from pondertree.search.observation_root import (
+    ObservationBatch,
+    ObservationRoot,
+    batch_hint,
+    following_root,
+    root_of,
+    roots_of,
+    stack,
+)
 from pondertree.search.root_actions import RootActions
-from pondertree.search.world import Key, Keys, Over, World
+from pondertree.search.world import Key, Keys, World
 
-#: Slots for each tree to begin with; the pool doubles when it is full.
+#: Initial slots per tree; a full pool doubles.
 SLOTS_PER_TREE = 64
-#: Hidden states up to so many bytes are given room at once; beyond, the pool grows as it must.
+#: Up to this many bytes are reserved ahead of a run; beyond it, the pool grows on demand.
 MOST_RESERVED = 1 << 28
-#: What the engine holds for a position, about; with few actions it is little beside the hidden state.
+#: Approximate size of a node in the engine; with few actions it is small against the hidden state.
 BYTES_PER_NODE = 256
-#: More actions than the engine can number.
+#: The engine numbers actions by 16 bits.
 MOST_ACTIONS = 65535
 
 
-#: What is asked about: slots of positions, actions, the first new slot, and all of those if they do not follow it.
+#: Gathered rows: parent slots, actions, the first new slot, and all new slots where they are not consecutive.
 Rows = tuple[NDArray[np.int64], NDArray[np.int64], int, NDArray[np.int64] | None]
 
 
-class ModelWorld(World):
-    """The hidden states of one forest."""
+#: The game of bare observations with one player, and with two; the model gives the number of actions.
+_OBSERVED = [GameInfo("the model", False, 0, players, False, True, imagined=True) for players in (1, 2)]
 
-    def __init__(self, model: Any, info: GameInfo, settings: Settings, states: Sequence[Any]) -> None:
-        # How many actions there are, the model says.
+
+def latent_game(state: Any, num_players: int) -> GameInfo:
+    """Returns the game of a root as a learned model plans in it for `num_players` players, one if it is not given."""
+    if isinstance(state, ObservationRoot):
+        return _OBSERVED[num_players - 1]
+    info = describe(state)
+    if info.num_players > 2:
+        raise InvalidArgumentError(f"{info.name} has {info.num_players} players: models are for one or two")
+    if num_players not in (1, info.num_players):
+        raise InvalidArgumentError(f"num_players is {num_players}, but {info.name} has {info.num_players}")
+    return GameInfo(info.name, False, info.num_actions, info.num_players, False, True, imagined=True)
+
+
+class LatentWorld(World):
+    """Trees of a learned model, whose hidden states are kept in a pool on the model's device."""
+
+    def __init__(self, model: Any, num_players: int, game: GameInfo, config: SearchConfig) -> None:
+        super().__init__(game, config)
+        self._num_players = num_players
+        self._inference = Inference(model, game.num_actions or None)
+        self._most_visits = 0
+        """The most visits of a node in the run."""
+
+    def describe(self, state: Any) -> GameInfo:
+        """Returns the game that a root belongs to."""
+        return latent_game(state, self._num_players)
+
+    def create_engine(self, states: Sequence[Any]) -> None:
+        """Evaluates all roots in one batch, which gives the number of actions, and creates the engine's forest."""
+        model: Any = self._inference.model
         self._roots = roots = roots_of(states)
-        self._inference = Inference(model, info.num_actions or None)
-        room = getattr(model, "room", None) if is_pipelined(model) else None
+        allocate = getattr(model, "observation_array", None)
         try:
-            self._first = self._inference.initial(stack(roots, room))
+            self._first = self._inference.initial(stack(roots, allocate))
         except EvaluationError as error:
-            hint = hint_of_many(roots, str(error))
+            hint = batch_hint(roots, str(error))
             if hint is None:
                 raise
             raise EvaluationError(f"{error} ({hint})") from error.__cause__
         num_actions = self._first.logits.shape[1]
         if num_actions > MOST_ACTIONS:
             raise InvalidArgumentError(f"the model has {num_actions} actions: at most {MOST_ACTIONS} are possible")
-        info = replace(info, num_actions=num_actions)
-        parts = settings.engine(info, len(roots))
-        parts["threads"] = settings.engine_threads(model, len(roots))
-        # A limit of memory is one of hidden states too: they are most of what such a tree holds.
+        self.info = replace(self.info, num_actions=num_actions)
+        data = self.config.engine_data(self.info, len(roots), model)
+        # A memory limit counts hidden states, which are most of such a tree.
         self._slot_bytes = sum(int(array.nbytes) for array in flatten(self._first.hidden)[0]) // len(roots)
         maximum = None
-        if parts["max_bytes"] is not None:
-            most = max(int(parts["max_bytes"]) // (self._slot_bytes + BYTES_PER_NODE), 1)
-            parts["max_nodes"] = most if parts["max_nodes"] is None else min(most, parts["max_nodes"])
-            maximum = (parts["max_nodes"] + settings.in_flight) * len(roots)
-        self._context = model.acquire(self._first.hidden, len(roots)) if is_pipelined(model) and not maximum else None
+        if data["max_bytes"] is not None:
+            most = max(int(data["max_bytes"]) // (self._slot_bytes + BYTES_PER_NODE), 1)
+            data["max_nodes"] = most if data["max_nodes"] is None else min(most, data["max_nodes"])
+            maximum = (data["max_nodes"] + self.config.options.in_flight) * len(roots)
+        job = Job(len(roots), hidden=self._first.hidden)
+        supported = not maximum and query(model, job, Mode.PIPELINED).ok
+        self._context: LatentContext | None = model.acquire(job) if supported else None
         if self._context is None:
             self._pool = HiddenPool(capacity=max(SLOTS_PER_TREE * len(roots), 1), maximum=maximum)
         else:
             self._pool = self._context.pool
             weakref.finalize(self, model.release, self._context)
-        self._most_visits = 0
-        """How often the search so far may visit one node, at most."""
-        super().__init__(EngineForest("latent", parts), info, settings)
-        self._beside = Beside(self.core)
+        self.core = EngineForest("latent", data)
+        self._offload = DeviceOffload(self.core)
 
-    def plant(self, states: Sequence[Any], keys: Keys, among: RootActions | None = None) -> None:
-        """A tree for each root; the model was asked about all of them at once."""
+    def plant(self, states: Sequence[Any], keys: Keys, root_actions: RootActions | None = None) -> None:
+        """Plants a tree for each root, from the evaluation of `create_engine`."""
         first, roots, num_actions = self._first, self._roots, self.info.num_actions
         del self._first, self._roots
-        turns = legal = None
-        if not isinstance(roots, ObservedRows):
+        to_play = legal = None
+        if not isinstance(roots, ObservationBatch):
             legal = [None if root.allowed is None else root.legal(num_actions) for root in roots]
-            turns = [root.to_play for root in roots]
-        if among is not None:
+            to_play = [root.to_play for root in roots]
+        if root_actions is not None:
             everything: RootActions = [None] * len(roots)
-            legal = [own or known for own, known in zip(among, legal or everything, strict=True)]
-        slots = self.core.plant_latent(turns, legal, first.logits, first.values, keys)
+            legal = [searched or known for searched, known in zip(root_actions, legal or everything, strict=True)]
+        slots = self.core.plant_latent(to_play, legal, first.logits, first.values, keys)
         self._pool.scatter(slots, first.hidden)
 
-    def expect(self, simulations: Sequence[int], at_once: bool) -> None:
-        """So many more simulations in each tree. With room for them `at_once`, the pool need not grow on the way."""
+    def prepare_run(self, simulations: Sequence[int], is_exact: bool) -> None:
+        """Reserves the slots of a run whose number of simulations is exact."""
         self._most_visits = max(simulations)
-        if not at_once:
+        if not is_exact:
             return
-        most = self.settings.max_nodes
-        # The last one is nobody's: see `_search_beside`.
+        most = self.config.options.max_nodes
+        # One more than there are positions: see `_search_on_device`.
         wanted = sum(count if most is None else min(count, most) for count in simulations) + len(simulations) + 1
-        # Nobody means so many: the pool then grows as it must.
         if wanted * max(self._slot_bytes, 1) <= MOST_RESERVED:
             self._pool.reserve(min(max(wanted, self._pool.capacity), self._pool.maximum or wanted))
 
     @property
     def hidden_bytes(self) -> int:
-        """What the hidden states take, in bytes, capacity counted."""
+        """Bytes of the hidden states, capacity counted."""
         return self._pool.nbytes
 
     def reset(self, index: int, state: Any, key: Key) -> None:
-        """Another root in the place of tree `index`."""
-        self.settle()
+        """Replaces tree `index` by a new one from another root."""
+        self.synchronize()
         root = root_of(state)
         answer = self._inference.initial(stack([root]))
         slot, _ = self.core.reset_latent(
@@ -123,121 +166,163 @@ class ModelWorld(World):
         self._pool.scatter(_one(slot), answer.hidden)
 
     def advance(self, index: int, before: Any, action: int) -> Any:
-        """Plays a legal action at the root of tree `index`; the new root is seen through the observation after it."""
-        self.settle()
-        state = self.after(before, action)
+        """Plays a legal action at the root of tree `index`; the model evaluates the observation of the new root."""
+        self.synchronize()
+        state = self.state_after(before, action)
         root = root_of(state)
         answer = self._inference.initial(stack([root]))
         self._advance(index, action, root, answer.hidden, answer.logits[0], float(answer.values[0]))
         return state
 
-    def follow(
-        self, index: int, before: Observed, action: int, observation: Any, legal_actions: Any, to_play: Any
-    ) -> Observed:
-        """The same where only a caller knows what came of the action.
+    def advance_observed(
+        self, index: int, before: Any, action: int, observation: Any, legal_actions: Any, to_play: Any
+    ) -> ObservationRoot:
+        """Plays an action at a root that is a bare observation; returns the root after it.
 
-        Without an observation, the model's own idea of the position stays. Whose turn it is the model may have said;
-        otherwise two players alternate.
+        Without an observation, the model's prediction is kept. Without `to_play`, the model's prediction holds where
+        it made one (a discount); else two players alternate.
         """
-        self.settle()
-        other, answer = self.info.num_players - 1 - before.to_play, None
+        self.synchronize()
+        other, predicted = self.info.num_players - 1 - before.to_play, None
         step: RootAnswer | StepAnswer
         if observation is None:
             parent = self._pool.gather(_one(self.core.root_slot(index)))
-            step = answer = self._inference.recurrent(parent, _one(action))
+            step = predicted = self._inference.recurrent(parent, _one(action))
         else:
-            step = self._inference.initial(stack([Observed(observation)]))
+            step = self._inference.initial(stack([ObservationRoot(observation)]))
         if to_play is None:
             to_play = self.core.turn_after(index, action)
         if to_play is None:
-            same = answer is not None and answer.discounts is not None and answer.discounts[0] >= 0.0
+            same = predicted is not None and predicted.discounts is not None and predicted.discounts[0] >= 0.0
             to_play = before.to_play if same else other
-        root = follow(observation, legal_actions, to_play, self.info.num_players)
+        root = following_root(observation, legal_actions, to_play, self.info.num_players)
         self._advance(index, action, root, step.hidden, step.logits[0], float(step.values[0]))
         return root
 
     def _advance(
-        self, index: int, action: int, root: Observed, hidden: Any, logits: NDArray[np.float32], value: float
+        self, index: int, action: int, root: ObservationRoot, hidden: Any, logits: NDArray[np.float32], value: float
     ) -> None:
         legal = root.legal(self.info.num_actions)
         slot, _ = self.core.advance_latent(index, action, root.to_play, legal, logits, value)
         self._pool.scatter(_one(slot), hidden)
 
     def legal_actions(self, state: Any) -> Sequence[int]:
-        """Legal actions at a root."""
+        """Returns the legal actions of a root."""
         return root_of(state).legal(self.info.num_actions)
 
     def batch(self) -> None:
-        """One call of the model for a leaf of each tree."""
-        self._ask(self.core.gather_latent(), self.core.apply_latent)
+        """Evaluates one batch of leaves."""
+        self._evaluate(self.core.gather_latent(), self.core.apply_latent)
 
-    def run(self, over: Over | None) -> None:
-        """Batch after batch; with each answer the engine gathers the next rows at once.
+    def run(self, should_stop: ShouldStop | None) -> None:
+        """Runs batches, where the engine gathers the next rows when it takes the responses to the last.
 
-        A model that has lanes computes for some trees while others are searched, or has the trees beside it.
+        A pipelined model computes for some trees while the engine searches others, or grows the trees on its device.
         """
         model: Any = self._inference.model
-        if is_pipelined(model):
+        if is_backend(model):
             model.refresh(self._context)
         if self._context is not None:
-            try:
-                self._run_in_context(model, self._context, over)
+            if self._run_pipelined(model, self._context, should_stop).ok:
                 return
-            except NotForLanes:
-                self.roll_back()
-                self._context = None
-        if over is not None:
-            super().run(over)
+            self.roll_back()
+            self._context = None
+        if should_stop is not None:
+            super().run(should_stop)
             return
         wanted = self.core.wants_more() and not self.core.stopped
         rows = self.core.gather_latent() if wanted else None
         while rows is not None:
-            rows = self._ask(rows, self.core.step_latent)
+            rows = self._evaluate(rows, self.core.step_latent)
 
-    def _run_in_context(self, model: Any, context: DeviceContext, over: Over | None) -> None:
+    def _run_pipelined(
+        self, model: InferenceBackend, context: LatentContext, should_stop: ShouldStop | None
+    ) -> Support:
         try:
-            if over is None and self._search_beside(context):
-                return
-            ModelTurns(self.core, model, context, self.settings.in_flight, self._most_visits, over).run()
+            if should_stop is None and self._search_on_device(model, context):
+                return SUPPORTED
+            in_flight = self.config.options.in_flight
+            rows = model.rows_per_batch(len(self.core) * in_flight)
+            sizes = self.core.form_groups(max(rows // in_flight, 1))
+            buffers = context.buffers([size * in_flight for size in sizes], self._most_visits)
+            return InferencePipeline(LatentExchange(self.core, self._pool, buffers), buffers, should_stop).run()
         except EvaluationError as error:
-            # Lanes know evaluators alone.
-            if error.__cause__ is None or not str(error).startswith(RAISED):
+            # The pipeline words errors as those of an evaluator.
+            if error.__cause__ is None or not str(error).startswith(EVALUATOR_RAISED):
                 raise
             raise self._inference.step_failed(error.__cause__, self._pool.layout) from error.__cause__
 
-    def _search_beside(self, context: DeviceContext) -> bool:
-        """Searches new trees where the model computes, if it can; nothing has changed if it cannot."""
-        settings, info = self.settings, self.info
-        if not suits(settings) or not self.core.all_new():
+    def _search_on_device(self, model: InferenceBackend, context: LatentContext) -> bool:
+        """Searches new trees on the model's device; False, with nothing changed, if that is not supported."""
+        config, info, trees = self.config, self.info, len(self.core)
+        if not runs_on_device(config) or not self.core.all_new():
             return False
-        players, discount = info.num_players, settings.discount
-        kind = TreeShape(len(self.core), self._most_visits, info.num_actions, settings.score, players, discount)
-        trees = context.open_trees(kind)
-        if trees is None:
+        shape = TreeShape(trees, self._most_visits, info.num_actions, config.rule, info.num_players, config.discount)
+        if not query(model, Job(trees, shapes=[shape]), Mode.DEVICE).ok:
             return False
-        # One more than there are positions: see `ModelTrees`.
-        return self._beside.search(trees, make_room=lambda: self._pool.reserve(self.core.num_slots() + 1))
+        groups = context.trees([shape])
+        if groups is None:
+            return False
+        # One more slot than there are positions, for rows without a tree: see `LatentTrees`.
+        return self._offload.run(groups, [shape], reserve=lambda: self._pool.reserve(self.core.num_slots() + 1))
 
-    def settle(self) -> None:
-        """Brings trees home that were searched beside the model."""
-        self._beside.settle()
+    def synchronize(self) -> None:
+        """Copies the nodes of trees that were searched on a device into the engine."""
+        self._offload.synchronize()
 
-    def _ask(self, rows: Rows, tell: Callable[..., Rows | None]) -> Rows | None:
-        """Asks the model about the rows gathered, keeps the hidden states, and tells the engine the rest."""
+    def _evaluate(self, rows: Rows, apply: Callable[..., Rows | None]) -> Rows | None:
+        """Calls the model for the gathered rows, stores the hidden states, and applies the rest to the engine."""
         parents, actions, first, slots = rows
         count = len(actions)
         if count == 0:
             nothing = np.zeros(0)
-            return tell(nothing, np.zeros((0, self.info.num_actions), dtype=np.float32), nothing, None)
-        said = self._inference.ask(self._pool.gather(parents), actions)
-        if slots is None and is_plain(said, count, self.info.num_actions) and self._pool.put(first, said[0], count):
-            return tell(said[1], said[2], said[3], said[4] if len(said) == 5 else None)
-        answer = self._inference.check(said, count)
+            return apply(nothing, np.zeros((0, self.info.num_actions), dtype=np.float32), nothing, None)
+        output = self._inference.ask(self._pool.gather(parents), actions)
+        if slots is None and is_plain(output, count, self.info.num_actions) and self._pool.put(first, output[0], count):
+            return apply(output[1], output[2], output[3], output[4] if len(output) == 5 else None)
+        answer = self._inference.check(output, count)
         if slots is None:
             self._pool.scatter(np.arange(first, first + count), answer.hidden, in_a_row=True)
         else:
             self._pool.scatter(slots, answer.hidden)
-        return tell(answer.rewards, answer.logits, answer.values, answer.discounts)
+        return apply(answer.rewards, answer.logits, answer.values, answer.discounts)
+
+
+class LatentExchange:
+    """The pipeline's exchange for a learned model: slots and actions for rewards, values and policies."""
+
+    def __init__(self, core: EngineForest, pool: HiddenPool, buffers: Sequence[LatentBuffer]) -> None:
+        self._core = core
+        self._pool = pool
+        self._buffers = buffers
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the search was stopped from outside."""
+        return self._core.stopped
+
+    def exchange(
+        self, group: int, responses: InferenceBuffer | None, requests: InferenceBuffer | None
+    ) -> tuple[int, bool] | None:
+        """Applies responses and gathers requests; None if the responses need validation."""
+        buffer, core = self._buffers[group], self._core
+        answered = None if responses is None else responses.responses
+        is_full = answered is not None and not buffer.top_k
+        if is_full and buffer.responses.shape[1] - 2 - buffer.has_discount != core.num_actions:
+            return None
+        wanted = None if requests is None else requests.requests
+        result = core.exchange_latent(group, answered, wanted, buffer.has_discount, buffer.top_k)
+        slots = core.num_slots()
+        if slots > self._pool.capacity:
+            # The pool moves: no batch may be in flight.
+            for each in self._buffers:
+                each.wait()
+            self._pool.reserve(slots)
+        return result
+
+    def revalidate(self, group: int, buffer: InferenceBuffer) -> Support:
+        """Refuses: batch by batch, the model's output is validated in detail."""
+        return Support(False, "the model's outputs need validation")
 
 
 def _one(number: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Values, and priors, for the leaves of a batch that wait for something outside the engine."""
+"""Evaluation of the leaves of a batch outside the engine: by an evaluator, or by playouts in Python."""
 
 from __future__ import annotations
 
@@ -11,75 +11,74 @@ from numpy.typing import NDArray
 
 from pondertree._core import Forest as EngineForest
 from pondertree._core import PlayoutRandom
-from pondertree.config import Settings
+from pondertree.config import SearchConfig
 from pondertree.errors import GameContractError, PondertreeError, UnfinishedPlayoutWarning, warn_caller
 from pondertree.evaluators.batch import Batch, Packed
 from pondertree.evaluators.protocol import Answer, ask
 from pondertree.game import GameInfo, check_returns, check_rewards, game_mistakes
-from pondertree.games.playout import MOVES_PER_CHECK, Playouts, simulate_leaves
-from pondertree.specifications.uct import LONGEST_PLAYOUT, checked_policy
+from pondertree.games.playout import LONGEST_PLAYOUT, MOVES_PER_CHECK, Playouts, checked_policy, simulate_leaves
 
 
-class Table(Protocol):
+class StateTable(Protocol):
     """States by slot."""
 
     def __getitem__(self, slot: int) -> Any: ...
 
 
-class Leaves:
-    """Evaluates what a forest has gathered."""
+class LeafEvaluation:
+    """Evaluates the leaves that a forest has gathered; the states of a Python game are in `table`."""
 
-    def __init__(self, core: EngineForest, info: GameInfo, settings: Settings, world: Table | None) -> None:
+    def __init__(self, core: EngineForest, info: GameInfo, config: SearchConfig, table: StateTable | None) -> None:
         self._core = core
         self._info = info
-        self._settings = settings
-        self._world = world
+        self._config = config
+        self._table = table
         self.playouts = SearchPlayouts(core, info.name)
         self._has_warned = False
 
     @property
     def _has_plain_playouts(self) -> bool:
-        """Random moves to the end and nothing else: the usual case, which has a loop of its own."""
-        settings = self._settings
-        return settings.evaluator is None and settings.python_policy is None and settings.max_depth is None
+        """Whether playouts are random moves to the end, which `plain_playout` runs faster."""
+        config = self._config
+        return config.evaluator is None and config.python_policy is None and config.max_depth is None
 
     @property
     def longest_playout(self) -> int:
-        """The most moves of a playout; 0 where leaves are valued as they are."""
-        settings = self._settings
-        if settings.leaf == "zero" or (settings.evaluator is not None and settings.max_depth is None):
+        """The most moves of a playout; 0 where there are no playouts."""
+        config = self._config
+        if config.leaf == "zero" or (config.evaluator is not None and config.max_depth is None):
             return 0
-        return LONGEST_PLAYOUT if settings.max_depth is None else settings.max_depth
+        return LONGEST_PLAYOUT if config.max_depth is None else config.max_depth
 
     def answer(self) -> Answer:
-        """The answer to the batch under way."""
+        """Returns policies and values of the batch under way."""
         count = self._core.num_waiting()
-        settings = self._settings
+        config = self._config
         if count == 0:
             return Answer(None, np.zeros((0, self._info.num_players)), False)
-        if settings.evaluator is not None and settings.max_depth in (None, 0) and settings.python_policy is None:
-            return ask(settings.evaluator, self._batch(count))
-        if self._world is None and settings.python_policy is None:
-            # The engine has played these leaves out as far as `max_depth`; the evaluator says the rest.
-            return ask(settings.evaluator, self._batch(count))
+        if config.evaluator is not None and config.max_depth in (None, 0) and config.python_policy is None:
+            return ask(config.evaluator, self._batch(count))
+        if self._table is None and config.python_policy is None:
+            # The engine has played these leaves out to `max_depth`, where the evaluator values them.
+            return ask(config.evaluator, self._batch(count))
         return Answer(None, self._play_out(), False)
 
-    def _timely(self, policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """The policy of a playout, which is left when the time is up."""
+    def _interruptible(self, policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Returns the policy with a check of the deadline before each call."""
         playouts = self.playouts
 
-        def timely(state: Any) -> Any:
+        def checked(state: Any) -> Any:
             playouts.check_time()
             return policy(state)
 
-        return timely
+        return checked
 
     def _batch(self, count: int) -> Batch:
-        core, world, info = self._core, self._world, self._info
-        if world is not None:
-            states = [world[slot] for slot, _, _ in core.waiting()]
+        core, table, info = self._core, self._table, self._info
+        if table is not None:
+            states = [table[slot] for slot, _, _ in core.waiting()]
             return Batch(count, info.num_players, info.num_actions, lambda: states, info=info)
-        packed = self._packed if self._settings.score.has_priors else None
+        packed = self._packed if self._config.rule.has_priors else None
         observations = core.waiting_observations
         return Batch(count, info.num_players, info.num_actions, core.waiting_states, observations, packed, info)
 
@@ -90,14 +89,14 @@ class Leaves:
         return Packed(planes, scalars, height, width, offsets, actions, self._info.num_actions)
 
     def _play_out(self) -> NDArray[np.float64]:
-        """Playouts in Python: of Python games, or by a policy in Python."""
+        """Returns the values of playouts in Python: of Python games, or by a policy in Python."""
         values = self._simulate()
         if self.playouts.cut and self.playouts.ended:
             self.warn_of_cuts()
         return values
 
     def warn_of_cuts(self) -> None:
-        """Warns, once, if playouts were cut because the game was not over."""
+        """Issues one `UnfinishedPlayoutWarning` if playouts were cut because the game did not end."""
         if self.playouts.cut and not self._has_warned:
             self._has_warned = True
             warn_caller(
@@ -108,27 +107,27 @@ class Leaves:
             )
 
     def _simulate(self) -> NDArray[np.float64]:
-        core, settings, world = self._core, self._settings, self._world
-        if settings.leaf == "zero":
+        core, config, table = self._core, self._config, self._table
+        if config.leaf == "zero":
             return np.zeros((core.num_waiting(), self._info.num_players))
         rows = core.waiting()
-        states = core.waiting_states() if world is None else [world[slot] for slot, _, _ in rows]
+        states = core.waiting_states() if table is None else [table[slot] for slot, _, _ in rows]
         leaves = [(state, chooser, key) for state, (_, chooser, key) in zip(states, rows, strict=True)]
         if self._has_plain_playouts and not hasattr(states[0], "simulateRandomPlayout"):
             return np.array([plain_playout(state, key, self._info, self.playouts) for state, _, key in leaves])
-        batched = None if settings.evaluator is None else _Batched(settings.evaluator)
-        policy = None if settings.python_policy is None else self._timely(checked_policy(settings.python_policy))
+        evaluator = None if config.evaluator is None else _StateEvaluator(config.evaluator)
+        policy = None if config.python_policy is None else self._interruptible(checked_policy(config.python_policy))
         with game_mistakes(self._info, "in a playout"):
-            values = simulate_leaves(leaves, settings.max_depth, batched, policy, self.playouts)
+            values = simulate_leaves(leaves, config.max_depth, evaluator, policy, self.playouts)
         return np.array(values, dtype=np.float64)
 
 
-class OutOfTime(PondertreeError):  # noqa: N818 (a signal inside the search, which nobody outside sees)
-    """A playout was going on when the time was up, or the search was told to stop."""
+class OutOfTime(PondertreeError):  # noqa: N818 (internal: never leaves the search)
+    """Ends a playout at the deadline, or when the search is stopped."""
 
 
 class SearchPlayouts(Playouts):
-    """The playouts of one forest; they are left when the time is up, or the search was told to stop."""
+    """The playouts of one forest, which end at the deadline or when the search is stopped."""
 
     __slots__ = ("_core", "_name", "deadline")
 
@@ -136,11 +135,11 @@ class SearchPlayouts(Playouts):
         super().__init__()
         self._core = core
         self._name = name
-        #: When the time is up, by the clock of `time.perf_counter`.
         self.deadline: float | None = None
+        """In the time of `time.perf_counter`."""
 
     def expired(self) -> bool:
-        """Whether a playout is to be left."""
+        """Whether the deadline has passed or the search is stopped."""
         return self._core.stopped or (self.deadline is not None and time.perf_counter() >= self.deadline)
 
     def refuse(self, moves: int) -> NoReturn:
@@ -156,10 +155,10 @@ class SearchPlayouts(Playouts):
 
 
 def plain_playout(state: Any, key: int, info: GameInfo, playouts: Playouts) -> list[float]:
-    """The result of random moves to the end, one number per player; with rewards, their sums.
+    """Returns the result of a random playout, one number per player; with rewards, their sums.
 
-    The same moves as the twin's `random_playout`, with the engine's numbers and nothing asked twice: in a search of a
-    Python game most of the time is spent here. A playout of `LONGEST_PLAYOUT` moves is cut.
+    The moves are those of `random_playout`. This loop draws from the engine's generator and reads every property once:
+    it takes most of the time of a search of a Python game. A playout is cut after `LONGEST_PLAYOUT` moves.
     """
     choose = PlayoutRandom(key).choose
     earned = [0.0] * info.num_players
@@ -191,12 +190,12 @@ def plain_playout(state: Any, key: int, info: GameInfo, playouts: Playouts) -> l
     return earned
 
 
-class _Batched:
-    """Any evaluator, in the form in which a playout that was cut asks for a value."""
+class _StateEvaluator:
+    """An evaluator in the form that `simulate_leaves` takes."""
 
     def __init__(self, evaluator: Any) -> None:
         self._evaluator = evaluator
 
     def evaluate_states(self, states: Sequence[Any]) -> tuple[None, NDArray[np.float64]]:
-        """(nothing, values)."""
+        """Returns (no policy, values)."""
         return None, ask(self._evaluator, Batch.of(states)).values

@@ -1,4 +1,4 @@
-"""Roots of a learned model: a state of a game, or a bare observation with what is known of it."""
+"""Roots of a learned model: states of a game, or bare observations with their legal actions and player to move."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from pondertree.errors import GameContractError, InvalidArgumentError
 from pondertree.evaluators.batch import stack_observations
 from pondertree.models.arrays import library_of, namespace_of
 
-#: Memory for an array of this shape and type, where a model reads it faster than elsewhere, or None.
-Room = Callable[[tuple[int, ...], Any], Any]
+#: Returns pinned memory for an array of a shape and dtype, or None.
+AllocateMemory = Callable[[tuple[int, ...], Any], Any]
 
-#: What errors of shapes speak of: "3-D tensor", "sizes do not match", "too many dimensions".
-_OF_SHAPES = re.compile(r"shape|size|dim|matrix|matrices|\d-?D\b")
-#: The name of an observation that was given by itself.
-ONE = "observation"
+#: Matches error messages about shapes: "3-D tensor", "sizes do not match", "too many dimensions".
+_ABOUT_SHAPES = re.compile(r"shape|size|dim|matrix|matrices|\d-?D\b")
+#: The name of a single observation in messages.
+SINGLE = "observation"
 
 
 @dataclass(slots=True, eq=False)
-class Observed:
-    """A position of which only an observation is known; below the root not even that. To the search it is a state.
+class ObservationRoot:
+    """A root known by an observation alone, which stands where a search has a state.
 
-    Nobody changes one. (It is not frozen because that makes it three times as slow to make, and a batch makes many.)
+    Treated as immutable; a frozen dataclass takes three times as long to create, and batches create thousands.
     """
 
     observation: Any = None
-    """As the model takes it, without the axis of the batch; None in positions that the model imagines."""
+    """One row of the batch that the model takes; None where the model's own prediction is the root."""
     allowed: tuple[int, ...] | None = None
-    """The legal actions; None where all are."""
+    """The legal actions; None if all are legal."""
     mask_size: int | None = None
-    """How many actions they were told of, where that was by a mask."""
+    """Length of the mask that gave the legal actions, if one did."""
     to_play: int = 0
     name: str = field(default="this observation")
-    """What messages call it."""
+    """The name of the root in messages."""
     is_terminal = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Observed, (self.observation, self.allowed, self.mask_size, self.to_play, self.name)
+        return ObservationRoot, (self.observation, self.allowed, self.mask_size, self.to_play, self.name)
 
     def legal(self, num_actions: int) -> list[int]:
-        """The legal actions as the engine takes them; the engine checks that they are a set of actions."""
+        """Returns the legal actions, checked against the number of actions; the engine refuses duplicates."""
         if self.allowed is None:
             return list(range(num_actions))
         if self.mask_size not in (None, num_actions):
@@ -61,57 +61,55 @@ class Observed:
         return list(self.allowed)
 
 
-class ObservedRows(Sequence[Observed]):
-    """Observations that are rows of one array [B, ...], of which nothing else is known. Trees may get other roots.
-
-    They are made when somebody asks for them: there may be thousands, and most callers want arrays.
-    """
+class ObservationBatch(Sequence[ObservationRoot]):
+    """Roots that are the rows of one array [B, ...] of observations, with all actions legal; created on access."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
-        self._made: dict[int, Observed] = {}
+        self._roots: dict[int, ObservationRoot] = {}
 
     def __len__(self) -> int:
         return len(self.array)
 
     @overload
-    def __getitem__(self, index: int) -> Observed: ...
+    def __getitem__(self, index: int) -> ObservationRoot: ...
 
     @overload
-    def __getitem__(self, index: slice) -> list[Observed]: ...
+    def __getitem__(self, index: slice) -> list[ObservationRoot]: ...
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return [self[row] for row in range(*index.indices(len(self)))]
         row = range(len(self))[index]
-        if row not in self._made:
-            self._made[row] = Observed(self.array[row], name=f"observation[{row}]")
-        return self._made[row]
+        if row not in self._roots:
+            self._roots[row] = ObservationRoot(self.array[row], name=f"observation[{row}]")
+        return self._roots[row]
 
-    def __setitem__(self, index: int, root: Observed) -> None:
-        self._made[range(len(self))[index]] = root
+    def __setitem__(self, index: int, root: ObservationRoot) -> None:
+        self._roots[range(len(self))[index]] = root
 
 
-def follow(observation: Any, legal_actions: Any, to_play: Any, num_players: int) -> Observed:
-    """The root after an action, from what a caller knows of it."""
+def following_root(observation: Any, legal_actions: Any, to_play: Any, num_players: int) -> ObservationRoot:
+    """Returns the root after an action; without an observation, the model's own prediction is its hidden state."""
     name = "the new root"
-    return Observed(observation, *_legal(legal_actions, name), _turn(to_play, name, num_players), name)
+    return ObservationRoot(observation, *_legal(legal_actions, name), _player(to_play, name, num_players), name)
 
 
-def roots_of(states: Sequence[Any]) -> Sequence[Observed]:
-    """Roots as the search wants them; of several states, the one that breaks its word is named."""
-    if isinstance(states, ObservedRows):
+def roots_of(states: Sequence[Any]) -> Sequence[ObservationRoot]:
+    """Returns the roots of states; an error names the row of the state that breaks the contract."""
+    if isinstance(states, ObservationBatch):
         return states
     if len(states) == 1:
         return [root_of(states[0])]
     return [
-        state if type(state) is Observed else root_of(state, f"states[{row}]: ") for row, state in enumerate(states)
+        state if type(state) is ObservationRoot else root_of(state, f"states[{row}]: ")
+        for row, state in enumerate(states)
     ]
 
 
-def root_of(state: Any, row: str = "") -> Observed:
-    """A root as the search wants it: a state says itself what it looks like, what is legal and whose turn it is."""
-    if isinstance(state, Observed):
+def root_of(state: Any, row: str = "") -> ObservationRoot:
+    """Returns the root of a state: its observation, legal actions and player to move."""
+    if isinstance(state, ObservationRoot):
         return state
     name = row + type(state).__name__
     try:
@@ -132,46 +130,48 @@ def root_of(state: Any, row: str = "") -> Observed:
         raise GameContractError(f"{name}.legal_actions() is empty although the game is not over")
     if len(set(legal)) < len(legal):
         raise GameContractError(f"{name}.legal_actions() has {_repeated(legal)} twice")
-    return Observed(state, legal, None, to_play, name)
+    return ObservationRoot(state, legal, None, to_play, name)
 
 
-def observed(observation: Any, legal_actions: Any, to_play: Any, name: str, num_players: int) -> Observed:
-    """A root from what a caller knows, checked as far as it can be without the model."""
+def observation_root(
+    observation: Any, legal_actions: Any, to_play: Any, name: str, num_players: int
+) -> ObservationRoot:
+    """Returns a root from the arguments of a caller, checked as far as possible without the model."""
     if observation is None:
         raise InvalidArgumentError(f"{name} is None: give what the model's initial_inference takes, without a batch")
     if legal_actions is None and to_play is None:  # the usual case
-        return Observed(observation, None, None, 0, name)
-    return Observed(observation, *_legal(legal_actions, name), _turn(to_play, name, num_players), name)
+        return ObservationRoot(observation, None, None, 0, name)
+    return ObservationRoot(observation, *_legal(legal_actions, name), _player(to_play, name, num_players), name)
 
 
-def hint_of_many(roots: Sequence[Observed], told: str) -> str | None:
-    """What may be wrong where a model complains of shapes: rows were meant to be several observations, or were not."""
+def batch_hint(roots: Sequence[ObservationRoot], message: str) -> str | None:
+    """Returns a hint for a model's error about shapes: one observation was read as several, or several as one."""
     shape = tuple(getattr(roots[0].observation, "shape", ()))
-    if isinstance(roots, ObservedRows) and _OF_SHAPES.search(told):
+    if isinstance(roots, ObservationBatch) and _ABOUT_SHAPES.search(message):
         return f"observation was read as {len(roots)} observations of shape {shape}; for one of them use tree()"
-    if len(roots) > 1 or roots[0].name != ONE or len(shape) < 2 or not _OF_SHAPES.search(told):
+    if len(roots) > 1 or roots[0].name != SINGLE or len(shape) < 2 or not _ABOUT_SHAPES.search(message):
         return None
     return f"one observation was given, of shape {shape}; give a list for several"
 
 
-def _turn(to_play: Any, name: str, num_players: int) -> int:
+def _player(to_play: Any, name: str, num_players: int) -> int:
     try:
         if isinstance(to_play, bool):
             raise TypeError
-        turn = 0 if to_play is None else operator.index(to_play)
+        player = 0 if to_play is None else operator.index(to_play)
     except TypeError:
         raise InvalidArgumentError(
             f"to_play of {name} is {validation.shown(to_play)}: it must be a whole number"
         ) from None
-    if not 0 <= turn < num_players:
+    if not 0 <= player < num_players:
         raise InvalidArgumentError(
-            f"to_play of {name} is {turn}: it must be from 0 to {num_players - 1} (num_players is {num_players})"
+            f"to_play of {name} is {player}: it must be from 0 to {num_players - 1} (num_players is {num_players})"
         )
-    return turn
+    return player
 
 
 def _legal(given: Any, name: str) -> tuple[tuple[int, ...] | None, int | None]:
-    """A list of actions, or a mask of True and False for every action: the legal ones, and the length of the mask."""
+    """Returns (legal actions, length of the mask) from a list of actions or a mask of booleans."""
     if given is None:
         return None, None
     try:
@@ -189,7 +189,7 @@ def _legal(given: Any, name: str) -> tuple[tuple[int, ...] | None, int | None]:
         )
     legal = tuple(actions.tolist())
     if size is None and actions.dtype.itemsize == 1 and len(legal) > 1 and set(legal) <= {0, 1}:
-        # As Gymnasium's masks are. Two entries could be actions as well, and are never meant as such in this type.
+        # Gymnasium's masks are int8. Arrays of this type with two entries 0 and 1 are refused as masks, too.
         raise InvalidArgumentError(
             f"legal_actions of {name} is a mask of {actions.dtype}: a mask has True and False, mask.astype(bool)"
         )
@@ -205,13 +205,10 @@ def _repeated(legal: tuple[int, ...]) -> int:
     return next(action for place, action in enumerate(legal) if action in legal[:place])
 
 
-def stack(roots: Sequence[Observed], room: Room | None = None) -> Any:
-    """The observations of roots as one batch, in the library they come from; in `room`, if they are arrays of NumPy.
-
-    A copy, in which the model may write.
-    """
-    if isinstance(roots, ObservedRows):
-        return _copy(roots.array, room)
+def stack(roots: Sequence[ObservationRoot], allocate: AllocateMemory | None = None) -> Any:
+    """Returns the observations of roots as one batch, a copy of the same library; NumPy's is `allocate`d."""
+    if isinstance(roots, ObservationBatch):
+        return _copy(roots.array, allocate)
     first = roots[0].observation
     if hasattr(first, "legal_actions") and hasattr(first, "play"):
         if not hasattr(first, "observation"):
@@ -228,28 +225,32 @@ def stack(roots: Sequence[Observed], room: Room | None = None) -> Any:
         shape = arrays[0].shape
         if not shape or set(map(len, arrays)) != {shape[0]}:
             return np.stack(arrays)
-        # What `stack` does, without its look at each of them: those that differ elsewhere are refused, too.
-        place = None if room is None else room((len(arrays), *shape), np.result_type(*{each.dtype for each in arrays}))
-        if place is None:
+        # The same as `np.stack` without its checks of each array; `concatenate` refuses other shapes.
+        memory = (
+            None
+            if allocate is None
+            else allocate((len(arrays), *shape), np.result_type(*{each.dtype for each in arrays}))
+        )
+        if memory is None:
             return np.concatenate(arrays).reshape(len(arrays), *shape)
-        np.concatenate(arrays, out=place.reshape(-1, *shape[1:]))
-        return place
+        np.concatenate(arrays, out=memory.reshape(-1, *shape[1:]))
+        return memory
     except Exception as error:
         raise InvalidArgumentError(f"the observations cannot be put into one batch: {error}") from error
 
 
-def _copy(array: Any, room: Room | None) -> Any:
-    """In the usual order of memory, whatever that of the caller's is."""
+def _copy(array: Any, allocate: AllocateMemory | None) -> Any:
+    """Returns a copy in C order and native byte order."""
     if library_of(array) == "torch":
         return array.clone(memory_format=namespace_of(array).contiguous_format)
     if library_of(array) == "jax":
         return array.copy()
     dtype = array.dtype.newbyteorder("=")
-    place = None if room is None else room(array.shape, dtype)
-    if place is None:
+    memory = None if allocate is None else allocate(array.shape, dtype)
+    if memory is None:
         return np.array(array, dtype, order="C")
-    np.copyto(place, array)
-    return place
+    np.copyto(memory, array)
+    return memory
 
 
 def _read(listed: Any) -> Any:

@@ -1,86 +1,134 @@
-"""Where the positions of a forest live: in the engine (compiled games), in a table (games in Python), or in a model."""
+"""Where the positions of a forest live: in the engine (compiled games), in a table (Python games), or in a model."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pondertree._core import Forest as EngineForest
-from pondertree.config import Settings
-from pondertree.game import GameInfo, game_mistakes, play, refuse_finished
+from pondertree.config import SearchConfig
+from pondertree.errors import InvalidArgumentError
+from pondertree.game import GameInfo, describe, game_mistakes, play, refuse_finished
+from pondertree.gpu.protocol import ShouldStop
 from pondertree.search.root_actions import RootActions
 
-#: The seed, call number and row that a tree's random numbers come from.
+#: Seed, call number and row: the key of a tree's random numbers.
 Key = tuple[int, int, int]
-#: The keys of many trees, or the seed and the call that they have in common; they are then numbered.
+#: One key per tree, or the seed and call number that all trees share; rows are then numbered from 0.
 Keys = tuple[int, int] | list[Key]
-#: Asked now and then whether to come back early.
-Over = Callable[[], bool]
 
 
 class World(ABC):
-    """The positions of one forest, and how a batch of its leaves is dealt with."""
+    """The positions of one forest, and the evaluation of its leaves in batches."""
 
-    def __init__(self, core: EngineForest, info: GameInfo, settings: Settings) -> None:
-        self.core = core
-        self.info = info
-        self.settings = settings
-        #: When to stop, by the clock of `time.perf_counter`.
+    core: EngineForest
+    """The engine's forest, from `create_engine` on."""
+
+    def __init__(self, game: GameInfo, config: SearchConfig) -> None:
+        self.game = game
+        """The game of the roots, as `describe` gives it."""
+        categories = None if config.domain is None else config.domain.move_categories
+        self.info = game if categories is None else replace(game, move_categories=categories)
+        """The game as it is searched: with move categories, and a model's number of actions."""
+        self.config = config
         self.deadline: float | None = None
+        """End of the run, in the time of `time.perf_counter`."""
 
     @property
-    def runs_inside(self) -> bool:
-        """Whether whole simulations run inside the engine, without any batch."""
+    def runs_in_engine(self) -> bool:
+        """Whether whole simulations run inside the engine, without batches."""
         return False
 
+    def describe(self, state: Any) -> GameInfo:
+        """Returns the game that a root belongs to."""
+        return describe(state)
+
     @abstractmethod
-    def plant(self, states: Sequence[Any], keys: Keys, among: RootActions | None = None) -> None:
-        """A tree for each state, of the root actions that are `among` some alone, where those are given."""
+    def create_engine(self, states: Sequence[Any]) -> None:
+        """Creates the engine's forest for these roots; a learned model evaluates them here."""
+
+    @abstractmethod
+    def plant(self, states: Sequence[Any], keys: Keys, root_actions: RootActions | None = None) -> None:
+        """Plants a tree for each state; with `root_actions`, only these are searched at the roots."""
 
     @abstractmethod
     def reset(self, index: int, state: Any, key: Key) -> None:
-        """Another state in the place of tree `index`."""
+        """Replaces tree `index` by a new one from `state`."""
 
     @abstractmethod
     def advance(self, index: int, before: Any, action: int) -> Any:
-        """Plays a legal action at the root of tree `index`, which is the state `before`; the state after it."""
+        """Plays a legal action at the root of tree `index`, whose state is `before`; returns the state after it."""
+
+    def advance_observed(
+        self, index: int, before: Any, action: int, observation: Any, legal_actions: Any, to_play: Any
+    ) -> Any:
+        """Plays an action at a root that is a bare observation; returns the root after it."""
+        raise NotImplementedError("only a learned model has roots that are bare observations")
 
     @abstractmethod
     def batch(self) -> None:
-        """Gathers leaves, has them evaluated, and backs their values up."""
+        """Gathers leaves, evaluates them and backs their values up."""
 
-    def run(self, over: Over | None) -> None:
-        """Batch after batch, until no tree wants more, or the search is stopped, or `over()` after one of them."""
+    def run(self, should_stop: ShouldStop | None) -> None:
+        """Runs batches until every tree has its simulations, the search is stopped, or `should_stop()` is True."""
         while self.core.wants_more() and not self.core.stopped:
             self.batch()
-            if over is not None and over():
+            if should_stop is not None and should_stop():
                 return
 
-    def settle(self) -> None:  # noqa: B027 (only a model's trees may be elsewhere)
-        """Brings trees home that were searched elsewhere, and of which the engine knows the roots alone."""
+    def synchronize(self) -> None:  # noqa: B027 (nothing to do unless trees grow on a device)
+        """Copies the nodes of trees that were searched on a device into the engine, which has their roots alone."""
 
     def legal_actions(self, state: Any) -> Sequence[int]:
-        """Legal actions at a root."""
+        """Returns the legal actions of a root."""
         with game_mistakes(self.info, "when asked for legal_actions()"):
             return list(state.legal_actions())
 
-    def expect(self, simulations: Sequence[int], at_once: bool) -> None:  # noqa: B027 (only a model makes use of it)
-        """So many more simulations in each tree, at most; `at_once` says that nothing but their number ends them."""
+    def prepare_run(self, simulations: Sequence[int], is_exact: bool) -> None:  # noqa: B027 (nothing to reserve)
+        """Announces the most simulations of each tree; `is_exact` says that no other limit may end the run."""
 
-    def knows(self, before: Any, action: int, among: list[int] | None) -> bool:
-        """Whether a legal action is one that the search looks at, where the root has those `among` some alone."""
-        return among is None or action in among
+    def is_searched(self, before: Any, action: int, root_actions: list[int] | None) -> bool:
+        """Whether a legal action of a root is searched, so that its subtree can be kept."""
+        return root_actions is None or action in root_actions
 
-    def release(self, slots: Sequence[int]) -> None:  # noqa: B027 (only worlds outside have slots)
-        """Forgets positions that the engine no longer has."""
+    def release(self, slots: Sequence[int]) -> None:  # noqa: B027 (compiled games have no slots)
+        """Drops the positions of slots that the engine no longer uses."""
 
     def roll_back(self) -> None:
         """Takes back the batch under way."""
         self.release(self.core.roll_back())
 
-    def after(self, before: Any, action: int) -> Any:
-        """The state after a legal action; a finished one is refused, because there is nothing to search."""
+    def state_after(self, before: Any, action: int) -> Any:
+        """Returns the state after a legal action; raises `GameOverError` if the game is over there."""
         state = before.play(action) if self.info.compiled else play(before, action, self.info.name)
         refuse_finished(state)
         return state
+
+    def check_noise(self) -> None:
+        """Raises `InvalidArgumentError` if the search has no priors that noise could be mixed into."""
+        if not self.config.rule.has_priors:
+            raise InvalidArgumentError("add_noise=True: this search has no priors that noise could be added to")
+
+    def set_noise(self, index: int | None, is_wanted: bool) -> None:
+        """Draws fresh noise for the root of tree `index`, or of all trees; takes it out if it is not wanted."""
+        rule, noise = self.config.rule, self.config.noise
+        if rule.has_dirichlet_noise:
+            self.core.set_noise(index, *noise.concentration, noise.epsilon if is_wanted else 0.0)
+        elif rule.has_priors:
+            for each in range(len(self.core)) if index is None else (index,):
+                self.set_gumbel(each, is_wanted)
+
+    def set_gumbel(self, index: int, is_wanted: bool = True) -> None:
+        """Sets the Gumbel numbers of tree `index`: those of the configuration, else drawn; 0 if they are not wanted."""
+        given = self.config.gumbel
+        if not is_wanted:
+            self.core.set_gumbel(index, [0.0] * self.core.num_actions)
+        elif given is None:
+            self.core.set_gumbel(index, None)
+        else:
+            trees = len(self.core)
+            if given.ndim == 2 and len(given) != trees:
+                raise InvalidArgumentError(f"gumbel has {len(given)} rows for {trees} states: give one each")
+            self.core.set_gumbel(index, (given if given.ndim == 1 else given[index]).tolist())

@@ -1,12 +1,12 @@
-"""The MuZero specification's `select_action`: one call from an observation to an action."""
+"""MuZero: `select_action`, one call from an observation to an action."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from pondertree.config import AssumedPlayers
 from pondertree.errors import InvalidArgumentError
-from pondertree.models.players import AssumedPlayers
 from pondertree.presets import MuZero
 from pondertree.validation import shown
 
@@ -32,28 +32,28 @@ def select_action(
     to_play: int | None = None,
     seed: int | None = None,
 ) -> int:
-    """The action that MuZero's search selects from one observation, without the axis of a batch.
+    """Returns the action that MuZero's search selects for one observation, an array without a batch axis.
 
-    `network` is a model in our form (`pondertree.models.Model`) or in the specification's, whose `recurrent_inference`
-    gives (hidden_state, reward) and whose `prediction` gives (policy, value). `config` is an `MCTSConfig`, or any
-    object with some of its fields. `seed` repeats a choice.
+    `network` is a `pondertree.models.Model`, or has the specification's form, whose `recurrent_inference` returns
+    (hidden_state, reward) and whose `prediction` returns (policy, value). `config` is an `MCTSConfig`, or any object
+    with some of its fields. The same `seed` selects the same action.
 
-    How many players there are says `config.num_players` if it was set, else the network's own `num_players`, else the
-    observation if it is a state of a game; otherwise one is assumed, with a `PlayerCountWarning`. `to_play` is whose
-    turn it is: 0, or what a state says.
+    The number of players is `config.num_players` if it is set, else the network's own `num_players`, else that of the
+    observation if it is a state of a game; otherwise it is assumed to be 1, with a `PlayerCountWarning`. `to_play` is
+    the player to move: by default 0, or that of a state.
     """
     if isinstance(config, type):
         raise InvalidArgumentError(f"config is the class {config.__name__}: call it to get a configuration")
-    known = {name: getattr(config, name) for name in FIELDS if hasattr(config, name)}
-    if not known:
+    given = {name: getattr(config, name) for name in FIELDS if hasattr(config, name)}
+    if not given:
         raise InvalidArgumentError(f"config is {shown(config)}: it must be an MCTSConfig, or have its fields")
-    if isinstance(known.get("num_players"), AssumedPlayers):
-        known["num_players"] = None
+    if isinstance(given.get("num_players"), AssumedPlayers):
+        given["num_players"] = None
     if hasattr(observation, "legal_actions") and callable(getattr(observation, "observation", None)):
-        known["num_players"] = known.get("num_players") or observation.num_players
+        given["num_players"] = given.get("num_players") or observation.num_players
         to_play = observation.to_play if to_play is None else to_play
         observation = observation.observation()
-    search = MuZero(network, seed=seed, **known)
+    search = MuZero(network, seed=seed, **given)
     action: int = search.search(
         temperature=temperature,
         add_noise=add_noise,

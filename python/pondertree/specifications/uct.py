@@ -1,24 +1,18 @@
-"""Playouts on their own (the UCT specification's `simulateRandomPlayout`)."""
+"""Classic UCT: playouts on their own, the specification's `simulateRandomPlayout`."""
 
 from __future__ import annotations
 
-import operator
 import secrets
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from pondertree import validation
 from pondertree.errors import EvaluationError, GameContractError, InvalidArgumentError
 from pondertree.evaluators.batch import Batch
 from pondertree.evaluators.protocol import ask
 from pondertree.game import COMPILED, describe, game_mistakes, is_over
-from pondertree.games.playout import own_playout, random_playout
+from pondertree.games.playout import LONGEST_PLAYOUT, checked_policy, decisive_policy, own_playout, random_playout
 from pondertree.random import PLAYOUT, Random, tree_key
-
-#: A playout that has no `max_depth` is cut after so many moves.
-LONGEST_PLAYOUT = 10_000
 
 
 def playout(
@@ -29,13 +23,12 @@ def playout(
     evaluator: Any = None,
     seed: int | None = None,
 ) -> float:
-    """Plays `state` to its end at random: 1 if `perspective_player` won, 0 for a draw, -1 for a loss.
+    """Returns the result of a random playout from `state` for `perspective_player`: 1 a win, 0 a draw, -1 a loss.
 
-    `policy` biases the moves as in `UCT`. A playout cut after `max_depth` moves scores 0. With an `evaluator`, it is
-    what that says of the position where the playout was cut; or of `state` itself, where `max_depth` is None or 0.
-    Games with rewards answer the rewards that the player collected. Without `max_depth`, a game that is not over after
-    10,000 moves raises `GameContractError`. A game's own `simulateRandomPlayout` is used where
-    neither policy nor evaluator is given.
+    `policy` biases the moves as in `UCT`. A playout cut after `max_depth` moves scores 0, or the `evaluator`'s value of
+    the last position; if `max_depth` is None or 0, the evaluator values `state` itself. In games with rewards, the
+    result is the sum of the player's rewards. Without `max_depth`, a game that is not over after 10,000 moves raises
+    `GameContractError`. Without policy and evaluator, a game's own `simulateRandomPlayout` is used if it has one.
     """
     info = describe(state)
     player = validation.whole_number(perspective_player, "perspective_player", most=info.num_players - 1)
@@ -77,41 +70,3 @@ def playout(
     if info.num_players > 2:
         raise EvaluationError(f"values must be [1, {info.num_players}] in a game of {info.num_players} players")
     return float(answer[0]) if last.to_play == player or info.num_players == 1 else -float(answer[0])
-
-
-def checked_policy(policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The policy, with its own mistakes reported as such."""
-
-    def checked(state: Any) -> Any:
-        try:
-            answer = policy(state)
-        except Exception as error:
-            raise EvaluationError(f"the playout policy raised {type(error).__name__}: {error}") from error
-        legal = [int(action) for action in state.legal_actions()]
-        try:
-            array = np.asarray(answer)
-            right = array.ndim == 0 and operator.index(answer) in legal
-            if array.ndim == 1 and len(array) == len(legal):
-                right = bool(np.isfinite(array).all() and (array >= 0).all() and array.any())
-        except (TypeError, ValueError):
-            right = False
-        if not right:
-            raise EvaluationError(
-                f"the playout policy answered {validation.shown(answer)}: it must be one of the legal actions {legal}, "
-                f"or {len(legal)} weights for them, finite, not below 0 and not all 0"
-            )
-        return answer
-
-    return checked
-
-
-def decisive_policy(state: Any) -> int | list[float]:
-    """A move that wins at once if there is one, else every move with the same weight (Teytaud & Teytaud 2010)."""
-    legal = list(state.legal_actions())
-    player = state.to_play
-    for action in legal:
-        after = state.play(action)
-        if after.is_terminal and after.returns()[player] > 0:
-            return int(action)
-    # A single move is no choice, and draws no random number; the engine sees it the same way.
-    return int(legal[0]) if len(legal) == 1 else [1.0] * len(legal)

@@ -271,7 +271,7 @@ class GameChecker:
         """Plays an action again, some times, and compares the states it gives."""
         for _ in range(REPETITIONS - 1):
             again = self.ask("determinism", f"play({action}), played again,", state.play, action)
-            self.compare_twin(again, answers)
+            self.compare_replayed(again, answers)
 
     def check_playout(self, state: Any, answers: dict[str, Any], max_depth: int | None) -> None:
         """Asks for a playout of the game's own, as a search does."""
@@ -314,21 +314,23 @@ class GameChecker:
     def replay(self, states: list[Any], answers: list[dict[str, Any]]) -> None:
         """Plays the same actions again. The first states must be as they were, and equal to the new ones."""
         path, self.path = self.path, []
-        twin = states[0]
+        repeat = states[0]
         for ply, (state, known) in enumerate(zip(states, answers, strict=True)):
             if ply:
-                twin = self.ask("determinism", f"play({path[ply - 1]}), for the second time,", twin.play, path[ply - 1])
+                repeat = self.ask(
+                    "determinism", f"play({path[ply - 1]}), for the second time,", repeat.play, path[ply - 1]
+                )
                 self.path.append(path[ply - 1])
             for name, now in self.read_again(state).items():
                 if known[name] != now:
                     self.fail("mutation", f"later moves changed {name}: {known[name]!r} became {now!r}")
-            self.compare_twin(twin, known)
+            self.compare_replayed(repeat, known)
             if self.compares:
-                self.check_equal(state, twin)
+                self.check_equal(state, repeat)
 
-    def compare_twin(self, twin: Any, known: dict[str, Any]) -> None:
+    def compare_replayed(self, repeat: Any, known: dict[str, Any]) -> None:
         """Compares a state with the answers of the first that the same actions gave."""
-        for name, now in self.read_again(twin).items():
+        for name, now in self.read_again(repeat).items():
             # A default repr of a part holds its address.
             if known[name] != now and name != "repr":
                 self.fail(
@@ -336,11 +338,11 @@ class GameChecker:
                     f"{name} was {known[name]!r}, and {now!r} after the same actions again. {ADVICE}",
                 )
 
-    def check_equal(self, state: Any, twin: Any) -> None:
-        same = self.compare("==", lambda: bool(state == twin) and not bool(state != twin))
+    def check_equal(self, state: Any, repeat: Any) -> None:
+        same = self.compare("==", lambda: bool(state == repeat) and not bool(state != repeat))
         if not same:
-            self.fail("equality", f"the same actions gave a state that is not equal (==): {shown(twin, 1000)}")
-        if self.hashes and self.compare("hash", lambda: hash(state)) != hash(twin):
+            self.fail("equality", f"the same actions gave a state that is not equal (==): {shown(repeat, 1000)}")
+        if self.hashes and self.compare("hash", lambda: hash(state)) != hash(repeat):
             self.fail("equality", "two states are equal but have different hashes")
 
     def compare(self, what: str, question: Callable[[], Any]) -> Any:

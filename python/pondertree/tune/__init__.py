@@ -1,11 +1,11 @@
-"""Tuning: the weights of the classical evaluation from games (Texel's method), the hybrid search's settings by matches.
+"""Texel tuning of the classical evaluation from games, and SPSA tuning of the hybrid search by matches.
 
     from pondertree.tune import positions_of, self_play, tune
 
     report = tune(positions_of(self_play(1000, seed=1).games), out="tuned")
     print(report)
 
-The folder `tuned` then has `weights.json`, for `Pesto.from_file`. `tune_search` gives settings for `Hybrid`.
+`tuned/weights.json` is read by `Pesto.from_file`. `tune_search` returns settings for `Hybrid`.
 """
 
 from pondertree.tune.features import Errors, material_only

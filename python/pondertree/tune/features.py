@@ -1,12 +1,12 @@
-"""What the evaluation counts in positions, as arrays; and weights as numbers that can be fitted.
+"""The sparse feature matrix of the evaluation, and the Texel objective with its gradient.
 
-The score of a position is linear in its weights, but for the phase weights, which stay as they are: with
-`taper = phase / full_phase`, and `count` for the side to move less that of the other side,
+The score is linear in all weights but the phase weights, which are fixed. With `taper = phase / full_phase` and
+`count` for the side to move minus that of the opponent,
 
     score = sum over terms of count * (taper * middlegame[term] + (1 - taper) * endgame[term])
 
-The engine rounds it towards 0, so that scores here and there differ by less than one centipawn.
-Colours are alike by construction: a position and its mirror image of the other colour are one row.
+The engine rounds towards 0, so that its scores differ by less than one centipawn. Colour symmetry is built in: a
+position and its colour-flipped mirror image have the same row.
 """
 
 from __future__ import annotations
@@ -21,41 +21,43 @@ from pondertree.chess.pesto import Pesto
 from pondertree.chess.weights import DEFAULTS, MAX_WEIGHT, flat, nested
 from pondertree.tune.positions import Positions
 
-#: The field that shapes the phase, and is not fitted.
+#: The field of the phase weights, which are not fitted.
 PHASE_FIELD = "phase_weights"
-#: The fields that are fitted, and how many terms (a middlegame and an endgame weight) each has.
+#: The fitted fields and their numbers of terms (each a middlegame and an endgame weight).
 FIELDS: dict[str, int] = {name: len(numbers) // 2 for name, numbers in DEFAULTS.items() if name != PHASE_FIELD}
 NUM_TERMS = sum(FIELDS.values())
-#: Where the terms of each field stand.
-PLACES: dict[str, slice] = {}
+#: The term indices of each field.
+FIELD_SLICES: dict[str, slice] = {}
 for _name, _count in FIELDS.items():
-    _start = sum(place.stop - place.start for place in PLACES.values())
-    PLACES[_name] = slice(_start, _start + _count)
-#: The same term on the board with left and right exchanged.
-EXCHANGED: NDArray[np.int32] = np.arange(NUM_TERMS, dtype=np.int32)
-for _name, _place in PLACES.items():
+    _start = sum(place.stop - place.start for place in FIELD_SLICES.values())
+    FIELD_SLICES[_name] = slice(_start, _start + _count)
+#: The term index after a horizontal flip of the board.
+FLIPPED: NDArray[np.int32] = np.arange(NUM_TERMS, dtype=np.int32)
+for _name, _place in FIELD_SLICES.items():
     if _name.endswith("_squares"):
-        EXCHANGED[_place] = _place.start + (np.arange(64) ^ 7)
+        FLIPPED[_place] = _place.start + (np.arange(64) ^ 7)
 
 Weights = NDArray[np.float64]
 """[2, NUM_TERMS]: middlegame, endgame."""
 
 
 def weights_of(pesto: Pesto) -> Weights:
-    """The weights of an evaluation as numbers to fit."""
+    """Returns the fitted weights of an evaluation."""
     halves = [np.array(flat(name, getattr(pesto, name)), dtype=np.float64).reshape(2, -1) for name in FIELDS]
     return np.concatenate(halves, axis=1)
 
 
 def pesto_of(weights: Weights, scale: float, start: Pesto) -> Pesto:
-    """Fitted weights as an evaluation, in whole numbers; the phase weights are those of `start`."""
+    """Returns an evaluation with fitted weights, rounded to integers; the phase weights are those of `start`."""
     whole = np.clip(np.rint(weights), -MAX_WEIGHT, MAX_WEIGHT).astype(np.int64)
-    fields: dict[str, Any] = {name: nested(name, whole[:, place].ravel().tolist()) for name, place in PLACES.items()}
+    fields: dict[str, Any] = {
+        name: nested(name, whole[:, place].ravel().tolist()) for name, place in FIELD_SLICES.items()
+    }
     return replace(start, **fields, scale=float(scale))
 
 
 def material_only(values: Any = (100, 300, 300, 500, 900)) -> Pesto:
-    """Pieces count with the same values everywhere and nothing else counts: where a fit from nothing begins."""
+    """Returns an evaluation with piece values only: the initial weights of a fit from scratch."""
     empty = {name: nested(name, [0] * len(DEFAULTS[name])) for name in FIELDS}
     pieces = ("pawn", "knight", "bishop", "rook", "queen")
     counted = {f"{piece}_value": (value, value) for piece, value in zip(pieces, values, strict=True)}
@@ -64,31 +66,31 @@ def material_only(values: Any = (100, 300, 300, 500, 900)) -> Pesto:
 
 @dataclass(frozen=True)
 class Features:
-    """Rows of counts, one for each position, without their zeros; and the results for the side to move."""
+    """A sparse matrix of counts (CSR), one row per position, with the results for the side to move."""
 
     starts: NDArray[np.int64]
-    """[N + 1]: row i is `terms[starts[i] : starts[i + 1]]`. No row is empty: the right to move always counts."""
+    """[N + 1]: row i is `terms[starts[i] : starts[i + 1]]`. No row is empty, because of the tempo term."""
     terms: NDArray[np.int32]
     counts: NDArray[np.float64]
     taper: NDArray[np.float64]
     """[N]: 1 in the middlegame, 0 in the endgame."""
     targets: NDArray[np.float64]
-    """[N]: the result for the side to move, from 0 to 1."""
+    """[N]: the result for the side to move, in [0, 1]."""
     games: int
-    """How many games they come from."""
+    """Number of games."""
 
     def __len__(self) -> int:
         return len(self.targets)
 
     def scores(self, weights: Weights) -> NDArray[np.float64]:
-        """[N]: centipawns for the side to move, not rounded."""
+        """Returns unrounded scores [N] in centipawns for the side to move."""
         if len(self) == 0:
             return np.zeros(0)
         middlegame, endgame = (np.add.reduceat(self.counts * half[self.terms], self.starts[:-1]) for half in weights)
         return self.taper * middlegame + (1.0 - self.taper) * endgame
 
-    def pull_back(self, slopes: NDArray[np.float64]) -> Weights:
-        """[2, NUM_TERMS]: the gradient of `sum(slopes * scores)` by the weights."""
+    def gradient(self, slopes: NDArray[np.float64]) -> Weights:
+        """Returns the gradient [2, NUM_TERMS] of `sum(slopes * scores)` with respect to the weights."""
         sizes = np.diff(self.starts)
         return np.stack(
             [
@@ -97,10 +99,10 @@ class Features:
             ]
         )
 
-    def with_exchanged(self, rows: NDArray[np.bool_]) -> Features:
-        """These rows and, each behind its original, the marked ones with left and right exchanged.
+    def with_flipped(self, rows: NDArray[np.bool_]) -> Features:
+        """Returns the rows and, after its original, the horizontally flipped copy of each marked one.
 
-        Nothing but the squares of pieces changes by that, and nothing at all where nobody may castle any more.
+        A flip only changes piece squares; without castling rights the flipped position is equivalent.
         """
         order = np.repeat(np.arange(len(self)), 1 + rows.astype(np.int64))
         copied = np.zeros(len(order), dtype=bool)
@@ -108,12 +110,12 @@ class Features:
         sizes = np.diff(self.starts)[order]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         places = np.arange(starts[-1]) + np.repeat(self.starts[:-1][order] - starts[:-1], sizes)
-        terms = np.where(np.repeat(copied, sizes), EXCHANGED[self.terms[places]], self.terms[places])
+        terms = np.where(np.repeat(copied, sizes), FLIPPED[self.terms[places]], self.terms[places])
         return Features(starts, terms, self.counts[places], self.taper[order], self.targets[order], self.games)
 
 
 def features_of(positions: Positions, pesto: Pesto) -> Features:
-    """The features of positions; of `pesto`, the phase weights count alone."""
+    """Extracts the features of positions; uses only the phase weights of `pesto`."""
     states = positions.states()
     starts, terms, counts, phases = pesto.compiled.features(states)
     to_play = np.array([state.to_play for state in states], dtype=bool)
@@ -123,22 +125,22 @@ def features_of(positions: Positions, pesto: Pesto) -> Features:
 
 
 def no_castling(positions: Positions) -> NDArray[np.bool_]:
-    """Where neither side may castle: left and right are alike there."""
+    """Marks the positions without castling rights, which may be flipped horizontally."""
     return np.array([fen.split()[2] == b"-" for fen in positions.fens], dtype=bool)
 
 
-#: Scales that are looked at when the best one is searched for, in centipawns.
+#: Search interval of the sigmoid scale, in centipawns.
 SCALES = (10.0, 5000.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """How badly the results of positions are foretold."""
+    """Prediction errors of the results."""
 
     log: float
-    """Mean logarithmic error, in nats; knowing nothing gives 0.693."""
+    """Mean cross-entropy in nats; 0.693 for constant predictions of 1/2."""
     squared: float
-    """Mean squared error, Texel's."""
+    """Mean squared error, as in Texel's method."""
 
     def as_json(self) -> dict[str, float]:
         """Plain data."""
@@ -146,17 +148,17 @@ class Errors:
 
 
 def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 / (1 + exp(-x)), which cannot overflow in this form."""
+    """Returns 1 / (1 + exp(-x)), without overflow."""
     return 0.5 + 0.5 * np.tanh(0.5 * x)
 
 
 def log_error(x: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The logarithmic error of `sigmoid(x)`: log(1 + exp(x)) - target * x, written so that it cannot overflow."""
+    """Returns the cross-entropy of `sigmoid(x)`, log(1 + exp(x)) - target * x, without overflow."""
     return np.logaddexp(0.0, x) - targets * x
 
 
 def errors(features: Features, weights: Weights, scale: float) -> Errors:
-    """The errors of weights; NaN where there is nothing to foretell."""
+    """Returns the errors of weights; NaN without positions."""
     if len(features) == 0:
         return Errors(float("nan"), float("nan"))
     x = features.scores(weights) / scale
@@ -165,26 +167,25 @@ def errors(features: Features, weights: Weights, scale: float) -> Errors:
 
 
 def error_and_gradient(features: Features, weights: Weights, log_scale: float) -> tuple[float, Weights, float]:
-    """(mean logarithmic error, its gradient by the weights, and by the logarithm of the scale)."""
+    """Returns (mean cross-entropy, its gradient by the weights, its derivative by the log scale)."""
     scale = float(np.exp(log_scale))
     x = features.scores(weights) / scale
     slopes = (sigmoid(x) - features.targets) / len(features)
     error = float(log_error(x, features.targets).mean())
-    return error, features.pull_back(slopes / scale), float(-(slopes * x).sum())
+    return error, features.gradient(slopes / scale), float(-(slopes * x).sum())
 
 
 def penalty(weights: Weights, start: Weights, strength: float) -> tuple[float, Weights]:
-    """(what it costs to be far from the start, its gradient): `strength / 2` times the squared distance in pawns.
+    """Returns (L2 penalty, its gradient): `strength / 2` times the squared distance from the start in pawns.
 
-    Without it nothing would hold what the positions do not speak of: squares no piece stood on, and a piece's value
-    against a number added to all squares of its table.
+    It determines directions without data: unoccupied squares, and a piece value against a constant on its table.
     """
-    away = (weights - start) / 100.0
-    return 0.5 * strength * float((away**2).sum()), strength * away / 100.0
+    distance = (weights - start) / 100.0
+    return 0.5 * strength * float((distance**2).sum()), strength * distance / 100.0
 
 
 def best_scale(features: Features, weights: Weights) -> float:
-    """The scale with which given weights foretell best. The error is convex in 1 / scale: golden section finds it."""
+    """Returns the best scale for given weights by golden-section search; the error is convex in 1 / scale."""
     scores = features.scores(weights)
 
     def error(log_scale: float) -> float:

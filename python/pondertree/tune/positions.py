@@ -1,4 +1,4 @@
-"""Positions with the results of their games: what tuning learns from."""
+"""Training positions with the results of their games."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from pondertree.files import read_arrays, reading, write_arrays
 
 FORMAT = "pondertree-positions"
 VERSION = 1
-#: So many mistakes of a source are named; the others are counted.
-MOST_NAMED = 20
+#: Number of errors of a source that are kept as text.
+MAX_NAMED = 20
 
 
 @dataclass
 class Skipped:
-    """What could not be used: how much of it, and the first mistakes in words."""
+    """Skipped games and positions: their number, and the first errors as text."""
 
     count: int = 0
     named: list[str] = field(default_factory=list)
     not_quiet: int = 0
-    """Positions that are right, but in the middle of captures."""
+    """Valid positions that are not quiet."""
 
     def add(self, mistake: str) -> None:
-        """Counts one."""
+        """Counts one error."""
         self.count += 1
-        if len(self.named) < MOST_NAMED:
+        if len(self.named) < MAX_NAMED:
             self.named.append(mistake)
 
     def __iadd__(self, other: Skipped) -> Skipped:
         self.count += other.count
-        self.named = [*self.named, *other.named][:MOST_NAMED]
+        self.named = [*self.named, *other.named][:MAX_NAMED]
         self.not_quiet += other.not_quiet
         return self
 
@@ -50,14 +50,14 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Positions:
-    """Positions, the results of their games for White, and which of them come from one game."""
+    """Positions, the results of their games for White, and the games they belong to."""
 
     fens: NDArray[np.bytes_]
     """[N]"""
     results: NDArray[np.float64]
     """[N]: 1, 0.5 or 0 for White."""
     games: NDArray[np.int64]
-    """[N]: positions of one game have the same number. Neighbours in an EPD file count as a game of their own each."""
+    """[N]: the game number of each position. Every EPD line counts as a game."""
     skipped: Skipped = field(default_factory=Skipped)
 
     def __len__(self) -> int:
@@ -65,11 +65,11 @@ class Positions:
 
     @property
     def num_games(self) -> int:
-        """How many games they come from."""
+        """Number of games."""
         return len(np.unique(self.games))
 
     def states(self) -> list[Chess]:
-        """The positions as states; one that cannot be is named by its place."""
+        """Returns the positions as states; an invalid one raises with its index."""
         found = []
         for place, fen in enumerate(self.fens):
             try:
@@ -79,17 +79,17 @@ class Positions:
         return found
 
     def take(self, rows: NDArray[Any]) -> Positions:
-        """Some of them."""
+        """Returns a subset."""
         return Positions(self.fens[rows], self.results[rows], self.games[rows], self.skipped)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes them as .npz, without pickle."""
+        """Writes an .npz file, without pickle."""
         arrays = {"fens": self.fens, "results": self.results, "games": self.games}
         write_arrays(path, FORMAT, VERSION, arrays, {"skipped": self.skipped.as_json()})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Positions:
-        """Positions that `save` wrote, checked."""
+        """Reads and validates a file written by `save`."""
         with reading(path, f"a file of {FORMAT}") as file:
             arrays, about = read_arrays(file, FORMAT, VERSION, ("fens", "results", "games"))
             fens, results, games = arrays["fens"], arrays["results"], arrays["games"]
@@ -99,16 +99,16 @@ class Positions:
                 raise InvalidArgumentError("fens, results and games must be lists of one length")
             if not np.isin(results, (0.0, 0.5, 1.0)).all():
                 raise InvalidArgumentError("results must be 0, 0.5 or 1")
-            told = about["skipped"]
+            stored = about["skipped"]
             count, not_quiet = (
-                validation.whole_number(told[name], f"skipped.{name}") for name in ("count", "not_quiet")
+                validation.whole_number(stored[name], f"skipped.{name}") for name in ("count", "not_quiet")
             )
-            skipped = Skipped(count, [str(text) for text in told["named"]][:MOST_NAMED], not_quiet)
+            skipped = Skipped(count, [str(text) for text in stored["named"]][:MAX_NAMED], not_quiet)
             return cls(fens, results, games, skipped)
 
 
 def collect(games: Iterable[tuple[Sequence[str], float]], skipped: Skipped | None = None) -> Positions:
-    """Positions from (FENs, result for White) of each game."""
+    """Builds positions from (FENs, result for White) of each game."""
     fens: list[str] = []
     results: list[float] = []
     numbers: list[int] = []
@@ -123,7 +123,7 @@ def collect(games: Iterable[tuple[Sequence[str], float]], skipped: Skipped | Non
 
 
 def join(parts: Sequence[Positions]) -> Positions:
-    """All of them; games of different sources stay apart."""
+    """Concatenates positions, keeping games of different sources distinct."""
     if not validation.is_listed(parts):
         raise InvalidArgumentError(f"parts must be a list of Positions, not {validation.shown(parts)}")
     parts = [validation.instance(part, Positions, f"parts[{place}]") for place, part in enumerate(parts)]
@@ -144,7 +144,7 @@ def join(parts: Sequence[Positions]) -> Positions:
 
 
 def check_some(positions: Positions) -> None:
-    """Complains where nothing is left to learn from, and says why."""
+    """Raises an InvalidArgumentError without positions, with the reason."""
     if len(positions) == 0:
         skipped = positions.skipped
         first = f"; the first: {skipped.named[0]}" if skipped.named else ""
@@ -154,9 +154,9 @@ def check_some(positions: Positions) -> None:
 
 
 def split(positions: Positions, held_back: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(rows to learn from, rows held back), whole games either way, both in a random order of games.
+    """Returns (training rows, validation rows), in a random order of games, without splitting a game.
 
-    The positions of a game share its result, so that a game on both sides would give the answer away.
+    The positions of a game share its result: a game in both sets would leak the targets.
     """
     held_back = validation.number(held_back, "held_back", least=0.0, most=0.9)
     if held_back == 0.0:
@@ -168,20 +168,20 @@ def split(positions: Positions, held_back: float, seed: int) -> tuple[NDArray[np
             "to learn from and to hold back"
         )
     order = np.random.default_rng([seed, 0]).permutation(len(names))
-    kept = min(max(1, round(held_back * len(names))), len(names) - 1)
+    num_held_back = min(max(1, round(held_back * len(names))), len(names) - 1)
     rank = np.empty(len(names), dtype=np.int64)
     rank[order] = np.arange(len(names))
     place = rank[numbers]
     rows = np.argsort(place, kind="stable")
-    return rows[place[rows] >= kept], rows[place[rows] < kept]
+    return rows[place[rows] >= num_held_back], rows[place[rows] < num_held_back]
 
 
 def thin(positions: Positions, per_game: int, seed: int) -> Positions:
-    """At most so many positions of each game, drawn by chance.
+    """Samples at most `per_game` positions of each game.
 
-    A game is one piece of news, however many positions it has, and long games are mostly drawn: taken whole, they
-    would outweigh the others. Measured with four splits each, a fit from material alone brought the held-back error
-    down by 0.010 with 10 positions a game (926 games), and by 0.002 with all, about 80 (764 games).
+    The positions of a game are correlated, and long games are mostly draws, which would outweigh the others. In four
+    splits each, a fit from material alone reduced the validation error by 0.010 with 10 positions per game (926 games),
+    and by 0.002 with all, about 80 (764 games).
     """
     order = np.random.default_rng([seed, 1]).permutation(len(positions))
     by_game = order[np.argsort(positions.games[order], kind="stable")]
@@ -191,8 +191,8 @@ def thin(positions: Positions, per_game: int, seed: int) -> Positions:
 
 
 def is_quiet(state: Chess, pesto: Pesto) -> bool:
-    """Whether the static score is what the captures lead to, too: only such positions say something of the weights.
+    """Whether the static score equals the quiescence score: only such positions are informative about the weights.
 
-    In check a quiescence search tries every move, and its score is another one.
+    In check the quiescence search tries every move, so that its score differs.
     """
     return not state.is_terminal and pesto.eval(state) == pesto.quiescence_search(state)[0]

@@ -1,4 +1,7 @@
-"""Positions from files: PGN, EPD with results, positions or games of our own. What is wrong is skipped, and named."""
+"""Sources of training positions: PGN, EPD with results, saved positions, match records, self-play.
+
+Invalid games and positions are skipped and reported.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +26,18 @@ from pondertree.match.runner import play_match
 from pondertree.tune.positions import Positions, Skipped, collect, is_quiet
 from pondertree.validation import brief
 
-#: Points of White.
+#: Results for White.
 RESULTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
-#: Plies at the beginning of a PGN game that are left out: they are book moves, the same in game after game.
+#: Plies skipped at the beginning of PGN games: book moves, repeated in many games.
 BOOK_PLIES = 8
-#: The ways in which files of positions tell results, for White: c9 "1-0"; or a bare 1-0; or [1.0].
+#: Notations of results for White in EPD files: c9 "1-0"; or a bare 1-0; or [1.0].
 _WORD = re.compile(r"(?<![\w/.-])(1-0|0-1|1/2-1/2)(?![\w/-])")
 _NUMBER = re.compile(r"\[\s*(1(?:\.0*)?|0?\.50*|0(?:\.0*)?)\s*\]")
 _ENDINGS = ".pgn, .epd, .fen, .npz (positions), .jsonl (the record of a match)"
 
 
 def read_positions(path: str | os.PathLike[str], pesto: Pesto | None = None) -> Positions:
-    """The quiet positions of a file, by its ending; those of `pesto`'s scores are quiet."""
+    """Reads the quiet positions of a file, by its suffix; quiet by the scores of `pesto`."""
     path = check_path(path, "positions")
     kind = path.suffix.lower()
     if kind == ".npz":
@@ -44,14 +47,14 @@ def read_positions(path: str | os.PathLike[str], pesto: Pesto | None = None) -> 
     if kind not in (".pgn", ".epd", ".fen"):
         raise InvalidArgumentError(f"{str(path)!r}: positions are read from {_ENDINGS}")
     with reading(path, "a text of positions") as file:
-        # Names of players come in any encoding; moves are plain letters in all of them.
+        # Player names may be in any encoding; moves are ASCII.
         text = file.read_text(encoding="utf-8", errors="replace")
     read = from_pgn if kind == ".pgn" else from_epd
     return read(text, str(path), pesto)
 
 
 def from_pgn(text: str, source: str = "PGN", pesto: Pesto | None = None) -> Positions:
-    """The quiet positions of games of PGN. A game with an illegal move, or without a result, is skipped."""
+    """Reads the quiet positions of PGN games, skipping games with an illegal move or without a result."""
     skipped, pesto = Skipped(), Pesto() if pesto is None else validation.instance(pesto, Pesto, "pesto")
     return collect(_pgn(validation.text(text, "text"), source, pesto, skipped), skipped)
 
@@ -77,14 +80,14 @@ def _pgn(text: str, source: str, pesto: Pesto, skipped: Skipped) -> Iterator[tup
 
 
 def from_epd(text: str, source: str = "EPD", pesto: Pesto | None = None) -> Positions:
-    """The quiet positions of lines of EPD or FEN, each with a result for White: c9 "1-0"; or 1-0, or [1.0]."""
+    """Reads the quiet positions of EPD or FEN lines with a result for White: c9 "1-0"; or 1-0, or [1.0]."""
     skipped, pesto = Skipped(), Pesto() if pesto is None else validation.instance(pesto, Pesto, "pesto")
     return collect(_epd(validation.text(text, "text"), source, pesto, skipped), skipped)
 
 
 def _epd(text: str, source: str, pesto: Pesto, skipped: Skipped) -> Iterator[tuple[list[str], float]]:
     for number, line in enumerate(text.splitlines(), start=1):
-        # The result is taken off, or what is left would be no FEN.
+        # Without the result the rest is a FEN.
         result = epd_result(line)
         fens = read_epd(_NUMBER.sub(" ", _WORD.sub(" ", line)))
         if not fens:
@@ -106,7 +109,7 @@ def _epd(text: str, source: str, pesto: Pesto, skipped: Skipped) -> Iterator[tup
 
 
 def epd_result(line: str) -> float | None:
-    """The result that a line of EPD tells, for White."""
+    """Returns the result for White of an EPD line; None if it has none."""
     word = _WORD.search(line)
     if word is not None:
         return RESULTS[word.group(1)]
@@ -114,17 +117,17 @@ def epd_result(line: str) -> float | None:
     return None if number is None else float(number.group(1))
 
 
-#: Moves are drawn by visits^(1 / this): two games from one opening, and with one player, would else be much the same.
+#: Moves are sampled by visits^(1 / temperature), since both games of a pair would be nearly equal otherwise.
 TEMPERATURE = 0.2
-#: Games whose end both sides agree on are not played to it. A search this short often cannot win endgames that are won:
-#: with resignation at 0.95 (six pawns), 46 % of the positions that were ten pawns ahead came from games drawn by fifty
-#: moves or by length, and taught that a queen is worth little.
-ENDS = Adjudication(resign=0.85, resign_moves=4, draw=0.05, draw_moves=8, draw_after=80, max_plies=240)
+#: Decided games are adjudicated, since such a short search often fails to win won endgames: with resignation at 0.95
+#: (six pawns), 46 % of the positions with a lead of ten pawns came from games drawn by fifty moves or by length, which
+#: biased the value of a queen.
+ADJUDICATION = Adjudication(resign=0.85, resign_moves=4, draw=0.05, draw_moves=8, draw_after=80, max_plies=240)
 
 
 @dataclass(frozen=True)
 class SelfPlayer(SearchEntrant):
-    """Its text tells weights apart: a record must not go on with others."""
+    """A search whose text includes a hash of its weights, so that a record does not resume with others."""
 
     @property
     def text(self) -> str:
@@ -145,9 +148,9 @@ def self_play(
     concurrency: int | None = None,
     progress: Callable[[MatchResult], object] | None = None,
 ) -> MatchResult:
-    """Plays `num_games` games (an even number) from random openings; the same for a seed, however many processes play.
+    """Plays `num_games` games (an even number) from random openings, reproducibly for any number of processes.
 
-    Every finished pair of games is written to `record` at once, and with `resume` they go on from there.
+    Every finished pair is appended to `record`; with `resume` the match continues from there.
     """
     search = Hybrid(pesto, num_simulations=validation.count(simulations, "simulations"))
     resume = validation.flag(resume, "resume")
@@ -158,7 +161,7 @@ def self_play(
         Chess,
         num_games=num_games,
         seed=seed,
-        adjudication=ENDS,
+        adjudication=ADJUDICATION,
         concurrency=concurrency,
         out=record,
         resume=resume and record is not None and check_path(record, "record").exists(),
@@ -167,13 +170,13 @@ def self_play(
 
 
 def positions_of(games: Sequence[GameRecord], pesto: Pesto | None = None) -> Positions:
-    """The quiet positions of games, without those of the openings, which nobody chose."""
+    """Returns the quiet positions of games, without those of the random openings."""
     skipped = Skipped()
     return collect(_quiet(games, pesto or Pesto(), skipped), skipped)
 
 
 def read_self_play(path: str | os.PathLike[str]) -> Positions:
-    """The same from the record of a match of chess, finished or not."""
+    """Reads the quiet positions of a chess match record, finished or not."""
     with reading(path, "the record of a match of chess") as file:
         settings, pairs = read_record(file)
         if settings.get("game") != "chess":

@@ -1,4 +1,4 @@
-"""What a fit has brought: errors before and after, what changed, and how true the predictions are."""
+"""The report of a fit: errors, changes of the weights, calibration, plots."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from pondertree.chess.pesto import Pesto
 from pondertree.optional import require
-from pondertree.tune.features import PLACES, Errors, Features, best_scale, errors, sigmoid, weights_of
+from pondertree.tune.features import FIELD_SLICES, Errors, Features, best_scale, errors, sigmoid, weights_of
 from pondertree.tune.positions import Positions
 
-#: Predictions are compared with results in so many buckets.
+#: Number of calibration buckets.
 BUCKETS = 20
 PIECES = ("pawn", "knight", "bishop", "rook", "queen", "king")
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Positions whose predictions are near each other."""
+    """Positions with similar predictions."""
 
     predicted: float
     actual: float
@@ -30,30 +30,30 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a fit, with all that is told of it."""
+    """The result of a fit and its statistics."""
 
     start: Pesto
     tuned: Pesto
-    """In whole numbers."""
+    """Rounded to integers."""
     before: dict[str, Errors]
-    """Of the start with its own scale: on the positions learned from ("train") and those held back ("held_back")."""
+    """Errors of the start with its own scale, on the training ("train") and the validation set ("held_back")."""
     rescaled: dict[str, Errors]
-    """Of the start with the scale that suits it best: what better weights alone are measured against."""
+    """Errors of the start with its best scale: the baseline for the weights alone."""
     fitted: dict[str, Errors]
-    """Of the fitted weights before they were rounded."""
+    """Errors of the fitted weights before rounding."""
     after: dict[str, Errors]
-    """Of the tuned weights, in whole numbers."""
+    """Errors of the tuned weights after rounding."""
     history: list[tuple[float, float]]
     best_iteration: int
     calibration: dict[str, list[Bucket]]
-    """On the held-back positions, "before" and "after"."""
+    """Calibration on the validation set, "before" and "after"."""
     counts: dict[str, int]
-    """Positions and games."""
+    """Numbers of positions and games."""
     skipped: dict[str, Any]
     finished: bool = True
 
     def changes(self) -> dict[str, dict[str, Any]]:
-        """For each field, middlegame and endgame: means before and after, and how far its weights moved."""
+        """Returns, per field and for middlegame and endgame, means before and after, mean and largest change."""
         old, new = weights_of(self.start), weights_of(self.tuned)
         return {
             name: {
@@ -62,7 +62,7 @@ class Report:
                 "mean_change": np.round(np.abs(new - old)[:, place].mean(axis=1), 1).tolist(),
                 "largest_change": int(np.abs(new - old)[:, place].max()),
             }
-            for name, place in PLACES.items()
+            for name, place in FIELD_SLICES.items()
         }
 
     def as_json(self) -> dict[str, Any]:
@@ -117,16 +117,16 @@ def make_report(
     fitted: tuple[Any, float],
     tuned: Pesto,
     train: Features,
-    held: Features,
+    validation_set: Features,
     positions: Positions,
     history: list[tuple[float, float]],
     best_iteration: int,
     finished: bool,
 ) -> Report:
-    """Everything measured; `fitted` are the weights and scale before rounding."""
-    parts = {"train": train, "held_back": held}
+    """Computes the report; `fitted` are weights and scale before rounding."""
+    parts = {"train": train, "held_back": validation_set}
     old, new = weights_of(start), weights_of(tuned)
-    suited = best_scale(train, old)
+    scale_of_start = best_scale(train, old)
 
     def of(weights: Any, scale: float) -> dict[str, Errors]:
         return {name: errors(features, weights, scale) for name, features in parts.items()}
@@ -135,23 +135,23 @@ def make_report(
         start=start,
         tuned=tuned,
         before=of(old, start.scale),
-        rescaled=of(old, suited),
+        rescaled=of(old, scale_of_start),
         fitted=of(*fitted),
         after=of(new, tuned.scale),
         history=history,
         best_iteration=best_iteration,
         calibration={
-            "before": calibration(held, start),
-            "after": calibration(held, tuned),
+            "before": calibration(validation_set, start),
+            "after": calibration(validation_set, tuned),
         },
-        counts={"train": len(train), "held_back": len(held), "games": positions.num_games},
+        counts={"train": len(train), "held_back": len(validation_set), "games": positions.num_games},
         skipped=positions.skipped.as_json(),
         finished=finished,
     )
 
 
 def calibration(features: Features, pesto: Pesto) -> list[Bucket]:
-    """Mean prediction and mean result of the positions of each bucket that has some."""
+    """Returns mean prediction and mean result of each non-empty bucket."""
     predicted = sigmoid(features.scores(weights_of(pesto)) / pesto.scale)
     bucket = np.minimum((predicted * BUCKETS).astype(np.int64), BUCKETS - 1)
     found = []
@@ -163,19 +163,19 @@ def calibration(features: Features, pesto: Pesto) -> list[Bucket]:
     return found
 
 
-#: What each file shows.
+#: The plots, by file name.
 PLOTS = ("error", "calibration", "tables")
 
 
 def draw_plots(report: Report, folder: Path, ending: str = "png") -> list[Path]:
-    """Draws all of them into a folder; their paths. Needs matplotlib (`pondertree[viz]`)."""
+    """Writes all plots to a folder and returns their paths. Needs matplotlib (`pondertree[viz]`)."""
     require("matplotlib", "viz", "drawing plots")
     from matplotlib.figure import Figure
 
     draw = {"error": draw_error, "calibration": draw_calibration, "tables": draw_tables}
     paths = []
     for name in PLOTS:
-        # A figure of its own, without the windows and the global state of pyplot.
+        # A separate figure, without the global state of pyplot.
         figure = Figure(figsize=(14, 9) if name == "tables" else (7, 5), layout="constrained")
         draw[name](figure, report)
         path = folder / f"{name}.{ending}"
@@ -185,7 +185,7 @@ def draw_plots(report: Report, folder: Path, ending: str = "png") -> list[Path]:
 
 
 def draw_error(figure: Any, report: Report) -> None:
-    """The error after each step."""
+    """Plots the errors by step."""
     axes = figure.subplots()
     steps = np.arange(1, len(report.history) + 1)
     axes.plot(steps, [entry[0] for entry in report.history], label="positions learned from")
@@ -198,7 +198,7 @@ def draw_error(figure: Any, report: Report) -> None:
 
 
 def draw_calibration(figure: Any, report: Report) -> None:
-    """Predicted against actual score, by bucket; on the diagonal predictions are true."""
+    """Plots mean results against predictions, by bucket."""
     axes = figure.subplots()
     axes.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
     for when, buckets in report.calibration.items():
@@ -211,7 +211,7 @@ def draw_calibration(figure: Any, report: Report) -> None:
 
 
 def draw_tables(figure: Any, report: Report) -> None:
-    """What each square adds after tuning, and what tuning changed."""
+    """Plots the tuned piece-square tables and their changes."""
     grid = figure.subplots(4, len(PIECES))
     for column, piece in enumerate(PIECES):
         for half, phase in enumerate(("middlegame", "endgame")):

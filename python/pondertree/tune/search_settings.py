@@ -1,4 +1,4 @@
-"""The settings of the hybrid search, tuned by matches of it against itself."""
+"""SPSA tuning of the hybrid search's settings by self-play matches."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ from pondertree.chess.config import CATEGORY_WEIGHTS
 from pondertree.chess.hybrid import Hybrid
 from pondertree.errors import InvalidArgumentError
 from pondertree.files import check_path, make_folder, write_json
-from pondertree.match.game import Adjudication
 from pondertree.match.runner import play_match
-from pondertree.tune.spsa import Compare, Parameter, Step, best_values, climb
+from pondertree.tune.readers import ADJUDICATION
+from pondertree.tune.spsa import Compare, Parameter, Step, best_values, run_spsa
 
-#: The files of a folder.
+#: File names in the output folder.
 RECORD, SETTINGS = "search.jsonl", "settings.json"
-#: A side four pawns behind, both agreeing, has lost: what is compared is how such a lead comes about.
-ENDS = Adjudication(resign=0.85, resign_moves=4, draw=0.05, draw_moves=8, draw_after=80, max_plies=240)
 
-#: What is tuned, where it starts, and how far apart two neighbours are. The weights of the ten kinds of moves set their
-#: order, too, and only their ratios count.
+#: The tuned parameters. Category weights also determine the order of the categories; only their ratios matter.
 PARAMETERS = (
     Parameter(name="mate_search_depth", start=3.0, step=1.0, low=0.0, high=6.0),
     Parameter(name="exploration_constant", start=1.5, step=1.2, low=0.1, high=10.0, log=True),
@@ -32,12 +29,12 @@ PARAMETERS = (
         for place, weight in enumerate(CATEGORY_WEIGHTS)
     ),
 )
-#: Of which these are the weights of categories.
+#: Index of the first category weight.
 _FIRST_WEIGHT = 3
 
 
 def settings_of(values: Sequence[float]) -> dict[str, Any]:
-    """What `Hybrid(**settings)` takes."""
+    """Returns the arguments of `Hybrid(**settings)`."""
     return {
         "mate_search_depth": round(values[0]),
         "exploration_constant": round(values[1], 4),
@@ -47,7 +44,7 @@ def settings_of(values: Sequence[float]) -> dict[str, Any]:
 
 
 def compare_by_matches(simulations: int, games: int, concurrency: int | None = None) -> Compare:
-    """Comparisons of settings by `games` games (an even number) at fixed simulations."""
+    """Returns a comparison of settings by `games` games (an even number) at fixed simulations."""
     simulations, games = validation.count(simulations, "simulations"), validation.count(games, "games")
     if games % 2:
         raise InvalidArgumentError(f"games must be even, since openings are played with both sides; not {games}")
@@ -55,7 +52,7 @@ def compare_by_matches(simulations: int, games: int, concurrency: int | None = N
     def compare(one: Sequence[float], other: Sequence[float], seed: int) -> float:
         first, second = (Hybrid(num_simulations=simulations, **settings_of(values)) for values in (one, other))
         result = play_match(
-            first, second, Chess, num_games=games, seed=seed, adjudication=ENDS, concurrency=concurrency
+            first, second, Chess, num_games=games, seed=seed, adjudication=ADJUDICATION, concurrency=concurrency
         )
         return float(result.elo.score)
 
@@ -75,10 +72,10 @@ def tune_search(
     compare: Compare | None = None,
     progress: Callable[[list[Step]], object] | None = None,
 ) -> dict[str, Any]:
-    """Settings for `Hybrid(**settings)`, found by SPSA: each step is a match of `games` games between two neighbours.
+    """Returns settings for `Hybrid(**settings)`, found by SPSA: each step is a match of `games` games.
 
-    With the folder `out`, steps are recorded as they are made and the settings written after each, so that a tuning
-    that is interrupted leaves what it has found; with `resume` it goes on. `compare` replaces the matches.
+    With the folder `out`, every step is recorded and the settings are written after it; with `resume` an interrupted
+    run continues. `compare` replaces the matches.
     """
     folder = None if out is None else check_path(out, "out")
     if folder is not None:
@@ -93,7 +90,7 @@ def tune_search(
         if progress is not None:
             progress(steps)
 
-    values, _ = climb(
+    values, _ = run_spsa(
         PARAMETERS,
         compare,
         iterations=iterations,

@@ -1,10 +1,10 @@
-"""SPSA: settings climb a noisy hill by comparing two neighbours at a time.
+"""Simultaneous perturbation stochastic approximation (SPSA): optimisation by noisy comparisons.
 
-Simultaneous perturbation stochastic approximation (Spall 1998, "Implementation of the simultaneous perturbation
-algorithm"): all settings are moved at once, each up or down by chance; the two opposite points play each other; and
-all move towards the winner. However many settings there are, a step costs one comparison.
+Every step perturbs all parameters at once by random signs, compares the two opposite points, and moves towards the
+better one: one comparison per step for any number of parameters (Spall 1998, "Implementation of the simultaneous
+perturbation algorithm").
 
-Each step is a line of a record with a checksum; from it a climb goes on as if it had never stopped.
+Each step is a line of a record with a checksum, from which a run resumes exactly.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from pondertree.random import fold
 
 FORMAT = "pondertree spsa"
 VERSION = 1
-#: Spall's exponents: how the step and the distance of the neighbours shrink.
+#: Spall's exponents: decay of the step size and of the perturbation.
 ALPHA, GAMMA = 0.602, 0.101
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A setting that is tuned."""
+    """A tuned parameter."""
 
     name: str
     start: float
     step: float
-    """How far apart neighbours are at first: in the setting's own unit, or a factor where it is `log`."""
+    """The initial perturbation, in the parameter's unit, or as a factor if `log`."""
     low: float
     high: float
     log: bool = False
-    """Moves by factors instead of differences."""
+    """Whether the coordinate is logarithmic."""
 
     @property
     def unit(self) -> float:
         return math.log(self.step) if self.log else self.step
 
     def to_number(self, value: float) -> float:
-        """A value as a coordinate: a step is 1."""
+        """Converts a value to a coordinate, in units of `step`."""
         return (math.log(value) if self.log else value) / self.unit
 
     def to_value(self, number: float) -> float:
-        """A coordinate as a value, within the bounds."""
+        """Converts a coordinate to a value within the bounds."""
         value = math.exp(number * self.unit) if self.log else number * self.unit
         return min(max(value, self.low), self.high)
 
@@ -65,16 +65,16 @@ class Step:
     number: int
     signs: tuple[int, ...]
     score: float
-    """Of the neighbour with these signs against the opposite one, from 0 to 1."""
+    """Score of the point with these signs against the opposite one, in [0, 1]."""
     numbers: tuple[float, ...]
-    """The coordinates after it."""
+    """Coordinates after the step."""
 
 
-#: (values of one neighbour, values of the other, seed) -> score of the first, from 0 to 1.
+#: (values of one point, values of the other, seed) -> score of the first, in [0, 1].
 Compare = Callable[[Sequence[float], Sequence[float], int], float]
 
 
-def climb(
+def run_spsa(
     parameters: Sequence[Parameter],
     compare: Compare,
     *,
@@ -86,11 +86,11 @@ def climb(
     about: Mapping[str, Any] | None = None,
     progress: Callable[[list[Step]], object] | None = None,
 ) -> tuple[list[float], list[Step]]:
-    """(the values found, all steps). `gain` is how many steps a parameter moves at first by a comparison won outright.
+    """Returns (the values found, all steps): the mean over the second half of the steps, since single steps are noisy.
 
-    The values are the mean of the second half of the way: single steps are mostly noise. `about` is what a record
-    must agree with, beside these settings, when it goes on. A climb that goes on may be made longer or shorter by other
-    `iterations`; its steps keep the pace that it was begun with. `progress` is called with all steps after each.
+    `gain` is the initial step size for a comparison with score 1. `about` holds further settings that a record must
+    match on resume. A resumed run may have other `iterations`, but keeps the schedule of the original number.
+    `progress` is called with all steps after each.
     """
     iterations = validation.count(iterations, "iterations")
     gain = validation.positive_number(gain, "gain")
@@ -104,16 +104,16 @@ def climb(
     }
     steps: list[Step] = []
     file = None if record is None else _Record(check_path(record, "record"), settings, resume)
-    pace = iterations
+    planned = iterations
     try:
         if file is not None:
-            steps, pace = file.known, file.pace
+            steps, planned = file.known, file.planned
             if steps and progress is not None:
                 progress(steps)
         start = tuple(one.to_number(one.start) for one in parameters)
         while len(steps) < iterations:
             here = np.array(steps[-1].numbers if steps else start)
-            step = take_step(parameters, compare, here, len(steps), pace, gain, seed)
+            step = take_step(parameters, compare, here, len(steps), planned, gain, seed)
             if file is not None:
                 file.append(step)
             steps.append(step)
@@ -130,29 +130,29 @@ def take_step(
     compare: Compare,
     here: NDArray[np.float64],
     number: int,
-    pace: int,
+    planned: int,
     gain: float,
     seed: int,
 ) -> Step:
-    """Compares two neighbours and moves towards the better one, in a climb that was planned to have `pace` steps."""
+    """Takes one SPSA step; `planned` is the number of iterations of the schedule."""
     signs = np.random.default_rng([seed, number]).choice((-1.0, 1.0), size=len(parameters))
     distance = (number + 1.0) ** -GAMMA
-    neighbours = [
+    points = [
         [one.to_value(at) for one, at in zip(parameters, here + side * distance * signs, strict=True)]
         for side in (1.0, -1.0)
     ]
-    score = validation.number(compare(neighbours[0], neighbours[1], fold(seed, number)), "score", least=0.0, most=1.0)
-    # The first tenth of the way takes about equal steps (Spall's A).
-    calm = 1.0 + pace / 10.0
-    size = gain * (calm / (calm + number)) ** ALPHA / distance
-    # Of the two neighbours only the difference is known, so it is the slope along the signs.
+    score = validation.number(compare(points[0], points[1], fold(seed, number)), "score", least=0.0, most=1.0)
+    # Spall's stability constant A: nearly constant steps in the first tenth.
+    stability = 1.0 + planned / 10.0
+    size = gain * (stability / (stability + number)) ** ALPHA / distance
+    # The score difference estimates the slope along the signs.
     moved = here + size * (2.0 * score - 1.0) * signs
     within = [one.to_number(one.to_value(at)) for one, at in zip(parameters, moved, strict=True)]
     return Step(number, tuple(int(sign) for sign in signs), score, tuple(within))
 
 
 def best_values(parameters: Sequence[Parameter], steps: Sequence[Step]) -> list[float]:
-    """The mean of the second half of the way."""
+    """Returns the mean over the second half of the steps."""
     if not steps:
         return [one.start for one in parameters]
     second = np.array([step.numbers for step in steps[len(steps) // 2 :]])
@@ -160,7 +160,7 @@ def best_values(parameters: Sequence[Parameter], steps: Sequence[Step]) -> list[
 
 
 def _step_of(data: Mapping[str, Any], parameters: Sequence[Parameter]) -> Step:
-    """The step that a line of a record tells."""
+    """Validates a step of a record."""
     signs = tuple(validation.number(sign, "signs") for sign in data["signs"])
     numbers = tuple(validation.number(one, "numbers") for one in data["numbers"])
     if not len(signs) == len(numbers) == len(parameters) or not set(signs) <= {-1.0, 1.0}:
@@ -172,23 +172,23 @@ def _step_of(data: Mapping[str, Any], parameters: Sequence[Parameter]) -> Step:
 
 
 class _Record:
-    """The file of a climb: its settings in the first line, then a line for each step."""
+    """The record of an SPSA run: a line with its settings, then one per step."""
 
     def __init__(self, path: Path, settings: dict[str, Any], resume: bool) -> None:
         self.known: list[Step] = []
-        #: The iterations that the climb was begun with.
-        self.pace = int(settings["iterations"])
+        #: The iterations of the original run.
+        self.planned = int(settings["iterations"])
         check_writable(path, "record")
         exists = path.exists() and path.stat().st_size > 0
         if exists and not resume:
             raise InvalidArgumentError(f"{str(path)!r} exists already: go on with it (resume), or give another name")
         try:
-            self._file = open(path, "r+b" if exists else "w+b")  # noqa: SIM115 (open as long as the climb lasts)
+            self._file = open(path, "r+b" if exists else "w+b")  # noqa: SIM115 (closed by `close`)
         except OSError as error:
             raise InvalidArgumentError(f"{str(path)!r} cannot be written: {error.strerror}") from None
         try:
             content = self._file.read()
-            # A line that was being written when the climb was killed is taken off.
+            # An incomplete last line of a killed run is removed.
             whole = content.rfind(b"\n") + 1
             lines = content[:whole].split(b"\n")[:-1]
             for number, line in enumerate(lines):
@@ -202,13 +202,13 @@ class _Record:
             raise
 
     def _read(self, path: Path, number: int, line: bytes, settings: dict[str, Any]) -> None:
-        with reading(path, f"the record of a climb (line {number + 1})"):
+        with reading(path, f"the record of an SPSA run (line {number + 1})"):
             data = read_line(line)
             if number == 0:
                 if current_format(data.get("format")) != FORMAT or data.get("version") != VERSION:
-                    raise ValueError("it does not say that this is the record of a climb")
+                    raise ValueError("it is not the record of an SPSA run")
                 found = dict(data["settings"])
-                self.pace = validation.count(found["iterations"], "iterations")
+                self.planned = validation.count(found["iterations"], "iterations")
             else:
                 if data["number"] != number - 1:
                     raise ValueError(f"step {number - 1} is missing")
@@ -226,7 +226,7 @@ class _Record:
         os.fsync(self._file.fileno())
 
     def append(self, step: Step) -> None:
-        """Adds a step; it is on the disk when this comes back."""
+        """Appends a step and syncs the file."""
         self._write(asdict(step))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Tuning from positions to a weights file: split, fit, round, report; in a folder from which it goes on."""
+"""Texel tuning from positions to a weights file: split, fit, round, report; resumable from its folder."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from pondertree.tune.fitting import FitOptions, FitState, fit, identity, load_st
 from pondertree.tune.positions import Positions, check_some, split, thin
 from pondertree.tune.report import Report, make_report
 
-#: The files of a folder.
+#: File names in the output folder.
 CHECKPOINT, WEIGHTS, TEXT, DATA = "checkpoint.npz", "weights.json", "report.txt", "report.json"
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """Positions ready for a fit."""
+class Dataset:
+    """Training and validation features."""
 
     train: Features
-    held: Features
+    validation_set: Features
 
 
 def prepare(
@@ -38,20 +38,20 @@ def prepare(
     per_game: int = 20,
     mirror: bool = False,
     seed: int = 0,
-) -> Prepared:
-    """Splits positions by their games, at most `per_game` of each, and counts what they have.
+) -> Dataset:
+    """Samples `per_game` positions of each game, splits them by games, and extracts features.
 
-    With `mirror`, positions to learn from in which nobody may castle are used a second time, left and right exchanged.
-    (Colours exchanged would be the same row again.)
+    With `mirror`, training positions without castling rights are augmented by their horizontal flips. (Flipping colours
+    would duplicate rows.)
     """
     check_some(positions)
     seed = validation.whole_number(seed, "seed")
     positions = thin(positions, validation.count(per_game, "per_game"), seed)
-    kept, aside = split(positions, held_back, seed)
-    train = features_of(positions.take(kept), start)
+    train_rows, validation_rows = split(positions, held_back, seed)
+    train = features_of(positions.take(train_rows), start)
     if validation.flag(mirror, "mirror"):
-        train = train.with_exchanged(no_castling(positions.take(kept)))
-    return Prepared(train, features_of(positions.take(aside), start))
+        train = train.with_flipped(no_castling(positions.take(train_rows)))
+    return Dataset(train, features_of(positions.take(validation_rows), start))
 
 
 def tune(
@@ -68,8 +68,8 @@ def tune(
 ) -> Report:
     """Fits all weights but the phase weights, and the scale, to the results of positions.
 
-    With the folder `out`, each step is written there, and weights and report at the end; with `resume` a fit goes on
-    from there, to the same result as if it had never stopped. Ctrl-C gives the best so far.
+    With the folder `out`, a checkpoint is written after each step, and weights and report at the end; with `resume` an
+    interrupted fit continues to the same result. Ctrl-C returns the best weights so far.
     """
     start = start or Pesto()
     options = options or FitOptions()
@@ -82,11 +82,11 @@ def tune(
             )
     elif resume:
         raise InvalidArgumentError("resume needs out, the folder to go on with")
-    ready = prepare(positions, start, held_back=held_back, per_game=per_game, mirror=mirror, seed=options.seed)
-    belongs = identity(ready.train, ready.held, start, options)
+    dataset = prepare(positions, start, held_back=held_back, per_game=per_game, mirror=mirror, seed=options.seed)
+    belongs = identity(dataset.train, dataset.validation_set, start, options)
     state = None
     if folder is not None:
-        # Left behind by a fit that was killed while it wrote.
+        # Temporary files of a killed fit.
         for name in (CHECKPOINT, WEIGHTS, TEXT, DATA):
             part_of(folder / name).unlink(missing_ok=True)
     if folder is not None and resume and (folder / CHECKPOINT).exists():
@@ -98,7 +98,7 @@ def tune(
         if progress is not None:
             progress(state)
 
-    state, finished = fit(ready.train, ready.held, start, options, state=state, progress=after_step)
+    state, finished = fit(dataset.train, dataset.validation_set, start, options, state=state, progress=after_step)
     weights, log_scale = unpack(state.best)
     scale = float(np.exp(log_scale)) if options.fit_scale else start.scale
     tuned = pesto_of(weights, round(scale, 1) if options.fit_scale else scale, start)
@@ -106,8 +106,8 @@ def tune(
         start,
         (weights, scale),
         tuned,
-        ready.train,
-        ready.held,
+        dataset.train,
+        dataset.validation_set,
         positions,
         state.history,
         state.best_iteration,
@@ -119,7 +119,7 @@ def tune(
 
 
 def write_report(report: Report, folder: Path) -> None:
-    """Weights, and the report as text and as JSON."""
+    """Writes the weights, and the report as text and JSON."""
     report.tuned.to_file(folder / WEIGHTS)
     write_bytes(folder / TEXT, f"{report}\n".encode(), "out")
     write_json(folder / DATA, report.as_json(), "out")

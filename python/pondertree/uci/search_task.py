@@ -12,7 +12,8 @@ import threading
 import time
 
 from pondertree._core import ending
-from pondertree.search.forest import UNLIMITED, Tree
+from pondertree.search.limits import UNLIMITED
+from pondertree.search.tree import Tree
 from pondertree.uci import clock, info
 from pondertree.uci.info import Snapshot
 from pondertree.uci.options import Options, evaluation, scale

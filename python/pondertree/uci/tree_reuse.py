@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from pondertree.search.base import Search
-from pondertree.search.forest import Tree
+from pondertree.search.tree import Tree
 from pondertree.uci.options import Options, build
 from pondertree.uci.position import Game
 

@@ -1,18 +1,18 @@
-// The choices of Gumbel search.
+// Action selection of Gumbel AlphaZero and MuZero (`search/score/gumbel.rs`).
 
-#define LEAST_SPAN 1e-8
-#define LEAST_PRIOR 1.17549435082228750797e-38
-#define LEAST_SCORE -1e9
+#define MIN_SPAN 1e-8
+#define MIN_PRIOR 1.17549435082228750797e-38
+#define MIN_SCORE -1e9
 
 typedef struct {
     double weight, low, span, untried;
 } Bonus;
 
-HERE double bonus_of(const Bonus *bonus, double q) { return bonus->weight * ((q - bonus->low) / bonus->span); }
-HERE double at_least(float prior) { return (double)prior > LEAST_PRIOR ? (double)prior : LEAST_PRIOR; }
+DEVICE double bonus_of(const Bonus *bonus, double q) { return bonus->weight * ((q - bonus->low) / bonus->span); }
+DEVICE double at_least(float prior) { return (double)prior > MIN_PRIOR ? (double)prior : MIN_PRIOR; }
 
-// `Completed::at` of `score/gumbel.rs`; `q` receives the values of opened places.
-HERE Bonus complete(const Trees *t, const Node *it, int lane, double *q) {
+// Completed Q-values: `q` receives the means of opened edges, the result the transformation of all.
+DEVICE Bonus complete(const Trees *t, const Node *it, int lane, double *q) {
     const Rules *rules = &t->rules;
     int opened = it->header.opened, total = 0, most = 0;
     double prior[GROUPS], low = INFINITE, high = -INFINITE;
@@ -27,7 +27,7 @@ HERE Bonus complete(const Trees *t, const Node *it, int lane, double *q) {
             high = q[g] > high ? q[g] : high;
         }
     }
-    // Known to all lanes: they must not part.
+    // Broadcast, so that control flow stays uniform across the warp.
     total = SHUFFLE(sum_of(total), 0);
     most = most_of(most);
     low = lowest_of(low);
@@ -46,14 +46,14 @@ HERE Bonus complete(const Trees *t, const Node *it, int lane, double *q) {
     Bonus bonus = {(rules->maxvisit_init + (double)most) * rules->value_scale, 0.0, 1.0, 0.0};
     if (rules->rescale) {
         bonus.low = low;
-        bonus.span = high - low > LEAST_SPAN ? high - low : LEAST_SPAN;
+        bonus.span = high - low > MIN_SPAN ? high - low : MIN_SPAN;
     }
     bonus.untried = bonus_of(&bonus, completing);
     return bonus;
 }
 
-// Of the places marked, the one with the highest score, the lowest action among equals. `best` and `action` receive its own.
-HERE int best_of(const int *marked, const double *score, const Node *it, int lane, double *best, int *action) {
+// The marked place with the highest score, ties by lowest action; -1 if there is none. Writes its score and action.
+DEVICE int best_of(const int *marked, const double *score, const Node *it, int lane, double *best, int *action) {
     double highest = -INFINITE;
     EACH(g) if (marked[g] && score[g] > highest) highest = score[g];
     highest = highest_of(highest);
@@ -68,8 +68,8 @@ HERE int best_of(const int *marked, const double *score, const Node *it, int lan
     return first == 0x7fffffff ? -1 : first % 512;
 }
 
-// Inside the tree: where visits lag most behind the improved policy.
-HERE int choose(const Trees *t, word tree, const Node *it, int visits, int lane, bits64 *random) {
+// Interior nodes: the edge whose visits lag most behind the improved policy.
+DEVICE int choose(const Trees *t, word tree, const Node *it, int visits, int lane, bits64 *random) {
     int opened = it->header.opened, count = it->header.count, total_visits = 0, marked[GROUPS];
     double q[GROUPS], prior[GROUPS], score[GROUPS];
     Bonus bonus = complete(t, it, lane, q);
@@ -104,18 +104,18 @@ HERE int choose(const Trees *t, word tree, const Node *it, int visits, int lane,
         other = other * untried / total;
         if (place < 0 || other > best || (other == best && second < action)) place = fresh;
     }
-    // None is best where some are no numbers, of which the engine will hear.
+    // No place is best if scores are NaN; `unsound` is set then, and the engine repeats the search.
     return SHUFFLE(place < 0 ? 0 : place, 0);
 }
 
-// How near visits are to what is wanted, greater where nearer: `halving.rs`.
-HERE int nearness(int visits, int wanted) {
+// Closeness of a visit count to the scheduled one, greater where closer (`search/sequential_halving.rs`).
+DEVICE int nearness(int visits, int wanted) {
     if (visits == wanted) return 0x7fffffff;
     return visits < wanted ? visits - wanted + (1 << 30) : wanted - visits;
 }
 
-// At the root: sequential halving.
-HERE int choose_first(const Trees *t, word tree, const Node *it, int done, int lane) {
+// The root: sequential halving.
+DEVICE int choose_first(const Trees *t, word tree, const Node *it, int done, int lane) {
     int opened = it->header.opened, count = it->header.count;
     int wanted = t->considered[tree * (t->rules.nodes - 1) + done];
     int nearest = opened < count ? nearness(0, wanted) : -0x7fffffff, marked[GROUPS];
@@ -129,22 +129,22 @@ HERE int choose_first(const Trees *t, word tree, const Node *it, int done, int l
     Bonus bonus = complete(t, it, lane, q);
     EACH(g) {
         double sum = draw[g] + bonus_of(&bonus, q[g]);
-        score[g] = sum > LEAST_SCORE ? sum : LEAST_SCORE;
+        score[g] = sum > MIN_SCORE ? sum : MIN_SCORE;
         marked[g] = g * LANES + lane < opened && nearness(it->n[g], wanted) == nearest;
     }
     double best, other;
     int action, second;
     int place = best_of(marked, score, it, lane, &best, &action);
     if (opened < count && nearness(0, wanted) == nearest) {
-        // Moves never tried differ by their draws alone.
+        // Unvisited actions differ in their Gumbel numbers and logits alone.
         EACH(g) {
             int at = g * LANES + lane;
             marked[g] = at >= opened && at < count;
         }
         int fresh = best_of(marked, draw, it, lane, &other, &second);
-        other = other + bonus.untried > LEAST_SCORE ? other + bonus.untried : LEAST_SCORE;
+        other = other + bonus.untried > MIN_SCORE ? other + bonus.untried : MIN_SCORE;
         if (place < 0 || other > best || (other == best && second < action)) place = fresh;
     }
-    // None is best where some are no numbers, of which the engine will hear.
+    // No place is best if scores are NaN; `unsound` is set then, and the engine repeats the search.
     return SHUFFLE(place < 0 ? 0 : place, 0);
 }

@@ -1,4 +1,4 @@
-"""The kernel, compiled for trees of one kind: from one question of each to the next."""
+"""The tree-search kernel (`step.cu`), compiled for one shape of trees."""
 
 from __future__ import annotations
 
@@ -10,50 +10,47 @@ from typing import Any
 
 import torch
 
-from pondertree.config import Halving
+from pondertree.config import GumbelRule
 from pondertree.gpu.kernels.nvrtc import NotCompiled, kernel
-from pondertree.gpu.protocol import NotForLanes
 from pondertree.gpu.tree_layout import Trees
 from pondertree.gpu.tree_shape import TreeShape
 
 SOURCE = Path(__file__).parent / "step.cu"
-#: Warps of one block.
-WARPS = 4
-#: So many simulations of a tree that end without a question are done in one step, at most: all trees wait for it.
-PATIENCE = 3
-#: Begins one step of every row: all arrays, and whether a next question is wanted.
+WARPS_PER_BLOCK = 4
+#: The most simulations of one tree in one step that end without a network request; all other trees wait for them.
+MAX_TERMINAL_DESCENTS_PER_STEP = 3
+#: Launches one step of every row, and whether it makes a next request.
 Launch = Callable[[Trees, bool], None]
 
 
 def options_of(shape: TreeShape, lanes: int) -> tuple[str, ...]:
-    """What the kernel is compiled with, for warps of so many lanes."""
+    """Compiler options for warps of `lanes` lanes."""
     groups = 1
     while groups * lanes < shape.actions:
         groups *= 2
     return (
         f"-DPLACES={shape.actions}",
         f"-DGROUPS={groups}",
-        f"-DGUMBEL={int(isinstance(shape.rule, Halving))}",
+        f"-DGUMBEL={int(isinstance(shape.rule, GumbelRule))}",
         f"-DCONNECT_FOUR={int(shape.is_game)}",
-        f"-DPATIENCE={PATIENCE}",
+        f"-DMAX_TERMINAL_DESCENTS_PER_STEP={MAX_TERMINAL_DESCENTS_PER_STEP}",
     )
 
 
-def compiled(device: Any, shape: TreeShape) -> Launch:
-    """The kernel for a device. `NotForLanes` where there is no compiler."""
+def compile_step(device: Any, shape: TreeShape) -> Launch:
+    """Compiles the kernel for a device; raises `NotCompiled`, after a warning, where there is no compiler."""
     if device.type != "cuda":
-        raise NotForLanes("only GPUs of CUDA are programmed")
+        raise NotCompiled("kernels are compiled for CUDA devices only")
     index = torch.cuda.current_device() if device.index is None else device.index
     try:
-        # Products are not added without rounding, as the engine does not, either.
-        step = kernel(SOURCE, "step", (*options_of(shape, 32), f"-DWARPS={WARPS}", "--fmad=false"), index)
+        # Without fused multiply-add, which the engine does not use either: results are equal bit for bit.
+        step = kernel(SOURCE, "step", (*options_of(shape, 32), f"-DWARPS={WARPS_PER_BLOCK}", "--fmad=false"), index)
     except NotCompiled as error:
-        warnings.warn(
-            f"trees cannot grow on this GPU, and the processor searches: {error}", RuntimeWarning, stacklevel=2
-        )
-        raise NotForLanes(f"no kernel: {error}") from error
+        warnings.warn(f"GPU-resident search is not available, the CPU searches: {error}", RuntimeWarning, stacklevel=2)
+        raise
 
-    def launch(struct: Trees, goes_on: bool) -> None:
-        step.launch(-(-struct.rules.rows // WARPS), 32 * WARPS, (struct, ctypes.c_int(int(goes_on))))
+    def launch(struct: Trees, wants_request: bool) -> None:
+        blocks = -(-struct.rules.rows // WARPS_PER_BLOCK)
+        step.launch(blocks, 32 * WARPS_PER_BLOCK, (struct, ctypes.c_int(int(wants_request))))
 
     return launch

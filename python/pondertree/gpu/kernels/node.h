@@ -1,6 +1,6 @@
-// Nodes and their edges: in the order in which they were opened, those never tried behind.
+// Nodes and edges. Edges are ordered by first visit; unvisited ones follow.
 
-// A node as its warp has it in hand.
+// A node in registers, distributed over a warp.
 typedef struct {
     Header header;
     double raw;
@@ -11,8 +11,8 @@ typedef struct {
     int child[GROUPS];
 } Node;
 
-// Everything is asked of memory at once: what does not count is told apart afterwards.
-HERE Node load(const Trees *t, word node, int lane) {
+// Loads a node. All loads are issued at once; invalid places are masked afterwards.
+DEVICE Node load(const Trees *t, word node, int lane) {
     Node it;
     int actions = t->rules.actions;
     word first = node * actions;
@@ -40,9 +40,9 @@ HERE Node load(const Trees *t, word node, int lane) {
     return it;
 }
 
-// What the lane of a place has.
+// Broadcasts the element of a place.
 #define AT_PLACE(name, type)                                                                                                   \
-    HERE type name(const type *numbers, int place) {                                                                           \
+    DEVICE type name(const type *numbers, int place) {                                                                           \
         type found = 0;                                                                                                        \
         EACH(g) {                                                                                                              \
             type one = SHUFFLE(numbers[g], place % LANES);                                                                     \
@@ -53,23 +53,23 @@ HERE Node load(const Trees *t, word node, int lane) {
 AT_PLACE(at_place, int)
 AT_PLACE(prior_at, float)
 
-// The place of bit number `skip` among those of all groups, in the order of places.
-HERE int nth_place(const unsigned *bits, int skip) {
+// The place of the set bit number `skip`, in the order of places.
+DEVICE int nth_place(const unsigned *bits, int skip) {
     int found = 0;
     EACH(g) {
-        int here = COUNT_BITS(bits[g]);
-        if (skip >= 0 && skip < here) {
+        int count = COUNT_BITS(bits[g]);
+        if (skip >= 0 && skip < count) {
             unsigned left = bits[g];
             for (int i = 0; i < skip; ++i) left &= left - 1;
             found = g * LANES + COUNT_BITS((left & (0u - left)) - 1u);
         }
-        skip -= here;
+        skip -= count;
     }
     return found;
 }
 
-// Logits become exp(logit - greatest) over their sum, as in `policy.rs`. Whether they are what logits may be.
-HERE int softmax(double *logits, int count, int lane, float *priors) {
+// Softmax as in `search/priors.rs`; `logits` are overwritten. Returns whether they were valid.
+DEVICE int softmax(double *logits, int count, int lane, float *priors) {
     int sound = 1;
     double least = INFINITE, most = -INFINITE;
     EACH(g) {
@@ -85,13 +85,13 @@ HERE int softmax(double *logits, int count, int lane, float *priors) {
     most = highest_of(most);
     EACH(g) logits[g] = exp(logits[g] - most);
     double total = ordered_sum(logits, 0, count);
-    // Where all are alike, so are the priors.
+    // Equal logits give exactly equal priors.
     EACH(g) priors[g] = (float)(least == most ? 1.0 / (double)count : logits[g] / total);
     return least_of(sound) && most > -INFINITE;
 }
 
-// An edge that was never tried.
-HERE void write_edge(const Trees *t, word edge, int action, float prior) {
+// Writes an unvisited edge.
+DEVICE void write_edge(const Trees *t, word edge, int action, float prior) {
     t->actions[edge] = (short)action;
     t->priors[edge] = prior;
     t->sums[edge] = 0.0;

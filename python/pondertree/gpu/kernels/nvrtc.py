@@ -1,4 +1,4 @@
-"""Kernels of CUDA, compiled when they are needed by the compiler that PyTorch has with it (NVRTC), and launched."""
+"""CUDA kernels, compiled at run time with the NVRTC that PyTorch ships, and launched through the driver API."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 import torch
 
 
-class NotCompiled(Exception):  # noqa: N818 (a signal inside, which nobody outside sees)
-    """There is no compiler, or it refused; the message is its own."""
+class NotCompiled(Exception):  # noqa: N818 (internal: callers fall back)
+    """There is no compiler, or it reported errors; the message is the compiler's."""
 
 
 class NotLaunchedError(RuntimeError):
-    """A kernel that was compiled could not be launched."""
+    """A compiled kernel could not be launched."""
 
 
 class Kernel:
@@ -27,20 +27,20 @@ class Kernel:
         self._driver, self._function = driver, function
 
     def launch(self, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
-        """Begins it on the current stream. Arguments are `ctypes` values, handed over as they are now."""
-        places = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(argument) for argument in arguments))
+        """Launches the kernel on the current stream. Arguments are `ctypes` values, which are copied."""
+        addresses = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(argument) for argument in arguments))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         size = (blocks, 1, 1, threads, 1, 1, 0)
-        status = self._driver.cuLaunchKernel(self._function, *map(ctypes.c_uint, size), stream, places, None)
+        status = self._driver.cuLaunchKernel(self._function, *map(ctypes.c_uint, size), stream, addresses, None)
         if status != 0:
             raise NotLaunchedError(f"the search's kernel could not be launched: error {status} of CUDA")
 
 
 @functools.cache
 def kernel(source: Path, name: str, options: tuple[str, ...], device: int) -> Kernel:
-    """The kernel `name` of a file, compiled for a device with these options."""
+    """The kernel `name` of a source file, compiled for a device."""
     with torch.cuda.device(device):
-        # Makes sure that the device has its context, which a module is loaded into.
+        # Creates the device's CUDA context, which the module is loaded into.
         torch.cuda.current_stream().synchronize()
         major, minor = torch.cuda.get_device_capability(device)
         image = compile_source(source, (*options, f"--gpu-architecture=sm_{major}{minor}"))
@@ -55,20 +55,20 @@ def kernel(source: Path, name: str, options: tuple[str, ...], device: int) -> Ke
 
 
 def compile_source(source: Path, options: Sequence[str]) -> bytes:
-    """The machine code of a file; this needs the compiler alone, and no device."""
+    """Compiles a source file to machine code, for which no device is needed."""
     compiler = _compiler()
     program = ctypes.c_void_p()
     text = source.read_bytes()
     _check(compiler.nvrtcCreateProgram(ctypes.byref(program), text, source.name.encode(), 0, None, None), "read")
     try:
-        # Files that it includes are beside it.
-        given = [f"--include-path={source.parent}", *options]
-        names = (ctypes.c_char_p * len(given))(*(option.encode() for option in given))
-        if compiler.nvrtcCompileProgram(program, len(given), names) != 0:
+        # Headers are in the same folder.
+        arguments = [f"--include-path={source.parent}", *options]
+        names = (ctypes.c_char_p * len(arguments))(*(option.encode() for option in arguments))
+        if compiler.nvrtcCompileProgram(program, len(arguments), names) != 0:
             log = _text(compiler.nvrtcGetProgramLogSize, compiler.nvrtcGetProgramLog, program)
             raise NotCompiled(log.decode(errors="replace"))
         return _text(compiler.nvrtcGetCUBINSize, compiler.nvrtcGetCUBIN, program)
-    except AttributeError as error:  # a compiler too old for machine code
+    except AttributeError as error:  # NVRTC before CUDA 11.1
         raise NotCompiled(str(error)) from error
     finally:
         compiler.nvrtcDestroyProgram(ctypes.byref(program))
@@ -76,7 +76,7 @@ def compile_source(source: Path, options: Sequence[str]) -> bytes:
 
 @functools.cache
 def _compiler() -> Any:
-    """NVRTC of PyTorch's version of CUDA: loaded already, on the system, or where pip has put it."""
+    """NVRTC of PyTorch's CUDA version: as already loaded, from the system, or from the `nvidia` wheels."""
     version = (torch.version.cuda or "").split(".")[0]
     if not version:
         raise NotCompiled("PyTorch was built without CUDA")
@@ -93,9 +93,9 @@ def _compiler() -> Any:
 def _text(size_of: Any, get: Any, program: ctypes.c_void_p) -> bytes:
     size = ctypes.c_size_t()
     _check(size_of(program, ctypes.byref(size)), "measure")
-    room = ctypes.create_string_buffer(size.value)
-    _check(get(program, room), "fetch")
-    return room.raw
+    text = ctypes.create_string_buffer(size.value)
+    _check(get(program, text), "fetch")
+    return text.raw
 
 
 def _check(status: int, what: str) -> None:

@@ -1,9 +1,9 @@
-// The choice by PUCT, of AlphaZero and of MuZero.
+// Action selection by PUCT, as in AlphaZero and MuZero (`search/score/puct.rs`, `log_puct.rs`).
 
-#define LEAST_SPAN 1e-8
+#define MIN_SPAN 1e-8
 
-// `score/muzero.rs` and `score/puct.rs` on `score/lanes.rs`: the highest score, and among equals one by chance.
-HERE int choose(const Trees *t, word tree, const Node *it, int visits, int lane, bits64 *random) {
+// The place with the highest score; ties are broken at random.
+DEVICE int choose(const Trees *t, word tree, const Node *it, int visits, int lane, bits64 *random) {
     const Rules *rules = &t->rules;
     int opened = it->header.opened, count = it->header.count;
     double mean[GROUPS], low = 0.0, scale = 1.0, exploration = t->weights[visits], untried = rules->fpu, own = 0.0;
@@ -23,7 +23,7 @@ HERE int choose(const Trees *t, word tree, const Node *it, int visits, int lane,
         }
         low = lowest_of(low);
         double span = highest_of(high) - low;
-        scale = 1.0 / (span > LEAST_SPAN ? span : LEAST_SPAN);
+        scale = 1.0 / (span > MIN_SPAN ? span : MIN_SPAN);
     } else if (rules->normalize == BY_TREE) {
         double least = t->bounds[2 * tree], most = t->bounds[2 * tree + 1];
         if (most > least) {
@@ -42,7 +42,7 @@ HERE int choose(const Trees *t, word tree, const Node *it, int visits, int lane,
     unsigned bits[GROUPS];
     int ties = 0;
     EACH(g) {
-        // Of scores that are no numbers none is best, and the first place will do: the engine will hear of it.
+        // If scores are NaN no bit is set and the first place is taken; `unsound` is set then.
         bits[g] = BALLOT(g * LANES + lane < count && score[g] == best) & WITH_PLACES;
         ties += COUNT_BITS(bits[g]);
     }

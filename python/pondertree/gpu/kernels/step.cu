@@ -1,17 +1,15 @@
-// Trees that grow where their network or learned model computes: the next question of every tree in one launch.
+// GPU-resident tree search: one launch advances every tree to its next network request.
 //
-// This is the hot part of the engine for such trees, and nothing else: the backup of the last answer (`backup.rs`, `latent.rs`) and
-// the way down to the next leaf (`select.rs`, `score/`, `halving.rs`), with the rules of Connect 4 where that is the game
-// (`games/connect_four.rs`). Numbers are added in the engine's order and in its precision, and ties fall as there, so that both grow
-// the same trees. What the roots are, the engine says; what was found, it is told.
+// A step applies the last output (backup) and descends to the next leaf (selection, expansion), with the rules of Connect 4 if that
+// is the game. Sums are formed in the engine's order and precision and ties are broken as there, so that both grow the same trees.
+// The engine exports the roots and imports the results.
 //
-// A warp has a tree (`lanes.h`).
+// A warp has a tree (`warp.h`).
 //
-// Defined by who compiles it: PLACES, how many actions there are; GROUPS, how many places a lane has; GUMBEL, 1 or 0; CONNECT_FOUR,
-// 1, or 0 for a learned model; PATIENCE, how many simulations without a question a step has at most; WARPS, how many a block of a GPU
-// has.
+// Compile-time definitions: PLACES, the number of actions; GROUPS, places per lane; GUMBEL, 1 or 0; CONNECT_FOUR, 1, or 0 for a
+// learned model; MAX_TERMINAL_DESCENTS_PER_STEP, the most simulations of a step that end without a request; WARPS per block.
 
-#include "lanes.h"
+#include "warp.h"
 #include "layout.h"
 #include "random.h"
 #include "node.h"
@@ -24,11 +22,11 @@
 #if CONNECT_FOUR
 #include "connect_four.h"
 #else
-#include "model.h"
+#include "latent.h"
 #endif
 
-// The root as the engine gave it.
-HERE void plant(const Trees *t, word tree, int lane) {
+// Writes the root as the engine exported it.
+DEVICE void plant(const Trees *t, word tree, int lane) {
     int actions = t->rules.actions;
     word root = tree * t->rules.nodes, first = root * actions;
     for (int place = lane; place < actions; place += LANES) {
@@ -50,21 +48,21 @@ HERE void plant(const Trees *t, word tree, int lane) {
     }
 }
 
-// Simulations until one asks a question: down to a move never tried, which is opened. An end of the game needs no answer. A tree that
-// has found a win would go there over and over, and all others would wait for it: it goes on in the next step.
-HERE int search(const Trees *t, word tree, word row, int *simulations, int *nodes, int lane) {
+// Runs simulations until one makes a request: each descends to an unvisited edge and opens it. Terminal leaves need no network. Their
+// number is limited: a tree that has found a win would revisit it for all its simulations, while the other trees wait.
+DEVICE int search(const Trees *t, word tree, word row, int *simulations, int *nodes, int lane) {
     word root = tree * t->rules.nodes;
-    int done = *simulations, made = *nodes, asks = 0;
-    for (int tries = 0; !asks && tries < PATIENCE && done < t->rules.nodes - 1; ++tries) {
-        // Purpose 1: ties of a selection.
+    int done = *simulations, made = *nodes, is_request = 0;
+    for (int tries = 0; !is_request && tries < MAX_TERMINAL_DESCENTS_PER_STEP && done < t->rules.nodes - 1; ++tries) {
+        // Purpose 1 of the generator: ties in selection.
         bits64 random = fold(fold(t->keys[tree], t->begun[tree] + (bits64)done), 1);
-        int node = 0, visits = 1 + done, goes_on = 1;
-        for (int depth = 0; goes_on; ++depth) {
+        int node = 0, visits = 1 + done, descends = 1;
+        for (int depth = 0; descends; ++depth) {
             Node it = load(t, root + node, lane);
             if (it.header.count == 0) {
-                MEET();
+                SYNC_WARP();
                 back_up(t, tree, depth, node, it.header.to_play, 0.0, 1.0, it.raw, lane);
-                goes_on = 0;
+                descends = 0;
                 continue;
             }
 #if GUMBEL
@@ -93,48 +91,48 @@ HERE int search(const Trees *t, word tree, word row, int *simulations, int *node
                 t->headers[root + node].opened = opened + 1;
                 t->depth[tree] = depth + 1;
             }
-            asks = arrive(t, tree, row, node, made, action, it.header.to_play, lane);
-            MEET();
-            if (!asks) back_up(t, tree, depth + 1, made, 1 - it.header.to_play, 0.0, 1.0, t->raw[root + made], lane);
-            goes_on = 0;
+            is_request = expand_edge(t, tree, row, node, made, action, it.header.to_play, lane);
+            SYNC_WARP();
+            if (!is_request) back_up(t, tree, depth + 1, made, 1 - it.header.to_play, 0.0, 1.0, t->raw[root + made], lane);
+            descends = 0;
         }
-        MEET();
-        done += !asks;
+        SYNC_WARP();
+        done += !is_request;
     }
     *simulations = done;
     *nodes = made;
-    return asks;
+    return is_request;
 }
 
-// One step of the tree of a row: the answer to the last question, then the next question, if one is to be asked.
-HERE void step_row(const Trees *t, word row, int lane, int goes_on) {
+// One step of the tree of a row: applies the pending output, then makes the next request if `wants_request`.
+DEVICE void step_row(const Trees *t, word row, int lane, int wants_request) {
     word tree = t->order[row];
-    int done = t->done[tree], made = t->made[tree], asked = t->asked[tree];
+    int done = t->done[tree], made = t->made[tree], pending = t->pending[tree];
     if (done < 0) {
         plant(t, tree, lane);
         done = made = 0;
-    } else if (asked) {
+    } else if (pending) {
         apply(t, tree, row, made, lane);
         done += 1;
     }
-    MEET();
-    asked = goes_on ? search(t, tree, row, &done, &made, lane) : 0;
-    MEET();
+    SYNC_WARP();
+    pending = wants_request ? search(t, tree, row, &done, &made, lane) : 0;
+    SYNC_WARP();
     if (lane == 0) {
         t->done[tree] = done;
         t->made[tree] = made;
-        t->asked[tree] = asked;
-        t->rows[tree] += asked;
+        t->pending[tree] = pending;
+        t->rows[tree] += pending;
     }
 }
 
 #ifdef __CUDACC_RTC__
-extern "C" __global__ void __launch_bounds__(32 * WARPS) step(const __grid_constant__ Trees t, int goes_on) {
+extern "C" __global__ void __launch_bounds__(32 * WARPS) step(const __grid_constant__ Trees t, int wants_request) {
     word row = (word)(blockIdx.x * (blockDim.x / LANES) + threadIdx.x / LANES);
-    if (row < t.rules.rows) step_row(&t, row, threadIdx.x % LANES, goes_on);
+    if (row < t.rules.rows) step_row(&t, row, threadIdx.x % LANES, wants_request);
 }
 #else
-void step(const Trees *t, int goes_on) {
-    for (word row = 0; row < t->rules.rows; ++row) step_row(t, row, 0, goes_on);
+void step(const Trees *t, int wants_request) {
+    for (word row = 0; row < t->rules.rows; ++row) step_row(t, row, 0, wants_request);
 }
 #endif

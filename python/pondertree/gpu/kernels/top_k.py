@@ -1,4 +1,4 @@
-"""The likeliest actions of a wide policy, picked on the device by one kernel; what else a model said goes along."""
+"""The top-k kernel: reduces the policies of a large action space so that only k logits are downloaded."""
 
 from __future__ import annotations
 
@@ -12,69 +12,70 @@ from typing import Any
 import torch
 
 from pondertree.gpu.kernels.nvrtc import NotCompiled, kernel
-from pondertree.gpu.tree_layout import NUMBER_TYPES
+from pondertree.gpu.tree_layout import DTYPE_CODES
 
-SOURCE = Path(__file__).parent / "likeliest.cu"
-#: Actions of one thread at most: they are held in registers.
-MOST_OWN = 32
-#: Threads of a block, at least and at most.
-FEWEST_THREADS, MOST_THREADS = 128, 1024
+SOURCE = Path(__file__).parent / "top_k.cu"
+#: The most actions of one thread, which holds their keys in registers.
+MAX_ACTIONS_PER_THREAD = 32
+#: Threads per block.
+MIN_THREADS, MAX_THREADS = 128, 1024
 
 
-class Said(ctypes.Structure):
-    """What a model said of some rows, and where the answers go, as the kernel reads it."""
+class ModelOutput(ctypes.Structure):
+    """`ModelOutput` of the kernel: the outputs of a model, and where the responses go."""
 
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("reward", "value", "discount", "logits", "answers")),
+        *((name, ctypes.c_void_p) for name in ("reward", "value", "discount", "logits", "responses")),
         *((f"{name}_type", ctypes.c_int) for name in ("reward", "value", "discount", "logits")),
-        ("most", ctypes.c_int),
+        ("k", ctypes.c_int),
         ("rows", ctypes.c_int),
     )
 
 
-Launch = Callable[[Said], None]
+Launch = Callable[[ModelOutput], None]
 
 
 def threads_for(actions: int) -> int:
-    """Threads of a block, each of which has some actions."""
-    threads = FEWEST_THREADS
-    while threads * MOST_OWN < 2 * actions and threads < MOST_THREADS:
+    """Threads per block for this many actions."""
+    threads = MIN_THREADS
+    while threads * MAX_ACTIONS_PER_THREAD < 2 * actions and threads < MAX_THREADS:
         threads *= 2
     return threads
 
 
-def compiled(device: Any, actions: int) -> Launch | None:
-    """The kernel for a device; None where there is none, or no compiler."""
-    if device.type != "cuda" or actions > MOST_THREADS * MOST_OWN:
+def compile_top_k(device: Any, actions: int) -> Launch | None:
+    """The kernel for a device; None if it is no GPU, or if there is no compiler."""
+    if device.type != "cuda" or actions > MAX_THREADS * MAX_ACTIONS_PER_THREAD:
         return None
     return _compiled(torch.cuda.current_device() if device.index is None else device.index, actions)
 
 
 @functools.cache
 def _compiled(index: int, actions: int) -> Launch | None:
-    """Tried once: it may be asked for while a graph is recorded, when nothing can be compiled."""
+    """Compiles once, even after a failure: later calls may come during a capture, when nothing can be compiled."""
     threads = threads_for(actions)
     try:
-        pick = kernel(SOURCE, "likeliest", (f"-DACTIONS={actions}", f"-DTHREADS={threads}"), index)
+        select = kernel(SOURCE, "top_k", (f"-DACTIONS={actions}", f"-DTHREADS={threads}"), index)
     except NotCompiled as error:
-        warnings.warn(f"wide policies are slower on this GPU: {error}", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"large action spaces are slower on this GPU: {error}", RuntimeWarning, stacklevel=2)
         return None
-    return lambda said: pick.launch(said.rows, threads, (said,))
+    return lambda outputs: select.launch(outputs.rows, threads, (outputs,))
 
 
-def pick_likeliest(launch: Launch, columns: Sequence[Any], logits: Any, most: int) -> Any:
-    """[rows, 2 or 3 columns + 2 + 2 most]: reward, value and discount if there is one; the logarithm of the sum of the
-    exponentials of all logits [rows, actions], as the sum of two numbers; the `most` highest logits, lowest action
-    first, and their actions.
+def top_k_responses(launch: Launch, columns: Sequence[Any], logits: Any, k: int) -> Any:
+    """Returns float32 [rows, len(columns) + 2 + 2 k].
+
+    The columns are reward, value and discount if there is one; log-sum-exp of the logits [rows, actions] as the sum of
+    two numbers; the k highest logits, lowest action first; their actions.
     """
     rows = len(logits)
-    answers = torch.empty((rows, len(columns) + 2 + 2 * most), dtype=torch.float32, device=logits.device)
-    said = Said(answers=answers.data_ptr(), most=most, rows=rows)
-    kept = []
+    responses = torch.empty((rows, len(columns) + 2 + 2 * k), dtype=torch.float32, device=logits.device)
+    outputs = ModelOutput(responses=responses.data_ptr(), k=k, rows=rows)
+    contiguous = []
     for name, column in zip(("logits", "reward", "value", "discount"), (logits, *columns), strict=False):
-        column = column if column.dtype in NUMBER_TYPES else column.float()
-        kept.append(column.contiguous())
-        setattr(said, name, kept[-1].data_ptr())
-        setattr(said, f"{name}_type", NUMBER_TYPES[column.dtype])
-    launch(said)
-    return answers
+        column = column if column.dtype in DTYPE_CODES else column.float()
+        contiguous.append(column.contiguous())
+        setattr(outputs, name, contiguous[-1].data_ptr())
+        setattr(outputs, f"{name}_type", DTYPE_CODES[column.dtype])
+    launch(outputs)
+    return responses

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pondertree import validation
-from pondertree.envs.gymnasium import refuse_reward
+from pondertree.envs.gymnasium import check_reward
 from pondertree.errors import GameContractError, InvalidArgumentError, UsageError
 from pondertree.game import game_mistakes
 from pondertree.learn.config.game_spec import GameSpec, play_in
@@ -163,7 +163,7 @@ class SelfPlay:
             is_over = bool(state.is_terminal)
             if self._spec.info.has_rewards:
                 game.rewards.append(float(state.rewards()[0]))
-                refuse_reward(game.rewards[-1], f"{self._spec.info.name}.rewards() gave, after action {action},")
+                check_reward(game.rewards[-1], f"{self._spec.info.name}.rewards() gave, after action {action},")
             elif is_over:
                 returns = [float(number) for number in state.returns()]
         if self._spec.info.has_rewards:
@@ -180,8 +180,8 @@ class SelfPlay:
         """Returns the record of a game of rewards if it is over or truncated."""
         if not is_over and game.plies < self._play.max_moves:
             return None
-        if not is_over and hasattr(game.state, "release"):
-            game.state.release()
+        if not is_over and self._spec.is_environment:
+            game.state.close()
         return game.record([sum(game.rewards)], cut=not is_over or bool(getattr(game.state, "truncated", False)))
 
     def _choose(self, searched: SearchOutcome, plies: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:

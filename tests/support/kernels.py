@@ -1,4 +1,4 @@
-"""Kernels of GPUs, compiled as they are for the processor of this machine."""
+"""GPU kernels compiled as C for the CPU, from the same sources."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-#: None where there is none.
+#: Path of the C compiler, or None.
 COMPILER = shutil.which("cc")
 
 
 @functools.cache
-def for_a_processor(source: Path, options: tuple[str, ...]) -> Any:
-    """The kernel of a file, which has one thread in a block and one lane in a warp."""
+def compile_for_cpu(source: Path, options: tuple[str, ...]) -> Any:
+    """Compiles a kernel with one thread per block and one lane per warp; returns the shared library."""
     built = Path(tempfile.mkdtemp()) / f"{source.stem}.so"
     flags = ("-x", "c", "-std=c11", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-Werror", "-Wall")
     subprocess.run(

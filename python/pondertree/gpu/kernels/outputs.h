@@ -1,13 +1,13 @@
-// Numbers as networks give them.
+// Outputs of networks, of the dtypes in `tree_layout.DTYPE_CODES`.
 
 #pragma once
 
-#include "here.h"
+#include "cuda_compat.h"
 
 #define BFLOAT16 1
 
-// A number of a network, which may have computed in bfloat16: the upper half of a float32.
-HERE double number(const void *numbers, word at, int type) {
+// Reads one number; bfloat16 is the upper half of a float32.
+DEVICE double number(const void *numbers, word at, int type) {
     union {
         unsigned bits;
         float number;

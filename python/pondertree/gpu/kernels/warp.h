@@ -1,19 +1,18 @@
-// A warp and its lanes. Lane l of a warp has the places l, l + LANES, ... of a node. Compiled for a processor (tests do), a "warp" is
-// one lane that has all places.
+// A warp holds a node: lane l has its places (edge indices) l, l + LANES, ... Compiled as C, the one lane has all places.
 
-#include "here.h"
+#include "cuda_compat.h"
 
-// Unrolled, so that what a lane has of each group stays in registers.
+// A loop over the places of a lane, unrolled so that per-place arrays stay in registers.
 #define EACH(g) UNROLLED for (int g = 0; g < GROUPS; ++g)
-// The lanes that can have places.
+// The number of lanes that can have places.
 #define WIDTH (GROUPS > 1 || PLACES > 16 ? LANES : PLACES > 8 ? (LANES < 16 ? LANES : 16) : (LANES < 8 ? LANES : 8))
 #define WITH_PLACES (WIDTH == 32 ? 0xffffffffu : (1u << WIDTH) - 1u)
 
-// Reductions over the lanes that have places: WIDTH of them, each of which has the result. In the others it means nothing.
+// Butterfly reductions over the first WIDTH lanes, which all receive the result; in other lanes it is undefined.
 #define REDUCE(name, type, lanes, better)                                                                                      \
-    HERE type name(type x) {                                                                                                   \
+    DEVICE type name(type x) {                                                                                                   \
         UNROLLED for (int step = (lanes) / 2; step > 0; step /= 2) {                                                           \
-            type other = SWAP(x, step);                                                                                        \
+            type other = SHUFFLE_XOR(x, step);                                                                                        \
             x = (better) ? other : x;                                                                                          \
         }                                                                                                                      \
         return x;                                                                                                              \
@@ -26,13 +25,13 @@ REDUCE(most_of, int, WIDTH, other > x)
 REDUCE(lowest_of_all, double, LANES, other < x)
 REDUCE(highest_of_all, double, LANES, other > x)
 
-HERE int sum_of(int x) {
-    UNROLLED for (int step = WIDTH / 2; step > 0; step /= 2) x += SWAP(x, step);
+DEVICE int sum_of(int x) {
+    UNROLLED for (int step = WIDTH / 2; step > 0; step /= 2) x += SHUFFLE_XOR(x, step);
     return x;
 }
 
-// The sum of the numbers of places `from` to `to`, in their order: f64 sums depend on it.
-HERE double ordered_sum(const double *x, int from, int to) {
+// Sums places `from` to `to` in order: the engine adds in this order, and f64 addition is not associative.
+DEVICE double ordered_sum(const double *x, int from, int to) {
     double sum = 0.0;
     EACH(g) {
         int last = to - g * LANES < LANES ? to - g * LANES : LANES;

@@ -1,0 +1,184 @@
+"""The world of a game written in Python.
+
+Its states are kept in a table under slots that the engine assigns: `table[slot] = play(table[parent], action)`, once
+per simulation at the leaf. Only numbers cross to the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from pondertree._core import Forest as EngineForest
+from pondertree._core import TreeView
+from pondertree.config import SearchConfig
+from pondertree.errors import InternalError
+from pondertree.game import GameInfo, Position, game_mistakes, play, read_position
+from pondertree.games.lookahead import forced_actions
+from pondertree.games.purity import PlayCheck
+from pondertree.gpu.protocol import ShouldStop
+from pondertree.search.leaf_evaluation import LeafEvaluation, OutOfTime
+from pondertree.search.root_actions import RootActions
+from pondertree.search.world import Key, Keys, World
+
+
+class PythonWorld(World):
+    """Trees of a game written in Python, and the table of its states."""
+
+    def __init__(self, game: GameInfo, config: SearchConfig) -> None:
+        super().__init__(game, config)
+        self._forced_depth = config.forced_depth
+        self._states: dict[int, Any] = {}
+        self._forced_left: dict[int, int] = {}
+
+    def __getitem__(self, slot: int) -> Any:
+        return self._states[slot]
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def create_engine(self, states: Sequence[Any]) -> None:
+        """Creates the engine's forest."""
+        config = self.config
+        self.core = EngineForest("external", config.engine_data(self.info, len(states)))
+        self._leaves = LeafEvaluation(self.core, self.info, config, self)
+        self._play_check = PlayCheck(
+            self.info, self._leaves.playouts.expired, self._leaves.longest_playout, config.evaluator is not None
+        )
+
+    def plant(self, states: Sequence[Any], keys: Keys, root_actions: RootActions | None = None) -> None:
+        """Plants a tree for each state."""
+        each = keys if isinstance(keys, list) else [(*keys, row) for row in range(len(states))]
+        for state, key, searched in zip(states, each, root_actions or [None] * len(states), strict=True):
+            position = self._read_root(state, searched)
+            self._put_root(self.core.plant_external(position.to_play, position.legal, *key), state)
+
+    def reset(self, index: int, state: Any, key: Key) -> None:
+        """Replaces tree `index` by a new one from `state`."""
+        position = self._read_root(state)
+        slot, released = self.core.reset_external(index, position.to_play, position.legal, *key)
+        self.release(released)
+        self._put_root(slot, state)
+
+    def advance(self, index: int, before: Any, action: int) -> Any:
+        """Plays a legal action at the root of tree `index`; returns the state after it."""
+        state = self.state_after(before, action)
+        position = self._read_root(state)
+        slot, released = self.core.advance_external(index, action, position.to_play, position.legal)
+        self.release(released)
+        self._put_root(slot, state)
+        return state
+
+    def is_searched(self, before: Any, action: int, root_actions: list[int] | None) -> bool:
+        """Whether a legal action of a root is searched: with `forced_depth`, the forced ones alone are."""
+        return (not self._forced_depth and root_actions is None) or action in self._read_root(
+            before, root_actions
+        ).legal
+
+    def release(self, slots: Sequence[int]) -> None:
+        """Drops the states of slots that the engine no longer uses."""
+        for slot in slots:
+            self._states.pop(slot, None)
+            self._forced_left.pop(slot, None)
+
+    def run(self, should_stop: ShouldStop | None) -> None:
+        """Runs batches, then replays the line of every proven result."""
+        moves = self._play_check.moves
+        try:
+            super().run(should_stop)
+        except OutOfTime:
+            self._leaves.warn_of_cuts()
+            raise
+        self._leaves.warn_of_cuts()
+        if self.config.options.solve and self.info.is_plain and self._play_check.moves > moves:
+            for view in self.core.views():
+                if view.proven is not None:
+                    self._replay_proof(view)
+
+    def batch(self) -> None:
+        """Gathers leaves, steps them one by one, because only the game knows its ends, and has them evaluated."""
+        core = self.core
+        self._leaves.playouts.deadline = self.deadline
+        rows = core.gather()
+        while rows > 0:
+            self._step()
+            rows = core.gather() if core.batch_can_grow() else 0
+        answer = self._leaves.answer()
+        core.apply(answer.policy, answer.values, answer.probabilities)
+
+    def _read_root(self, state: Any, root_actions: list[int] | None = None) -> Position:
+        position = read_position(state, self.info)
+        if root_actions is not None:
+            position = replace(position, legal=[action for action in position.legal if action in root_actions])
+        return self._forced(state, position, self._forced_depth)
+
+    def _put_root(self, slot: int, state: Any) -> None:
+        self._states[slot] = state
+        if self._forced_depth:
+            self._forced_left[slot] = self._forced_depth
+
+    def _step(self) -> None:
+        """Plays the moves of all gathered rows and passes the new positions to the engine."""
+        to_play: list[int] = []
+        terminal: list[bool] = []
+        returns: list[float] = []
+        rewards: list[float] = []
+        offsets = [0]
+        legal: list[int] = []
+        check = self._play_check
+        for slot, parent, action in self.core.stepping():
+            before = self._states[parent]
+            state = play(before, action, self.info.name)
+            position = read_position(state, self.info)
+            check.moves += 1
+            if check.moves == check.next_check:
+                check.repeat(before, action, state, position, partial(self._path, parent))
+            self._states[slot] = state
+            if self._forced_depth:
+                left = max(self._forced_left[parent] - 1, 0)
+                position = self._forced(state, position, left)
+                self._forced_left[slot] = left
+            to_play.append(position.to_play)
+            terminal.append(position.terminal)
+            returns.extend(position.returns)
+            rewards.extend(position.rewards)
+            legal.extend(position.legal)
+            offsets.append(len(legal))
+        self.core.step(to_play, terminal, returns, rewards, offsets, legal)
+
+    def _path(self, slot: int) -> list[int]:
+        """Returns the actions from the root to the position in a slot."""
+        for view in self.core.views():
+            paths: list[tuple[int, list[int]]] = [(0, [])]
+            for node, path in paths:
+                if view.node(node)[8] == slot:
+                    return path
+                actions, _, _, _, children, *_ = view.edges(node)
+                below = zip(actions.tolist(), children.tolist(), strict=True)
+                paths.extend((child, [*path, action]) for action, child in below if child >= 0)
+        raise InternalError(f"no tree has the slot {slot}")
+
+    def _replay_proof(self, view: TreeView) -> None:
+        """Replays the principal variation of a proven result, to check that `play` is pure."""
+        line: list[tuple[int, Any]] = []
+        node = 0
+        for action in view.principal_variation(view.choose(0.0, [])[0]):
+            actions, _, _, _, children, *_ = view.edges(node)
+            node = int(children[actions.tolist().index(action)])
+            slot = None if node < 0 else view.node(node)[8]
+            if slot not in self._states:
+                break
+            line.append((action, self._states[slot]))
+        root = view.node(0)[8]
+        assert root is not None, "every position of a Python game has a slot"
+        self._play_check.repeat_line(self._states[root], line)
+
+    def _forced(self, state: Any, position: Position, forced_left: int) -> Position:
+        """Returns the position with its forced actions alone, where `forced_left` plies of them remain."""
+        if forced_left == 0 or position.terminal or not position.legal:
+            return position
+        with game_mistakes(self.info, "when forced moves were looked for"):
+            legal = forced_actions(state, position.legal)
+        return Position(position.to_play, False, position.returns, position.rewards, legal)
