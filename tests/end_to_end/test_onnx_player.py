@@ -170,5 +170,5 @@ def test_folder_named_like_bundled_player_does_not_hide_it(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     assert find_player("connect4").suffix == ".safetensors"
     (tmp_path / "connect4" / "run.json").write_text("{}")
-    with pytest.raises(StorageError, match="is not what the folder of a training has"):
+    with pytest.raises(StorageError, match="is not the header of a run"):
         find_player("connect4")
