@@ -1,4 +1,4 @@
-"""`pondertree search`: what it prints, for people and for programs."""
+"""`pondertree search`: JSON, table, live display, interrupts."""
 
 from __future__ import annotations
 
@@ -12,22 +12,19 @@ import subprocess
 import sys
 import time
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from tests.support.worlds import Guess, Rules
+from tests.support.cli_search import COINS, MATE_IN_TWO, NIM, search
 
-from pondertree import UCT, AlphaZero, Gumbel
-from pondertree.chess import Pesto
-from pondertree.cli import algorithms, main
-from pondertree.cli.algorithms import configure
+from pondertree import UCT
+from pondertree.cli import main
 from pondertree.cli.position import read_position
 from pondertree.cli.report import variation_below
 from pondertree.cli.searcher import EngineSearcher, ReferenceSearcher, run_search
-from pondertree.errors import GameContractError, InvalidArgumentError
-from pondertree.networks.loading import load_for_one_tree
 
 COMMAND = [sys.executable, "-m", "pondertree", "search"]
+
+
 KEYS = [
     "game",
     "position",
@@ -45,8 +42,12 @@ KEYS = [
     "pv",
     "moves",
 ]
+
+
 MOVE_KEYS = ["action", "move", "visits", "share", "q", "proven", "pv"]
-#: The command, with a word on stderr once it is ready to be interrupted: before that, Python is still starting.
+
+
+#: Runs the command and prints "ready" on stderr once SIGINT is handled.
 SAY_WHEN_READY = """
 import signal, sys, threading, time
 from pondertree.cli import main
@@ -59,21 +60,10 @@ def wait():
 threading.Thread(target=wait, daemon=True).start()
 sys.exit(main(sys.argv[1:]))
 """
-MATE_IN_TWO = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"
-
-
-def search(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    """What `pondertree search --json` prints."""
-    assert main(["search", *arguments, "--json"]) == 0
-    printed = capsys.readouterr()
-    assert printed.err == ""
-    assert printed.out.count("\n") == 1
-    found: dict[str, Any] = json.loads(printed.out)
-    return found
 
 
 def with_san(keys: list[str], san: list[str]) -> list[str]:
-    """The keys of JSON, those of chess having `san` after `move`."""
+    """Inserts `san` after `move` into the keys of a JSON object."""
     after = keys.index("move") + 1
     return [*keys[:after], *san, *keys[after:]]
 
@@ -104,10 +94,10 @@ def test_search_prints_json(capsys: pytest.CaptureFixture[str], game: str, algor
 def test_engine_matches_reference(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ("connect4", "--moves", "4 4 3", "--simulations", "300", "--seed", "9")
     uct = search(capsys, *asked, "--algorithm", "uct")
-    twin = search(capsys, *asked, "--algorithm", "reference")
-    for found in (uct, twin):
+    reference = search(capsys, *asked, "--algorithm", "reference")
+    for found in (uct, reference):
         del found["elapsed"], found["algorithm"]
-    assert uct == twin
+    assert uct == reference
 
 
 def test_equal_seeds_match_library_result(capsys: pytest.CaptureFixture[str]) -> None:
@@ -274,10 +264,10 @@ def test_terminal_shows_live_table() -> None:
 
 
 def test_reference_search_stops_when_solved() -> None:
-    twin = ReferenceSearcher(read_position("tic-tac-toe", "a1 b1 a2 b2", None), 1)
-    assert run_search(twin, 100_000, None)
-    assert twin.is_solved
-    assert twin.report().verdict() == "X wins in 1 ply"
+    reference = ReferenceSearcher(read_position("tic-tac-toe", "a1 b1 a2 b2", None), 1)
+    assert run_search(reference, 100_000, None)
+    assert reference.is_solved
+    assert reference.report().verdict() == "X wins in 1 ply"
 
 
 def test_proven_line_takes_shortest_win() -> None:
@@ -289,196 +279,6 @@ def test_proven_line_takes_shortest_win() -> None:
     slow.visit_count = 9
     root = node(0, 1, 3, c1=slow, c2=node(1, None, 0), c5=node(1, -1, 2))
     assert variation_below(read_position("connect4", None, None).state, root) == ["5"]
-
-
-# --- Games written in Python --------------------------------------------------------------------------------------
-
-
-NIM = "examples.games.nim:Nim"
-
-
-def test_python_game_is_searched(capsys: pytest.CaptureFixture[str]) -> None:
-    told = search(capsys, NIM, "--simulations", "500", "--seed", "1", "--moves", "a-2 b-1")
-    assert told["game"] == NIM
-    assert told["position"] == "Nim(heaps=(0, 2, 5), to_play=0)"
-    assert {move["move"] for move in told["moves"]} == {"b-1", "b-2", "c-1", "c-2", "c-3", "c-4", "c-5"}
-    assert told["move"] == "c-3"
-    assert told["proven"] == 1
-    assert main(["search", NIM, "--simulations", "50", "--algorithm", "reference"]) == 0
-    assert "Nim(heaps=(2, 3, 5), to_play=0)" in capsys.readouterr().out
-    assert main(["match", "uct:num_simulations=50", "first", "--game", NIM, "--games", "2", "--concurrency", "1"]) == 0
-    assert "examples.games.nim.Nim" in capsys.readouterr().out
-
-
-@pytest.mark.filterwarnings("ignore::pondertree.errors.UnfinishedPlayoutWarning")
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([NIM, "--moves", "zz"], "'zz' is no move (legal: a-1 a-2 b-1"),
-        ([NIM, "--moves", "a-5"], "'a-5' is not legal here"),
-        (["examples.games.nim:Mim"], "cannot be imported"),
-        (["examples.games.nim:LARGEST"], "must give a starting state when called"),
-        (["examples.games.nim:np.zeros"], "must give a starting state when called without arguments; it raised"),
-        (["tests.cli.test_search:Endless"], "Endless"),
-        (["gym:CartPole-v1"], "is an environment, which has no rules to search or play by"),
-    ],
-)
-def test_unsupported_python_games_raise(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["search", *arguments]) == 2
-    assert message in capsys.readouterr().err
-
-
-class Endless:
-    """A game of one player that never ends."""
-
-    num_actions, num_players, to_play, is_terminal = 2, 1, 0, False
-
-    def legal_actions(self) -> list[int]:
-        return [0, 1]
-
-    def play(self, action: int) -> Endless:
-        return self
-
-    def returns(self) -> list[float]:
-        return [0.0]
-
-
-class Slow(Endless):
-    """The same game, 1 ms for each move: a playout is cut after 10 s."""
-
-    def play(self, action: int) -> Slow:
-        time.sleep(0.001)
-        return Slow()
-
-
-# --- Games of one player, of several, and with rewards --------------------------------------------------------------
-
-
-COINS = "examples.games.coin_row:CoinRow"
-TRIANGLE = "examples.games.triangle:Triangle"
-
-
-def test_three_players_have_named_values(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = (COINS, "--moves", "last first", "--simulations", "300", "--seed", "1")
-    found = search(capsys, *asked)
-    result = UCT(num_simulations=300, seed=1).run(read_position(COINS, "last first", None).state)
-    assert (found["to_play"], found["player"], found["algorithm"]) == (2, "Player 3", "uct")
-    assert found["values"] == list(result.values)
-    assert found["values"][2] == found["value"]
-    assert sum(found["values"]) == pytest.approx(1.0)
-    assert main(["search", *asked]) == 0
-    printed = capsys.readouterr().out
-    assert "CoinRow after last first, Player 3 to move" in printed
-    for player, value in enumerate(found["values"], start=1):
-        assert f"{value:+.3f} for Player {player}" in printed
-    assert "proven" not in printed
-
-
-@pytest.mark.parametrize("game", [COINS, TRIANGLE])
-def test_reference_matches_engine_values_for_every_player(capsys: pytest.CaptureFixture[str], game: str) -> None:
-    engine, reference = (
-        search(capsys, game, "--algorithm", algorithm, "--simulations", "200", "--seed", "4")
-        for algorithm in ("uct", "reference")
-    )
-    assert reference["values"] == pytest.approx(engine["values"], abs=1e-12)
-    for found in (engine, reference):
-        del found["elapsed"], found["algorithm"], found["values"]
-    assert reference == engine
-
-
-def test_single_player_with_rewards_shows_collected_reward(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["search", TRIANGLE, "--moves", "right left", "--seed", "1"]) == 0
-    printed = capsys.readouterr().out
-    assert "expected sum of rewards" in printed
-    assert re.search(r"so far +0\.8$", printed, re.MULTILINE)
-    found = search(capsys, TRIANGLE, "--moves", "right left", "--seed", "1")
-    assert found["values"] == [found["value"]]
-
-
-def test_time_limit_below_one_playout_raises(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["search", "tests.cli.test_search:Slow", "--seconds", "0.2"]) == 2
-    assert "not one simulation of Slow ended within 0." in capsys.readouterr().err
-
-
-def test_search_ends_if_no_playout_fits_longest_slice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pondertree.cli.searcher.MAX_SLICE", 0.15)
-    engine = EngineSearcher(read_position("tests.cli.test_search:Slow", None, None), 1)
-    with pytest.raises(GameContractError, match="not one simulation of Slow"):
-        run_search(engine, 10, None)
-
-
-# --- Algorithms -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("game", "algorithm"),
-    [("chess", "hybrid"), ("connect4", "alphazero"), ("tic-tac-toe", "uct"), ("othello", "uct"), (NIM, "uct")],
-)
-def test_default_algorithm_depends_on_game(capsys: pytest.CaptureFixture[str], game: str, algorithm: str) -> None:
-    assert search(capsys, game, "--simulations", "5")["algorithm"] == algorithm
-
-
-@pytest.mark.parametrize(
-    ("game", "algorithm"),
-    [("chess", "alphazero"), ("chess", "gumbel"), ("connect4", "alphazero"), ("connect4", "gumbel")],
-)
-def test_alphazero_and_gumbel_default_to_bundled_evaluators(
-    capsys: pytest.CaptureFixture[str], game: str, algorithm: str
-) -> None:
-    found = search(capsys, game, "--algorithm", algorithm, "--simulations", "40", "--seed", "2")
-    evaluator = Pesto() if game == "chess" else load_for_one_tree("connect4")
-    preset: Any = {"alphazero": AlphaZero, "gumbel": Gumbel}[algorithm]
-    result = preset(evaluator=evaluator, num_simulations=40, seed=2).run(read_position(game, None, None).state)
-    assert (found["algorithm"], found["simulations"], found["action"]) == (algorithm, 40, result.action)
-    assert {move["action"]: move["visits"] for move in found["moves"]} == {
-        move["action"]: result.visits[move["action"]] for move in found["moves"]
-    }
-
-
-def test_hybrid_finds_a_mate_before_the_first_simulation(capsys: pytest.CaptureFixture[str]) -> None:
-    found = search(capsys, "chess", "--fen", MATE_IN_TWO)
-    assert (found["algorithm"], found["simulations"], found["proven"]) == ("hybrid", 0, 1)
-    assert (found["move"], found["san"], found["pv"][0]) == ("a1a6", "Ra6", "a1a6")
-    assert main(["search", "chess", "--fen", MATE_IN_TWO]) == 0
-    printed = capsys.readouterr().out
-    assert "mates only, before the first simulation" in printed
-    assert re.search(r"Ra6 .* win in 3 +\S+ \S+#$", printed, re.MULTILINE)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["othello", "--algorithm", "alphazero"], "alphazero needs a trained player of Othello: --player DIR"),
-        (["tic-tac-toe", "--algorithm", "gumbel"], "pondertree train tic-tac-toe --out DIR"),
-        (["connect4", "--algorithm", "muzero"], "plans in a learned model: use --player DIR"),
-        (["connect4", "--algorithm", "muzero", "--player", "connect4"], "is a policy-value network"),
-        (["connect4", "--algorithm", "hybrid"], "hybrid is for chess alone, not for Connect 4"),
-        (["connect4", "--algorithm", "uct", "--player", "connect4"], "--player is for alphazero, gumbel and muzero"),
-        (["connect4", "--algorithm", "reference", "--player", "connect4"], "not for --algorithm reference"),
-        (["chess", "--player", "connect4"], "this is a player of connect4, not of chess"),
-    ],
-)
-def test_invalid_algorithm_options_raise(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["search", *arguments]) == 2
-    printed = capsys.readouterr()
-    assert message in printed.err
-    assert printed.err.count("\n") == 1
-
-
-def test_learned_model_selects_muzero_and_alphazero_rejects_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    position = read_position("tic-tac-toe", None, None)
-    monkeypatch.setattr(algorithms, "_load", lambda player, position: Rules([position.state], Guess()))
-    assert configure(position, "auto", "runs/model", 20, None).algorithm == "muzero"
-    for algorithm in ("muzero", "gumbel"):
-        chosen = configure(position, algorithm, "runs/model", 20, None)
-        searcher = chosen.start(position, 1, 1)
-        assert run_search(searcher, chosen.simulations, None)
-        assert searcher.report().simulations == 20
-        assert "trained model" in searcher.report().description
-    with pytest.raises(InvalidArgumentError, match="use --algorithm muzero or gumbel"):
-        configure(position, "alphazero", "runs/model", 20, None)
 
 
 def test_chess_text_is_san_and_json_is_uci(capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,7 +115,7 @@ def play(model: Any) -> list[Any]:
     ],
     ids=lambda given: type(given).__name__,
 )
-def test_every_form_plays_alike(model: Any, batched: bool) -> None:
+def test_specification_model_matches_model_in_every_form(model: Any, batched: bool) -> None:
     wrapped = as_model(model)
     assert isinstance(wrapped, SpecificationModel)
     assert wrapped.batched is None
@@ -123,7 +123,7 @@ def test_every_form_plays_alike(model: Any, batched: bool) -> None:
     assert wrapped.batched is batched
 
 
-def test_a_discount_passes() -> None:
+def test_specification_model_passes_discount() -> None:
     asked = Inference(as_model(Complete()))
     step = asked.recurrent(asked.initial(OBSERVATIONS).hidden, CHOSEN)
     assert step.discounts is not None
@@ -131,7 +131,7 @@ def test_a_discount_passes() -> None:
     assert Inference(as_model(Single())).initial(OBSERVATIONS).values.shape == (4,)
 
 
-def test_it_can_be_settled_beforehand() -> None:
+def test_batched_argument_skips_probe() -> None:
     asked = Inference(SpecificationModel(Single(), batched=False))
     assert asked.initial(OBSERVATIONS[:1]).hidden.shape == (1, 2)
     with pytest.raises(EvaluationError, match="in initial_inference"):
@@ -141,7 +141,7 @@ def test_it_can_be_settled_beforehand() -> None:
 @pytest.mark.parametrize(
     "make", [lambda n: (n, n + 1), lambda n: {"at": int(n)}, int, str, lambda n: (np.array([n]), {"b": np.zeros(2)})]
 )
-def test_hidden_states_of_single_rows_may_be_anything(make: Any) -> None:
+def test_unbatched_hidden_states_may_be_any_objects(make: Any) -> None:
     """Positions of a game, for one: they are kept as they are."""
     seen: list[Any] = []
 
@@ -190,12 +190,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("model", "words"), WRONG.values(), ids=WRONG)
-def test_mistakes_are_named(model: Any, words: str) -> None:
+def test_invalid_outputs_raise_named_errors(model: Any, words: str) -> None:
     with pytest.raises(EvaluationError, match=words):
         play(as_model(model))
 
 
-def test_a_broken_model_settles_nothing() -> None:
+def test_failed_probe_is_repeated() -> None:
     model: Any = Batched()
     wrapped = SpecificationModel(model)
     model.prediction = lambda hidden: fall(None)
@@ -210,7 +210,7 @@ def test_a_broken_model_settles_nothing() -> None:
 # --- the three functions of the paper -----------------------------------------------------------------------------
 
 
-def test_parts_make_a_model() -> None:
+def test_composed_model_matches_model() -> None:
     batched = Batched()
     parts = ComposedModel(
         lambda observations: batched.initial_inference(observations)[0],
@@ -221,7 +221,7 @@ def test_parts_make_a_model() -> None:
     assert play(parts) == play(SpecificationModel(Batched(), batched=True))
 
 
-def test_parts_may_give_a_discount() -> None:
+def test_composed_model_passes_discount() -> None:
     batched = Batched()
     parts = ComposedModel(
         lambda observations: batched.initial_inference(observations)[0],
@@ -234,7 +234,7 @@ def test_parts_may_give_a_discount() -> None:
     assert step.discounts.tolist() == (CHOSEN * 0.5).tolist()
 
 
-def test_mistakes_of_parts_are_named() -> None:
+def test_composed_model_names_invalid_functions_and_outputs() -> None:
     with pytest.raises(InvalidArgumentError, match="dynamics must be a function, not 3"):
         ComposedModel(len, 3, len)  # type: ignore[arg-type]
     with pytest.raises(
@@ -248,7 +248,7 @@ def test_mistakes_of_parts_are_named() -> None:
 # --- which adapter ------------------------------------------------------------------------------------------------
 
 
-def test_our_form_is_left_alone() -> None:
+def test_as_model_returns_models_unchanged() -> None:
     model = FunctionModel(lambda o: (o, o, o), lambda h, a: (h, a, h, a))
     assert as_model(model) is model
     wrapped = as_model(Single())

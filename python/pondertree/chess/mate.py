@@ -24,7 +24,7 @@ MAX_DEPTH = MAX_MATE_DEPTH
 #: The hybrid specification's score of a mate for the side to move; negated against it, 0 without a mate.
 MATE_SCORE = 1_000_000
 
-Kind = Literal["mate_in", "mated_in", "unknown"]
+MateKind = Literal["mate_in", "mated_in", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class MateAnswer:
     Unpacks as the specification's tuple: `score, move, nodes = mate_search(state, depth)`.
     """
 
-    kind: Kind
+    kind: MateKind
     """`"mate_in"`: a forced mate; `"mated_in"`: mated against every defence; `"unknown"`: neither is proven."""
     n: int | None
     """Moves of the mating side, against the longest defence; None if unknown."""
@@ -83,7 +83,7 @@ def mate_search(state: Chess | str | chess.Board | ChessGame, depth: int, budget
     for action in actions:
         line.append(position.action_to_string(action) if as_text else chess_interop.chess_move(position, action))
         position = position.play(action)
-    kind: Kind = "mate_in" if moves > 0 else "mated_in" if moves < 0 else "unknown"
+    kind: MateKind = "mate_in" if moves > 0 else "mated_in" if moves < 0 else "unknown"
     return MateAnswer(
         kind=kind,
         n=abs(moves) or None,

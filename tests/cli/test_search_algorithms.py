@@ -1,0 +1,90 @@
+"""`pondertree search --algorithm`: defaults by game, trained players, invalid combinations."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from tests.support.cli_search import MATE_IN_TWO, NIM, search
+from tests.support.worlds import Guess, Rules
+
+from pondertree import AlphaZero, Gumbel
+from pondertree.chess import Pesto
+from pondertree.cli import algorithms, main
+from pondertree.cli.algorithms import configure
+from pondertree.cli.position import read_position
+from pondertree.cli.searcher import run_search
+from pondertree.errors import InvalidArgumentError
+from pondertree.networks.loading import load_for_one_tree
+
+
+@pytest.mark.parametrize(
+    ("game", "algorithm"),
+    [("chess", "hybrid"), ("connect4", "alphazero"), ("tic-tac-toe", "uct"), ("othello", "uct"), (NIM, "uct")],
+)
+def test_default_algorithm_depends_on_game(capsys: pytest.CaptureFixture[str], game: str, algorithm: str) -> None:
+    assert search(capsys, game, "--simulations", "5")["algorithm"] == algorithm
+
+
+@pytest.mark.parametrize(
+    ("game", "algorithm"),
+    [("chess", "alphazero"), ("chess", "gumbel"), ("connect4", "alphazero"), ("connect4", "gumbel")],
+)
+def test_alphazero_and_gumbel_default_to_bundled_evaluators(
+    capsys: pytest.CaptureFixture[str], game: str, algorithm: str
+) -> None:
+    found = search(capsys, game, "--algorithm", algorithm, "--simulations", "40", "--seed", "2")
+    evaluator = Pesto() if game == "chess" else load_for_one_tree("connect4")
+    preset: Any = {"alphazero": AlphaZero, "gumbel": Gumbel}[algorithm]
+    result = preset(evaluator=evaluator, num_simulations=40, seed=2).run(read_position(game, None, None).state)
+    assert (found["algorithm"], found["simulations"], found["action"]) == (algorithm, 40, result.action)
+    assert {move["action"]: move["visits"] for move in found["moves"]} == {
+        move["action"]: result.visits[move["action"]] for move in found["moves"]
+    }
+
+
+def test_hybrid_finds_a_mate_before_the_first_simulation(capsys: pytest.CaptureFixture[str]) -> None:
+    found = search(capsys, "chess", "--fen", MATE_IN_TWO)
+    assert (found["algorithm"], found["simulations"], found["proven"]) == ("hybrid", 0, 1)
+    assert (found["move"], found["san"], found["pv"][0]) == ("a1a6", "Ra6", "a1a6")
+    assert main(["search", "chess", "--fen", MATE_IN_TWO]) == 0
+    printed = capsys.readouterr().out
+    assert "mates only, before the first simulation" in printed
+    assert re.search(r"Ra6 .* win in 3 +\S+ \S+#$", printed, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["othello", "--algorithm", "alphazero"], "alphazero needs a trained player of Othello: --player DIR"),
+        (["tic-tac-toe", "--algorithm", "gumbel"], "pondertree train tic-tac-toe --out DIR"),
+        (["connect4", "--algorithm", "muzero"], "plans in a learned model: use --player DIR"),
+        (["connect4", "--algorithm", "muzero", "--player", "connect4"], "is a policy-value network"),
+        (["connect4", "--algorithm", "hybrid"], "hybrid is for chess alone, not for Connect 4"),
+        (["connect4", "--algorithm", "uct", "--player", "connect4"], "--player is for alphazero, gumbel and muzero"),
+        (["connect4", "--algorithm", "reference", "--player", "connect4"], "not for --algorithm reference"),
+        (["chess", "--player", "connect4"], "this is a player of connect4, not of chess"),
+    ],
+)
+def test_invalid_algorithm_options_raise(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
+
+
+def test_learned_model_selects_muzero_and_alphazero_rejects_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    position = read_position("tic-tac-toe", None, None)
+    monkeypatch.setattr(algorithms, "_load", lambda player, position: Rules([position.state], Guess()))
+    assert configure(position, "auto", "runs/model", 20, None).algorithm == "muzero"
+    for algorithm in ("muzero", "gumbel"):
+        chosen = configure(position, algorithm, "runs/model", 20, None)
+        searcher = chosen.start(position, 1, 1)
+        assert run_search(searcher, chosen.simulations, None)
+        assert searcher.report().simulations == 20
+        assert "trained model" in searcher.report().description
+    with pytest.raises(InvalidArgumentError, match="use --algorithm muzero or gumbel"):
+        configure(position, "alphazero", "runs/model", 20, None)
