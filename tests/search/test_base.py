@@ -321,7 +321,7 @@ def test_results_are_equal_in_every_process() -> None:
     assert len(answers.pop().strip()) == 64
 
 
-# --- The entry points of AlphaZero chess ----------------------------------------------------------------------------------------
+# --- The entry points of AlphaZero chess ----------------------------------------------------------------------
 
 
 def test_search_and_get_policy_return_action_and_visit_shares() -> None:
