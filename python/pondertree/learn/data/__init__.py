@@ -1,1 +1,1 @@
-"""Games on disk and in memory: records, shards, replay, checkpoints, the run folder."""
+"""Training data: game records and shards, replay buffers, targets, checkpoints, the run folder."""

@@ -1,1 +1,1 @@
-"""Strength of a player during a training, and the report."""
+"""Strength of players and its report: matches against anchor opponents, Elo, exact play, metrics, plots, progress."""

@@ -1,1 +1,1 @@
-"""A whole training: session, limits, and the loop of acting and learning."""
+"""The training loop: `train`, the session it drives, actor and learner in turn or concurrently, limits, devices."""

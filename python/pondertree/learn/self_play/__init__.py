@@ -1,1 +1,1 @@
-"""Self-play: many games at once, one move in each at a time."""
+"""Self-play: concurrent games searched in shared batches, resignation, and the searches of each algorithm."""

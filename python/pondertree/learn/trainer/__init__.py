@@ -1,1 +1,1 @@
-"""Losses, optimiser steps and reanalysis."""
+"""Optimisation: losses, optimiser steps with weight averaging, reanalyse, the algorithms' parts. Needs PyTorch."""
