@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pondertree_core::error::Error;
-use pondertree_core::runtime::thread_pool::parallel_for;
-use pondertree_core::runtime::thread_pool_ablation::{choose, Backend};
+use pondertree_core::{choose, parallel_for, Backend, Error};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;

@@ -3,21 +3,16 @@
 use std::borrow::Cow;
 
 use numpy::{PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
-use pondertree_core::forest::Forest;
-use pondertree_core::forest::Row;
-use pondertree_core::games::analysis::LeafAnalysis;
+use pondertree_core::games::analysis::Analyzed;
 use pondertree_core::games::{unpack_observation, Compiled, Game};
-use pondertree_core::search::expand_latent::ModelResponse;
+use pondertree_core::{Forest, ModelResponse, Row};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;
 use crate::state::{legal_action, Number};
 
 /// float32 [rows, planes, height, width].
-pub fn compiled_observations<'py, G: Game + LeafAnalysis>(
-    py: Python<'py>,
-    forest: &Forest<Compiled<G>>,
-) -> PyResult<Bound<'py, PyArray4<f32>>> {
+pub fn compiled_observations<'py, G: Analyzed>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Bound<'py, PyArray4<f32>>> {
     let states = forest.waiting_states();
     let size = (G::PLANES + G::SCALARS) * G::HEIGHT * G::WIDTH;
     let array = PyArray4::zeros(py, [states.len(), G::PLANES + G::SCALARS, G::HEIGHT, G::WIDTH], false);
@@ -33,7 +28,7 @@ pub fn compiled_observations<'py, G: Game + LeafAnalysis>(
 pub type Packed<'py> = (Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<f32>>);
 
 /// The observations, packed.
-pub fn compiled_packed<'py, G: Game + LeafAnalysis>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Packed<'py>> {
+pub fn compiled_packed<'py, G: Analyzed>(py: Python<'py>, forest: &Forest<Compiled<G>>) -> PyResult<Packed<'py>> {
     let states = forest.waiting_states();
     let planes = PyArray2::zeros(py, [states.len(), G::PLANES], false);
     let scalars = PyArray2::zeros(py, [states.len(), G::SCALARS], false);

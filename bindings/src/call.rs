@@ -5,7 +5,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pondertree_core::runtime::thread_pool::parallel_for;
+use pondertree_core::parallel_for;
 use pyo3::prelude::*;
 
 use crate::errors::internal;

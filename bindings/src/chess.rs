@@ -10,7 +10,7 @@ use pondertree_core::chess::mate::{self, Verdict};
 use pondertree_core::chess::quiescence::Quiescence;
 use pondertree_core::chess::{self, evaluation};
 use pondertree_core::chess::{CategoryOptions, SeeValues};
-use pondertree_core::error::Error;
+use pondertree_core::Error;
 use pyo3::prelude::*;
 
 use crate::call::guarded;

@@ -1,6 +1,6 @@
 //! The one table from the engine's errors to Python's. The classes live in `pondertree/errors.py`.
 
-use pondertree_core::error::Error;
+use pondertree_core::Error;
 use pyo3::prelude::*;
 
 /// Turns an error of the engine into its Python exception.

@@ -1,5 +1,7 @@
 //! The Python module `pondertree._core`: it translates between Python and the engine, and does nothing else.
 
+#![allow(unreachable_pub, reason = "a cdylib exports nothing to Rust: `pub` marks what Python sees")]
+
 #[cfg(feature = "rayon")]
 mod ablation;
 mod arrays;
@@ -24,8 +26,10 @@ mod _core {
     #[pymodule_init]
     fn initialize(module: &Bound<'_, PyModule>) -> PyResult<()> {
         #[cfg(unix)]
-        pondertree_core::fork::handle_forks();
-        module.add("LARGEST_REWARD", pondertree_core::forest::latent::LARGEST_REWARD)
+        pondertree_core::handle_forks();
+        let fields: Vec<&str> = pondertree_core::SearchConfig::FIELDS.iter().copied().chain([super::config::ANALYSIS]).collect();
+        module.add("CONFIG_FIELDS", pyo3::types::PyTuple::new(module.py(), fields)?)?;
+        module.add("LARGEST_REWARD", pondertree_core::LARGEST_REWARD)
     }
 
     #[cfg(feature = "rayon")]

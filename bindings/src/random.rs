@@ -1,8 +1,7 @@
 //! The keys that random numbers of trees come from; and the numbers of playouts that run in Python, which are those of
 //! `pondertree/random.py`, sooner.
 
-use pondertree_core::error::Error;
-use pondertree_core::runtime::random::{tree_key, Purpose, Random as CoreRandom};
+use pondertree_core::{tree_key, Error, Purpose, Random as CoreRandom};
 use pyo3::prelude::*;
 
 use crate::call::guarded;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use pondertree_core::error::Error;
 use pondertree_core::solvers::connect_four::{self, SolveOptions};
+use pondertree_core::Error;
 use pyo3::prelude::*;
 
 use crate::call::{guarded, usable_cpus};

@@ -5,11 +5,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use numpy::{PyArray3, PyArrayMethods, PyReadonlyArray1};
-use pondertree_core::error::Error;
-use pondertree_core::games;
 use pondertree_core::games::{unpack_observation, Compiled, Game};
-use pondertree_core::runtime::random::{Purpose, Random};
-use pondertree_core::search::evaluate::{playout, PlayoutPolicy};
+use pondertree_core::{games, playout, Error, PlayoutPolicy, Purpose, Random};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};

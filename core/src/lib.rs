@@ -1,30 +1,56 @@
 //! Monte Carlo Tree Search: one engine for many searches. This crate knows no Python; `bindings/` translates.
 //!
-//! Layers, each of which uses only those above it in this list:
+//! Layers; each uses only those it names (`scripts/check_layers.py`):
 //!
-//! - `runtime`: random numbers, vector math, SIMD dispatch, threads.
-//! - `memory`: pages, slabs and blocks, the allocator of the tree.
-//! - `games`: the traits of games and worlds, and the compiled games.
-//! - `tree`: one search tree.
-//! - `solvers`: exact and shallow searches beside the tree.
-//! - `chess`: evaluation, mates and endings; no generic code uses it.
-//! - `search`: one tree search.
-//! - `forest`: many tree searches in batches.
+//! - `runtime`: random numbers, vector math, SIMD dispatch, prefetch, thread pool.
+//! - `memory`: pages, slabs and blocks of the trees.
+//! - `tree` (runtime, memory): the arena of one search tree, its undo journal.
+//! - `games` (runtime): the traits of games and worlds, the compiled games.
+//! - `solvers` (games): Connect 4, depth-limited minimax, forced moves.
+//! - `chess` (games): evaluation, exchanges, move categories, mates, endings. No other folder uses it.
+//! - `search` (tree, games, solvers): one tree search.
+//! - `forest` (search): many tree searches in batches.
+//!
+//! What users of the crate see is listed here; `fork` and this list may use every layer.
 
-pub mod error;
-pub mod runtime;
-
-pub mod memory;
-
-pub mod games;
-pub mod tree;
+mod error;
+mod forest;
+#[cfg(unix)]
+mod fork;
+mod memory;
+mod runtime;
+mod search;
+mod tree;
 
 pub mod chess;
+pub mod games;
 pub mod solvers;
 
-pub mod search;
-
-pub mod forest;
-
+pub use error::Error;
+pub use forest::latent::{Root as LatentRoot, LARGEST_REWARD};
+pub use forest::offload::{ExportedRoots, OffloadResults};
+pub use forest::pipeline::{BatchStatus, PipelineTimes, Responses};
+pub use forest::pipeline_latent::Columns as ResponseColumns;
+pub use forest::row_layout::RowLayout;
+pub use forest::rows::Row;
+pub use forest::Forest;
 #[cfg(unix)]
-pub mod fork;
+pub use fork::handle_forks;
+pub use runtime::random::{fold, tree_key, Purpose, Random};
+pub use runtime::thread_pool::parallel_for;
+#[cfg(feature = "rayon")]
+pub use runtime::thread_pool_ablation;
+pub use search::batch::StepResult;
+pub use search::config::{SearchConfig, WorldConfig};
+pub use search::evaluate::{playout, LeafKind, PlayoutPolicy};
+pub use search::expand_latent::ModelResponse;
+pub use search::noise::Noise;
+pub use search::path::{TraceRow, TraceStep};
+pub use search::priors::{Policy, PolicyKind};
+pub use search::root_answer::Plan;
+pub use search::root_state::RootState;
+pub use search::score::{CompletedQ, Fpu, LogPuctParameters, Normalize, ParentVisits, Rule};
+pub use search::sequential_halving::Schedule;
+pub use search::snapshot::{Snapshot, SnapshotColumns};
+pub use search::tree_search::{Stop, TreeSearch};
+pub use tree::{Edge, Edges, Link, Node, NodeIndex, Shape, Statistics, Tree, TreeColumns, ROOT, UNPROVEN};

@@ -1,9 +1,9 @@
 //! FEN: what is read, what is written, what is refused and with which words.
 #![allow(clippy::unwrap_used)]
 
-use pondertree_core::error::Error;
 use pondertree_core::games::chess::Chess;
 use pondertree_core::games::Game;
+use pondertree_core::Error;
 
 const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 

@@ -6,7 +6,7 @@ use pondertree_core::chess::quiescence::{Quiescence, MATE};
 use pondertree_core::chess::{categorize, see, see_at_least, value, Categorized, CategoryOptions, MoveCategory, SeeValues};
 use pondertree_core::games::chess::Chess;
 use pondertree_core::games::{Action, Game};
-use pondertree_core::runtime::random::{Purpose, Random};
+use pondertree_core::{Purpose, Random};
 
 const STARTS: [&str; 8] = [
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",

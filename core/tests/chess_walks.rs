@@ -3,10 +3,9 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-use pondertree_core::error::Error;
 use pondertree_core::games::chess::Chess;
 use pondertree_core::games::Game;
-use pondertree_core::runtime::random::{Purpose, Random};
+use pondertree_core::{Error, Purpose, Random};
 use proptest::prelude::*;
 
 fn hash(game: &Chess) -> u64 {

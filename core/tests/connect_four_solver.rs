@@ -3,11 +3,10 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use pondertree_core::error::Error;
 use pondertree_core::games::connect_four::ConnectFour;
 use pondertree_core::games::{Action, Game};
-use pondertree_core::runtime::random::{Purpose, Random};
 use pondertree_core::solvers::connect_four::{solve, Ending, Solution, SolveOptions};
+use pondertree_core::{Error, Purpose, Random};
 use proptest::prelude::*;
 
 const STRONG: SolveOptions = SolveOptions { weak: false, threads: 1, memory: 1 << 24, max_nodes: u64::MAX };

@@ -1,41 +1,39 @@
-//! The engine through its public face: invariants that hold after every search, on every compiled game.
+//! Invariants of the engine that hold after every search, on every compiled game.
 
-use pondertree_core::forest::Forest;
-use pondertree_core::games::analysis::LeafAnalysis;
+use pondertree_core::games::analysis::Analyzed;
 use pondertree_core::games::connect_four::ConnectFour;
 use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
-use pondertree_core::games::{Compiled, External, Game};
-use pondertree_core::runtime::random::tree_key;
-use pondertree_core::search::batch::StepResult;
-use pondertree_core::search::config::SearchConfig;
-use pondertree_core::search::evaluate::{LeafEvaluator, PlayoutPolicy};
-use pondertree_core::search::priors::Policy;
-use pondertree_core::search::score::Rule;
-use pondertree_core::tree::{Tree, ROOT, UNPROVEN};
+use pondertree_core::games::{Compiled, External, Game, World};
+use pondertree_core::{
+    tree_key, Error, Forest, LeafKind, PlayoutPolicy, Policy, Rule, SearchConfig, StepResult, Tree, WorldConfig, ROOT, UNPROVEN,
+};
 use proptest::prelude::*;
 
-fn config<G: Game + LeafAnalysis>() -> SearchConfig {
+fn config<G: Game>() -> SearchConfig {
     SearchConfig {
-        knowledge: None,
         rule: Rule::Ucb1 { c_param: 1.0 },
-        leaf: LeafEvaluator::Playout { policy: PlayoutPolicy::Random, max_depth: None },
+        leaf: LeafKind::Playout,
+        playout_policy: PlayoutPolicy::Random,
+        max_depth: None,
         solve: false,
         in_flight: 1,
         forced_depth: 0,
         early_stop: false,
         trace: false,
-        players: 2,
+        num_players: 2,
         zero_sum: true,
         has_rewards: false,
         discount: 1.0,
         num_actions: G::NUM_ACTIONS,
-        max_legal: G::MAX_LEGAL,
-        latent: false,
-        external: false,
-        max_nodes: usize::MAX,
-        max_bytes: usize::MAX,
+        max_nodes: None,
+        max_bytes: None,
+        threads: 1,
     }
+}
+
+fn forest<W: World>(config: SearchConfig) -> Result<Forest<W>, Error> {
+    WorldConfig::new(config, None).map(Forest::new)
 }
 
 /// Visits of children sum to the visits of the node minus one, Q stays in [-1, 1], nothing is in flight.
@@ -51,7 +49,7 @@ fn check_invariants(tree: &Tree) {
             assert_eq!(edges.visits.iter().sum::<u32>(), visits - 1, "child visits sum to the node's minus one");
         }
         for place in 0..edges.actions.len() {
-            assert_eq!(edges.visits[place] > 0, place < usize::from(node.opened), "the opened edges stand first");
+            assert_eq!(edges.visits[place] > 0, place < usize::from(node.opened), "opened edges come first");
             assert!(edges.sums[place].abs() <= f64::from(edges.visits[place]) + 1e-9);
             assert_eq!(edges.in_flight.get(place).copied().unwrap_or(0), 0);
             if let Some(child) = edges.links[place].child() {
@@ -66,7 +64,7 @@ fn check_invariants(tree: &Tree) {
     assert_eq!(edges_seen, tree.num_edges());
 }
 
-fn root_visits<G: Game + LeafAnalysis>(forest: &Forest<Compiled<G>>, index: usize) -> Vec<(u16, u32)> {
+fn root_visits<G: Analyzed>(forest: &Forest<Compiled<G>>, index: usize) -> Vec<(u16, u32)> {
     let tree = forest.tree(index).expect("a tree").tree();
     let edges = tree.edges(tree.node(ROOT));
     let mut visits: Vec<(u16, u32)> = edges.actions.iter().copied().zip(edges.visits.iter().copied()).collect();
@@ -74,14 +72,8 @@ fn root_visits<G: Game + LeafAnalysis>(forest: &Forest<Compiled<G>>, index: usiz
     visits
 }
 
-fn searched<G: Game + LeafAnalysis>(
-    config: SearchConfig,
-    threads: usize,
-    states: &[G],
-    simulations: u64,
-    seed: u64,
-) -> Forest<Compiled<G>> {
-    let mut forest = Forest::<Compiled<G>>::new(config, threads).expect("sound config");
+fn searched<G: Analyzed>(config: SearchConfig, threads: usize, states: &[G], simulations: u64, seed: u64) -> Forest<Compiled<G>> {
+    let mut forest = forest::<Compiled<G>>(SearchConfig { threads, ..config }).expect("a valid config");
     for (row, state) in states.iter().enumerate() {
         forest.plant(state.clone(), tree_key(seed, 0, row as u64)).expect("a game that goes on");
         forest.allow(row, simulations).expect("a tree");
@@ -90,7 +82,7 @@ fn searched<G: Game + LeafAnalysis>(
     forest
 }
 
-fn opening<G: Game + LeafAnalysis>(numbers: &[u16]) -> G {
+fn opening<G: Analyzed>(numbers: &[u16]) -> G {
     let mut state = G::start();
     let mut legal = Vec::new();
     for &number in numbers {
@@ -105,14 +97,14 @@ fn opening<G: Game + LeafAnalysis>(numbers: &[u16]) -> G {
     state
 }
 
-fn search_and_check<G: Game + LeafAnalysis>(numbers: &[u16], seed: u64, simulations: u64, solve: bool, in_flight: u32) {
+fn search_and_check<G: Analyzed>(numbers: &[u16], seed: u64, simulations: u64, solve: bool, in_flight: u32) {
     let config = SearchConfig { solve, in_flight, ..config::<G>() };
     let forest = searched(config, 1, &[opening::<G>(numbers)], simulations, seed);
     let tree = forest.tree(0).expect("a tree");
     check_invariants(tree.tree());
     let decided = tree.tree().node(ROOT).proven != UNPROVEN;
-    assert!(decided || tree.search_state.simulations == simulations);
-    assert_eq!(u64::from(tree.tree().root_visits), tree.search_state.simulations);
+    assert!(decided || tree.simulations() == simulations);
+    assert_eq!(u64::from(tree.tree().root_visits), tree.simulations());
 }
 
 proptest! {
@@ -135,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn threads_and_neighbours_change_nothing(seed in any::<u64>(), in_flight in prop::sample::select(vec![1u32, 4])) {
+    fn trees_do_not_depend_on_threads_or_other_trees(seed in any::<u64>(), in_flight in prop::sample::select(vec![1u32, 4])) {
         let states: Vec<ConnectFour> = (0..6).map(|n| opening(&[n, n / 2, 3])).collect();
         let config = SearchConfig { in_flight, ..config::<ConnectFour>() };
         let one = searched(config.clone(), 1, &states, 200, seed);
@@ -143,45 +135,44 @@ proptest! {
         for row in 0..states.len() {
             prop_assert_eq!(root_visits(&one, row), root_visits(&many, row));
         }
-        let alone = searched(config, 3, &states[..1], 200, seed);
-        prop_assert_eq!(root_visits(&one, 0), root_visits(&alone, 0));
+        let single = searched(config, 3, &states[..1], 200, seed);
+        prop_assert_eq!(root_visits(&one, 0), root_visits(&single, 0));
     }
 
     #[test]
-    fn a_dropped_batch_leaves_no_mark(seed in any::<u64>(), batches in 1usize..30, in_flight in 1u32..9, solve in any::<bool>()) {
-        let leaf = LeafEvaluator::External { policy: PlayoutPolicy::Random, max_depth: 0 };
-        let config = SearchConfig { leaf, in_flight, solve, ..config::<TicTacToe>() };
+    fn rolled_back_batch_leaves_the_tree_unchanged(seed in any::<u64>(), batches in 1usize..30, in_flight in 1u32..9, solve in any::<bool>()) {
+        let config = SearchConfig { leaf: LeafKind::External, in_flight, solve, ..config::<TicTacToe>() };
         let plant = || {
-            let mut forest = Forest::<Compiled<TicTacToe>>::new(config.clone(), 1).expect("sound config");
+            let mut forest = forest::<Compiled<TicTacToe>>(config.clone()).expect("a valid config");
             forest.plant(opening(&[4, 0, 3]), seed).expect("a game that goes on");
             forest.allow(0, 10_000).expect("a tree");
             forest
         };
-        let (mut smooth, mut bumpy) = (plant(), plant());
+        let (mut plain, mut rolled_back) = (plant(), plant());
         for batch in 0..batches {
-            // One of the two loses every other batch on the way, and gathers it again.
+            // One of the two rolls back every other batch and gathers it again.
             if batch % 2 == 0 {
-                bumpy.gather().expect("no rows to step");
-                bumpy.roll_back();
+                rolled_back.gather().expect("no rows to step");
+                rolled_back.roll_back();
             }
-            for forest in [&mut smooth, &mut bumpy] {
+            for forest in [&mut plain, &mut rolled_back] {
                 forest.gather().expect("no rows to step");
                 let values: Vec<f64> = forest.waiting().iter().map(|row| (row.key % 2001) as f64 / 1000.0 - 1.0).collect();
-                forest.apply(forest.all(), Policy::Even, &values).expect("sound values");
+                forest.apply(forest.all(), Policy::Uniform, &values).expect("sound values");
             }
         }
-        prop_assert_eq!(root_visits(&smooth, 0), root_visits(&bumpy, 0));
-        let (a, b) = (smooth.tree(0).expect("a tree"), bumpy.tree(0).expect("a tree"));
-        prop_assert_eq!(a.search_state.simulations, b.search_state.simulations);
+        prop_assert_eq!(root_visits(&plain, 0), root_visits(&rolled_back, 0));
+        let (a, b) = (plain.tree(0).expect("a tree"), rolled_back.tree(0).expect("a tree"));
+        prop_assert_eq!(a.simulations(), b.simulations());
         prop_assert_eq!(a.tree().num_nodes(), b.tree().num_nodes());
         check_invariants(b.tree());
     }
 
     #[test]
-    fn advancing_keeps_what_is_known(seed in any::<u64>(), plies in 1usize..6) {
+    fn advance_keeps_the_subtree(seed in any::<u64>(), plies in 1usize..6) {
         let mut forest = searched(config::<ConnectFour>(), 1, &[ConnectFour::start()], 600, seed);
         for _ in 0..plies {
-            let (kept, action) = {
+            let (visits, action) = {
                 let tree = forest.tree(0).expect("a tree").tree();
                 let edges = tree.edges(tree.node(ROOT));
                 let place = (0..edges.actions.len()).max_by_key(|&place| edges.visits[place]).expect("a move");
@@ -191,7 +182,7 @@ proptest! {
             };
             forest.advance(0, action).expect("a legal move");
             let tree = forest.tree(0).expect("a tree").tree();
-            prop_assert_eq!(tree.edges(tree.node(ROOT)).visits.to_vec(), kept);
+            prop_assert_eq!(tree.edges(tree.node(ROOT)).visits.to_vec(), visits);
             check_invariants(tree);
             forest.allow(0, 100).expect("a tree");
             forest.run(false, &|| false);
@@ -201,7 +192,7 @@ proptest! {
 }
 
 #[test]
-fn a_search_in_pieces_is_the_search_in_one_go() {
+fn split_search_equals_one_search() {
     let whole = searched(config::<Othello>(), 1, &[Othello::start()], 300, 5);
     let mut pieces = searched(config::<Othello>(), 1, &[Othello::start()], 100, 5);
     for _ in 0..4 {
@@ -212,12 +203,12 @@ fn a_search_in_pieces_is_the_search_in_one_go() {
 }
 
 #[test]
-fn a_full_tree_stops_growing_and_still_answers() {
-    let limited = SearchConfig { max_nodes: 500, ..config::<ConnectFour>() };
+fn full_tree_stops_growing() {
+    let limited = SearchConfig { max_nodes: Some(500), ..config::<ConnectFour>() };
     let forest = searched(limited, 1, &[ConnectFour::start()], 100_000, 1);
     let tree = forest.tree(0).expect("a tree");
     assert!(tree.tree().positions <= 500 && tree.tree().positions > 450);
-    let small = SearchConfig { max_bytes: 200_000, ..config::<ConnectFour>() };
+    let small = SearchConfig { max_bytes: Some(200_000), ..config::<ConnectFour>() };
     let forest = searched(small, 1, &[ConnectFour::start()], 100_000, 1);
     let tree = forest.tree(0).expect("a tree").tree();
     assert!(tree.bytes() <= 200_000 && tree.bytes() > 100_000, "{}", tree.bytes());
@@ -225,43 +216,41 @@ fn a_full_tree_stops_growing_and_still_answers() {
 }
 
 #[test]
-fn memory_per_edge_is_within_the_bar() {
+fn memory_per_edge_is_bounded() {
     let forest = searched(config::<ConnectFour>(), 1, &[ConnectFour::start()], 20_000, 1);
     let tree = forest.tree(0).expect("a tree").tree();
     assert!((tree.bytes() as f64) / (tree.num_edges() as f64) <= 28.0);
 }
 
 #[test]
-fn parts_that_make_no_search_are_refused() {
+fn invalid_configs_are_refused() {
     let nan = SearchConfig { rule: Rule::Ucb1 { c_param: f64::NAN }, ..config::<ConnectFour>() };
-    assert!(Forest::<Compiled<ConnectFour>>::new(nan, 1).is_err());
-    assert!(Forest::<Compiled<ConnectFour>>::new(SearchConfig { in_flight: 0, ..config::<ConnectFour>() }, 1).is_err());
-    assert!(Forest::<Compiled<ConnectFour>>::new(config::<ConnectFour>(), 0).is_err());
+    assert!(forest::<Compiled<ConnectFour>>(nan).is_err());
+    assert!(forest::<Compiled<ConnectFour>>(SearchConfig { in_flight: 0, ..config::<ConnectFour>() }).is_err());
+    assert!(forest::<Compiled<ConnectFour>>(SearchConfig { threads: 0, ..config::<ConnectFour>() }).is_err());
 }
 
 fn external() -> Forest<External> {
-    let leaf = LeafEvaluator::External { policy: PlayoutPolicy::Random, max_depth: 0 };
-    let config = SearchConfig { leaf, external: true, num_actions: 3, max_legal: 3, ..config::<TicTacToe>() };
-    Forest::new(config, 1).expect("sound config")
+    forest(SearchConfig { leaf: LeafKind::External, num_actions: 3, ..config::<TicTacToe>() }).expect("a valid config")
 }
 
 #[test]
-fn slots_come_back_when_a_batch_is_dropped() {
+fn rollback_releases_slots() {
     let mut forest = external();
     let root = forest.plant(0, &[0, 1, 2], 7).expect("sound");
     forest.allow(0, 100).expect("a tree");
     let slot = forest.gather().expect("rows")[0].slot;
     assert_ne!(slot, root);
     assert_eq!(forest.roll_back(), vec![slot]);
-    assert_eq!(forest.gather().expect("rows")[0].slot, slot, "a slot given back is given out again");
+    assert_eq!(forest.gather().expect("rows")[0].slot, slot, "a released slot is allocated again");
     let open = StepResult { to_play: 1, returns: None, rewards: &[], legal: &[0, 1] };
     forest.step(&[open]).expect("sound");
-    assert_eq!(forest.roll_back(), vec![slot], "after step the node has the slot, and the roll back finds it");
+    assert_eq!(forest.roll_back(), vec![slot], "after step the node has the slot, and the rollback releases it");
     assert_eq!(forest.tree(0).expect("a tree").tree().num_nodes(), 1);
 }
 
 #[test]
-fn wrong_answers_of_the_world_change_nothing() {
+fn invalid_steps_leave_the_forest_unchanged() {
     let mut forest = external();
     forest.plant(0, &[0, 1, 2], 7).expect("sound");
     forest.allow(0, 10).expect("a tree");
@@ -278,12 +267,12 @@ fn wrong_answers_of_the_world_change_nothing() {
     ] {
         assert!(forest.step(&[wrong]).is_err(), "{wrong:?}");
     }
-    assert!(forest.apply(0..1, Policy::Even, &[]).is_err(), "rows wait for step");
+    assert!(forest.apply(0..1, Policy::Uniform, &[]).is_err(), "rows wait for step");
     forest.step(&[open]).expect("sound");
     for wrong in [vec![], vec![f64::NAN], vec![0.0, f64::INFINITY], vec![0.0; 3]] {
-        assert!(forest.apply(0..1, Policy::Even, &wrong).is_err(), "{wrong:?}");
+        assert!(forest.apply(0..1, Policy::Uniform, &wrong).is_err(), "{wrong:?}");
     }
-    forest.apply(0..1, Policy::Even, &[0.5]).expect("sound");
+    forest.apply(0..1, Policy::Uniform, &[0.5]).expect("sound");
     let tree = forest.tree(0).expect("a tree").tree();
     assert_eq!(tree.root_visits, 1);
     assert!((tree.edges(tree.node(ROOT)).sums[0] - -0.5).abs() < 1e-12, "the value was for the player to move at the leaf");

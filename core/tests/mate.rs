@@ -2,10 +2,9 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pondertree_core::chess::mate::{checks_first, mate_search, Verdict, MAX_DEPTH};
-use pondertree_core::error::Error;
 use pondertree_core::games::chess::Chess;
 use pondertree_core::games::{Action, Game};
-use pondertree_core::runtime::random::{Purpose, Random};
+use pondertree_core::{Error, Purpose, Random};
 
 fn state(fen: &str) -> Chess {
     Chess::from_fen(fen).unwrap()

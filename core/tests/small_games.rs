@@ -1,11 +1,10 @@
 //! The small games against slow implementations on arrays that share no code with them, over random games.
 
-use pondertree_core::error::Error;
 use pondertree_core::games::connect_four::ConnectFour;
 use pondertree_core::games::othello::Othello;
 use pondertree_core::games::tic_tac_toe::TicTacToe;
 use pondertree_core::games::{Action, Game};
-use pondertree_core::runtime::random::{Purpose, Random};
+use pondertree_core::{Error, Purpose, Random};
 use proptest::prelude::*;
 
 /// The owner of each cell, row by row from the top.

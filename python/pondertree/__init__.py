@@ -1,6 +1,6 @@
 """Pondertree: Monte Carlo tree search, one compiled engine for many searches.
 
-For example, to see which moves of Connect 4 a search has looked at:
+For example, the most visited moves of Connect 4:
 
     import pondertree
     from pondertree.games import ConnectFour
@@ -104,7 +104,7 @@ __all__ = [
 ]
 
 
-#: What is loaded when it is first asked for: modules, and names with the module they live in.
+#: Modules and names that are imported on first access; names with their module.
 _LATER = {
     "chess": None,
     "learn": None,

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "CONFIG_FIELDS",
     "Chess",
     "ConnectFour",
     "Forest",
@@ -30,6 +31,7 @@ __all__ = [
     "usable_cpus",
 ]
 
+CONFIG_FIELDS: tuple[str, ...]
 LARGEST_REWARD: float
 
 @final
@@ -198,7 +200,7 @@ _Trace = list[tuple[int, list[tuple[int, list[tuple[int, float]] | None]], list[
 
 @final
 class Forest:
-    def __new__(cls, game: str, config: dict[str, Any]) -> Self: ...
+    def __new__(cls, game: str, config: Any) -> Self: ...
     def plant(
         self,
         states: list[Any],

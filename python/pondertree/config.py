@@ -148,7 +148,7 @@ class ScoringRule:
 
     def to_data(self) -> dict[str, Any]:
         """Returns the tag and the parameters as the engine reads them."""
-        return {"rule": self.tag, **{name: getattr(self, name) for name in _engine_fields(type(self))}}
+        return {"name": self.tag, **{name: getattr(self, name) for name in _engine_fields(type(self))}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,7 @@ class SearchConfig:
     rule: ScoringRule
     options: SearchOptions
     leaf: str
-    """What values a leaf: "playout", "zero" and "classical" in the engine; "outside", an evaluator, model or policy."""
+    """What values a leaf: "playout", "zero" and "static" in the engine; "external", an evaluator, model or policy."""
     evaluator: Any = None
     """The evaluator outside the engine."""
     playout_policy: str = option("random", one_of("random", "decisive"))
@@ -274,8 +274,8 @@ class SearchConfig:
         """Returns the configuration as plain data for the engine."""
         data = {name: getattr(self, name) for name in _engine_fields(SearchConfig)}
         data |= {name: getattr(self.options, name) for name in _engine_fields(SearchOptions)}
-        data |= {"leaf": self.leaf, "score": self.rule.to_data()}
-        data["knowledge"] = None if self.domain is None else self.domain.to_data()
+        data |= {"leaf": self.leaf, "rule": self.rule.to_data()}
+        data["analysis"] = None if self.domain is None else self.domain.to_data()
         return data
 
     def engine_data(self, info: GameInfo, trees: int, network: Any = None) -> dict[str, Any]:
@@ -290,14 +290,14 @@ class SearchConfig:
                 )
         data = self.to_data()
         max_memory = data.pop("max_memory")
-        data["score"]["num_actions"] = info.num_actions
+        data["rule"]["num_actions"] = info.num_actions
         data["max_bytes"] = None if max_memory is None else int(min(max_memory * 2**20 / trees, 2.0**62))
         data["threads"] = self.engine_threads(self.evaluator if network is None else network, trees)
-        if self.leaf == "outside" and self.python_policy is not None:
+        if self.leaf == "external" and self.python_policy is not None:
             # Its playouts are played outside, from the leaf itself.
             data["max_depth"] = 0
         if not info.compiled:
-            data["leaf"] = "outside"
+            data["leaf"] = "external"
         for name in ("num_players", "zero_sum", "has_rewards", "num_actions"):
             data[name] = getattr(info, name)
         return data

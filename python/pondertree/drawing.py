@@ -1,4 +1,4 @@
-"""Pictures of a tree, without any dependency: text, Graphviz's DOT, JSON, SVG. All show the best move first."""
+"""Drawings of a tree as text, Graphviz DOT, JSON and SVG, without dependencies; the best move comes first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILLS = {1: "#cfe3c0", -1: "#f2c9c0", 0: "#dcdcdc", None: "#fbf8ef"}
 
 
 class TreeNode(Protocol):
-    """What a picture shows of a node; see `pondertree.Node`."""
+    """The interface of a node for drawings; see `pondertree.Node`."""
 
     @property
     def action(self) -> int | None: ...
@@ -45,28 +45,28 @@ class TreeNode(Protocol):
 
 
 def sign_of(node: TreeNode) -> int:
-    """-1 if who chose the move to this position is not who moves here, else 1."""
+    """Returns -1 if the player who chose the move is not the player to move, else 1."""
     return 1 if node.parent is None or node.to_play == node.parent.to_play else -1
 
 
 def for_chooser(node: TreeNode) -> int | None:
-    """What is proven, for the player who chose the move (at the root: for the player to move)."""
+    """Returns the proven result for the player who chose the move (at the root: for the player to move)."""
     return None if node.proven is None else sign_of(node) * node.proven
 
 
 def value_text(node: TreeNode) -> str:
-    """The value for the player who chose the move (at the root: for the player to move), or what is proven of it."""
+    """Returns the value or proven result, for the player who chose the move (at the root: for the player to move)."""
     proven = for_chooser(node)
     if proven is not None:
         word = {1: "win", 0: "draw", -1: "loss"}[proven]
-        # Counted from where the move is chosen, so that the move itself is one ply: the root and its best move agree.
+        # Plies count from where the move is chosen, itself included, so that the root and its best move agree.
         plies = (node.distance or 0) + (node.parent is not None)
         return f"{word} in {plies}" if plies else word
     return f"{sign_of(node) * node.q_value:+.3f}"
 
 
 def merit(child: TreeNode) -> tuple[int, int, int]:
-    """By what the best move is found: the shortest proven win, then visits, then the longest proven loss."""
+    """Returns the sort key of the best move: the shortest proven win, then visits, then the longest proven loss."""
     proven, distance = for_chooser(child), child.distance or 0
     if proven == 1:
         return 1, -distance, child.visit_count
@@ -74,14 +74,14 @@ def merit(child: TreeNode) -> tuple[int, int, int]:
 
 
 def best_children(node: TreeNode, width: int | None) -> list[TreeNode]:
-    """The best child, then proven wins, then the most visited, at most `width`; None is all, untried ones too."""
+    """Returns at most `width` children: the best, proven wins, then by visits; None returns all, unvisited ones too."""
     children = [child for child in node.children.values() if child.visit_count or width is None]
     best = max(children, key=merit, default=None)
     return sorted(children, key=lambda child: (child is not best, for_chooser(child) != 1, -child.visit_count))[:width]
 
 
 def best_line(root: TreeNode, depth: int | None, width: int | None) -> set[int]:
-    """The ids of the positions that are reached when both play the best move, as far as they are drawn."""
+    """Returns the ids of the nodes on the principal variation, as far as they are drawn."""
     line: set[int] = set()
     children = best_children(root, width)
     while children and children[0].visit_count and (depth is None or len(line) < depth):
@@ -91,7 +91,7 @@ def best_line(root: TreeNode, depth: int | None, width: int | None) -> set[int]:
 
 
 def walk(root: TreeNode, depth: int | None, width: int | None) -> Iterator[tuple[TreeNode, int]]:
-    """The nodes of the top of the tree with their depth, parents before children, without recursion."""
+    """Yields the nodes of the top of the tree with their depth, in preorder and without recursion."""
     stack = [(root, 0)]
     while stack:
         node, level = stack.pop()
@@ -101,7 +101,7 @@ def walk(root: TreeNode, depth: int | None, width: int | None) -> Iterator[tuple
 
 
 def to_text(root: TreeNode, depth: int = 2, width: int = 5) -> str:
-    """The top of the tree as lines of text. Values are for the player who chose the move."""
+    """Returns the top of the tree as text. Values are for the player who chose the move."""
     lines = [f"root  {root.visit_count} visits  {value_text(root)}"]
     stack = [(child, "") for child in reversed(best_children(root, width))]
     last = {id(stack[0][0])} if stack else set()
@@ -123,7 +123,7 @@ def to_text(root: TreeNode, depth: int = 2, width: int = 5) -> str:
 
 
 def to_dot(root: TreeNode, depth: int = 2, width: int = 4) -> str:
-    """The top of the tree for Graphviz; thicker lines have more visits, thicker boxes are the line of best moves."""
+    """Returns the top of the tree in DOT; line widths show visit shares, thick boxes the principal variation."""
     lines = ["digraph tree {", "  node [shape=box, style=rounded, fontname=Helvetica, fontsize=10];"]
     number = {id(node): place for place, (node, _) in enumerate(walk(root, depth, width))}
     line = best_line(root, depth, width)
@@ -139,7 +139,7 @@ def to_dot(root: TreeNode, depth: int = 2, width: int = 4) -> str:
 
 
 def as_dict(node: TreeNode) -> dict[str, Any]:
-    """One node as plain data, without its children."""
+    """Returns one node as plain data, without its children."""
     return {
         "action": node.action,
         "move": node.move,
@@ -157,13 +157,13 @@ def as_dict(node: TreeNode) -> dict[str, Any]:
 
 
 def to_json(root: TreeNode, depth: int | None = None, width: int | None = None) -> str:
-    """The tree, or its top, as JSON: each node with the list of its children."""
+    """Returns the tree, or its top, as JSON: nested nodes with lists of children."""
     made: dict[int, dict[str, Any]] = {}
     for node, _ in walk(root, depth, width):
         made[id(node)] = as_dict(node)
         if node.parent is not None and node is not root:
             made[id(node.parent)]["children"].append(made[id(node)])
-    # Deep trees would overflow the encoder's recursion, so the text is put together from the leaves up.
+    # `json` recurses: deep trees are assembled from the leaves up.
     texts: dict[int, str] = {}
     for key in reversed(made):
         data = made[key]
@@ -173,18 +173,18 @@ def to_json(root: TreeNode, depth: int | None = None, width: int | None = None) 
 
 
 def to_svg(root: TreeNode, depth: int = 2, width: int = 4) -> str:
-    """The top of the tree as an SVG picture: a box per position with its move, visits and value.
+    """Returns the top of the tree as SVG: a box per position with its move, visits and value.
 
-    Wide lines are where most visits went, boxes with a thick edge are the line of best moves. Green is a proven win
-    for the player who chose the move (at the root: who is to move), red a loss, grey a draw.
+    Line widths show visit shares, thick boxes the principal variation. Green is a proven win for the player who chose
+    the move (at the root: for the player to move), red a loss, grey a draw.
     """
     nodes = list(walk(root, depth, width))
     line = best_line(root, depth, width)
     texts = {id(node): (node.move or "root", f"{node.visit_count:,}", value_text(node)) for node, _ in nodes}
-    # The width of letters is not known here; these are about those of Helvetica in the two sizes.
+    # Text widths are estimates for Helvetica in the two sizes.
     box = max(BOX_WIDTH, *(round(max(8 * len(move), 6.2 * len(visits)) + 12) for move, visits, _ in texts.values()))
-    # From the right, as the leaves come when the walk is read backwards: each gets the next place, others stand
-    # in the middle of those below.
+    # Leaves take the next column, from the right, since the walk is read backwards; inner nodes are centred
+    # over their children.
     places: dict[int, float] = {}
     below: dict[int, list[float]] = {}
     taken = 0

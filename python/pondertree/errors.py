@@ -1,4 +1,4 @@
-"""Every exception and warning of Pondertree. Each message names the argument and says what would be right."""
+"""All exceptions and warnings. A message names the argument and says what is expected."""
 
 from __future__ import annotations
 
@@ -13,88 +13,88 @@ if TYPE_CHECKING:
 
 
 class PondertreeError(Exception):
-    """The base of them all."""
+    """The base class of all exceptions."""
 
 
 class InvalidActionError(PondertreeError, ValueError):
-    """An action that is not legal, or text that names none."""
+    """An action that is not legal, or text that denotes no action."""
 
 
 class InvalidPositionError(PondertreeError, ValueError):
-    """A position that cannot be: a broken FEN, an impossible board."""
+    """An invalid position: a malformed FEN, an impossible board."""
 
 
 class GameOverError(PondertreeError, ValueError):
-    """The game is over where a move or a search was asked for."""
+    """A move or a search in a finished game."""
 
 
 class InvalidArgumentError(PondertreeError, ValueError):
-    """A setting or argument of the wrong kind or outside its range."""
+    """An option or argument of the wrong type or out of range."""
 
 
 class UnknownOptionError(InvalidArgumentError, TypeError):
-    """A keyword that a search does not have; the message names the nearest one it has."""
+    """An unknown keyword of a search; the message suggests the nearest option."""
 
 
 class MissingFileError(InvalidArgumentError, FileNotFoundError):
-    """A file that an argument names and that is not there."""
+    """An argument names a file that does not exist."""
 
 
 class GameContractError(PondertreeError, ValueError):
-    """A game written by a user that broke the rules of the state interface (`pondertree.Game`)."""
+    """A user's game violates the contract of states (`pondertree.Game`)."""
 
 
 class EvaluationError(PondertreeError, ValueError):
-    """An evaluator that answered nonsense, or raised."""
+    """An evaluator raised an exception or returned an invalid result."""
 
 
 class UsageError(PondertreeError, RuntimeError):
-    """Calls in an order that makes no sense, such as entering a running search again."""
+    """Calls in an invalid order, such as re-entering a running search."""
 
 
 class InternalError(PondertreeError, RuntimeError):
-    """A defect of the engine: it panicked. A search in which that happened refuses every further call."""
+    """A panic of the engine. The forest in which it happened refuses all further calls."""
 
 
 class MissingExtraError(PondertreeError, ImportError):
-    """Something needs an optional package that is not installed."""
+    """A required optional package is not installed."""
 
 
 class UnsolvedError(PondertreeError, RuntimeError):
-    """A position that was not solved within the limits it was given."""
+    """A position was not solved within the given limits."""
 
     def __init__(self, message: str, solutions: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.solutions = solutions
-        """What was solved, in the order of the states; None for those that were not."""
+        """The solutions in the order of the states; None for those that are missing."""
 
 
 class PlayerError(PondertreeError, RuntimeError):
-    """A player of a match that died, hung, raised or broke the rules; the message names it."""
+    """A player of a match crashed, hung, raised or violated the rules; the message names it."""
 
 
 class StorageError(PondertreeError, OSError):
-    """Files of a training that cannot be written, are damaged, missing or of another version; nothing was changed."""
+    """Files of a training run cannot be written, are damaged, missing or of another version; nothing was changed."""
 
 
 class PlayerCountWarning(UserWarning):
-    """A search from a bare observation that nobody has told how many players there are: one is assumed."""
+    """The number of players of a bare observation is unknown and assumed to be 1."""
 
 
 class TrainingError(PondertreeError, RuntimeError):
-    """A training that cannot go on: numbers that are not finite, a device that has no memory left."""
+    """A training run cannot continue: non-finite numbers, or a device out of memory."""
 
 
 class UnsearchedWarning(UserWarning):
-    """An answer was read off a tree in which no move was tried: it is no better than a guess."""
+    """A result was read from a tree without simulations: it is a guess."""
 
 
 class UnfinishedPlayoutWarning(UserWarning):
-    """A random playout was cut because the game did not end; its value is that of a draw, or its rewards so far."""
+    """A random playout was cut because the game did not end; its value is a draw, or the rewards so far."""
 
 
 class RandomGeneratorInStateWarning(UserWarning):
-    """A state carries a random generator that `play` draws from, so that a search foresees its random numbers."""
+    """A state holds a random generator that `play` draws from, so that a search foresees its random numbers."""
 
 
 #: The start of the message if an evaluator raised.
@@ -112,7 +112,7 @@ def call_evaluator(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
-    """Issues a warning that points at the code outside of Pondertree that called it."""
+    """Issues a warning at the caller's line, the first frame outside this package."""
     package = str(Path(__file__).parent) + os.sep
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):

@@ -1,6 +1,6 @@
-"""Files: read so that hostile ones raise typed errors, written under another name, synced and renamed.
+"""File access: hostile files raise typed errors, writes are atomic (temporary file, fsync, rename).
 
-`reading` is the one place where whatever a file or a path provokes becomes an error of ours that names the file.
+`reading` converts every exception of a file or path into an error that names the file.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from pondertree.errors import (
 )
 from pondertree.validation import brief, shown
 
-#: Errors of ours about the content of a file; the others (a missing package, a broken game) are not the file's.
+#: Errors about the content of a file; others (a missing package, a broken game) are not the file's fault.
 _ABOUT_CONTENT = (InvalidArgumentError, InvalidActionError, InvalidPositionError, GameOverError, StorageError)
-#: Deflate encodes at most 258 bytes in 2 bits: no file of ours, however uniform its arrays, is compressed further.
+#: Deflate encodes at most 258 bytes in 2 bits, which bounds the ratio of any file.
 MAX_DEFLATE_RATIO = 1032
-#: Files may claim to hold this many bytes whatever their own size.
+#: Files may declare this many bytes whatever their own size.
 MAX_UNACCOUNTED_BYTES = 1 << 26
 
-#: What files written before the package was renamed say in place of `pondertree`.
+#: The package's former name, in the format names of older files.
 _FORMER_NAME = "ponderosa"
 
 
 def current_format(name: Any) -> Any:
-    """Returns a format name found in a file in today's spelling: files of the package's former name still load."""
+    """Returns a format name in the package's present spelling."""
     if isinstance(name, str) and name.startswith(_FORMER_NAME):
         return "pondertree" + name.removeprefix(_FORMER_NAME)
     return name
 
 
 def player_metadata(metadata: Mapping[str, str]) -> str:
-    """The JSON text that describes a player, from the metadata of its safetensors file."""
+    """Returns the JSON description of a player from the metadata of its safetensors file."""
     return metadata["pondertree" if "pondertree" in metadata else _FORMER_NAME]
 
 
@@ -57,10 +57,10 @@ def player_metadata(metadata: Mapping[str, str]) -> str:
 def reading(
     path: str | os.PathLike[str], what: str, error: type[PondertreeError] = InvalidArgumentError
 ) -> Iterator[Path]:
-    """Gives the path of a file; whatever reading it raises becomes `error`, which names the file and the reason.
+    """Yields the path of a file; exceptions of reading it become `error`, with the file and the reason.
 
-    `what` the file should be is told with its article: "a player". Exceptions that are not the file's fault pass: a
-    package that is missing, a game that breaks its contract, exhausted memory, an interrupt.
+    `what` names the expected content with its article: "a player". Other exceptions pass: missing packages, games that
+    violate their contract, exhausted memory, interrupts.
     """
     shown = _shown(path)
     with naming(path, error):
@@ -72,14 +72,14 @@ def reading(
             kind = MissingFileError if isinstance(found, FileNotFoundError) and error is InvalidArgumentError else error
             raise kind(f"{shown} cannot be read: {found.strerror or found}") from None
         except Exception as found:
-            if type(found).__name__ == "OutOfMemoryError":  # of PyTorch, which is not imported for this
+            if type(found).__name__ == "OutOfMemoryError":  # of PyTorch, which is not imported here
                 raise
             raise error(f"{shown} is not {what}, or is damaged: {_reason(found)}") from found
 
 
 @contextmanager
 def naming(path: str | os.PathLike[str], error: type[PondertreeError]) -> Iterator[None]:
-    """Turns errors of ours about content, of the file `path`, into `error` with its name; all other exceptions pass."""
+    """Converts errors about the content of the file `path` into `error` with its name; other exceptions pass."""
     try:
         yield
     except _ABOUT_CONTENT as found:
@@ -91,7 +91,7 @@ def naming(path: str | os.PathLike[str], error: type[PondertreeError]) -> Iterat
 
 
 def check_path(path: str | os.PathLike[str], name: str, inside: str = "") -> Path:
-    """A path that the file system accepts, whether there is something or not; and so is `inside` below it."""
+    """Returns the path if the file system accepts it, and `inside` below it, whether it exists or not."""
     try:
         found = Path(path)
         os.lstat(found.absolute() / inside)
@@ -110,7 +110,7 @@ def _shown(path: Any) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong with a file. NumPy takes whatever is no array for a pickle, and offers to execute it."""
+    """Returns the reason why a file is invalid. NumPy takes anything but arrays for a pickle."""
     text = str(error)
     if "pickle" in text.lower():
         return "it does not hold arrays as they were written"
@@ -118,7 +118,7 @@ def _reason(error: Exception) -> str:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Writes a file so that there is the old one or the new one, and never half of one."""
+    """Replaces a file atomically."""
     part = part_of(path)
     try:
         with open(part, "wb") as file:
@@ -133,12 +133,12 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def part_of(path: Path) -> Path:
-    """The name under which a file is written, which stays behind if the program is killed meanwhile."""
+    """Returns the temporary name under which a file is written; it is left behind if the process is killed."""
     return path.with_name(f"{path.name}.part")
 
 
 def sync_folder(folder: Path) -> None:
-    """Puts the names in a folder on the disk too, where folders can be asked for that."""
+    """Flushes the directory entries of a folder, on systems that support it."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -148,7 +148,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def lock(file: IO[bytes], complaint: str) -> None:
-    """Holds a file until it is closed; if somebody else does, complains. Where locks are unknown, nothing is done."""
+    """Locks a file until it is closed; raises `UsageError` if it is locked. Without `fcntl` it does nothing."""
     try:
         import fcntl
     except ImportError:
@@ -160,7 +160,7 @@ def lock(file: IO[bytes], complaint: str) -> None:
 
 
 def check_writable(path: str | os.PathLike[str], name: str) -> Path:
-    """Refuses a file that cannot be written before the work, not after it."""
+    """Returns the path of a file; raises if it cannot be written, before any work is done."""
     if path == "":
         raise InvalidArgumentError(f"{name}: the path is empty: name a file")
     target = check_path(path, name)
@@ -176,7 +176,7 @@ def check_writable(path: str | os.PathLike[str], name: str) -> Path:
 
 
 def make_folder(path: Path, name: str) -> None:
-    """Makes a folder, if it is not there, that can be written to."""
+    """Creates a folder unless it exists; raises if it is not writable."""
     check_path(path, name)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -187,7 +187,7 @@ def make_folder(path: Path, name: str) -> None:
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes, name: str) -> None:
-    """The old file or the new one, and never half of one."""
+    """Writes a file atomically."""
     target = check_writable(path, name)
     try:
         replace_file(target, content)
@@ -196,14 +196,14 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, name: str) -> None
 
 
 def write_json(path: Path, data: Any, name: str) -> None:
-    """Plain data."""
+    """Writes plain data as JSON."""
     write_bytes(path, (json.dumps(data, indent=1) + "\n").encode(), name)
 
 
 def write_arrays(
     path: str | os.PathLike[str], kind: str, version: int, arrays: Mapping[str, NDArray[Any]], about: Any = None
 ) -> None:
-    """Arrays and some plain data as .npz; `kind` and `version` say what they are."""
+    """Writes arrays and plain data as .npz; `kind` and `version` identify the format."""
     header = json.dumps({"format": kind, "version": version, "about": about})
     file = io.BytesIO()
     np.savez_compressed(file, allow_pickle=False, header=np.array(header), **arrays)
@@ -213,7 +213,7 @@ def write_arrays(
 def read_arrays(
     path: str | os.PathLike[str], kind: str, version: int, names: tuple[str, ...]
 ) -> tuple[dict[str, NDArray[Any]], Any]:
-    """(arrays, plain data) that `write_arrays` wrote; nothing in the file is executed."""
+    """Returns (arrays, plain data) of a file of `write_arrays`; nothing in it is executed."""
     with reading(path, f"a file of {kind}") as file:
         arrays = arrays_of(file.read_bytes())
         header = json.loads(str(arrays["header"]))
@@ -225,7 +225,7 @@ def read_arrays(
 
 
 def arrays_of(content: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz file. None is unpickled, and nothing is allocated that the file does not account for."""
+    """Returns the arrays of an .npz file, without unpickling and without allocating more than the file accounts for."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         entries = archive.infolist()
         check_claim(sum(entry.file_size for entry in entries), len(content))
@@ -239,13 +239,13 @@ def arrays_of(content: bytes) -> dict[str, NDArray[Any]]:
 
 
 def check_claim(claimed: int, size: int) -> None:
-    """Refuses a file of `size` bytes that claims to hold more than deflate can compress, before it is unpacked."""
+    """Raises `ValueError` if a file of `size` bytes declares more than deflate can compress, before it is unpacked."""
     if claimed > max(MAX_UNACCOUNTED_BYTES, MAX_DEFLATE_RATIO * size):
         raise ValueError(f"its {size:,} bytes claim to hold {claimed:,}")
 
 
 def _array_of(content: bytes) -> NDArray[Any]:
-    """The array of an .npy file."""
+    """Returns the array of an .npy file."""
     file = io.BytesIO(content)
     read_header = {
         (1, 0): np.lib.format.read_array_header_1_0,

@@ -1,7 +1,7 @@
-"""What a game is: the interface of a state, and what the engine reads off one.
+"""The interface of a game state, and its validated reading for the engine.
 
-A state is a value. `play` gives a new one and changes nothing. Compiled or written in Python, every state has the
-same methods; nothing has to be subclassed.
+A state is a value: `play` returns a new one and changes nothing. Compiled states and states written in Python have the
+same methods; no base class is needed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from pondertree.validation import shown
 
 @runtime_checkable
 class Game(Protocol):
-    """A state of a game.
+    """The interface of a game state.
 
-    Optional, looked for by name: `observation()` (float32, any fixed shape), `action_to_string(action)`,
+    Optional attributes: `observation()` (float32, any fixed shape), `action_to_string(action)`,
     `parse_action(text)`, `rewards()` (one number per player for the move that led here: a game that defines it is
     scored by rewards alone, and its end is worth 0), `zero_sum` (default: two players and no `rewards`),
     `simulateRandomPlayout(perspective_player, max_depth)` (the UCT specification: the game's own playout).
@@ -74,7 +74,7 @@ COMPILED: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class GameInfo:
-    """What all states of one game have in common."""
+    """The properties that all states of a game share."""
 
     name: str
     compiled: bool
@@ -87,11 +87,11 @@ class GameInfo:
     move_categories: type[IntEnum] | None = None
     """The enumeration of move categories, in searches that assign them (Hybrid)."""
     imagined: bool = False
-    """Positions below the root are what a learned model imagines; the rules may not allow them."""
+    """Whether positions below the root are predictions of a learned model, whose moves may not be legal."""
 
     @property
     def is_plain(self) -> bool:
-        """Two players, zero-sum, no rewards: the games in which results can be proven."""
+        """Whether results can be proven: two players, zero-sum, no rewards."""
         return self.num_players == 2 and self.zero_sum and not self.has_rewards
 
 
@@ -105,7 +105,7 @@ COMPILED_INFO: dict[str, GameInfo] = {
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What the engine needs to know of one state of a Python game."""
+    """The properties of one state of a Python game that the engine needs."""
 
     to_play: int
     terminal: bool
@@ -116,12 +116,12 @@ class Position:
 
 REQUIRED = ("legal_actions", "play", "to_play", "is_terminal", "returns", "num_actions", "num_players")
 METHODS = ("legal_actions", "play", "returns")
-#: What to do where `play` refuses an action that was legal.
+#: Hint for errors of `play` with an action that was legal.
 MUTATION_HINT = "does play() change the state it is called on? pondertree.testing.check_game finds out"
 
 
 def describe(state: Any) -> GameInfo:
-    """What game `state` belongs to; an exception that says what is missing if it is no state."""
+    """Returns the game that `state` belongs to; raises an error that names what is missing if it is not a state."""
     compiled = COMPILED.get(type(state))
     if compiled is not None:
         return COMPILED_INFO[compiled]
@@ -151,7 +151,7 @@ def describe(state: Any) -> GameInfo:
 
 
 def read_position(state: Any, info: GameInfo) -> Position:
-    """Asks a state of a Python game everything at once, checking the kinds of what it answers."""
+    """Reads all properties of a state of a Python game and checks their types."""
     try:
         terminal = is_over(state)
         to_play = state.to_play
@@ -160,7 +160,7 @@ def read_position(state: Any, info: GameInfo) -> Position:
         rewards = check_rewards(state.rewards(), info) if info.has_rewards else ()
         if terminal:
             returns = (0.0,) * info.num_players if info.has_rewards else numbers(state.returns(), info, "returns()")
-            # Nobody moves at an end, so any player will do as the one whose view its value is kept in.
+            # `to_play` is arbitrary at an end; its value is stored for some valid player.
             to_play = to_play if 0 <= to_play < info.num_players else 0
             return Position(to_play, True, returns, rewards, [])
         legal = whole_actions(state.legal_actions(), info)
@@ -182,7 +182,7 @@ def read_position(state: Any, info: GameInfo) -> Position:
 
 
 def whole_player(given: Any, info: GameInfo) -> int:
-    """What `to_play` says, as an int."""
+    """Returns `to_play` as an int."""
     if callable(given):
         raise GameContractError(f"{info.name}.to_play is a method: make it a property or an attribute")
     try:
@@ -194,7 +194,7 @@ def whole_player(given: Any, info: GameInfo) -> int:
 
 
 def whole_actions(given: Any, info: GameInfo) -> list[int]:
-    """What `legal_actions()` gave, as a list of ints."""
+    """Returns `legal_actions()` as a list of ints."""
     if type(given) is not list and not is_sequence(given):
         raise GameContractError(
             f"{info.name}.legal_actions() is a {type(given).__name__}: it must be a list, or another sequence"
@@ -210,19 +210,19 @@ def whole_actions(given: Any, info: GameInfo) -> list[int]:
 
 
 def is_sequence(given: Any) -> bool:
-    """Whether something is a list or the like: it has a length and an order, and is no text."""
+    """Whether an object is a sequence: it has a length and an order, and is not text."""
     if isinstance(given, (list, tuple, range, np.ndarray)):
         return not isinstance(given, np.ndarray) or given.ndim > 0
     return hasattr(given, "__len__") and hasattr(given, "__getitem__") and not is_misread(given)
 
 
 def is_misread(given: Any) -> bool:
-    """Whether something can be gone through, but not by its numbers in order: a dict, a set, a text."""
+    """Whether an object can be iterated, but not as numbers in order: a mapping, a set, text."""
     return isinstance(given, (str, bytes, bytearray, Mapping, Set))
 
 
 def play(state: Any, action: int, name: str) -> Any:
-    """`state.play(action)`, with the mistakes of the game of this name reported as such."""
+    """Returns `state.play(action)`; exceptions of the game become `GameContractError`."""
     try:
         after = state.play(action)
     except Exception as error:
@@ -236,18 +236,18 @@ def play(state: Any, action: int, name: str) -> Any:
 
 
 def refuse_finished(state: Any, what: str = "this state") -> None:
-    """A search of a finished game is a ValueError in every specification."""
+    """Raises `GameOverError`, a ValueError as in every specification, if the game is over."""
     if is_over(state):
         raise game_is_over(what)
 
 
 def game_is_over(what: str) -> GameOverError:
-    """The error of a search that has nothing to do."""
+    """Returns the error for a search of a finished game."""
     return GameOverError(f"the game is over in {what}: there is nothing to search")
 
 
 def is_over(state: Any) -> bool:
-    """`state.is_terminal`, with the game's own mistakes reported as such."""
+    """Returns `state.is_terminal`; exceptions of the game become `GameContractError`."""
     name = type(state).__name__
     try:
         terminal = state.is_terminal
@@ -265,7 +265,7 @@ def is_over(state: Any) -> bool:
 
 @contextmanager
 def game_mistakes(info: GameInfo, doing: str) -> Iterator[None]:
-    """Reports what a game raises here as a mistake of that game."""
+    """Converts exceptions of a game into `GameContractError`."""
     try:
         yield
     except PondertreeError:
@@ -275,7 +275,7 @@ def game_mistakes(info: GameInfo, doing: str) -> Iterator[None]:
 
 
 class Imagined:
-    """A position that a learned model imagines and no rules lead to. Its actions have numbers and no names."""
+    """A position that a learned model predicts where moves are not legal. Actions have numbers and no names."""
 
     def __repr__(self) -> str:
         return "<a position that only the model knows>"
@@ -285,24 +285,24 @@ IMAGINED = Imagined()
 
 
 def play_on(state: Any, action: int, info: GameInfo) -> Any:
-    """The position after an action that a search has tried; the rules are asked as far as they allow it."""
+    """Returns the position after a searched action, `IMAGINED` where the action is not legal."""
     if not _is_allowed(state, action, info):
         return IMAGINED
     return state.play(action) if info.compiled else play(state, action, info.name)
 
 
 def tried_text(state: Any, action: int, info: GameInfo) -> str:
-    """How people write an action that a search has tried; its number where the rules do not allow it."""
+    """Returns the text of a searched action; its number where it is not legal."""
     return move_text(state, action) if _is_allowed(state, action, info) else str(action)
 
 
 def leaves_rules(state: Any, action: int, info: GameInfo) -> bool:
-    """Whether an imagined line goes on where the rules of a game do not: past its end, or by a move not allowed."""
+    """Whether a predicted line leaves the rules of the game here: past its end, or by an illegal move."""
     return info.imagined and hasattr(state, "legal_actions") and not _is_allowed(state, action, info)
 
 
 def _is_allowed(state: Any, action: int, info: GameInfo) -> bool:
-    """Only what a model imagines need not be allowed."""
+    """Whether an action is legal; only those that a learned model predicts may not be."""
     if not info.imagined:
         return True
     with game_mistakes(info, "when asked about an action that was searched"):
@@ -310,7 +310,7 @@ def _is_allowed(state: Any, action: int, info: GameInfo) -> bool:
 
 
 def move_text(state: Any, action: int) -> str:
-    """How people write `action` in `state`; the number itself where the game has no notation."""
+    """Returns the text of an action in the game's notation; its number if the game has none."""
     writer = getattr(state, "action_to_string", None)
     if writer is None:
         return str(action)
@@ -323,7 +323,7 @@ def move_text(state: Any, action: int) -> str:
 
 
 def _has(state: Any, name: str) -> bool:
-    # Looked up on the class first: a property that raises must not pass for a missing one.
+    # On the class first: a property that raises is not a missing one.
     return hasattr(type(state), name) or name in getattr(state, "__dict__", {})
 
 
@@ -338,7 +338,7 @@ def _whole(state: Any, name: str, least: int, most: int) -> int:
 
 
 def check_returns(given: Any, info: GameInfo) -> list[float]:
-    """The returns of a finished game, checked: finite, from -1 to 1, cancelling out where the game is zero-sum."""
+    """Returns the returns of a finished game, checked: in [-1, 1], and with sum 0 in a zero-sum game."""
     values = list(numbers(given, info, "returns()"))
     if not all(-1.0 <= value <= 1.0 for value in values):
         raise GameContractError(
@@ -354,9 +354,9 @@ def check_returns(given: Any, info: GameInfo) -> list[float]:
 
 
 def check_rewards(given: Any, info: GameInfo) -> tuple[float, ...]:
-    """The rewards of a move, checked: no sum of them over the moves and visits of a search overflows."""
+    """Returns the rewards of a move, checked: finite and small enough for sums over a search."""
     rewards = numbers(given, info, "rewards()")
-    if not all(abs(reward) <= LARGEST_REWARD for reward in rewards):  # a NaN is not, either
+    if not all(abs(reward) <= LARGEST_REWARD for reward in rewards):  # also False for NaN
         raise GameContractError(
             f"{info.name}.rewards() is {list(rewards)}: "
             f"rewards are finite numbers of at most {LARGEST_REWARD:.0e} in size (scale them down)"
@@ -365,7 +365,7 @@ def check_rewards(given: Any, info: GameInfo) -> tuple[float, ...]:
 
 
 def numbers(given: Any, info: GameInfo, what: str) -> tuple[float, ...]:
-    """One number per player, as a game gave them."""
+    """Returns one number per player as floats."""
     if type(given) is not list and type(given) is not tuple and is_misread(given):
         raise GameContractError(f"{info.name}.{what} must be a list of numbers, not a {type(given).__name__}")
     try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
 
     class lazy:  # noqa: N801 (it stands where `cached_property` would)
-        """A method that is called once; what it gave is from then on an attribute of the object."""
+        """A `cached_property` without a lock: the result of the method replaces it in the instance's `__dict__`."""
 
         def __init__(self, make):
             self.make = make
@@ -36,9 +36,9 @@ __all__ = ["lazy"]
 
 
 class ReadOnly:
-    """What was found does not change: an attribute is neither set nor deleted from outside."""
+    """A base class whose attributes cannot be set or deleted from outside."""
 
-    # What is `lazy` writes into `__dict__`, past this, and so does `__init__`: looking costs nothing more.
+    # `lazy` and `__init__` write to `__dict__` directly, so that reading attributes costs nothing extra.
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{name!r} cannot be set: a {type(self).__name__} is read-only")
@@ -48,7 +48,7 @@ class ReadOnly:
 
 
 class Node(ReadOnly):
-    """A position in the tree. `total_value` and `q_value` are for the player to move **at this node**."""
+    """A read-only node of the tree. `total_value` and `q_value` are for the player to move **at this node**."""
 
     _view: TreeView
     _info: GameInfo
@@ -79,19 +79,19 @@ class Node(ReadOnly):
 
     @classmethod
     def of_root(cls, view: TreeView, state: Any, info: GameInfo) -> Node:
-        """The root of a tree."""
+        """Returns the root of a tree."""
         return cls(view, info, state, None, None, {"child": 0, "visits": int(view.root_visits), "prior": 1.0})
 
     @classmethod
     def at(cls, view: TreeView, state: Any, info: GameInfo, path: Sequence[int]) -> Node:
-        """The node that a path of actions from the root leads to."""
+        """Returns the node that a path of actions from the root leads to."""
         node = cls.of_root(view, state, info)
         for action in path:
             node = node.children[action]
         return node
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: the whole tree, as columns, and the path from its root to this node."""
+        """Returns the whole tree as columns, and the path from its root to this node, for pickle and copy."""
         path: list[int] = []
         node = self
         while node.parent is not None:
@@ -102,55 +102,55 @@ class Node(ReadOnly):
 
     @property
     def parent(self) -> Node | None:
-        """The node above; None at the root."""
+        """The parent node; None at the root."""
         return self._parent
 
     @property
     def action(self) -> int | None:
-        """The action that leads here; None at the root."""
+        """The action that leads to this node; None at the root."""
         return self._action
 
     @lazy
     def _header(self) -> tuple[Any, ...] | None:
-        """The engine's node; None for a leaf visited once, which UCT keeps no node for."""
+        """The engine's node; None for a leaf with one visit, for which UCT stores no node."""
         return None if self._index < 0 else self._view.node(self._index)
 
     @property
     def visit_count(self) -> int:
-        """N."""
+        """The number of visits, N."""
         return int(self._edge["visits"])
 
     @property
     def prior(self) -> float:
-        """P, as selection used it; the root's is 1. UCT's moves share it evenly."""
+        """The prior P that selection used; 1 at the root. In UCT it is uniform."""
         return float(self._edge["prior"])
 
     @property
     def clean_prior(self) -> float:
-        """P without noise."""
+        """The prior P without noise."""
         if self.parent is None or self.parent.parent is not None:
             return self.prior
         return float(dict(self._view.clean_priors).get(self.action or 0, self.prior))
 
     @lazy
     def to_play(self) -> int:
-        """Who moves here."""
+        """The player to move at this node."""
         if self._header is not None:
             return int(self._header[1])
         assert self.parent is not None
-        # A move never tried, or in compiled games, whose players alternate, a leaf visited once.
+        # An unvisited move, or a leaf with one visit in a compiled game, where players alternate.
         with game_mistakes(self._info, "when asked for to_play"):
             known = None if self._info.compiled else getattr(self.state, "to_play", None)
             return self._info.num_players - 1 - self.parent.to_play if known is None else operator.index(known)
 
     @property
     def raw_value(self) -> float:
-        """The value this position was given when it was evaluated, for the player to move here."""
+        """The value of the evaluation of this node, for the player to move here."""
         return self.total_value if self._header is None else float(self._header[0])
 
     @lazy
     def total_value(self) -> float:
-        """W: the sum of all values backed up to here, for the player to move here."""
+        """W: the sum of all values backed up through this node, for the player to move here."""
         if self.parent is not None and self._info.is_plain:
             chosen = float(self._edge["sum"])
             return chosen if self.to_play == self.parent.to_play else -chosen
@@ -173,28 +173,28 @@ class Node(ReadOnly):
 
     @property
     def distance(self) -> int | None:
-        """Plies to the end, where a result is proven."""
+        """Plies to the end of the game, if the result is proven."""
         return None if self._header is None or self._header[3] is None else int(self._header[4])
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the game is over here."""
+        """Whether the game is over at this node."""
         return self._header is not None and bool(self._header[2])
 
     @property
     def terminal_or_mate_value(self) -> float | None:
-        """The exact value for the player to move here, by the end of the game, a mate or a proof; None if not known."""
+        """The exact value for the player to move here, from the end of the game, a mate or a proof; None if unknown."""
         if self.is_terminal:
             return self.raw_value
         return None if self.proven is None else float(self.proven)
 
     @property
     def nn_value(self) -> float | None:
-        """What the evaluator said of this position, for the player to move here; None if it was not asked."""
+        """The evaluator's value of this node, for the player to move here; None if it was not evaluated."""
         header = self._header
         asked = header is not None and header[5] > 0 and self.visit_count > 0 and not self.is_terminal
         if asked and self.parent is None and not self._view.edges(0)[3].any():
-            # Without priors the root is not evaluated.
+            # Searches without priors do not evaluate the root.
             return None
         return self.raw_value if asked else None
 
@@ -204,36 +204,36 @@ class Node(ReadOnly):
         categories = self._info.move_categories
         if self.parent is None or categories is None or not self._view.has_categories:
             return None
-        # Moves get their kinds when their position is evaluated. Mate search may decide a root before that.
+        # Categories are assigned when the parent is evaluated; a mate search may decide the root before.
         if self.parent.nn_value is None and self.terminal_or_mate_value != -1.0:
             return None
         return categories(self._edge["category"])
 
     @property
     def forced_depth_left(self) -> int:
-        """For how many more plies forced moves are looked for (the UCT specification)."""
+        """The number of further plies in which only forced moves are searched (the UCT specification)."""
         if self._header is not None:
             return int(self._header[7])
         return 0 if self.parent is None else max(self.parent.forced_depth_left - 1, 0)
 
     @property
     def reward(self) -> float:
-        """The reward of the move that led here, for the player who made it; 0 in games without rewards."""
+        """The reward of the move to this node, for the player who made it; 0 in games without rewards."""
         if self._header is None or self.parent is None or not self._header[9]:
             return 0.0
         rewards = self._header[9]
-        # A learned model pays the player who made the move alone.
+        # A learned model gives one reward, for the player who made the move.
         return float(rewards[self.parent.to_play] if len(rewards) > 1 else rewards[0])
 
     @property
     def slot(self) -> int | None:
-        """Where a game written in Python or a model keeps this position."""
+        """The slot of this position in the table of a Python game, or in the pool of hidden states."""
         return None if self._header is None else self._header[8]
 
     @lazy
     def state(self) -> Any:
-        """The position itself; below the root of a learned model, as far as the rules lead there."""
-        # Up to the nearest position that is known, then down again: a tree may be deeper than Python's stack.
+        """The state at this node; below the root of a learned model, as far as the moves are legal."""
+        # Iterative, from the nearest ancestor with a known state: trees may be deeper than the recursion limit.
         line: list[Node] = []
         node: Node = self
         while node.parent is not None and "state" not in node.__dict__:
@@ -249,14 +249,14 @@ class Node(ReadOnly):
 
     @property
     def move(self) -> str:
-        """How people write the action that leads here."""
+        """The move to this node in the game's notation."""
         if self.parent is None or self.action is None:
             return ""
         return tried_text(self.parent.state, self.action, self._info)
 
     @lazy
     def children(self) -> Mapping[int, Node]:
-        """The moves by action: those that have been tried, in that order, and then those that only have a prior."""
+        """The child of each action: visited ones in the order of their first visit, then those with a prior alone."""
         if self._header is None:
             return MappingProxyType({})
         actions, visits, sums, priors, indices, _, in_flight, categories = self._view.edges(self._index)
@@ -285,29 +285,29 @@ class Node(ReadOnly):
 
     @property
     def in_flight(self) -> int:
-        """Leaves under way through the move that leads here; 0 after every search."""
+        """Leaves in flight below this node; 0 when no search is running."""
         return int(self._edge.get("in_flight", 0))
 
     def to_text(self, depth: int = 2, width: int = 5) -> str:
-        """The top of the tree, drawn with lines."""
+        """Returns the top of the tree as text."""
         from pondertree.drawing import to_text
 
         return to_text(self, depth, width)
 
     def to_dot(self, depth: int = 2, width: int = 4) -> str:
-        """The top of the tree in Graphviz's language."""
+        """Returns the top of the tree in Graphviz's DOT language."""
         from pondertree.drawing import to_dot
 
         return to_dot(self, depth, width)
 
     def to_svg(self, depth: int = 2, width: int = 4) -> str:
-        """The top of the tree as a picture."""
+        """Returns the top of the tree as an SVG picture."""
         from pondertree.drawing import to_svg
 
         return to_svg(self, depth, width)
 
     def to_json(self, depth: int | None = None, width: int | None = None) -> str:
-        """The tree, or its top, as JSON."""
+        """Returns the tree, or its top, as JSON."""
         from pondertree.drawing import to_json
 
         return to_json(self, depth, width)

@@ -1,4 +1,4 @@
-"""Optional packages: imported where they are used; a missing one raises an error that says how to install it."""
+"""Optional packages, imported where they are used; an error for a missing one says how to install it."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from pondertree.errors import MissingExtraError
 
 
 def require(module: str, extra: str, what: str) -> Any:
-    """Returns the module, or raises an error saying that `what` needs it and how to install the extra that has it."""
+    """Returns the module; raises `MissingExtraError` with the command that installs the extra if it is missing."""
     try:
         return import_module(module)
     except ImportError as error:
         if error.name is not None and error.name.partition(".")[0] != module.partition(".")[0]:
-            # It is there, but something it needs is not. Keras takes TensorFlow unless told otherwise.
+            # The module is there, but not one of its own requirements. Keras takes TensorFlow by default.
             hint = "; KERAS_BACKEND=torch or jax chooses another backend" if module == "keras" else ""
             raise MissingExtraError(f"{what} needs {module}, which cannot be imported: {error}{hint}") from error
         raise MissingExtraError(f"{what} needs {module}: {install_command(extra)}") from error
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra from wherever this package was installed: a clone or a wheel.
+    """Returns the command that installs an extra from the origin of this installation: a clone or a wheel.
 
-    Pondertree is not on the package index yet, so that no hint may name it there: pip records the origin of what it
-    installed (PEP 610, `direct_url.json`), and the command installs the extra from the same origin.
+    Pondertree is not on the package index yet: pip records the origin of an installation (PEP 610, `direct_url.json`),
+    and the command names it.
     """
-    import json  # not at the top: only an error needs them, and `import pondertree` should be quick
+    import json  # imported here, since `import pondertree` should be fast
     import shutil
     import sys
     from importlib import metadata
@@ -40,7 +40,7 @@ def install_command(extra: str) -> str:
     from urllib.request import url2pathname
 
     first = shutil.which("pip")
-    # An environment that is not activated has its own pip, which the shell does not find.
+    # The shell does not find the pip of an environment that is not activated.
     pip = "pip" if first and Path(first).parent == Path(sys.executable).parent else f'"{sys.executable}" -m pip'
     try:
         origin = json.loads(metadata.distribution("pondertree").read_text("direct_url.json") or "{}")
@@ -56,22 +56,22 @@ def install_command(extra: str) -> str:
     return f'{pip} install "pondertree[{extra}] @ {url}"'
 
 
-#: Before this, a file could have code run even in Keras's safe mode.
+#: Older versions execute code from files even in safe mode.
 OLDEST_KERAS = (3, 12)
 
 
 def python_chess() -> Any:
-    """python-chess, under the name it is installed by."""
+    """Returns python-chess, whose module is `chess`."""
     return require("chess", "python-chess", "ChessGame")
 
 
 def torch() -> Any:
-    """PyTorch."""
+    """Returns PyTorch."""
     return require("torch", "torch", "this network")
 
 
 def keras() -> Any:
-    """Keras, on a backend that is there if nobody has chosen one."""
+    """Returns Keras, with an installed backend unless the user has chosen one."""
     if "keras" not in sys.modules and "KERAS_BACKEND" not in os.environ and _chosen_backend() == "tensorflow":
         installed = [name for name in ("tensorflow", "torch", "jax") if find_spec(name) is not None]
         if installed:
@@ -86,7 +86,7 @@ def keras() -> Any:
 
 
 def _chosen_backend() -> str:
-    """The backend of Keras's own settings file; it writes "tensorflow" there by itself."""
+    """Returns the backend of Keras's configuration file, which Keras creates with "tensorflow"."""
     home = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras")
     try:
         return str(json.loads((home / "keras.json").read_text(encoding="utf-8")).get("backend", "tensorflow"))

@@ -1,7 +1,7 @@
 """Counter-based random numbers: every number is a function of (seed, call, row, simulation, purpose).
 
-So a search can be replayed from any point and in any order. `core/src/runtime/random.rs` is the same text in Rust,
-and the tests of both hold the same pinned numbers: a change here is a change of every recorded search.
+A search can be replayed from any point and in any order. `core/src/runtime/random.rs` is the same code in Rust; the
+tests of both pin the same numbers, and a change here changes every recorded search.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from numpy.typing import NDArray
 MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
 GOLDEN: Final = 0x9E37_79B9_7F4A_7C15
 
-# What a stream of numbers is for; two purposes never share numbers.
-SELECT: Final = 1  # ties between scores, and the order in which unvisited moves are opened
+# Purposes of streams; no two purposes share numbers.
+SELECT: Final = 1  # ties between scores, and the order of unvisited moves
 PLAYOUT: Final = 2  # random playouts
-ANSWER: Final = 3  # the final choice of a move
+ANSWER: Final = 3  # the choice of the move to play
 NOISE: Final = 4  # Dirichlet noise at the root
 GUMBEL: Final = 5  # Gumbel numbers at the root
 
 
 def mix(z: int) -> int:
-    """The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection on 64 bits that scatters them well."""
+    """The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection on 64 bits with good avalanche."""
     z = ((z ^ (z >> 30)) * 0xBF58_476D_1CE4_E5B9) & MASK
     z = ((z ^ (z >> 27)) * 0x94D0_49BB_1331_11EB) & MASK
     return z ^ (z >> 31)
 
 
 def fold(key: int, word: int) -> int:
-    """Adds one word to a key. Not symmetric: the order of the words matters."""
+    """Returns the key with one word mixed in. Not commutative: the order of words matters."""
     return mix((key & MASK) ^ mix((word + GOLDEN) & MASK))
 
 
 def tree_key(seed: int, call: int, row: int) -> int:
-    """The key of one tree: the `row`-th tree of the `call`-th search made with `seed`."""
+    """Returns the key of tree `row` of the `call`-th search with `seed`."""
     return fold(fold(fold(0, seed), call), row)
 
 
 class Random:
-    """A stream of random numbers (SplitMix64): that of `key` for `purpose`."""
+    """The stream of random numbers (SplitMix64) of a key and a purpose."""
 
     __slots__ = ("state",)
 
@@ -49,20 +49,20 @@ class Random:
         self.state = fold(key, purpose)
 
     def next_u64(self) -> int:
-        """The next 64 bits."""
+        """Returns the next 64 bits."""
         self.state = (self.state + GOLDEN) & MASK
         return mix(self.state)
 
     def below(self, n: int) -> int:
-        """A number from 0 to `n - 1`, by multiply and shift (Lemire 2019, without the rejection)."""
+        """Returns a number from 0 to `n - 1`, by multiply and shift (Lemire 2019, without the rejection)."""
         return ((self.next_u64() >> 32) * n) >> 32
 
     def choose(self, n: int) -> int:
-        """Like `below`, but a choice among one draws nothing."""
+        """Returns a number like `below`; for n = 1 nothing is drawn."""
         return 0 if n == 1 else self.below(n)
 
     def uniform(self) -> float:
-        """A number in [0, 1) with 53 bits."""
+        """Returns a number in [0, 1) with 53 bits."""
         return (self.next_u64() >> 11) * (1.0 / (1 << 53))
 
 
@@ -89,7 +89,7 @@ def add_up(numbers: Iterable[float]) -> float:
 
 
 def mix_array(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of SplitMix64, of each."""
+    """Applies the finaliser of SplitMix64 elementwise."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
     return z ^ (z >> np.uint64(31))
@@ -98,12 +98,12 @@ def mix_array(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def fold_array(
     keys: NDArray[np.uint64] | Sequence[int], words: NDArray[np.uint64] | Sequence[int]
 ) -> NDArray[np.uint64]:
-    """Adds a word to each key."""
+    """Returns the keys with one word mixed into each."""
     words = np.atleast_1d(np.asarray(words, dtype=np.uint64))
     return mix_array(np.asarray(keys, dtype=np.uint64) ^ mix_array(words + np.uint64(GOLDEN)))
 
 
 def uniform_array(keys: NDArray[np.uint64], purpose: int) -> NDArray[np.float64]:
-    """The first number in [0, 1) of each key's stream for a purpose."""
+    """Returns the first number in [0, 1) of the stream of each key."""
     bits = mix_array(fold_array(keys, [purpose]) + np.uint64(GOLDEN))
     return (bits >> np.uint64(11)).astype(np.float64) / (1 << 53)

@@ -1,4 +1,4 @@
-"""What a search has found."""
+"""The result of a search: the chosen action, statistics of the root, and the tree."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ UNPROVEN = 2
 
 @dataclass(frozen=True, slots=True)
 class MoveStatistics:
-    """What was found out about one move at the root; `q` and `proven` are for the player who would make it."""
+    """Statistics of one move at the root; `q` and `proven` are for the player who would make it."""
 
     action: int
     move: str
     visits: int
     share: float
-    """Its share of all visits."""
+    """Share of all visits."""
     prior: float
     q: float
-    """Its value, exact where proven; NaN where it was never tried."""
+    """Mean value, exact where proven; NaN if unvisited."""
     proven: int | None
     distance: int | None
-    """Plies to the end, this move included, where a result is proven."""
+    """Plies to the end of the game, this move included, if the result is proven."""
     pv: tuple[str, ...]
-    """The line expected if it is played."""
+    """The principal variation from this move."""
 
 
 class RootEdges(NamedTuple):
@@ -61,9 +61,9 @@ class RootEdges(NamedTuple):
 
 
 class SearchResult(ReadOnly):
-    """The answer of one search. Arrays run over `num_actions`; values are for the player to move at the root.
+    """The result of one search. Arrays run over `num_actions`; values are for the player to move at the root.
 
-    It does not change: whoever wants to change an array takes a copy.
+    Results and their arrays are read-only.
     """
 
     _view: TreeView
@@ -72,9 +72,9 @@ class SearchResult(ReadOnly):
     _tau: float
     _verdicts: list[tuple[int, int]]
     simulations: int
-    """Simulations since this root was set; visits kept from before count in `visits` alone."""
+    """Simulations since this root was set; `visits` also counts those of a reused tree."""
     elapsed: float
-    """Seconds spent on it since its root was set."""
+    """Seconds of search since this root was set."""
     seed: int
     """The seed of the search: a new one with this seed repeats its calls in order; `seeds=` repeats a single call."""
 
@@ -89,7 +89,7 @@ class SearchResult(ReadOnly):
         elapsed: float,
         simulations: int,
     ) -> None:
-        # One step for all of them, past the guard: batches have thousands of results.
+        # One update past `__setattr__`: batches have thousands of results.
         self.__dict__.update(
             _view=view,
             _state=state,
@@ -102,36 +102,36 @@ class SearchResult(ReadOnly):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: what it was made of, the tree as columns; nothing that was derived from it."""
+        """Returns the constructor's arguments for pickle and copy, the tree as columns, without derived attributes."""
         made_of = self._view, self._state, self._info, self._tau, self._verdicts
         return type(self), (*made_of, self.seed, self.elapsed, self.simulations)
 
-    # What follows is made when it is first asked for: self-play that only wants moves pays for nothing else.
+    # Everything below is computed on first access: self-play that reads only moves pays for nothing else.
 
     @lazy
     def _best(self) -> tuple[int, int]:
-        """The best move, as its place among the root's edges and its action."""
+        """(Index of the edge, action) of the best move."""
         return self._view.choose(0.0, self._verdicts)
 
     @lazy
     def _chosen(self) -> tuple[int, int]:
-        """The move to play, in the same form."""
+        """(Index of the edge, action) of the move to play."""
         return self._best if self._tau == 0.0 else self._view.choose(self._tau, self._verdicts)
 
     @lazy
     def action(self) -> int:
-        """The action to play. Where no move was tried, this is a guess, and an `UnsearchedWarning` says so."""
+        """The action to play. Without simulations it is a guess, with an `UnsearchedWarning`."""
         self._warn_if_unsearched()
         return self._chosen[1]
 
     @property
     def _is_unsearched(self) -> bool:
-        """Whether no move was tried although there are several and nothing is proven."""
+        """Whether no move has a visit although there are several and nothing is proven."""
         view = self._view
         return view.positions == 1 and view.proven is None and len(self._actions) > 1 and not self.visits.any()
 
     def _warn_if_unsearched(self) -> None:
-        """Warns once for each result."""
+        """Issues one `UnsearchedWarning` per result."""
         if "_warned" not in self.__dict__ and self._is_unsearched:
             self.__dict__["_warned"] = True
             warn_caller(
@@ -147,16 +147,16 @@ class SearchResult(ReadOnly):
 
     @lazy
     def values(self) -> tuple[float, ...]:
-        """Value of the root for each player, by number; that of the player to move is `value`.
+        """Value of the root for each player; that of the player to move is `value`.
 
-        Two-player zero-sum games: one is the negative of the other. Other games: each player's own mean, rewards
-        included, which is added up over the whole tree when it is first asked for.
+        In two-player zero-sum games, one is the negative of the other. In other games, each player's own mean with
+        rewards, which is summed over the whole tree on first access.
         """
         return tuple(self._view.values)
 
     @lazy
     def proven(self) -> int | None:
-        """What is proven for the player to move: -1, 0, +1, or None."""
+        """The proven result for the player to move: -1, 0, +1, or None."""
         return self._view.proven
 
     @lazy
@@ -179,12 +179,12 @@ class SearchResult(ReadOnly):
 
     @lazy
     def move(self) -> str:
-        """How people write `action`."""
+        """The move to play in the game's notation."""
         return move_text(self._state, self.action)
 
     @property
     def chess_move(self) -> chess.Move:
-        """`action` as a `chess.Move` of python-chess, in a search of chess: of a board, a `ChessGame` or a `Chess`."""
+        """`action` as a `chess.Move` of python-chess, in searches of chess."""
         if not isinstance(self._state, Chess):
             raise AttributeError(
                 f"chess_move is for results of chess, and this one is of {self._info.name}: "
@@ -194,31 +194,31 @@ class SearchResult(ReadOnly):
 
     @lazy
     def visits(self) -> NDArray[np.int64]:
-        """Visits of each action, as they were counted."""
+        """Visits of each action."""
         return _fixed(self._view.visits(self._info.num_actions))
 
     @lazy
     def q(self) -> NDArray[np.float64]:
-        """Value of each action, exact where proven; NaN where it was never tried."""
+        """Mean value of each action, exact where proven; NaN if unvisited."""
         q = np.full(self._info.num_actions, np.nan)
         q[self.edges.actions] = self.edges.q
         return _fixed(q)
 
     def policy_at(self, tau: float) -> NDArray[np.float64]:
-        """`policy` to the power 1/tau, normalised; 0 is the best move alone. For Gumbel that is the improved policy."""
+        """Returns `policy` (Gumbel: the improved one) to the power 1/tau, normalised; 0 is one-hot on the best move."""
         tau = validation.temperature(tau, "tau")
         self._warn_if_unsearched()
         return self._view.policy(tau, self._best[0], self._info.num_actions)
 
     @lazy
     def policy(self) -> NDArray[np.float64]:
-        """The share of visits of each action, whatever the temperature; proven results are respected."""
+        """Share of visits of each action, whatever the temperature, corrected by proven results."""
         self._warn_if_unsearched()
         return _fixed(self._view.policy(1.0, self._best[0], self._info.num_actions))
 
     @property
     def pv(self) -> list[str]:
-        """The line expected, beginning with `move`, as people write it; no further than the rules of a game lead."""
+        """The principal variation from `move`, in the game's notation; it ends where moves are not legal."""
         return list(self._pv)
 
     @lazy
@@ -231,7 +231,7 @@ class SearchResult(ReadOnly):
         state = self._state
         for action in self._view.principal_variation(row):
             if leaves_rules(state, action, self._info):
-                break  # a model goes on imagining: what is expected is what can be played
+                break  # the model's line continues past the rules of the game
             texts.append(tried_text(state, action, self._info))
             state = play_on(state, action, self._info)
         return texts
@@ -293,16 +293,16 @@ class SearchResult(ReadOnly):
 
     @lazy
     def root(self) -> Node:
-        """The tree, to look into. It stays as it is while the search goes on."""
+        """The root of the tree: a snapshot, which does not change when the search continues."""
         return Node.of_root(self._view, self._state, self._info)
 
     @property
     def memory(self) -> int:
-        """Bytes the tree holds, capacity counted."""
+        """Bytes that the tree holds, capacity counted."""
         return int(self._view.bytes)
 
     def __repr__(self) -> str:
-        # Without `action`: to print a result is no reason to warn.
+        # Not `action`, which warns of a tree without simulations.
         action = self._chosen[1]
         visits = int(self.visits.sum())
         share = self.visits[action] / max(visits, 1)
@@ -314,6 +314,6 @@ class SearchResult(ReadOnly):
 
 
 def _fixed(array: NDArray[Numbers]) -> NDArray[Numbers]:
-    """The array, no longer writeable."""
+    """Returns the array, made read-only."""
     array.flags.writeable = False
     return array

@@ -1,4 +1,4 @@
-"""Checks of arguments: each gives the value back, or raises an error that names the argument and what is right."""
+"""Checks of arguments: each returns the validated value or raises an error that names the argument."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ T = TypeVar("T")
 
 
 def shown(value: Any, most: int = 200) -> str:
-    """A value as a message shows it: one that is long is cut, one that cannot be printed is told by its class."""
+    """Returns the `repr` of a value for a message, cut to `most` characters; its class if `repr` raises."""
     try:
         text = repr(value)
-    except Exception:  # an int of more digits than Python prints, an object whose own repr raises
+    except Exception:  # an int with more digits than Python prints, an object whose own repr raises
         return f"<{type(value).__name__}>"
     return brief(text, most)
 
 
 def brief(text: str, most: int = 300) -> str:
-    """A text of at most `most` characters for a message: a longer one is cut."""
+    """Returns a text cut to at most `most` characters."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def whole_number(value: Any, name: str, *, least: int = 0, most: int = (1 << 64) - 1) -> int:
-    """An int (a NumPy one too) from `least` to `most`."""
+    """Returns an int (also of NumPy) from `least` to `most`."""
     try:
         if isinstance(value, bool):
             raise TypeError("a bool is not a whole number")
@@ -48,22 +48,22 @@ def whole_number(value: Any, name: str, *, least: int = 0, most: int = (1 << 64)
 
 
 def count(value: Any, name: str) -> int:
-    """A whole number of at least 1."""
+    """Returns a whole number of at least 1."""
     return whole_number(value, name, least=1, most=(1 << 32) - 1)
 
 
 def threads(value: Any, name: str = "threads") -> int:
-    """A number of threads, from 1 to 1024; `useful_threads` says how many of them are started."""
+    """Returns a number of threads from 1 to 1024; `useful_threads` limits those that are started."""
     return whole_number(value, name, least=1, most=1024)
 
 
 def useful_threads(wanted: int) -> int:
-    """Threads to start where `wanted` are asked for: more than there are CPUs only wait for each other."""
+    """Returns the number of threads to start: at most one per CPU."""
     return min(wanted, usable_cpus())
 
 
 def number(value: Any, name: str, *, least: float = -math.inf, most: float = math.inf) -> float:
-    """A finite number from `least` to `most`."""
+    """Returns a finite number from `least` to `most`."""
     try:
         if isinstance(value, (bool, np.bool_, str, bytes)):
             raise TypeError(f"a {type(value).__name__} is not a number")
@@ -83,7 +83,7 @@ def number(value: Any, name: str, *, least: float = -math.inf, most: float = mat
 
 
 def positive_number(value: Any, name: str) -> float:
-    """A finite number above 0."""
+    """Returns a finite number above 0."""
     result = number(value, name)
     if result <= 0:
         raise InvalidArgumentError(f"{name} must be above 0, not {result}")
@@ -91,73 +91,73 @@ def positive_number(value: Any, name: str) -> float:
 
 
 def seconds(value: Any, name: str) -> float:
-    """A time above 0: a number of seconds, or a `timedelta`."""
+    """Returns a duration above 0 in seconds, from a number or a `timedelta`."""
     return positive_number(value.total_seconds() if isinstance(value, timedelta) else value, name)
 
 
 def flag(value: Any, name: str) -> bool:
-    """True or False."""
+    """Returns True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise InvalidArgumentError(f"{name} must be True or False, not {shown(value)}")
     return bool(value)
 
 
 def optional_flag(value: Any, name: str) -> bool | None:
-    """None, True or False."""
+    """Returns None, True or False."""
     return None if value is None else flag(value, name)
 
 
 def is_one_of(value: Any, names: Collection[Any]) -> bool:
-    """Whether `value` is one of some names; also asked of what cannot be compared with them, such as an array."""
+    """Whether `value` is one of some names; False for objects without a boolean comparison, such as arrays."""
     return (value is None or isinstance(value, str)) and value in names
 
 
 def one_of(value: Any, name: str, values: Collection[Any], listed: str) -> Any:
-    """One of some names, which `listed` lists for a message."""
+    """Returns one of some names; `listed` enumerates them in the message."""
     if not is_one_of(value, values):
         raise InvalidArgumentError(f"{name} must be {listed}, not {shown(value)}")
     return value
 
 
 def text(value: Any, name: str) -> str:
-    """A str."""
+    """Returns a str."""
     if not isinstance(value, str):
         raise InvalidArgumentError(f"{name} must be text, not {shown(value)}")
     return value
 
 
 def instance(value: Any, kind: type[T], name: str) -> T:
-    """Something of a class."""
+    """Returns an instance of a class."""
     if not isinstance(value, kind):
         raise InvalidArgumentError(f"{name} must be a {kind.__name__}, not {shown(value)}")
     return value
 
 
 def temperature(value: Any, name: str = "temperature") -> float:
-    """A finite number of at least 0."""
+    """Returns a finite number of at least 0."""
     return number(value, name, least=0.0)
 
 
 def optional_temperature(value: Any, name: str = "temperature") -> float | None:
-    """None, or a finite number of at least 0."""
+    """Returns None, or a finite number of at least 0."""
     return None if value is None else temperature(value, name)
 
 
 def is_listed(value: Any) -> bool:
-    """Whether `value` is a list of entries (a tuple, an array with an axis) rather than one of them."""
+    """Whether `value` is a list of entries (a list, a tuple, an array with an axis) rather than a single entry."""
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
 def no_iterator(value: Any, name: str, several: str) -> None:
-    """Refuses a generator and its like, whose entries can neither be counted nor looked at twice."""
+    """Raises `InvalidArgumentError` for an iterator, which has no length and can be read only once."""
     if isinstance(value, Iterator) and not hasattr(value, "legal_actions"):
         raise InvalidArgumentError(f"{name} is a {type(value).__name__}: give a list for several {several}")
 
 
 def per_row(value: Any, rows: int, name: str, check: Callable[[Any, str], Any] | None = None) -> list[Any]:
-    """One value for each of `rows`: the same for all, or a sequence of them; then `check` is told the name of a row."""
+    """Returns a value for each of `rows`, from one for all or a sequence; `check` gets the name of the row."""
     if is_listed(value):
         if len(value) != rows:
             raise InvalidArgumentError(f"{name} has {len(value)} entries for {rows} states: give one, or one per state")

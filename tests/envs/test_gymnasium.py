@@ -17,7 +17,7 @@ from pondertree.envs.gymnasium import Environments  # noqa: E402
 from pondertree.envs.spaces import view_of  # noqa: E402
 from pondertree.errors import GameContractError, InvalidArgumentError, UsageError  # noqa: E402
 from pondertree.learn.config.game_spec import game_spec  # noqa: E402
-from pondertree.learn.data.observations import kept_bytes  # noqa: E402
+from pondertree.learn.data.observations import observation_bytes  # noqa: E402
 from pondertree.learn.evaluation.arena import play_episodes  # noqa: E402
 
 
@@ -133,7 +133,7 @@ def test_what_cannot_be_learned_is_refused_by_name() -> None:
         game_spec("gym:CartPol-v1", rewards=True)
     with pytest.raises(InvalidArgumentError, match="Pendulum-v1' has actions of Box"):
         game_spec("gym:Pendulum-v1", rewards=True)
-    with pytest.raises(InvalidArgumentError, match="rewards are learned by algorithm muzero"):
+    with pytest.raises(InvalidArgumentError, match="rewards need algorithm muzero"):
         game_spec("gym:CartPole-v1")
     with pytest.raises(InvalidArgumentError, match="cannot be made"):
         game_spec("gym:no_such_module:Thing-v0", rewards=True)
@@ -163,11 +163,11 @@ def test_views_of_every_kind_of_space() -> None:
 def test_pixels_are_kept_without_loss() -> None:
     spec = game_spec("gym:examples.environments.treasure:Treasure-v0", rewards=True)
     state = spec.start(5)
-    kept = kept_bytes(state.observation(), spec)
+    kept = observation_bytes(state.observation(), spec)
     assert kept.nbytes == 5 * 5 * 3
     np.testing.assert_array_equal((kept / np.float32(255)).reshape(spec.shape).astype(np.float32), state.observation())
     every = np.arange(256, dtype=np.uint8)
-    np.testing.assert_array_equal(kept_bytes(every.astype(np.float32) / np.float32(255), spec), every)
+    np.testing.assert_array_equal(observation_bytes(every.astype(np.float32) / np.float32(255), spec), every)
 
 
 class Knows:

@@ -19,7 +19,7 @@ from pondertree.games import Chess, ConnectFour, Othello, TicTacToe
 
 
 class Dense:
-    """The table, asked by observations."""
+    """The table, as an evaluator of observations."""
 
     def __init__(self, num_actions: int) -> None:
         self.num_actions = num_actions
@@ -33,7 +33,7 @@ class Dense:
 
 
 class Fast(Dense):
-    """The table, asked in the packed form too."""
+    """The table, also in packed form."""
 
     def evaluate_packed(self, packed: Packed) -> tuple[np.ndarray, np.ndarray]:
         logits, values = self.evaluate(packed.unpack())
@@ -41,14 +41,14 @@ class Fast(Dense):
 
 
 class States(Dense):
-    """The table, asked by states."""
+    """The table, as an evaluator of states."""
 
     def evaluate_states(self, states: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         return Dense.evaluate(self, np.stack([state.observation() for state in states]))
 
 
 class StatesOnly:
-    """Values of states, and no policy."""
+    """Values of states with a uniform policy."""
 
     def evaluate_states(self, states: Sequence[Any]) -> tuple[None, np.ndarray]:
         return None, table(np.stack([state.observation() for state in states]))[1]
@@ -57,24 +57,24 @@ class StatesOnly:
 @pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello, Chess])
 @pytest.mark.parametrize("kind", [Dense, Fast, States])
 @pytest.mark.parametrize("size", [100_000, 3])
-def test_the_search_is_the_same(start: Any, kind: type[Dense], size: int) -> None:
+def test_cached_search_matches_uncached(start: Any, kind: type[Dense], size: int) -> None:
     state = start()
     assert_same_search(kind(state.num_actions), Cached(kind(state.num_actions), size), state, in_flight=4)
 
 
 @pytest.mark.parametrize("kind", [Dense, States])
-def test_the_search_of_a_python_game_is_the_same(kind: type[Dense]) -> None:
+def test_cached_search_of_python_game_matches_uncached(kind: type[Dense]) -> None:
     assert_same_search(kind(7), Cached(kind(7)), PythonGame(ConnectFour()), in_flight=4)
 
 
 @pytest.mark.parametrize("evaluator", [StatesOnly(), Uniform(), Function(lambda o: (None, table(o)[1]))])
-def test_a_policy_of_none(evaluator: Any) -> None:
+def test_uniform_policy_is_cached(evaluator: Any) -> None:
     assert_same_search(evaluator, Cached(evaluator), ConnectFour())
     assert_same_search(evaluator, Cached(evaluator), PythonGame(ConnectFour()))
 
 
-def test_none_for_some_positions_only() -> None:
-    """A row of the cache that has no policy stands beside others that have one."""
+def test_uniform_policy_for_some_positions() -> None:
+    """Entries without a policy are combined with entries that have one."""
     cached = Cached(lambda o: (None if o[0, 0, 0, 0] else np.ones((len(o), 7)), np.zeros(len(o))))
     marked = np.zeros((2, 1, 1, 1), dtype=np.float32)
     marked[1] = 1
@@ -85,13 +85,13 @@ def test_none_for_some_positions_only() -> None:
     assert values.tolist() == [0.0, 0.0]
 
 
-def test_probabilities() -> None:
+def test_cached_probabilities() -> None:
     evaluator = Function(lambda o: (np.exp(table(o)[0]), table(o)[1]))
     assert Cached(evaluator).policy == "probabilities"
     assert_same_search(evaluator, Cached(evaluator), ConnectFour())
 
 
-def test_uct_asks_it_too() -> None:
+def test_uct_uses_cache() -> None:
     runs = [pondertree.UCT(100, evaluator=e, seed=1).run(ConnectFour()) for e in (Dense(7), Cached(Dense(7)))]
     assert runs[0].visits.tolist() == runs[1].visits.tolist()
 
@@ -108,7 +108,7 @@ def test_positions_are_evaluated_once() -> None:
     assert inner.rows == once
 
 
-def test_duplicates_in_one_batch() -> None:
+def test_duplicates_in_a_batch_are_evaluated_once() -> None:
     inner = Dense(7)
     cached = Cached(inner)
     rows = np.stack([random_position(ConnectFour, plies, 1).observation() for plies in (1, 2, 1, 3, 2)])
@@ -119,12 +119,12 @@ def test_duplicates_in_one_batch() -> None:
     assert np.array_equal(values, table(rows)[1])
 
 
-def test_it_is_bounded_and_forgets_the_oldest() -> None:
+def test_cache_is_bounded_and_evicts_oldest() -> None:
     inner = Dense(7)
     cached = Cached(inner, size=2)
     one, two, three = (random_position(ConnectFour, plies, 1).observation()[None] for plies in (1, 2, 3))
-    for asked in (one, two, one, three):  # two is the oldest when three comes
-        cached.evaluate(asked)
+    for key in (one, two, one, three):  # two is the oldest when three is added
+        cached.evaluate(key)
     assert (len(cached), inner.rows) == (2, 3)
     cached.evaluate(one)
     assert inner.rows == 3
@@ -132,7 +132,7 @@ def test_it_is_bounded_and_forgets_the_oldest() -> None:
     assert inner.rows == 4
 
 
-def test_a_batch_larger_than_the_cache() -> None:
+def test_batch_larger_than_cache() -> None:
     cached = Cached(Dense(7), size=2)
     rows = np.stack([random_position(ConnectFour, plies, 1).observation() for plies in range(6)])
     for _ in range(2):
@@ -140,7 +140,7 @@ def test_a_batch_larger_than_the_cache() -> None:
     assert len(cached) == 2
 
 
-def test_a_new_version_forgets() -> None:
+def test_new_version_clears_cache() -> None:
     inner = Fast(7)
     cached = Cached(inner)
     first = pondertree.AlphaZero(cached, 50, seed=1).run(ConnectFour())
@@ -153,7 +153,7 @@ def test_a_new_version_forgets() -> None:
     assert second.value != first.value
 
 
-def test_clear() -> None:
+def test_clear_resets_entries_and_counts() -> None:
     inner = Dense(7)
     cached = Cached(inner)
     asked = ConnectFour().observation()[None]
@@ -165,7 +165,7 @@ def test_clear() -> None:
 
 
 def test_legal_actions_are_part_of_the_key() -> None:
-    """Two games may look alike and allow different moves."""
+    """Equal observations may have different legal actions."""
     cached = Cached(Fast(9))
     planes = np.zeros((2, 2), dtype=np.uint64)
     legal = np.array([0, 1, 4, 5, 6], dtype=np.uint16)
@@ -176,14 +176,14 @@ def test_legal_actions_are_part_of_the_key() -> None:
     assert np.array_equal(policy, table(packed.unpack(), 9)[0][0][legal])
 
 
-# How many players there are, a cache does not know: values for three are kept until the version changes.
+# The cache does not know the number of players: values for three are cached until the version changes.
 @pytest.mark.parametrize("name", [name for name in NONSENSE if name != "three values"])
-def test_nonsense_is_refused_and_not_kept(name: str) -> None:
+def test_invalid_outputs_are_refused_and_not_cached(name: str) -> None:
     switch = Switch()
     assert_refused(Cached(switch), switch, *NONSENSE[name])
 
 
-def test_states_that_cannot_be_hashed() -> None:
+def test_unhashable_states_raise() -> None:
     class Unhashable(PythonGame):
         __hash__ = None  # type: ignore[assignment]
 
@@ -191,7 +191,7 @@ def test_states_that_cannot_be_hashed() -> None:
         pondertree.AlphaZero(Cached(StatesOnly()), 5).run(Unhashable(ConnectFour()))
 
 
-def test_threads() -> None:
+def test_cache_is_thread_safe() -> None:
     cached = Cached(Fast(7), size=50)
     wanted = pondertree.AlphaZero(Fast(7), 200, seed=1).run(ConnectFour()).visits.tolist()
     found: list[list[int]] = []
@@ -209,12 +209,12 @@ def test_threads() -> None:
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, "3", None])
-def test_size(size: Any) -> None:
+def test_invalid_size_raises(size: Any) -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match="size"):
         Cached(table, size)
 
 
-def test_what_is_no_evaluator() -> None:
+def test_non_evaluators_raise() -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match="evaluator"):
         Cached(3)
     assert repr(Cached(Uniform(), 5)) == "Cached(Uniform(), size=5)"
@@ -222,7 +222,7 @@ def test_what_is_no_evaluator() -> None:
 
 @pytest.mark.parametrize("kind", [Fast, States, Dense])
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda cached: pickle.loads(pickle.dumps(cached))])
-def test_a_copy_has_no_answers_but_all_forms(kind: type[Dense], copied: Any) -> None:
+def test_copies_start_empty_with_all_forms(kind: type[Dense], copied: Any) -> None:
     cached = Cached(kind(7), size=50)
     wanted = pondertree.AlphaZero(cached, 40, seed=1).run(ConnectFour()).visits.tolist()
     other = copied(cached)

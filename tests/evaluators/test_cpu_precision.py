@@ -1,4 +1,4 @@
-"""Reduced precision on the CPU: tried in a child process, refused with the workaround where it does not work."""
+"""Reduced precision on the CPU is probed in a child process, and refused with a workaround if that fails."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Net(torch.nn.Module):  # type: ignore[misc]
 
 @pytest.fixture(autouse=True)
 def forget(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Whatever a probe found before is forgotten, and what it finds here as well."""
+    """Clears cached probe results before and after each test."""
     monkeypatch.delenv(VARIABLE, raising=False)
     cpu_precision._probe.cache_clear()
     yield
@@ -81,14 +81,14 @@ def test_float32_is_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
     Torch(Net().double()).evaluate(OBSERVATIONS)
 
 
-def test_a_gpu_is_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_is_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "run", no_child)
     check_cpu_precision(SimpleNamespace(type="cuda"), torch.bfloat16, torch.float16)
     with pytest.raises(AssertionError, match="a child process"):
         check_cpu_precision(torch.device("cpu"), torch.bfloat16)
 
 
-def test_the_variable_replaces_the_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variable_replaces_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "run", no_child)
     monkeypatch.setenv(VARIABLE, "pass")
     assert cpu_precision_failure("bfloat16") is None
@@ -112,14 +112,14 @@ def test_the_variable_replaces_the_probe(monkeypatch: pytest.MonkeyPatch) -> Non
         ),
     ],
 )
-def test_outcomes_of_the_child_process(monkeypatch: pytest.MonkeyPatch, code: str, failure: str | None) -> None:
+def test_outcomes_of_child_process(monkeypatch: pytest.MonkeyPatch, code: str, failure: str | None) -> None:
     monkeypatch.setattr(cpu_precision, "_CODE", code)
     monkeypatch.setattr(cpu_precision, "TIME_LIMIT", 2.0)
     found = cpu_precision_failure("bfloat16")
     assert found is None if failure is None else failure in str(found)
 
 
-def test_the_probe_imports_no_module_of_the_working_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_probe_imports_nothing_from_working_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "planted.py").write_text("print('begun'); raise RuntimeError('planted')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
@@ -127,7 +127,7 @@ def test_the_probe_imports_no_module_of_the_working_directory(monkeypatch: pytes
     assert cpu_precision_failure("bfloat16") is None
 
 
-def test_each_type_is_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_dtype_is_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
 
     def run(command: list[str], **_: Any) -> Any:
@@ -140,15 +140,15 @@ def test_each_type_is_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert started == ["bfloat16", "float16"]
 
 
-def test_a_program_without_an_interpreter_is_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frozen_program_is_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "run", no_child)
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     assert cpu_precision_failure("bfloat16") is None
 
 
 @pytest.mark.slow
-def test_the_probe_tells_whether_this_process_could_compute_in_bfloat16() -> None:
-    """The probe leaves float32 alone; where it succeeds, bfloat16 works here, too."""
+def test_probe_agrees_with_this_process() -> None:
+    """If the probe succeeds, bfloat16 works in this process; float32 is unaffected."""
     failure = cpu_precision_failure("bfloat16")
     expected = Torch(Net()).evaluate(OBSERVATIONS)
     assert np.isfinite(expected[0]).all()

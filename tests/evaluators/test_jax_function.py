@@ -18,7 +18,7 @@ numpy = jax.numpy
 
 
 def params_of(state: Any, seed: int = 0) -> dict[str, np.ndarray]:
-    """Random weights of few bits, so that every sum is exact."""
+    """Random weights with few bits, so that all sums are exact."""
     numbers = np.random.default_rng(seed)
     inputs = state.observation().size
     return {
@@ -34,7 +34,7 @@ def linear(params: Any, observations: Any) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello])
 @pytest.mark.parametrize("jit", [True, False])
-def test_it_searches_as_the_same_network_in_numpy(start: Any, jit: bool) -> None:
+def test_search_matches_same_network_in_numpy(start: Any, jit: bool) -> None:
     params = params_of(start())
     evaluator = Jax(linear, params, jit=jit)
     assert_same_search(evaluator, lambda observations: linear(params, observations), start(), in_flight=2)
@@ -68,7 +68,7 @@ def test_batches_are_padded_to_powers_of_two() -> None:
     assert shapes == [1, 2, 4, 8, 16, 32]
 
 
-def test_params_may_be_replaced() -> None:
+def test_params_can_be_replaced() -> None:
     evaluator = Jax(linear, params_of(ConnectFour()))
     board = random_position(ConnectFour, 5, 1).observation()[None]
     evaluator.evaluate(board)
@@ -76,7 +76,7 @@ def test_params_may_be_replaced() -> None:
     assert np.array_equal(evaluator.evaluate(board)[0], linear(evaluator.params, board)[0])
 
 
-def test_bfloat16() -> None:
+def test_bfloat16_outputs_are_read() -> None:
     def half(params: Any, observations: Any) -> tuple[Any, Any]:
         logits, values = linear(params, observations)
         return logits.astype(numpy.bfloat16), values.astype(numpy.bfloat16)
@@ -88,7 +88,7 @@ def test_bfloat16() -> None:
     assert pondertree.AlphaZero(evaluator, 20).run(ConnectFour()).simulations == 20
 
 
-def test_flax() -> None:
+def test_flax_module() -> None:
     linen = pytest.importorskip("flax.linen")
 
     class Net(linen.Module):  # type: ignore[misc,name-defined]
@@ -104,7 +104,7 @@ def test_flax() -> None:
     assert one.visits.tolist() == other.visits.tolist()
 
 
-def test_probabilities() -> None:
+def test_probabilities_match_logits() -> None:
     params = params_of(ConnectFour())
     both = [
         Jax(linear, params),
@@ -115,7 +115,7 @@ def test_probabilities() -> None:
 
 
 def in_python(function: Any) -> Any:
-    """NumPy code as a function of JAX; not to be compiled."""
+    """NumPy code as an uncompiled JAX function."""
 
     def apply(params: Any, observations: Any) -> Any:
         answer = function(np.array(observations))
@@ -125,12 +125,12 @@ def in_python(function: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", NONSENSE)
-def test_nonsense(name: str) -> None:
+def test_invalid_outputs_are_refused(name: str) -> None:
     switch = Switch()
     assert_refused(Jax(in_python(switch), None, jit=False), switch, *NONSENSE[name])
 
 
-def test_nonsense_compiled() -> None:
+def test_invalid_outputs_of_compiled_function_are_refused() -> None:
     broken = Jax(lambda params, o: (numpy.full((len(o), 7), numpy.nan), numpy.zeros(len(o))), None)
     with pytest.raises(pondertree.EvaluationError, match="row 0"):
         pondertree.AlphaZero(broken, 5).run(ConnectFour())
@@ -142,12 +142,12 @@ def test_nonsense_compiled() -> None:
         pondertree.AlphaZero(broken, 5).run(ConnectFour())
 
 
-def test_it_may_not_enter_its_own_search() -> None:
+def test_reentrant_search_is_refused() -> None:
     switch = Switch()
     assert_no_entry(Jax(in_python(switch), None, jit=False), switch)
 
 
-def test_arguments() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match="apply"):
         Jax(3, None)  # type: ignore[arg-type]
     with pytest.raises(pondertree.InvalidArgumentError, match="policy"):
@@ -157,7 +157,7 @@ def test_arguments() -> None:
     assert repr(Jax(linear, None)) == "Jax(linear, policy='logits')"
 
 
-def test_a_chess_head() -> None:
+def test_chess_head() -> None:
     """AlphaZero's head, 73 planes of 8 x 8: the order of the moves is square * 73 + plane."""
 
     def planes(params: Any, observations: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Keras 3, on whichever backend is installed; files are loaded in safe mode or not at all."""
+"""Keras 3, on the installed backend; files are loaded in safe mode only."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def boards(number: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_it_answers_what_the_model_says(named: bool) -> None:
+def test_keras_matches_model(named: bool) -> None:
     model = build(named=named)
     logits, values = Keras(model).evaluate(boards(5))
     expected = model(boards(5), training=False)
@@ -75,13 +75,13 @@ def test_it_answers_what_the_model_says(named: bool) -> None:
     assert (logits.shape, values.shape) == ((5, 7), (5, 1))
 
 
-def test_it_searches() -> None:
+def test_search_with_keras_model() -> None:
     one, other = (pondertree.AlphaZero(Keras(build()), 30, seed=1).run(ConnectFour()) for _ in range(2))
     assert one.simulations == 30
     assert one.visits.tolist() == other.visits.tolist()
 
 
-def test_it_searches_as_the_same_network_in_numpy() -> None:
+def test_search_matches_same_network_in_numpy() -> None:
     evaluator = Keras(wrapped(table))
     if evaluator._pads:
         pytest.skip("JAX traces, and NumPy code cannot be traced")
@@ -90,8 +90,8 @@ def test_it_searches_as_the_same_network_in_numpy() -> None:
     assert_same_search(evaluator, Cached(evaluator), ConnectFour())
 
 
-def test_channels_last() -> None:
-    """Flattened in another order, so the weights are put into that order too."""
+def test_channels_last_matches_channels_first() -> None:
+    """The flattening order differs, so weights are permuted accordingly."""
     first, last = build(), build(last=True)
     kernel, *others = first.get_weights()
     moved = kernel.reshape(3, 6, 7, 16).transpose(1, 2, 0, 3).reshape(126, 16)
@@ -101,7 +101,7 @@ def test_channels_last() -> None:
     assert np.allclose(one[1], other[1], atol=1e-5)
 
 
-def test_probabilities() -> None:
+def test_probabilities_match_logits() -> None:
     model = build(middle=None)
     board = keras.Input((3, 6, 7))
     policy, value = model(board)
@@ -112,8 +112,8 @@ def test_probabilities() -> None:
 
 
 @pytest.mark.parametrize("shape", [(73, 8, 8), (8, 8, 73), (73, 64)])
-def test_a_chess_head(shape: tuple[int, ...]) -> None:
-    """The order of the moves is square * 73 + plane, wherever the planes stand."""
+def test_chess_head(shape: tuple[int, ...]) -> None:
+    """The order of the moves is square * 73 + plane, planes first or last."""
     board = keras.Input((119, 8, 8))
     flat = layers.Dense(2)(layers.Flatten()(board))
     model = keras.Model(board, [layers.Reshape(shape)(layers.Dense(4672)(flat)), layers.Dense(1)(flat)])
@@ -125,7 +125,7 @@ def test_a_chess_head(shape: tuple[int, ...]) -> None:
     assert np.allclose(logits, raw.reshape(1, 4672), atol=1e-5)
 
 
-def test_other_heads_are_refused() -> None:
+def test_other_policy_shapes_raise() -> None:
     board = keras.Input((3, 6, 7))
     flat = layers.Flatten()(board)
     model = keras.Model(board, [layers.Reshape((7, 6))(layers.Dense(42)(flat)), layers.Dense(1)(flat)])
@@ -134,7 +134,7 @@ def test_other_heads_are_refused() -> None:
 
 
 @pytest.mark.parametrize("name", NONSENSE)
-def test_nonsense(name: str) -> None:
+def test_invalid_outputs_are_refused(name: str) -> None:
     switch = Switch()
     evaluator = Keras(wrapped(switch))
     if evaluator._pads:
@@ -142,19 +142,19 @@ def test_nonsense(name: str) -> None:
     assert_refused(evaluator, switch, *NONSENSE[name])
 
 
-def test_nan_from_the_weights() -> None:
+def test_nan_weights_are_reported() -> None:
     model = build()
     model.set_weights([np.full_like(array, np.nan) for array in model.get_weights()])
     with pytest.raises(pondertree.EvaluationError, match="row 0"):
         pondertree.AlphaZero(Keras(model), 5).run(ConnectFour())
 
 
-def test_another_game() -> None:
+def test_model_of_another_game_raises() -> None:
     with pytest.raises(pondertree.EvaluationError, match="raised"):
         pondertree.AlphaZero(Keras(build()), 5).run(pondertree.games.TicTacToe())
 
 
-def test_it_may_not_enter_its_own_search() -> None:
+def test_reentrant_search_is_refused() -> None:
     switch = Switch()
     evaluator = Keras(wrapped(switch))
     if evaluator._pads:
@@ -165,7 +165,7 @@ def test_it_may_not_enter_its_own_search() -> None:
 # --- Files --------------------------------------------------------------------------------------------------------
 
 
-def test_a_file(tmp_path: Path) -> None:
+def test_keras_file_matches_model(tmp_path: Path) -> None:
     model = build()
     model.save(tmp_path / "small.keras")
     for path in (tmp_path / "small.keras", str(tmp_path / "small.keras")):
@@ -175,7 +175,7 @@ def test_a_file(tmp_path: Path) -> None:
 
 @pytest.fixture
 def _unsafe_allowed() -> Any:
-    """A program that has switched safe mode off for everyone."""
+    """Disables Keras's safe mode globally."""
     library = pytest.importorskip("keras.src.saving.serialization_lib")
     before = library.in_safe_mode()
     keras.config.enable_unsafe_deserialization()
@@ -189,33 +189,33 @@ def lambda_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_lambda_layer_is_refused(tmp_path: Path) -> None:
+def test_lambda_layer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match=r"lambda.keras is refused.*Lambda.*run.*ONNX") as caught:
         Keras(lambda_file(tmp_path))
     assert isinstance(caught.value, ValueError)
 
 
 @pytest.mark.usefixtures("_unsafe_allowed")
-def test_a_lambda_layer_is_refused_whatever_the_program_allows(tmp_path: Path) -> None:
+def test_lambda_layer_is_refused_after_unsafe_deserialization_is_enabled(tmp_path: Path) -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match="refused"):
         Keras(lambda_file(tmp_path))
 
 
 @pytest.mark.usefixtures("_unsafe_allowed")
-def test_keras_itself_is_in_safe_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were our own look into the file to miss something, Keras would refuse it."""
+def test_keras_loads_in_safe_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keras refuses what the inspection of the file might miss."""
     monkeypatch.setattr("pondertree.evaluators.keras_model._refuse_code", lambda *_: None)
     with pytest.raises(pondertree.InvalidArgumentError, match=r"cannot be loaded in safe mode.*(?i:lambda)"):
         Keras(lambda_file(tmp_path))
 
 
-def test_the_layer_object_itself_is_the_user_s_own_code() -> None:
+def test_model_object_with_lambda_layer_is_accepted() -> None:
     model = build(middle=layers.Lambda(lambda hidden: hidden * 2, output_shape=(16,)))
     assert pondertree.AlphaZero(Keras(model), 5).run(ConnectFour()).simulations == 5
 
 
 def tampered(tmp_path: Path, change: Any) -> Path:
-    """A saved model with another description of one of its layers."""
+    """A saved model with one layer's configuration replaced."""
     build().save(tmp_path / "honest.keras")
     path = tmp_path / "tampered.keras"
     with zipfile.ZipFile(tmp_path / "honest.keras") as honest, zipfile.ZipFile(path, "w") as out:
@@ -229,7 +229,7 @@ def tampered(tmp_path: Path, change: Any) -> Path:
     return path
 
 
-def test_a_module_from_elsewhere_is_refused_and_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_foreign_module_is_refused_and_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "trap_of_keras.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path)
     path = tampered(tmp_path, lambda layer: layer.update(module="trap_of_keras", registered_name="Trap"))
@@ -237,7 +237,7 @@ def test_a_module_from_elsewhere_is_refused_and_not_imported(tmp_path: Path, mon
         Keras(path)
 
 
-def test_a_function_of_python_is_refused(tmp_path: Path) -> None:
+def test_serialized_function_is_refused(tmp_path: Path) -> None:
     def change(layer: dict[str, Any]) -> None:
         layer["config"]["activation"] = {"module": "os", "class_name": "function", "config": "system"}
 
@@ -245,7 +245,7 @@ def test_a_function_of_python_is_refused(tmp_path: Path) -> None:
         Keras(tampered(tmp_path, change))
 
 
-def test_a_lambda_deep_inside_is_refused(tmp_path: Path) -> None:
+def test_nested_lambda_layer_is_refused(tmp_path: Path) -> None:
     def change(layer: dict[str, Any]) -> None:
         layer["config"]["activation"] = {"class_name": "__lambda__", "config": {"value": ["4wAAAA==", None, None]}}
 
@@ -253,7 +253,7 @@ def test_a_lambda_deep_inside_is_refused(tmp_path: Path) -> None:
         Keras(tampered(tmp_path, change))
 
 
-def test_a_registered_layer_is_the_user_s_own_code(tmp_path: Path) -> None:
+def test_registered_layer_is_accepted(tmp_path: Path) -> None:
     @keras.saving.register_keras_serializable("pondertree_tests")
     class Double(layers.Layer):  # type: ignore[misc,name-defined]
         def call(self, hidden: Any) -> Any:
@@ -266,7 +266,7 @@ def test_a_registered_layer_is_the_user_s_own_code(tmp_path: Path) -> None:
     )
 
 
-def test_a_keras_too_old_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_keras_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build().save(tmp_path / "small.keras")
     monkeypatch.setattr(keras, "__version__", "3.9.2")
     with pytest.raises(pondertree.InvalidArgumentError, match=r"Keras 3\.9\.2.*3\.12"):
@@ -283,14 +283,14 @@ def test_a_keras_too_old_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("noise.keras", b"PK\x03\x04 nonsense", "is not a .keras file"),
     ],
 )
-def test_other_files(tmp_path: Path, name: str, data: bytes | None, match: str) -> None:
+def test_other_files_raise(tmp_path: Path, name: str, data: bytes | None, match: str) -> None:
     if data is not None:
         (tmp_path / name).write_bytes(data)
     with pytest.raises(pondertree.InvalidArgumentError, match=match):
         Keras(tmp_path / name)
 
 
-def test_an_archive_of_something_else(tmp_path: Path) -> None:
+def test_other_archives_raise(tmp_path: Path) -> None:
     for name, content in (("config.json", "{"), ("config.json", "{}"), ("other.json", "{}")):
         path = tmp_path / "other.keras"
         with zipfile.ZipFile(path, "w") as archive:
@@ -301,7 +301,7 @@ def test_an_archive_of_something_else(tmp_path: Path) -> None:
             Keras(path)
 
 
-def test_arguments() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match=r"keras\.Model"):
         Keras(3)
     with pytest.raises(pondertree.InvalidArgumentError, match="policy"):

@@ -1,4 +1,4 @@
-"""ONNX Runtime: models built here, node by node."""
+"""ONNX Runtime, with models built node by node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPES = {np.dtype(np.float32): FLOAT, np.dtype(np.float16): 10, np.dtype(np.floa
 
 
 def weights_of(state: Any, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray]:
-    """Random weights of few bits, so that every sum is exact."""
+    """Random weights with few bits, so that all sums are exact."""
     numbers = np.random.default_rng(1)
     inputs = state.observation().size
     policy = numbers.integers(-8, 8, (inputs, state.num_actions)) / 8
@@ -56,7 +56,7 @@ def build(
         nodes.append(helper.make_node("Reshape", ["flat_policy", "head"], ["policy"]))
     kinds = {"policy": "policy", "value": "value"}
     for name in names:
-        if name not in kinds:  # another name for one of the two: whichever is not there yet
+        if name not in kinds:  # an alias of whichever output is missing
             kinds[name] = "value" if "v" in name.lower() else "policy"
             nodes.append(helper.make_node("Identity", [kinds[name]], [name]))
     kind = TYPES[np.dtype(dtype)]
@@ -85,18 +85,18 @@ def plain(state: Any) -> Any:
 
 @pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello])
 @pytest.mark.parametrize("batch", ["batch", None, 1, 2, 4])
-def test_it_searches_as_the_same_network_in_numpy(start: Any, batch: Any) -> None:
-    """A batch size fixed in the file is met by cutting and padding."""
+def test_search_matches_same_network_in_numpy(start: Any, batch: Any) -> None:
+    """A fixed batch size is met by splitting and padding."""
     assert_same_search(Onnx(build(start(), batch=batch)), plain(start()), start(), in_flight=2)
 
 
-def test_python_games_and_the_cache() -> None:
+def test_python_games_and_cache() -> None:
     evaluator = Onnx(build(ConnectFour()))
     assert_same_search(evaluator, plain(ConnectFour()), PythonGame(ConnectFour()))
     assert_same_search(evaluator, Cached(evaluator), ConnectFour())
 
 
-def test_a_path_bytes_or_a_session(tmp_path: Path) -> None:
+def test_path_bytes_and_session_are_equivalent(tmp_path: Path) -> None:
     path = tmp_path / "network.onnx"
     path.write_bytes(build(ConnectFour()))
     session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
@@ -124,7 +124,7 @@ def test_outputs_are_found_by_name_or_order(names: tuple[str, str], wanted: Any,
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float16])
-def test_other_types(dtype: Any) -> None:
+def test_other_input_dtypes(dtype: Any) -> None:
     evaluator = Onnx(build(ConnectFour(), dtype=dtype))
     board = random_position(ConnectFour, 5, 1).observation()[None]
     logits, values = evaluator.evaluate(board)
@@ -133,7 +133,7 @@ def test_other_types(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("batch", ["batch", 2])
-def test_a_chess_head(batch: Any) -> None:
+def test_chess_head(batch: Any) -> None:
     """AlphaZero's head, 73 planes of 8 x 8: the order of the moves is square * 73 + plane."""
     boards = np.stack([random_position(Chess, plies, 1).observation() for plies in range(3)])
     logits, _ = Onnx(build(Chess(), head=(73, 8, 8), batch=batch)).evaluate(boards)
@@ -143,7 +143,7 @@ def test_a_chess_head(batch: Any) -> None:
         pondertree.AlphaZero(Onnx(build(TicTacToe(), head=(3, 3))), 5).run(TicTacToe())
 
 
-def test_numbers_that_float32_cannot_hold() -> None:
+def test_numbers_beyond_float32_raise() -> None:
     for number in (1e39, -1e39):
         evaluator = Onnx(build(ConnectFour(), dtype=np.float64, bias=one(number)))
         with pytest.raises(pondertree.EvaluationError, match=r"policy_logits of row 0 has .*too large for float32"):
@@ -152,14 +152,14 @@ def test_numbers_that_float32_cannot_hold() -> None:
         pondertree.AlphaZero(Onnx(build(ConnectFour(), dtype=np.float64, value_bias=1e39)), 5).run(ConnectFour())
 
 
-def test_probabilities() -> None:
+def test_probabilities_match_logits() -> None:
     assert Onnx(build(ConnectFour()), policy="probabilities").policy == "probabilities"
     even = Onnx(build(ConnectFour(), bias=np.full(7, -1e9)), policy="probabilities")
-    with pytest.raises(pondertree.EvaluationError, match="row 0"):  # there is no negative probability
+    with pytest.raises(pondertree.EvaluationError, match="row 0"):  # negative probability
         pondertree.AlphaZero(even, 5).run(ConnectFour())
 
 
-def test_threads_and_providers() -> None:
+def test_threads_and_providers_are_passed_on() -> None:
     options = Onnx(build(ConnectFour())).session.get_session_options()
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
     evaluator = Onnx(build(ConnectFour()), threads=2, providers=["CPUExecutionProvider"])
@@ -183,7 +183,7 @@ NONSENSE: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", NONSENSE)
-def test_nonsense(name: str) -> None:
+def test_invalid_outputs_are_refused(name: str) -> None:
     model, message = NONSENSE[name]
     tree = pondertree.AlphaZero(Onnx(model()), seed=1).tree(ConnectFour())
     with pytest.raises(pondertree.EvaluationError, match=message):
@@ -212,12 +212,12 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("model", "settings", "match"), WRONG)
-def test_arguments(model: Any, settings: dict[str, Any], match: str) -> None:
+def test_invalid_arguments_raise(model: Any, settings: dict[str, Any], match: str) -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match=match):
         Onnx(model() if callable(model) else model, **settings)
 
 
-def test_errors_name_the_file_of_the_model(tmp_path: Path) -> None:
+def test_errors_name_model_file(tmp_path: Path) -> None:
     path = tmp_path / "network.onnx"
     contents = (b"nonsense", build(ConnectFour(), names=("policy",)), build(ConnectFour(), extra_input=True))
     for content, message in zip(contents, ("cannot load", "only the output policy", "2 inputs"), strict=True):

@@ -1,4 +1,4 @@
-"""What an evaluator answers, read as numbers: ranges, shapes and kinds, and the row that is at fault."""
+"""Validation of evaluator outputs: ranges, shapes, dtypes, and the row in errors."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ MOVES = [
     ("", "e2e4", 1, (1, 4)),  # north, two squares
     ("", "a2a3", 0, (1, 0)),
     ("", "g1f3", 56 + 7, (0, 6)),  # the last of the knight's moves: one file left, two ranks up
-    ("e2e4", "e7e5", 1, (1, 4)),  # Black sees the board upside down
+    ("e2e4", "e7e5", 1, (1, 4)),  # the board is flipped for Black
     ("e2e4", "b8c6", 56, (0, 1)),
 ]
 
 
 @pytest.mark.parametrize(("before", "move", "plane", "square"), MOVES)
 @pytest.mark.parametrize("head", ["73 x 8 x 8", "8 x 8 x 73", "73 x 64", "64 x 73", "73 x 8 x 8 x 1"])
-def test_a_chess_head_has_the_moves_where_the_board_has_them(
+def test_chess_head_matches_move_numbering(
     before: str, move: str, plane: int, square: tuple[int, int], head: str
 ) -> None:
     state = Chess()
@@ -64,7 +64,7 @@ def test_a_chess_head_has_the_moves_where_the_board_has_them(
         assert np.argwhere(flat).tolist() == [[1, action]]
 
 
-def test_a_search_reads_a_chess_head() -> None:
+def test_search_with_chess_head() -> None:
     def planes(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         logits = np.zeros((len(observations), 73, 8, 8), dtype=np.float32)
         logits[:, 1, 1, 4] = 50.0
@@ -77,18 +77,18 @@ def test_a_search_reads_a_chess_head() -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 7, 1), (2, 7, 1, 1), (2, 1, 7), (2, 1, 1, 7)])
-def test_axes_of_length_one_say_nothing(shape: tuple[int, ...]) -> None:
+def test_axes_of_length_one_are_ignored(shape: tuple[int, ...]) -> None:
     logits = np.arange(14, dtype=np.float32).reshape(2, 7)
     assert np.array_equal(check_policy(logits.reshape(shape), (2, 7)), logits)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 3), (2, 1, 3, 3), (2, 64, 73, 2), (2, 8, 73, 8), (2, 7, 2), (2, 72, 8, 8)])
-def test_other_heads_are_refused(shape: tuple[int, ...]) -> None:
+def test_other_policy_shapes_raise(shape: tuple[int, ...]) -> None:
     with pytest.raises(EvaluationError, match=r"policy_logits has shape.*num_actions.*\[B, 73, 8, 8\].*flattened"):
         check_policy(np.zeros(shape), (2, math.prod(shape[1:])))
 
 
-def test_a_chess_head_in_another_game() -> None:
+def test_chess_head_in_another_game_raises() -> None:
     with pytest.raises(EvaluationError, match=r"shape \(2, 4672\): it must be \(2, 7\)"):
         check_policy(np.zeros((2, 73, 8, 8)), (2, 7))
     with pytest.raises(EvaluationError, match=r"shape \(2, 3\): it must be \(2, num_actions\)|must be \(5, num"):
@@ -100,20 +100,20 @@ def test_a_chess_head_in_another_game() -> None:
 
 @pytest.mark.parametrize("wrong", [1.01, -1.5, 2.0, 1e300, -1.7e308])
 @pytest.mark.parametrize("form", ["[B]", "[B, 1]", "[B, 2]"])
-def test_values_out_of_range(wrong: float, form: str) -> None:
+def test_values_out_of_range_raise(wrong: float, form: str) -> None:
     values = np.array([0.0, 1.0, wrong, -1.0])
     given = {"[B]": values, "[B, 1]": values[:, None], "[B, 2]": np.stack([values, -values], axis=1)}[form]
     with pytest.raises(EvaluationError, match=r"values of row 2 are.*without rewards.*from -1 to 1"):
         check_values(given, 4, 2, PLAIN)
 
 
-def test_values_of_three_players_out_of_range() -> None:
+def test_values_of_three_players_out_of_range_raise() -> None:
     with pytest.raises(EvaluationError, match=r"values of row 1"):
         check_values([[0, 1, 1], [0, 0, 3]], 2, 3, THREE)
     assert check_values([[0, 1, 1], [0, 0, 0.5]], 2, 3, THREE).shape == (2, 3)
 
 
-def test_rounding_is_clipped() -> None:
+def test_values_slightly_out_of_range_are_clipped() -> None:
     values = np.array([1.0005, -1.0009, 0.5, 1.0])
     assert check_values(values, 4, 2, PLAIN).tolist() == [1.0, -1.0, 0.5, 1.0]
     assert values[0] == 1.0005, "the evaluator's own array stays as it is"
@@ -121,7 +121,7 @@ def test_rounding_is_clipped() -> None:
     assert check_values(values, 4, 2, REWARDS).tolist() == values.tolist()
 
 
-def test_values_of_two_players_cancel_out() -> None:
+def test_values_of_two_players_must_sum_to_zero() -> None:
     with pytest.raises(EvaluationError, match=r"values of row 1 are \[0.5 0.5\].*zero-sum.*cancel"):
         check_values([[0.5, -0.5], [0.5, 0.5]], 2, 2, PLAIN)
     with pytest.raises(EvaluationError, match=r"row 0.*cancel"):
@@ -133,7 +133,7 @@ def test_values_of_two_players_cancel_out() -> None:
 
 
 @pytest.mark.parametrize("info", [None, REWARDS, BIDDING])
-def test_values_in_games_with_rewards_are_bounded(info: GameInfo | None) -> None:
+def test_values_with_rewards_are_bounded(info: GameInfo | None) -> None:
     assert check_values([LARGEST_VALUE, -LARGEST_VALUE], 2, 2, info).tolist() == [1e12, -1e12]
     for wrong in (1.7e308, -1e13, np.float64(1e300)):
         with pytest.raises(EvaluationError, match=r"values of row 1 are.*at most 1e\+12"):
@@ -144,7 +144,7 @@ def test_values_in_games_with_rewards_are_bounded(info: GameInfo | None) -> None
     assert check_values(np.zeros((0, 2)), 0, 2, info).shape == (0, 2)
 
 
-def test_a_batch_that_knows_its_game_holds_values_to_it() -> None:
+def test_batch_with_game_checks_value_range() -> None:
     def twice(observations: np.ndarray) -> tuple[None, np.ndarray]:
         return None, np.full(len(observations), 1.5)
 
@@ -161,7 +161,7 @@ def test_a_batch_that_knows_its_game_holds_values_to_it() -> None:
     assert ask(Twice(), Batch.of([TabularGame(1, players=1, rewards=True).start()])).values.tolist() == [1.5]
 
 
-# --- The row at fault ---------------------------------------------------------------------------------------------
+# --- The row in errors ---------------------------------------------------------------------------------------------
 
 GOOD = [0.5, 0.25, 0.0]
 #: One row of the policy, and what is said of it.
@@ -183,7 +183,7 @@ BAD_ROWS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_ROWS)
-def test_a_bad_row_of_the_policy_is_named(name: str) -> None:
+def test_invalid_policy_row_is_named(name: str) -> None:
     row, words = BAD_ROWS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -192,7 +192,7 @@ def test_a_bad_row_of_the_policy_is_named(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BAD_ROWS)
-def test_the_wrappers_name_it_too(name: str) -> None:
+def test_wrappers_name_invalid_policy_row(name: str) -> None:
     row, words = BAD_ROWS[name]
     symmetry = [(np.arange(1), np.arange(3))]
 
@@ -215,7 +215,7 @@ def test_the_wrappers_name_it_too(name: str) -> None:
         ([], r"row 1 has shape \(0,\)"),
     ],
 )
-def test_a_bad_value_is_named(value: Any, words: str) -> None:
+def test_invalid_value_row_is_named(value: Any, words: str) -> None:
     given = [0.0, value, 0.5]
     with pytest.raises(EvaluationError, match=f"values of {words}"):
         check_values(given, 3, 2, PLAIN)
@@ -223,7 +223,7 @@ def test_a_bad_value_is_named(value: Any, words: str) -> None:
         Cached(lambda o: (None, given)).evaluate(np.arange(3, dtype=np.float32).reshape(3, 1, 1, 1))
 
 
-def test_what_has_no_row_at_fault() -> None:
+def test_errors_without_a_row() -> None:
     for given, words in (
         (np.zeros((2, 7), dtype=complex), "cannot be read as numbers: their dtype is complex128"),
         (np.full((2, 7), "a"), "cannot be read as numbers: their dtype is <U1"),
@@ -233,8 +233,8 @@ def test_what_has_no_row_at_fault() -> None:
             check_policy(given, (2, 7))
 
 
-def test_the_packed_form_names_the_row_and_not_the_move() -> None:
-    """Five legal moves of three rows: the fourth belongs to row 2."""
+def test_packed_form_names_row() -> None:
+    """Five legal actions of three rows: the fourth is of row 2."""
     offsets = np.array([0, 2, 2, 5])
     for given in ([0.0, 0.0, 0.0, None, 0.0], np.array([0.0, 0.0, 0.0, 1e39, 0.0])):
         with pytest.raises(EvaluationError, match="policy_logits of row 2"):
@@ -243,7 +243,7 @@ def test_the_packed_form_names_the_row_and_not_the_move() -> None:
         check_policy(np.zeros(4), (5,), offsets)
 
 
-def test_numbers_of_other_kinds() -> None:
+def test_numbers_of_other_dtypes() -> None:
     given = [[1, True], [Fraction(1, 2), Decimal("0.25")], np.array([2, 3], dtype=np.int8)]
     assert check_policy(given, (3, 2)).tolist() == [[1.0, 1.0], [0.5, 0.25], [2.0, 3.0]]
     large = np.array([[3.4e38, -np.inf]])
@@ -252,11 +252,11 @@ def test_numbers_of_other_kinds() -> None:
     assert check_policy(same, (2, 2)) is same
 
 
-# --- How it is asked ----------------------------------------------------------------------------------------------
+# --- Forms ----------------------------------------------------------------------------------------------
 
 
 class PackedOnly:
-    """The fast form and no other."""
+    """An evaluator with the packed form alone."""
 
     def evaluate_packed(self, packed: Packed) -> tuple[np.ndarray, np.ndarray]:
         logits, values = table(packed.unpack(), packed.num_actions)
@@ -264,7 +264,7 @@ class PackedOnly:
 
 
 @pytest.mark.parametrize("wrap", [lambda e: e, Cached, lambda e: Symmetric(e, symmetries_of("connect4"))])
-def test_the_packed_form_alone(wrap: Any) -> None:
+def test_packed_form_alone_serves_compiled_games_only(wrap: Any) -> None:
     evaluator = wrap(PackedOnly())
     assert pondertree.AlphaZero(evaluator, 5).run(ConnectFour()).simulations == 5
     words = "only evaluate_packed.*compiled games in searches with priors.*need evaluate"
@@ -278,7 +278,7 @@ def test_the_packed_form_alone(wrap: Any) -> None:
 
 
 @pytest.mark.parametrize("policy", [np.array(["logits", "probabilities"]), np.zeros(3), 3, None, "odds", ["logits"]])
-def test_a_kind_of_policy_that_is_none(policy: Any) -> None:
+def test_invalid_policy_kind_raises(policy: Any) -> None:
     class Odd:
         def evaluate(self, observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return table(observations)
@@ -292,7 +292,7 @@ def test_a_kind_of_policy_that_is_none(policy: Any) -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_probability_that_is_none_is_called_one(packed: bool) -> None:
+def test_invalid_probability_is_named_as_such(packed: bool) -> None:
     def broken(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         probabilities = np.full((len(observations), 7), 0.5)
         probabilities[0, 2] = np.nan
@@ -304,7 +304,7 @@ def test_a_probability_that_is_none_is_called_one(packed: bool) -> None:
 
 
 @pytest.mark.parametrize("mode", ["cached", "average", "sample"])
-def test_wrappers_say_what_is_wrong_with_values(mode: str) -> None:
+def test_wrappers_report_invalid_values(mode: str) -> None:
     def texts(observations: np.ndarray) -> tuple[None, list[str]]:
         return None, ["0.5"] * len(observations)
 

@@ -1,4 +1,4 @@
-"""Plain functions, the two kinds of policy, and the door: nothing heavy is imported before it is needed."""
+"""Plain functions, both policy kinds, and lazy imports of network libraries."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ HEAVY = ("torch", "onnxruntime", "onnx", "keras", "jax", "flax", "tensorflow")
 
 
 def half_logits(observations: np.ndarray, num_actions: int, low: float) -> tuple[np.ndarray, np.ndarray]:
-    """0 for half the moves (a different half everywhere), `low` for the others."""
+    """0 for half the moves, which depends on the position, and `low` for the others."""
     logits, values = table(observations, num_actions)
     return np.where(logits > 0, np.float32(0), np.float32(low)), values
 
 
 @pytest.mark.parametrize("start", [TicTacToe, ConnectFour, Othello])
 @pytest.mark.parametrize("wrap", [lambda state: state, PythonGame], ids=["compiled", "python"])
-def test_logits_and_probabilities_give_the_same_tree(start: Any, wrap: Any) -> None:
+def test_probabilities_match_logits(start: Any, wrap: Any) -> None:
     state = start()
 
     def logits(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -45,8 +45,8 @@ def test_logits_and_probabilities_give_the_same_tree(start: Any, wrap: Any) -> N
     assert priors[0] == pytest.approx(priors[1], rel=1e-5)
 
 
-def test_exact_tables_give_the_same_tree_to_the_last_bit() -> None:
-    """Even moves among half of them; column 4 is always allowed, or a position might have none."""
+def test_exact_probabilities_match_logits_bit_for_bit() -> None:
+    """Uniform over half the moves, which always include column 4."""
 
     def logits(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         given, values = half_logits(observations, 7, -np.inf)
@@ -60,28 +60,28 @@ def test_exact_tables_give_the_same_tree_to_the_last_bit() -> None:
     assert_same_search(logits, Function(probabilities), ConnectFour(), solve=False)
 
 
-def test_probabilities_that_sum_to_nothing_are_even_ones() -> None:
+def test_zero_probabilities_become_uniform() -> None:
     nothing = Function(lambda observations: (np.zeros((len(observations), 7)), table(observations)[1]))
     even = Function(lambda observations: (None, table(observations)[1]))
     assert_same_search(nothing, even, ConnectFour())
 
 
-def test_function_logits() -> None:
+def test_function_with_logits() -> None:
     assert_same_search(table, Function(table, policy="logits"), ConnectFour())
 
 
 @pytest.mark.parametrize("name", NONSENSE)
-def test_nonsense(name: str) -> None:
+def test_invalid_outputs_are_refused(name: str) -> None:
     switch = Switch()
     assert_refused(Function(switch, policy="logits"), switch, *NONSENSE[name])
 
 
-def test_it_may_not_enter_its_own_search() -> None:
+def test_reentrant_search_is_refused() -> None:
     switch = Switch()
     assert_no_entry(Function(switch, policy="logits"), switch)
 
 
-def test_arguments() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match="policy"):
         Function(table, policy="odds")
     with pytest.raises(pondertree.InvalidArgumentError, match="function"):
@@ -89,7 +89,7 @@ def test_arguments() -> None:
     assert repr(Function(table)) == "Function(table, policy='probabilities')"
 
 
-def test_nothing_heavy_is_imported() -> None:
+def test_import_loads_no_network_library() -> None:
     text = (
         "import sys, pondertree, pondertree.evaluators as e; from pondertree.evaluators import *; "
         f"assert Torch and Cached and 'Jax' in dir(e); print([name for name in {HEAVY} if name in sys.modules])"
@@ -98,7 +98,7 @@ def test_nothing_heavy_is_imported() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_unknown_names() -> None:
+def test_unknown_names_raise() -> None:
     with pytest.raises(AttributeError, match="Tensorflow"):
         evaluators.Tensorflow  # type: ignore[attr-defined]  # noqa: B018
 
@@ -112,16 +112,14 @@ def test_unknown_names() -> None:
         ("jax", "jax", lambda: evaluators.Jax(table, None)),
     ],
 )
-def test_a_missing_library_says_what_to_install(
-    library: str, extra: str, make: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_library_names_extra(library: str, extra: str, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(pondertree.MissingExtraError, match=rf"{library}.*pip install .*\[{extra}\]"):
         make()
 
 
-def test_a_library_that_lacks_something_says_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keras without the backend it was told to use."""
+def test_incomplete_library_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keras without its configured backend."""
     (tmp_path / "keras.py").write_text("import no_such_backend")
     monkeypatch.delitem(sys.modules, "keras", raising=False)
     monkeypatch.syspath_prepend(tmp_path)

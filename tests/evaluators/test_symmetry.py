@@ -1,4 +1,4 @@
-"""Symmetries are those of the games, and an evaluator inside `Symmetric` becomes symmetric."""
+"""Symmetries match the rules of the games; `Symmetric` makes evaluators symmetric."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def turned(observation: np.ndarray, symmetry: Symmetry) -> np.ndarray:
 
 
 class Net:
-    """A network that is not symmetric at all: random weights, of few bits so that sums are exact."""
+    """An asymmetric network: random weights with few bits, so that sums are exact."""
 
     policy = "logits"
 
@@ -40,7 +40,7 @@ class Net:
 
 
 class PackedNet(Net):
-    """The same, in the packed form too."""
+    """The same network, also in packed form."""
 
     def evaluate_packed(self, packed: Packed) -> tuple[np.ndarray, np.ndarray]:
         logits, values = self.evaluate(packed.unpack())
@@ -51,7 +51,7 @@ class PackedNet(Net):
 
 
 @pytest.mark.parametrize(("start", "number"), [(TicTacToe, 8), (ConnectFour, 2), (Othello, 8), (Chess, 1)])
-def test_how_many(start: Any, number: int) -> None:
+def test_number_of_symmetries(start: Any, number: int) -> None:
     symmetries = symmetries_of(start)
     assert len(symmetries) == number
     assert len({symmetry.cells.tobytes() for symmetry in symmetries}) == number
@@ -60,13 +60,13 @@ def test_how_many(start: Any, number: int) -> None:
         assert part.tolist() == list(range(size))
 
 
-def test_names_classes_and_states_name_a_game() -> None:
+def test_symmetries_by_name_class_and_state() -> None:
     for game in ("connect4", "connect_four", ConnectFour, ConnectFour()):
         assert symmetries_of(game)[1].actions.tolist() == [6, 5, 4, 3, 2, 1, 0]
 
 
 @pytest.mark.parametrize("start", BOARDS)
-def test_they_are_a_group(start: Any) -> None:
+def test_symmetries_form_a_group(start: Any) -> None:
     symmetries = symmetries_of(start)
     known = {(s.cells.tobytes(), s.actions.tobytes()) for s in symmetries}
     for one in symmetries:
@@ -81,8 +81,8 @@ def start_stays(start: Any, symmetry: Symmetry) -> bool:
 
 @pytest.mark.parametrize("start", BOARDS)
 @pytest.mark.parametrize("seed", range(5))
-def test_playing_and_turning_commute(start: Any, seed: int) -> None:
-    """Games from the start and turned games: boards, legal moves, ends and results agree all the way."""
+def test_play_commutes_with_symmetry(start: Any, seed: int) -> None:
+    """A game and its transformed game agree in boards, legal moves, ends and results."""
     numbers = random.Random(seed)
     symmetries = [symmetry for symmetry in symmetries_of(start) if start_stays(start, symmetry)]
     assert len(symmetries) == {TicTacToe: 8, ConnectFour: 2, Othello: 4}[start]
@@ -101,7 +101,7 @@ def test_playing_and_turning_commute(start: Any, seed: int) -> None:
 
 
 def othello_moves(own: set[int], other: set[int]) -> dict[int, set[int]]:
-    """The rules of Othello in a few lines: each legal move and the discs it turns over; 64 is a pass."""
+    """Othello's rules: each legal move with the discs it flips; 64 is a pass."""
     moves = {}
     for square in set(range(64)) - own - other:
         flips: set[int] = set()
@@ -122,8 +122,8 @@ def discs(observation: np.ndarray) -> tuple[set[int], set[int]]:
     return own, other
 
 
-def test_othello_turned_so_that_the_start_changes() -> None:
-    """Four symmetries swap the discs of the start, so no game leads to such boards: the rules are asked instead."""
+def test_othello_symmetry_that_changes_the_start() -> None:
+    """Four symmetries swap the discs of the start, so such boards are unreachable: the rules are compared instead."""
     numbers = random.Random(0)
     symmetries = symmetries_of("othello")
     passes = 0
@@ -133,9 +133,9 @@ def test_othello_turned_so_that_the_start_changes() -> None:
             moves = othello_moves(*discs(state.observation()))
             assert sorted(moves) == sorted(state.legal_actions())
             for symmetry in symmetries:
-                elsewhere = othello_moves(*discs(turned(state.observation(), symmetry)))
+                other_cells = othello_moves(*discs(turned(state.observation(), symmetry)))
                 place = symmetry.actions.tolist()
-                assert elsewhere == {place[move]: {place[disc] for disc in flips} for move, flips in moves.items()}
+                assert other_cells == {place[move]: {place[disc] for disc in flips} for move, flips in moves.items()}
             passes += 64 in moves
             state = state.play(numbers.choice(state.legal_actions()))
 
@@ -145,7 +145,7 @@ def test_othello_turned_so_that_the_start_changes() -> None:
 
 @pytest.mark.parametrize("start", BOARDS)
 @pytest.mark.parametrize("kind", [Net, PackedNet])
-def test_an_average_is_symmetric_to_the_last_bit(start: Any, kind: type[Net]) -> None:
+def test_average_is_symmetric_bit_for_bit(start: Any, kind: type[Net]) -> None:
     symmetries = symmetries_of(start)
     evaluator = Symmetric(kind(start()), symmetries)
     boards = np.stack([random_position(start, plies, 7).observation() for plies in range(8)])
@@ -158,7 +158,7 @@ def test_an_average_is_symmetric_to_the_last_bit(start: Any, kind: type[Net]) ->
         assert np.array_equal(other_logits[:, symmetry.actions], logits)  # type: ignore[index]
 
 
-def test_the_average_of_connect_four_by_hand() -> None:
+def test_connect_four_average_matches_hand_computation() -> None:
     net = Net(ConnectFour())
     board = random_position(ConnectFour, 5, 1).observation()[None]
     mirrored = board[..., ::-1]
@@ -169,15 +169,15 @@ def test_the_average_of_connect_four_by_hand() -> None:
 
 @pytest.mark.parametrize("start", [*BOARDS, Chess])
 @pytest.mark.parametrize("mode", ["average", "sample"])
-def test_the_packed_form_gives_the_same_search(start: Any, mode: str) -> None:
-    """Inside: packed or not. And packed all the way, or observations all the way."""
+def test_packed_form_matches_observations(start: Any, mode: str) -> None:
+    """For inner evaluators with and without packed form."""
     state, symmetries = start(), symmetries_of(start)
     plain, packed = (Symmetric(kind(state), symmetries, mode, seed=3) for kind in (Net, PackedNet))
     assert_same_search(plain, packed, state, 30)
     assert_same_search(packed, ObservationsOnly(packed), state, 30)
 
 
-def test_a_symmetric_position_gets_a_symmetric_policy() -> None:
+def test_symmetric_position_has_symmetric_policy() -> None:
     result = pondertree.AlphaZero(Symmetric(Net(ConnectFour()), symmetries_of("connect4")), 1, seed=1).run(
         ConnectFour()
     )
@@ -186,7 +186,7 @@ def test_a_symmetric_position_gets_a_symmetric_policy() -> None:
     assert len(set(priors)) == 4
 
 
-def test_a_sample_is_one_of_the_turned_answers_and_always_the_same() -> None:
+def test_sample_is_deterministic_and_one_of_the_transformed_outputs() -> None:
     symmetries = symmetries_of("tic-tac-toe")
     net = Net(TicTacToe())
     boards = np.stack([random_position(TicTacToe, 3, seed).observation() for seed in range(40)])
@@ -206,7 +206,7 @@ def test_a_sample_is_one_of_the_turned_answers_and_always_the_same() -> None:
     assert not np.array_equal(other, logits)
 
 
-def test_a_sample_costs_one_evaluation_and_an_average_as_many_as_there_are() -> None:
+def test_evaluations_per_position() -> None:
     boards = TicTacToe().observation()[None]
     for mode, rows in (("sample", 1), ("average", 8)):
         net = Net(TicTacToe())
@@ -214,7 +214,7 @@ def test_a_sample_costs_one_evaluation_and_an_average_as_many_as_there_are() -> 
         assert net.rows == rows
 
 
-def test_probabilities_are_averaged_as_such() -> None:
+def test_probabilities_are_averaged_as_probabilities() -> None:
     net = Net(ConnectFour())
     inner = Function(lambda o: (np.exp(net.evaluate(o)[0]), net.evaluate(o)[1]))
     evaluator = Symmetric(inner, symmetries_of("connect4"))
@@ -224,7 +224,7 @@ def test_probabilities_are_averaged_as_such() -> None:
     assert np.allclose(evaluator.evaluate(board)[0], both / 2)
 
 
-def test_wrappers_in_wrappers() -> None:
+def test_nested_wrappers() -> None:
     symmetries = symmetries_of("connect4")
     plain = Symmetric(PackedNet(ConnectFour()), symmetries, "sample", seed=5)
     assert_same_search(plain, Cached(plain), ConnectFour())
@@ -233,7 +233,7 @@ def test_wrappers_in_wrappers() -> None:
     assert_same_search(Symmetric(Net(ConnectFour()), symmetries), average, ConnectFour())
 
 
-def test_a_policy_of_none() -> None:
+def test_uniform_policy_stays_uniform() -> None:
     inner = Function(lambda o: (None, table(o)[1]))
     assert Symmetric(inner, symmetries_of("connect4")).evaluate(ConnectFour().observation()[None])[0] is None
     assert pondertree.AlphaZero(Symmetric(inner, symmetries_of("connect4")), 20).run(ConnectFour()).simulations == 20
@@ -242,7 +242,7 @@ def test_a_policy_of_none() -> None:
 def test_python_games() -> None:
     class Mirrored(PythonGame):
         def symmetries(self) -> list[tuple[np.ndarray, np.ndarray]]:
-            """Of whole observations, as a game without a board would have them."""
+            """Permutations of whole observations, as of a game without a board."""
             mirror = np.arange(126).reshape(3, 6, 7)[:, :, ::-1].ravel()
             return [(np.arange(126), np.arange(7)), (mirror, np.arange(7)[::-1])]
 
@@ -260,7 +260,7 @@ def test_python_games() -> None:
 
 
 @pytest.mark.parametrize("name", NONSENSE)
-def test_nonsense(name: str) -> None:
+def test_invalid_outputs_are_refused(name: str) -> None:
     switch = Switch()
     broken, message = NONSENSE[name]
     assert_refused(Symmetric(switch, symmetries_of("connect4")[:1]), switch, broken, message)
@@ -283,18 +283,18 @@ WRONG: list[tuple[tuple[Any, ...], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "match"), WRONG)
-def test_arguments(arguments: tuple[Any, ...], match: str) -> None:
+def test_invalid_arguments_raise(arguments: tuple[Any, ...], match: str) -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match=match):
         Symmetric(*arguments)
 
 
-def test_symmetries_of_another_game() -> None:
+def test_symmetries_of_another_game_raise() -> None:
     for state in (Othello(), PythonGame(Othello()), TicTacToe(), PythonGame(TicTacToe())):
         with pytest.raises(pondertree.EvaluationError, match="symmetries are those of"):
             pondertree.AlphaZero(Symmetric(Net(state), symmetries_of("connect4")), 5).run(state)
 
 
 @pytest.mark.parametrize("game", [PythonGame(ConnectFour()), PythonGame, 3, None])
-def test_what_has_no_symmetries(game: Any) -> None:
+def test_games_without_symmetries_raise(game: Any) -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match="no compiled game"):
         symmetries_of(game)

@@ -1,4 +1,4 @@
-"""PyTorch: the module as an evaluator, in both forms."""
+"""PyTorch modules as evaluators, in both forms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GAMES = [TicTacToe, ConnectFour, Othello, Chess]
 
 
 class Net(torch.nn.Module):  # type: ignore[misc]
-    """A small network with everything that behaves differently in training."""
+    """A small network with batch normalisation and dropout."""
 
     def __init__(self, state: Any, planes_of_policy: bool = False) -> None:
         super().__init__()
@@ -71,8 +71,8 @@ class Wrapped(torch.nn.Module):  # type: ignore[misc]
 
 @pytest.mark.parametrize("start", GAMES)
 @pytest.mark.parametrize("batch_size", [None, 2])
-def test_both_forms_give_the_same_search(start: Any, batch_size: int | None) -> None:
-    # Kernels round differently for other numbers of rows, so that parts of a batch are compared by exact numbers.
+def test_packed_form_matches_observations(start: Any, batch_size: int | None) -> None:
+    # Kernels round differently for other batch sizes, so that an exact network is used for partial batches.
     module = net(start()) if batch_size is None else Wrapped(lambda seen: table(seen, start().num_actions))
     evaluator = Torch(module, batch_size=batch_size)
     assert_same_search(evaluator, ObservationsOnly(evaluator), start(), 40, in_flight=4)
@@ -80,35 +80,35 @@ def test_both_forms_give_the_same_search(start: Any, batch_size: int | None) -> 
 
 @pytest.mark.parametrize("start", GAMES)
 def test_unpacking_is_exact(start: Any) -> None:
-    """Every bit of every plane, and the scalars, arrive as the observations have them."""
+    """Unpacked planes and scalars are equal to the observations."""
     seen: list[np.ndarray] = []
 
-    def look(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def record(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         seen.append(observations.copy())
         return table(observations, start().num_actions)
 
     states = [random_position(start, plies, 5) for plies in (0, 3, 4, 8, 30)]
-    pondertree.AlphaZero(Torch(Wrapped(look)), 1, seed=1).run(states)
+    pondertree.AlphaZero(Torch(Wrapped(record)), 1, seed=1).run(states)
     assert np.array_equal(seen[0], np.stack([state.observation() for state in states]))
 
 
-def test_the_last_bit_and_the_last_action() -> None:
-    """Bit 63 is the sign of a signed number, and actions above 32767 are negative ones."""
+def test_highest_bit_and_highest_action() -> None:
+    """Bit 63 is the sign of a signed number, and actions above 32767 are negative int16."""
     planes = np.array([[1 << 63, (1 << 63) | 1]], dtype=np.uint64)
     legal = np.array([0, 40_000, 65_534], dtype=np.uint16)
     packed = Packed(planes, np.array([[0.25]], dtype=np.float32), 8, 8, np.array([0, 3]), legal, 65_535)
     seen: list[np.ndarray] = []
 
-    def look(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def record(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         seen.append(observations.copy())
         return np.arange(65_535, dtype=np.float32)[None], np.zeros(1, dtype=np.float32)
 
-    logits, _ = Torch(Wrapped(look)).evaluate_packed(packed)
+    logits, _ = Torch(Wrapped(record)).evaluate_packed(packed)
     assert np.array_equal(seen[0], packed.unpack())
     assert logits.tolist() == [0.0, 40_000.0, 65_534.0]
 
 
-def test_it_answers_what_the_module_says() -> None:
+def test_torch_matches_module() -> None:
     module = net(ConnectFour()).eval()
     boards = np.stack([random_position(ConnectFour, plies, 1).observation() for plies in range(6)])
     logits, values = Torch(module).evaluate(boards)
@@ -127,14 +127,14 @@ def test_python_games_and_wrappers() -> None:
     assert_same_search(Symmetric(evaluator, symmetries), Symmetric(table, symmetries), ConnectFour())
 
 
-def test_a_policy_with_an_axis_too_many() -> None:
+def test_policy_with_extra_axis() -> None:
     assert_same_search(Torch(net(ConnectFour())), Torch(net(ConnectFour(), planes_of_policy=True)), ConnectFour())
 
 
 @pytest.mark.parametrize("form", ["packed", "observations"])
 @pytest.mark.parametrize("planes_first", [True, False])
 @pytest.mark.parametrize("batch_size", [None, 2])
-def test_a_chess_head(form: str, planes_first: bool, batch_size: int | None) -> None:
+def test_chess_head(form: str, planes_first: bool, batch_size: int | None) -> None:
     """AlphaZero's head, 73 planes of 8 x 8: the order of the moves is square * 73 + plane."""
 
     def flat(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -152,7 +152,7 @@ def test_a_chess_head(form: str, planes_first: bool, batch_size: int | None) -> 
 
 
 @pytest.mark.parametrize("form", ["packed", "observations"])
-def test_other_heads_are_refused(form: str) -> None:
+def test_other_policy_shapes_raise(form: str) -> None:
     evaluator: Any = Torch(Wrapped(lambda o: (np.zeros((len(o), 9, 3, 3), dtype=np.float32), table(o)[1])))
     with pytest.raises(pondertree.EvaluationError, match=r"shape \(1, 9, 3, 3\).*num_actions"):
         pondertree.AlphaZero(evaluator if form == "packed" else ObservationsOnly(evaluator), 5).run(TicTacToe())
@@ -163,7 +163,7 @@ def test_other_heads_are_refused(form: str) -> None:
 
 @pytest.mark.parametrize("form", ["packed", "observations"])
 @pytest.mark.parametrize("number", [1e39, -1e39])
-def test_numbers_that_float32_cannot_hold(form: str, number: float) -> None:
+def test_numbers_beyond_float32_raise(form: str, number: float) -> None:
     def large(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         logits = np.zeros((len(observations), 7))
         logits[-1, 3] = number
@@ -176,7 +176,7 @@ def test_numbers_that_float32_cannot_hold(form: str, number: float) -> None:
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda evaluator: pickle.loads(pickle.dumps(evaluator))])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_it_can_be_copied_and_pickled(copied: Any, dtype: str) -> None:
+def test_evaluator_can_be_copied_and_pickled(copied: Any, dtype: str) -> None:
     need_cpu_precision(dtype)
     evaluator = Torch(net(ConnectFour()), dtype=dtype, policy="probabilities", batch_size=3)
     evaluator.version = 4
@@ -193,7 +193,7 @@ def test_it_can_be_copied_and_pickled(copied: Any, dtype: str) -> None:
 
 
 def change(module: Any, how: str) -> None:
-    """Changes the weights in one of the ways in which people do it."""
+    """Changes the weights in one of several common ways."""
     weights = list(module.parameters())
     if how == "no_grad":
         with torch.no_grad():
@@ -216,7 +216,7 @@ WAYS = ["no_grad", "load_state_dict", "assigned", "statistics", "SGD", "Adam", "
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_the_version_of_the_weights(how: str) -> None:
+def test_weights_version_changes_with_weights(how: str) -> None:
     evaluator = Torch(net(ConnectFour()))
     before = evaluator.weights_version()
     pondertree.AlphaZero(evaluator, 10).run(ConnectFour())
@@ -234,16 +234,16 @@ def test_values_for_each_player() -> None:
     assert_same_search(Torch(Wrapped(per_player)), Torch(Wrapped(table)), ConnectFour())
 
 
-def test_probabilities() -> None:
+def test_probabilities_match_logits() -> None:
     module = Wrapped(lambda observations: (np.exp(table(observations)[0]), table(observations)[1]))
     one = pondertree.AlphaZero(Torch(module, policy="probabilities"), 80, seed=1).run(ConnectFour())
     other = pondertree.AlphaZero(Torch(Wrapped(table)), 80, seed=1).run(ConnectFour())
     assert one.visits.tolist() == other.visits.tolist()
 
 
-def test_modes_are_given_back() -> None:
+def test_module_modes_are_restored() -> None:
     module = net(ConnectFour())
-    module.body[1].eval()  # a part frozen by its owner
+    module.body[1].eval()  # a frozen submodule
     modes = [part.training for part in module.modules()]
     assert True in modes
     assert False in modes
@@ -259,8 +259,8 @@ def test_modes_are_given_back() -> None:
     assert failing.training
 
 
-def test_weights_are_the_module_s_own() -> None:
-    """Training goes on in the same object."""
+def test_module_is_used_in_place() -> None:
+    """Weights trained later take effect."""
     module = net(ConnectFour())
     evaluator = Torch(module)
     board = ConnectFour().observation()[None]
@@ -273,7 +273,7 @@ def test_weights_are_the_module_s_own() -> None:
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("start", [ConnectFour, Chess])
-def test_half_precision(dtype: str, start: Any) -> None:
+def test_autocast_in_reduced_precision(dtype: str, start: Any) -> None:
     need_cpu_precision(dtype)
     full, half = Torch(net(start())), Torch(net(start()), dtype=dtype)
     boards = np.stack([random_position(start, plies, 1).observation() for plies in range(6)])
@@ -285,7 +285,7 @@ def test_half_precision(dtype: str, start: Any) -> None:
     assert_same_search(half, ObservationsOnly(half), start(), 20)
 
 
-def test_weights_in_half_precision() -> None:
+def test_reduced_precision_weights() -> None:
     need_cpu_precision("bfloat16")
     evaluator = Torch(net(ConnectFour()).to(torch.bfloat16))
     assert_same_search(evaluator, ObservationsOnly(evaluator), ConnectFour(), 20)
@@ -294,13 +294,13 @@ def test_weights_in_half_precision() -> None:
         Torch(net(ConnectFour()).to(torch.bfloat16), dtype="float32")
 
 
-def test_uct_takes_its_values() -> None:
+def test_uct_uses_values() -> None:
     assert pondertree.UCT(20, evaluator=Torch(net(ConnectFour())), seed=1).run(ConnectFour()).simulations == 20
 
 
 @pytest.mark.parametrize("form", ["packed", "observations"])
 @pytest.mark.parametrize("name", NONSENSE)
-def test_nonsense(name: str, form: str) -> None:
+def test_invalid_outputs_are_refused(name: str, form: str) -> None:
     switch = Switch()
     evaluator = Torch(Wrapped(switch))
     broken, message = NONSENSE[name]
@@ -316,18 +316,18 @@ MODULES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_wrong_structure(name: str) -> None:
+def test_outputs_of_wrong_structure_raise(name: str) -> None:
     function, message = MODULES[name]
     with pytest.raises(pondertree.EvaluationError, match=message):
         pondertree.AlphaZero(Torch(Wrapped(function)), 5).run(ConnectFour())
 
 
-def test_whole_numbers_are_numbers() -> None:
+def test_integer_outputs_are_accepted() -> None:
     module = Wrapped(lambda o: [torch.zeros(len(o), 7, dtype=torch.int32), torch.zeros(len(o), dtype=torch.int64)])
     assert pondertree.AlphaZero(Torch(module), 5).run(ConnectFour()).simulations == 5
 
 
-def test_it_may_not_enter_its_own_search() -> None:
+def test_reentrant_search_is_refused() -> None:
     switch = Switch()
     assert_no_entry(Torch(Wrapped(switch)), switch)
 
@@ -346,12 +346,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("given", "match"), WRONG)
-def test_arguments(given: dict[str, Any], match: str) -> None:
+def test_invalid_arguments_raise(given: dict[str, Any], match: str) -> None:
     with pytest.raises(pondertree.InvalidArgumentError, match=match):
         Torch(**{"module": net(ConnectFour()), **given})
 
 
-def test_a_device_that_is_not_there() -> None:
+def test_missing_device_raises() -> None:
     if torch.cuda.is_available():
         pytest.skip("it is there")
     with pytest.raises(pondertree.InvalidArgumentError, match="cuda"):
@@ -362,7 +362,7 @@ def test_a_device_that_is_not_there() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("start", GAMES)
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
-def test_cuda(start: Any, dtype: str | None) -> None:
+def test_cuda_matches_cpu(start: Any, dtype: str | None) -> None:
     evaluator = Torch(net(start()), device="cuda", dtype=dtype)
     assert_same_search(evaluator, ObservationsOnly(evaluator), start(), 40)
     on_cpu = Torch(net(start()))

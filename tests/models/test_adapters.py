@@ -1,4 +1,4 @@
-"""Models in the form of seed 1, batched or row by row; the three functions of the paper; which adapter a model gets."""
+"""Adapters: the MuZero specification's interface, batched or row by row; the paper's functions; `as_model`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHOSEN = np.array([2, 0, 1, 2])
 
 
 class Batched:
-    """The seed's form for whole batches."""
+    """The specification's interface for batches."""
 
     def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
         hidden = observation.reshape(len(observation), -1)[:, :2] * 0.5
@@ -30,7 +30,7 @@ class Batched:
 
 
 class Single:
-    """The same for one row at a time, as the seed writes it."""
+    """The same for one row at a time, as in the specification."""
 
     def __init__(self, action: type = int) -> None:
         self.action = action
@@ -50,14 +50,14 @@ class Single:
 
 
 class Lenient(Single):
-    """Takes a batch of observations without a word, and makes one row of it."""
+    """Accepts a batch of observations but returns one row."""
 
     def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
         return Single.initial_inference(self, observation.reshape(-1)[:6].reshape(2, 3))
 
 
 class HalfBatched(Single):
-    """Whatever shape comes in: only the dynamics show that it is for single rows."""
+    """Accepts any observation shape: only its dynamics reveal that it takes single rows."""
 
     def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
         hidden = observation.reshape(*observation.shape[:-2], -1)[..., :2] * 0.5
@@ -68,7 +68,7 @@ class HalfBatched(Single):
 
 
 class Complete(Batched):
-    """It has `prediction`, but its dynamics answer in our form."""
+    """Has `prediction`, but its dynamics return four outputs."""
 
     def recurrent_inference(self, hidden: Any, action: Any) -> tuple[Any, ...]:
         after, reward = Batched.recurrent_inference(self, hidden, action)
@@ -76,7 +76,7 @@ class Complete(Batched):
 
 
 class WithAxis(Single):
-    """One row at a time, with an axis of length 1 that its layers want."""
+    """One row at a time, with an axis of length 1 for its layers."""
 
     def initial_inference(self, observation: Any) -> tuple[Any, Any, Any]:
         hidden, policy, value = Single.initial_inference(self, observation)
@@ -92,7 +92,7 @@ class WithAxis(Single):
 
 
 def play(model: Any) -> list[Any]:
-    """Two steps, and what was seen on the way."""
+    """The outputs of two steps."""
     asked = Inference(model)
     root = asked.initial(OBSERVATIONS)
     one = asked.recurrent(root.hidden, CHOSEN)
@@ -115,7 +115,7 @@ def play(model: Any) -> list[Any]:
     ],
     ids=lambda given: type(given).__name__,
 )
-def test_every_form_plays_alike(model: Any, batched: bool) -> None:
+def test_specification_model_matches_model_in_every_form(model: Any, batched: bool) -> None:
     wrapped = as_model(model)
     assert isinstance(wrapped, SpecificationModel)
     assert wrapped.batched is None
@@ -123,7 +123,7 @@ def test_every_form_plays_alike(model: Any, batched: bool) -> None:
     assert wrapped.batched is batched
 
 
-def test_a_discount_passes() -> None:
+def test_specification_model_passes_discount() -> None:
     asked = Inference(as_model(Complete()))
     step = asked.recurrent(asked.initial(OBSERVATIONS).hidden, CHOSEN)
     assert step.discounts is not None
@@ -131,7 +131,7 @@ def test_a_discount_passes() -> None:
     assert Inference(as_model(Single())).initial(OBSERVATIONS).values.shape == (4,)
 
 
-def test_it_can_be_settled_beforehand() -> None:
+def test_batched_argument_skips_probe() -> None:
     asked = Inference(SpecificationModel(Single(), batched=False))
     assert asked.initial(OBSERVATIONS[:1]).hidden.shape == (1, 2)
     with pytest.raises(EvaluationError, match="in initial_inference"):
@@ -141,8 +141,8 @@ def test_it_can_be_settled_beforehand() -> None:
 @pytest.mark.parametrize(
     "make", [lambda n: (n, n + 1), lambda n: {"at": int(n)}, int, str, lambda n: (np.array([n]), {"b": np.zeros(2)})]
 )
-def test_hidden_states_of_single_rows_may_be_anything(make: Any) -> None:
-    """Positions of a game, for one: they are kept as they are."""
+def test_unbatched_hidden_states_may_be_any_objects(make: Any) -> None:
+    """Positions of a game, for example, are stored unchanged."""
     seen: list[Any] = []
 
     class Objects:
@@ -190,12 +190,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("model", "words"), WRONG.values(), ids=WRONG)
-def test_mistakes_are_named(model: Any, words: str) -> None:
+def test_invalid_outputs_raise_named_errors(model: Any, words: str) -> None:
     with pytest.raises(EvaluationError, match=words):
         play(as_model(model))
 
 
-def test_a_broken_model_settles_nothing() -> None:
+def test_failed_probe_is_repeated() -> None:
     model: Any = Batched()
     wrapped = SpecificationModel(model)
     model.prediction = lambda hidden: fall(None)
@@ -210,7 +210,7 @@ def test_a_broken_model_settles_nothing() -> None:
 # --- the three functions of the paper -----------------------------------------------------------------------------
 
 
-def test_parts_make_a_model() -> None:
+def test_composed_model_matches_model() -> None:
     batched = Batched()
     parts = ComposedModel(
         lambda observations: batched.initial_inference(observations)[0],
@@ -221,7 +221,7 @@ def test_parts_make_a_model() -> None:
     assert play(parts) == play(SpecificationModel(Batched(), batched=True))
 
 
-def test_parts_may_give_a_discount() -> None:
+def test_composed_model_passes_discount() -> None:
     batched = Batched()
     parts = ComposedModel(
         lambda observations: batched.initial_inference(observations)[0],
@@ -234,7 +234,7 @@ def test_parts_may_give_a_discount() -> None:
     assert step.discounts.tolist() == (CHOSEN * 0.5).tolist()
 
 
-def test_mistakes_of_parts_are_named() -> None:
+def test_composed_model_names_invalid_functions_and_outputs() -> None:
     with pytest.raises(InvalidArgumentError, match="dynamics must be a function, not 3"):
         ComposedModel(len, 3, len)  # type: ignore[arg-type]
     with pytest.raises(
@@ -245,10 +245,10 @@ def test_mistakes_of_parts_are_named() -> None:
         Inference(ComposedModel(lambda o: o, lambda h, a: (h,) * 4, lambda h: h)).recurrent(OBSERVATIONS, CHOSEN)
 
 
-# --- which adapter ------------------------------------------------------------------------------------------------
+# --- as_model ------------------------------------------------------------------------------------------------
 
 
-def test_our_form_is_left_alone() -> None:
+def test_as_model_returns_models_unchanged() -> None:
     model = FunctionModel(lambda o: (o, o, o), lambda h, a: (h, a, h, a))
     assert as_model(model) is model
     wrapped = as_model(Single())

@@ -1,4 +1,4 @@
-"""JAX: functions of parameters as models, hidden states that stay its arrays, the pool and the helpers on them."""
+"""JAX models: functions of parameters, hidden states as JAX arrays, pool and helpers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def plain() -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("jit", [True, False])
-def test_it_says_what_the_functions_say(jit: bool) -> None:
+def test_jax_model_matches_functions(jit: bool) -> None:
     found = play(JaxModel(initial, recurrent, params(), jit=jit))
     for one, other in zip(found, plain(), strict=True):
         assert np.allclose(one, other, atol=1e-5)
@@ -86,14 +86,14 @@ def test_batches_are_padded_to_powers_of_two() -> None:
     assert shapes == [1, 2, 4, 8]
 
 
-def test_params_may_be_replaced() -> None:
+def test_params_can_be_replaced() -> None:
     model = JaxModel(initial, recurrent, params())
     before = model.initial_inference(OBSERVATIONS)[1]
     model.params = {**params(), "head": params()["head"] * 2}
     assert np.allclose(model.initial_inference(OBSERVATIONS)[1], before * 2, atol=1e-5)
 
 
-def test_half_precision() -> None:
+def test_bfloat16_outputs_are_read() -> None:
     half = jax.tree_util.tree_map(lambda array: jnp.asarray(array, jnp.bfloat16), params())
     root = Inference(JaxModel(initial, recurrent, half)).initial(OBSERVATIONS.astype(jnp.bfloat16))
     assert root.hidden[0].dtype == jnp.bfloat16
@@ -127,14 +127,14 @@ WRONG = {
 
 @pytest.mark.parametrize("rows", [2, 3])
 @pytest.mark.parametrize(("place", "change", "words"), WRONG.values(), ids=WRONG)
-def test_mistakes_are_named(place: int, change: Any, words: str, rows: int) -> None:
+def test_invalid_outputs_raise_named_errors(place: int, change: Any, words: str, rows: int) -> None:
     asked = Inference(JaxModel(initial, spoiled(place, change), params()))
     root = asked.initial(OBSERVATIONS[:rows])
     with pytest.raises(EvaluationError, match=words):
         asked.recurrent(root.hidden, CHOSEN[:rows])
 
 
-def test_wrong_arguments_are_named() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(InvalidArgumentError, match="recurrent must be a function"):
         JaxModel(initial, 3, params())  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="jit"):
@@ -142,7 +142,7 @@ def test_wrong_arguments_are_named() -> None:
     assert repr(JaxModel(initial, recurrent, params())) == "JaxModel(recurrent, jit=True)"
 
 
-def test_the_seeds_form_in_jax() -> None:
+def test_specification_model_in_jax() -> None:
     own = params()
 
     class Single:
@@ -163,13 +163,13 @@ def test_the_seeds_form_in_jax() -> None:
     step = asked.recurrent(root.hidden, CHOSEN)
     assert isinstance(step.hidden, jax.Array)
     for one, other in zip([root.logits, root.values, step.rewards, step.logits, step.values], plain(), strict=False):
-        assert np.allclose(one, other, atol=1e-2)  # accelerators multiply with fewer digits
+        assert np.allclose(one, other, atol=1e-2)  # reduced-precision matrix products on accelerators
 
 
 # --- the pool and the helpers -------------------------------------------------------------------------------------
 
 
-def test_the_pool_writes_in_place() -> None:
+def test_pool_writes_in_place() -> None:
     pool = HiddenPool(64)
     pool.scatter(np.arange(4), jnp.ones((4, 3)))
     address = pool._rows[0].unsafe_buffer_pointer()
@@ -181,8 +181,8 @@ def test_the_pool_writes_in_place() -> None:
     assert np.asarray(pool.gather(np.array([1, 200, 9], dtype=np.uint32)))[:, 0].tolist() == [1, 7, 0]
 
 
-def test_the_pool_keeps_structures_of_others() -> None:
-    """Whatever JAX can take apart, such as what Flax and Equinox register."""
+def test_pool_keeps_pytrees() -> None:
+    """Any pytree, such as Flax and Equinox register."""
 
     @jax.tree_util.register_pytree_node_class
     class Pair:
@@ -201,11 +201,11 @@ def test_the_pool_keeps_structures_of_others() -> None:
     read = pool.gather(np.array([1, 0, 1]))
     assert isinstance(read, Pair)
     assert np.asarray(read.one).tolist() == [1, 0, 1]
-    with pytest.raises(EvaluationError, match="spread over"):
+    with pytest.raises(EvaluationError, match="several devices or libraries"):
         HiddenPool().scatter(np.arange(2), (jnp.arange(2), np.arange(2)))
 
 
-def test_the_helpers() -> None:
+def test_support_and_min_max_on_jax_arrays() -> None:
     support, numbers = Support(40), np.linspace(-900, 900, 37).astype(np.float32)
     shares = jax.jit(support.to_categorical)(numbers)
     assert np.allclose(shares, support.to_categorical(numbers), atol=1e-5)

@@ -1,4 +1,4 @@
-"""The pool of hidden states: what was written is read, whatever the structure; it grows, and refuses what differs."""
+"""The hidden-state pool: reads return writes in every structure; growth; layout changes are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pondertree.models.hidden import flatten, unflatten
 
 
 class Pair(NamedTuple):
-    """A structure with names."""
+    """A named tuple."""
 
     long: Any
     short: Any
@@ -39,7 +39,7 @@ STRUCTURES: dict[str, Any] = {
 
 
 def equal(one: Any, other: Any) -> bool:
-    """The same structure, types and numbers."""
+    """Whether structure, dtypes and numbers are equal."""
     arrays, structure = flatten(one)
     others, other_structure = flatten(other)
     return structure == other_structure and all(
@@ -49,7 +49,7 @@ def equal(one: Any, other: Any) -> bool:
 
 @pytest.mark.parametrize("kind", ["uint32", "int64", "int32", "uint16"])
 @pytest.mark.parametrize("make", [v for k, v in STRUCTURES.items() if k != "objects"], ids=lambda make: "")
-def test_what_was_written_is_read(make: Any, kind: str) -> None:
+def test_gather_returns_written_rows(make: Any, kind: str) -> None:
     pool = HiddenPool(8)
     written = make(rows_of(5))
     pool.scatter(np.array([7, 2, 0, 5, 3], dtype=kind), written)
@@ -59,7 +59,7 @@ def test_what_was_written_is_read(make: Any, kind: str) -> None:
     assert pool.capacity == 8
 
 
-def test_objects_are_kept_as_references() -> None:
+def test_objects_are_stored_by_reference() -> None:
     pool = HiddenPool(2)
     states = [object(), {"a": 1}, "text"]
     pool.scatter(np.arange(3), states)
@@ -75,7 +75,7 @@ def test_rows_are_copied_both_ways() -> None:
     assert (pool.gather(np.array([0, 1])) == rows_of(2)).all()
 
 
-def test_it_grows_by_doubling_and_keeps_its_rows() -> None:
+def test_growth_doubles_capacity_and_keeps_rows() -> None:
     pool = HiddenPool(2)
     pool.scatter(np.array([0, 1]), (rows_of(2), rows_of(2)[:, 0]))
     assert pool.bytes_per_slot == 16
@@ -88,7 +88,7 @@ def test_it_grows_by_doubling_and_keeps_its_rows() -> None:
     assert (short == rows_of(4)[:, 0]).all()
 
 
-def test_the_maximum_holds() -> None:
+def test_slots_beyond_maximum_raise() -> None:
     pool = HiddenPool(100, maximum=5)
     assert pool.capacity == 5
     pool = HiddenPool(2, maximum=5)
@@ -103,7 +103,7 @@ def test_the_maximum_holds() -> None:
         HiddenPool(0)
 
 
-def test_reserve() -> None:
+def test_reserve_grows_capacity_at_once() -> None:
     pool = HiddenPool(2)
     pool.reserve(20)
     assert pool.capacity == 32
@@ -113,7 +113,7 @@ def test_reserve() -> None:
     assert (pool.gather(np.array([1])) == rows_of(1)).all()
 
 
-def test_rows_that_differ_are_refused_and_nothing_is_written() -> None:
+def test_rows_of_another_layout_raise_and_write_nothing() -> None:
     pool = HiddenPool(4)
     pool.scatter(np.array([0, 1]), rows_of(2))
     for wrong in (rows_of(2)[:, :1], rows_of(2)[:, :2], rows_of(1), rows_of(2).astype(int), (rows_of(2),), None):
@@ -123,7 +123,7 @@ def test_rows_that_differ_are_refused_and_nothing_is_written() -> None:
     assert (pool.gather(np.array([0, 1])) == rows_of(2)).all()
 
 
-def test_wider_numbers_widen_the_pool() -> None:
+def test_wider_dtype_widens_pool() -> None:
     pool = HiddenPool(4)
     pool.scatter(np.array([0]), rows_of(1))
     exact = rows_of(1).astype(np.float64) + 1e-12
@@ -133,7 +133,7 @@ def test_wider_numbers_widen_the_pool() -> None:
     assert pool.gather(np.array([2])).dtype == np.float64
 
 
-def test_a_pool_without_rows() -> None:
+def test_empty_pool_raises_on_gather() -> None:
     pool = HiddenPool(4)
     assert (pool.bytes_per_slot, pool.nbytes, repr(pool)) == (0, 0, "<HiddenPool: 4 slots, empty>")
     with pytest.raises(UsageError, match="nothing was written"):
@@ -144,7 +144,7 @@ def test_a_pool_without_rows() -> None:
     assert repr(pool) == "<HiddenPool: 4 slots, numpy float32 [3] a row>"
 
 
-def test_lists_are_rows_unless_they_hold_arrays() -> None:
+def test_lists_are_rows_unless_they_contain_arrays() -> None:
     assert flatten([1, 2, 3])[0][0].tolist() == [1, 2, 3]
     assert flatten([[1, 2], [3, 4]])[0][0].shape == (2, 2)
     assert flatten([[1, 2], [3]])[0][0].dtype == object
@@ -163,7 +163,7 @@ def test_lists_are_rows_unless_they_hold_arrays() -> None:
 
 
 @pytest.mark.parametrize("make", STRUCTURES.values(), ids=STRUCTURES)
-def test_structures_are_put_together_again(make: Any) -> None:
+def test_unflatten_inverts_flatten(make: Any) -> None:
     hidden = make(rows_of(3))
     arrays, structure = flatten(hidden)
     again = unflatten(structure, iter(arrays))

@@ -1,4 +1,4 @@
-"""What a model answers: every right form is read alike, and every mistake is named with its row and argument."""
+"""Validation of model outputs: valid forms are equivalent, and errors name output and row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DISCOUNT = np.array([1.0, -1.0, 0.0, 0.997], dtype=np.float32)
 
 
 def answer(**changed: Any) -> tuple[Any, ...]:
-    """A right answer of `recurrent_inference`, but for what is given."""
+    """Valid outputs of `recurrent_inference`, except for the arguments."""
     parts = {"hidden": HIDDEN, "reward": REWARD, "logits": LOGITS, "value": VALUE, **changed}
     return tuple(parts.values())
 
@@ -49,7 +49,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_every_form_is_read_alike(form: Any) -> None:
+def test_outputs_of_every_form_are_equal(form: Any) -> None:
     seen = check_step((HIDDEN, *map(form, (REWARD, LOGITS, VALUE, DISCOUNT))), ROWS, ACTIONS)
     assert numbers(seen) == (REWARD.tolist(), LOGITS.tolist(), VALUE.tolist())
     assert seen.hidden is HIDDEN
@@ -61,14 +61,14 @@ def test_every_form_is_read_alike(form: Any) -> None:
     assert (root.logits.tolist(), root.values.tolist()) == (LOGITS.tolist(), VALUE.tolist())
 
 
-def test_the_discount_may_be_missing() -> None:
+def test_discount_is_optional() -> None:
     assert check_step(answer(), ROWS).discounts is None
     assert check_step(answer(discount=None), ROWS).discounts is None
     assert check_step(list(answer()), ROWS).discounts is None
 
 
-def test_named_tuples_are_read_by_their_names() -> None:
-    """The pseudocode of the paper answers in another order."""
+def test_named_tuples_are_read_by_name() -> None:
+    """The paper's pseudocode returns another order."""
     output = collections.namedtuple("output", "value, reward, policy_logits, hidden_state")
     seen = check_step(output(VALUE, REWARD, LOGITS, HIDDEN), ROWS, ACTIONS)
     assert numbers(seen) == numbers(check_step(answer(), ROWS, ACTIONS))
@@ -117,12 +117,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("given", "words"), WRONG.values(), ids=WRONG)
-def test_mistakes_are_named(given: Any, words: str) -> None:
+def test_invalid_step_outputs_raise_named_errors(given: Any, words: str) -> None:
     with pytest.raises(EvaluationError, match=words):
         check_step(given, ROWS, ACTIONS)
 
 
-def test_mistakes_of_the_root_are_named() -> None:
+def test_invalid_root_outputs_raise_named_errors() -> None:
     with pytest.raises(EvaluationError, match="initial_inference returned a tuple of 4: it must return"):
         check_root(answer(), ROWS)
     with pytest.raises(EvaluationError, match="policy_logits has shape \\(4, 0\\): it must be \\(4, num_actions\\)"):
@@ -131,8 +131,8 @@ def test_mistakes_of_the_root_are_named() -> None:
         check_root((HIDDEN, LOGITS, with_row(VALUE, 1, np.nan)), ROWS)
 
 
-def test_large_numbers_and_minus_infinity_are_right() -> None:
-    """Where the quick check cannot tell, the slow one does."""
+def test_large_numbers_and_minus_infinity_are_accepted() -> None:
+    """The exact check decides where the fast one is inconclusive."""
     large = np.array([1e12, -1e12, 1e12, 0])
     assert check_step(answer(reward=large), ROWS).rewards.tolist() == large.tolist()
     masked = LOGITS.copy()
@@ -143,7 +143,7 @@ def test_large_numbers_and_minus_infinity_are_right() -> None:
     assert check_step(answer(logits=masked), ROWS).logits[:, 2].tolist() == [-np.inf] * ROWS
 
 
-# --- asking -------------------------------------------------------------------------------------------------------
+# --- Inference -------------------------------------------------------------------------------------------------------
 
 
 def recurrent(hidden: Any, actions: Any) -> tuple[Any, ...]:
@@ -158,7 +158,7 @@ def model(start: Any = initial, step: Any = recurrent) -> FunctionModel:
     return FunctionModel(start, step)
 
 
-def test_a_model_is_asked() -> None:
+def test_inference_returns_validated_outputs() -> None:
     asked = Inference(model())
     assert (asked.num_actions, asked.layout) == (None, None)
     root = asked.initial(HIDDEN)
@@ -169,7 +169,7 @@ def test_a_model_is_asked() -> None:
     assert step.rewards.tolist() == [1.0, 0.5]
 
 
-def test_actions_arrive_as_int64() -> None:
+def test_actions_are_passed_as_int64() -> None:
     seen: list[Any] = []
     asked = Inference(model(step=lambda hidden, actions: (seen.append(actions), recurrent(hidden, actions))[1]))
     asked.initial(HIDDEN)
@@ -182,14 +182,14 @@ def fail(*arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize("method", ["initial_inference", "recurrent_inference"])
-def test_what_a_model_raises_is_chained(method: str) -> None:
+def test_exceptions_of_models_are_chained(method: str) -> None:
     asked = Inference(model(fail, fail))
     with pytest.raises(EvaluationError, match=f"RuntimeError in {method}: the model fell over") as caught:
         asked.initial(HIDDEN) if method == "initial_inference" else asked.recurrent(HIDDEN, np.zeros(4, np.int64))
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
-def test_the_number_of_actions_must_stay() -> None:
+def test_changed_number_of_actions_raises() -> None:
     asked = Inference(model(step=lambda hidden, actions: (hidden, VALUE, np.zeros((ROWS, 5)), VALUE)))
     asked.initial(HIDDEN)
     with pytest.raises(EvaluationError, match="policy_logits has shape \\(4, 5\\): it must be \\(4, 3\\)"):
@@ -214,7 +214,7 @@ CHANGED = {
 
 
 @pytest.mark.parametrize(("change", "words"), CHANGED.values(), ids=CHANGED)
-def test_hidden_states_must_stay_as_they_are(change: Any, words: str) -> None:
+def test_changed_hidden_state_layout_raises(change: Any, words: str) -> None:
     asked = Inference(model(step=lambda hidden, actions: (change(hidden), *recurrent(hidden, actions)[1:])))
     asked.initial(HIDDEN)
     layout = asked.layout
@@ -223,8 +223,8 @@ def test_hidden_states_must_stay_as_they_are(change: Any, words: str) -> None:
     assert asked.layout is layout
 
 
-def test_numbers_may_grow_within_their_kind() -> None:
-    """float32 + int64 is float64 in NumPy: what any first attempt at a model does."""
+def test_hidden_state_dtype_may_widen() -> None:
+    """float32 + int64 is float64 in NumPy, a common case in first models."""
     asked = Inference(model(step=lambda hidden, actions: (hidden + actions[:, None], *recurrent(hidden, actions)[1:])))
     first = asked.initial(HIDDEN)
     assert asked.recurrent(first.hidden, np.ones(4, np.int64)).hidden.dtype == np.float64
@@ -232,7 +232,7 @@ def test_numbers_may_grow_within_their_kind() -> None:
     assert asked.layout.leaves[0].dtype == np.float64
 
 
-def test_check_model() -> None:
+def test_check_model_names_missing_methods() -> None:
     check_model(model())
     assert isinstance(model(), Model)
     with pytest.raises(InvalidArgumentError, match="model is a int without initial_inference and recurrent_inference"):

@@ -1,4 +1,4 @@
-"""Categorical values: the transform of the paper and its inverse, and the two atoms around a number."""
+"""Categorical values: the paper's transform, its inverse, and the two atoms of a number."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ def log(probabilities: np.ndarray) -> np.ndarray:
 
 
 def paper(x: float, epsilon: float = 0.001) -> float:
-    """Appendix F, to the letter."""
+    """Appendix F, literally."""
     return math.copysign(1, x) * (math.sqrt(abs(x) + 1) - 1) + epsilon * x
 
 
 def paper_inverse(y: float, epsilon: float = 0.001) -> float:
-    """Appendix F, to the letter."""
+    """Appendix F, literally."""
     root = math.sqrt(1 + 4 * epsilon * (abs(y) + 1 + epsilon))
     return math.copysign(1, y) * (((root - 1) / (2 * epsilon)) ** 2 - 1)
 
 
 @given(NUMBERS)
-def test_the_formulas_are_the_papers(x: float) -> None:
+def test_transform_and_inverse_match_paper(x: float) -> None:
     support = Support()
     assert support.transform(x) == pytest.approx(paper(x), rel=1e-9, abs=1e-12)
     assert support.inverse(paper(x)) == pytest.approx(paper_inverse(paper(x)), rel=1e-9, abs=1e-9)
 
 
 @given(NUMBERS, st.sampled_from([0.0, 0.001, 0.01]), st.sampled_from(["float32", "float64"]))
-def test_the_inverse_takes_the_transform_back(x: float, epsilon: float, dtype: str) -> None:
+def test_inverse_inverts_transform(x: float, epsilon: float, dtype: str) -> None:
     support = Support(epsilon=epsilon)
     written = np.array([x], dtype=dtype)
     back = support.inverse(support.transform(written))
@@ -48,7 +48,7 @@ def test_the_inverse_takes_the_transform_back(x: float, epsilon: float, dtype: s
 
 
 @given(st.lists(NUMBERS, min_size=2, max_size=20, unique=True))
-def test_both_are_monotone_and_odd(numbers: list[float]) -> None:
+def test_transform_and_inverse_are_monotone_and_odd(numbers: list[float]) -> None:
     support, x = Support(), np.sort(np.array(numbers))
     for function in (support.transform, support.inverse):
         assert (np.diff(function(x)) >= 0).all()
@@ -58,7 +58,7 @@ def test_both_are_monotone_and_odd(numbers: list[float]) -> None:
 
 
 @given(NUMBERS, st.sampled_from(["float32", "float64"]))
-def test_there_and_back(x: float, dtype: str) -> None:
+def test_to_scalar_inverts_to_categorical(x: float, dtype: str) -> None:
     support = Support()
     written = np.array([x, -x], dtype=dtype)
     read = support.to_scalar(log(support.to_categorical(written)))
@@ -67,7 +67,7 @@ def test_there_and_back(x: float, dtype: str) -> None:
 
 
 @given(st.floats(-1e9, 1e9), st.integers(1, 40))
-def test_two_neighbours_share_the_whole(x: float, size: int) -> None:
+def test_probability_is_split_between_two_adjacent_atoms(x: float, size: int) -> None:
     support = Support(size)
     shares = support.to_categorical(x)
     assert shares.shape == (support.num_atoms,) == (2 * size + 1,)
@@ -79,7 +79,7 @@ def test_two_neighbours_share_the_whole(x: float, size: int) -> None:
     assert shares @ np.arange(-size, size + 1) == pytest.approx(np.clip(paper(x), -size, size), rel=1e-9, abs=1e-9)
 
 
-def test_the_ends_are_clipped() -> None:
+def test_numbers_beyond_support_are_clipped() -> None:
     support = Support(5)
     for x, place in ((1e9, 10), (-1e9, 0), (support.largest, 10)):
         assert support.to_categorical(x)[place] == pytest.approx(1.0)
@@ -88,15 +88,15 @@ def test_the_ends_are_clipped() -> None:
     assert round(Support().largest) == 58706
 
 
-def test_numbers_by_hand() -> None:
-    """h(3) = 1 + 0.003: a little of atom 2, the rest of atom 1."""
+def test_to_categorical_matches_hand_computed_values() -> None:
+    """h(3) = 1 + 0.003: a share of 0.003 for atom 2, the rest for atom 1."""
     assert Support(2).to_categorical([3.0, -3.0, 0.0]) == pytest.approx(
         np.array([[0, 0, 0, 0.997, 0.003], [0.003, 0.997, 0, 0, 0], [0, 0, 1, 0, 0]])
     )
     assert Support(1, 0.0).to_scalar([[0.0, 0.0, 0.0], [0.0, 0.0, 1e3]]) == pytest.approx([0.0, 3.0])
 
 
-def test_shapes() -> None:
+def test_shapes_are_preserved_or_refused() -> None:
     support = Support(3)
     assert support.to_categorical(np.zeros((4, 2))).shape == (4, 2, 7)
     assert support.to_scalar(np.zeros((4, 2, 7))).shape == (4, 2)
@@ -111,7 +111,7 @@ def test_shapes() -> None:
 # --- the scale of hidden states -----------------------------------------------------------------------------------
 
 
-def test_each_row_is_scaled_by_itself() -> None:
+def test_min_max_scales_each_row() -> None:
     hidden = np.random.default_rng(0).normal(size=(3, 4, 2, 2)) * np.array([1, 100, 1e-3])[:, None, None, None]
     scaled = min_max(hidden)
     assert scaled.min(axis=(1, 2, 3)).tolist() == [0, 0, 0]
@@ -122,7 +122,7 @@ def test_each_row_is_scaled_by_itself() -> None:
     assert channels.max(axis=(2, 3)) == pytest.approx(np.ones((3, 4)))
 
 
-def test_a_row_of_one_number_stays_finite() -> None:
+def test_min_max_of_constant_row_is_finite() -> None:
     assert min_max(np.full((2, 3), 7.0)).tolist() == [[0, 0, 0]] * 2
     assert min_max([[1.0, 2.0, 3.0]]).tolist() == [[0, 0.5, 1]]
     assert min_max(np.ones((2, 3), np.float32)).dtype == np.float32

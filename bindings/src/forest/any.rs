@@ -1,14 +1,13 @@
-//! The forests of all worlds under one type, and how one line runs on each.
+//! The forests of all worlds under one type, and macros that dispatch on it.
 
-use pondertree_core::error::Error;
-use pondertree_core::forest::Forest;
-use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe, Compiled, External, Game, Latent};
-use pondertree_core::search::config::SearchConfig;
+use pondertree_core::games::{chess, connect_four, othello, tic_tac_toe, Compiled, External, Game, Latent, World};
+use pondertree_core::{Error, Forest, SearchConfig, WorldConfig};
 use pyo3::prelude::*;
 
+use crate::config::ConfigArguments;
 use crate::errors::OrPython;
 
-/// A forest of whichever kind of world.
+/// A forest of one of the worlds.
 pub enum Any {
     TicTacToe(Forest<Compiled<tic_tac_toe::TicTacToe>>),
     ConnectFour(Forest<Compiled<connect_four::ConnectFour>>),
@@ -19,21 +18,29 @@ pub enum Any {
 }
 
 impl Any {
-    /// A forest for a game: the name of a compiled one, "external" or "latent".
-    pub fn new(game: &str, config: SearchConfig, threads: usize) -> PyResult<Self> {
+    /// Creates a forest of a compiled game by its name, or of an "external" or "latent" world.
+    pub fn new(game: &str, arguments: ConfigArguments) -> PyResult<Self> {
+        let ConfigArguments { config, chess } = arguments;
+        if chess.is_some() && game != chess::Chess::NAME {
+            return Err(Error::InvalidArgument(format!("analysis is for chess, not for the game {game:?}"))).or_python();
+        }
         Ok(match game {
-            "tic_tac_toe" => Self::TicTacToe(Forest::new(config, threads).or_python()?),
-            "connect_four" => Self::ConnectFour(Forest::new(config, threads).or_python()?),
-            "othello" => Self::Othello(Forest::new(config, threads).or_python()?),
-            "chess" => Self::Chess(Forest::new(config, threads).or_python()?),
-            "external" => Self::External(Forest::new(config, threads).or_python()?),
-            "latent" => Self::Latent(Forest::new(config, threads).or_python()?),
+            "tic_tac_toe" => Self::TicTacToe(forest(config)?),
+            "connect_four" => Self::ConnectFour(forest(config)?),
+            "othello" => Self::Othello(forest(config)?),
+            "chess" => Self::Chess(Forest::new(WorldConfig::new(config, chess).or_python()?)),
+            "external" => Self::External(forest(config)?),
+            "latent" => Self::Latent(forest(config)?),
             _ => return Err(Error::InvalidArgument(format!("game {game:?} is not compiled"))).or_python(),
         })
     }
 }
 
-/// Runs the same line on whichever forest it is.
+fn forest<W: World>(config: SearchConfig) -> PyResult<Forest<W>> {
+    Ok(Forest::new(WorldConfig::new(config, None).or_python()?))
+}
+
+/// Runs an expression on the forest of any world.
 macro_rules! each {
     ($any:expr, $forest:ident => $body:expr) => {
         match $any {
@@ -47,7 +54,7 @@ macro_rules! each {
     };
 }
 
-/// The same, for what only compiled games have.
+/// Runs an expression on the forest of a compiled game, whose Python class is `$class`.
 macro_rules! each_compiled {
     ($any:expr, $forest:ident, $class:ident => $body:expr) => {
         match $any {
@@ -68,18 +75,18 @@ macro_rules! each_compiled {
                 $body
             }
             $crate::forest::any::Any::External(_) | $crate::forest::any::Any::Latent(_) => {
-                Err(Error::Usage("this is for compiled games: the positions of this forest live outside".into())).or_python()
+                Err(Error::Usage("this needs a compiled game: the positions of this forest live outside".into())).or_python()
             }
         }
     };
 }
 
-/// A copy of any state; some games are `Copy` and some are not.
+/// Clones a state; some games are `Copy` and some are not.
 pub fn copy_of<G: Game>(state: &G) -> G {
     state.clone()
 }
 
-/// The forest of a game written in Python.
+/// Returns the forest of a game written in Python.
 pub fn external(any: &mut Any) -> PyResult<&mut Forest<External>> {
     match any {
         Any::External(forest) => Ok(forest),
@@ -87,11 +94,11 @@ pub fn external(any: &mut Any) -> PyResult<&mut Forest<External>> {
     }
 }
 
-/// The forest of a history_table model.
+/// Returns the forest of a learned model.
 pub fn latent(any: &mut Any) -> PyResult<&mut Forest<Latent>> {
     match any {
         Any::Latent(forest) => Ok(forest),
-        _ => Err(Error::Usage("this is for history_table models".into())).or_python(),
+        _ => Err(Error::Usage("this is for learned models".into())).or_python(),
     }
 }
 

@@ -1,11 +1,9 @@
-//! The forest of a history_table model, as Python drives it.
+//! The forest of a learned model, as Python drives it.
 
 use std::sync::atomic::Ordering;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
-use pondertree_core::error::Error;
-use pondertree_core::forest::latent::Root;
-use pondertree_core::runtime::random::tree_key;
+use pondertree_core::{tree_key, Error, LatentRoot};
 use pyo3::prelude::*;
 
 use crate::arrays::{latent_rows, Column, LatentRows, ModelColumns};
@@ -16,7 +14,7 @@ use crate::random::Keys;
 
 #[pymethods]
 impl Forest {
-    /// Plants trees of a history_table model, one for each row: the slots of their roots. Without `to_play` player 0 buffers; `legal` is None
+    /// Plants trees of a learned model, one for each row: the slots of their roots. Without `to_play` player 0 buffers; `legal` is None
     /// where all actions are, in one row or in all.
     fn plant_latent<'py>(
         &self,
@@ -29,7 +27,7 @@ impl Forest {
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         self.call(|any| {
             let forest = latent(any)?;
-            let (actions, logits, values) = (forest.config.num_actions, logits.as_slice()?, values.as_slice()?);
+            let (actions, logits, values) = (forest.config().num_actions, logits.as_slice()?, values.as_slice()?);
             let rows = values.len();
             let keys = keys.of(rows).or_python()?;
             let per_row = [to_play.as_ref().map_or(rows, Vec::len), legal.as_ref().map_or(rows, Vec::len)];
@@ -41,7 +39,7 @@ impl Forest {
                 let logits = &logits[row * actions..(row + 1) * actions];
                 let legal = legal.as_ref().and_then(|legal| legal[row].as_deref()).unwrap_or(&all);
                 let to_play = to_play.as_ref().map_or(0, |to_play| to_play[row]);
-                (Root { to_play, legal, logits, value: values[row] }, key)
+                (LatentRoot { to_play, legal, logits, value: values[row] }, key)
             };
             let roots: Vec<_> = keys.into_iter().enumerate().map(root).collect();
             let slots = py.detach(|| forest.plant_all(&roots)).or_python()?;
@@ -62,7 +60,7 @@ impl Forest {
         call: u64,
         row: u64,
     ) -> PyResult<(u32, Vec<u32>)> {
-        let root = Root { to_play, legal: &legal, logits: logits.as_slice()?, value };
+        let root = LatentRoot { to_play, legal: &legal, logits: logits.as_slice()?, value };
         self.call(|any| latent(any)?.reset(index, root, tree_key(seed, call, row)).or_python())
     }
 
@@ -76,16 +74,16 @@ impl Forest {
         logits: PyReadonlyArray1<'_, f32>,
         value: f64,
     ) -> PyResult<(u32, Vec<u32>)> {
-        let root = Root { to_play, legal: &legal, logits: logits.as_slice()?, value };
+        let root = LatentRoot { to_play, legal: &legal, logits: logits.as_slice()?, value };
         self.call(|any| latent(any)?.advance(index, action, root).or_python())
     }
 
-    /// Who buffers after `action` at the root of tree `index` of a history_table model, as far as the tree knows.
+    /// Who buffers after `action` at the root of tree `index` of a learned model, as far as the tree knows.
     fn turn_after(&self, index: usize, action: u16) -> PyResult<Option<u8>> {
         self.call(|any| latent(any)?.turn_after(index, action).or_python())
     }
 
-    /// Gathers the leaves a history_table model is to be asked about: slots of the positions before, actions, the first slot of the
+    /// Gathers the leaves a learned model is to be asked about: slots of the positions before, actions, the first slot of the
     /// new ones, and all of those where they do not simply follow it.
     fn gather_latent<'py>(&self, py: Python<'py>) -> PyResult<LatentRows<'py>> {
         self.call(|any| {

@@ -13,15 +13,9 @@ use std::sync::{Mutex, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use numpy::{IntoPyArray, PyArray1, PyArray4, PyReadonlyArrayDyn, PyUntypedArrayMethods};
-use pondertree_core::error::Error;
-use pondertree_core::forest::Row;
 use pondertree_core::games::Compiled;
-use pondertree_core::runtime::random::tree_key;
-use pondertree_core::search::batch::StepResult;
-use pondertree_core::search::noise::Noise;
-use pondertree_core::search::priors::{Policy, PolicyKind};
 use pondertree_core::solvers::minimax::{minimax, Verdict};
-use pondertree_core::tree::ROOT;
+use pondertree_core::{tree_key, Error, Noise, Policy, PolicyKind, Row, StepResult, ROOT};
 use pyo3::prelude::*;
 
 use crate::arrays::{compiled_observations, compiled_packed, Packed};
@@ -79,11 +73,10 @@ impl Drop for Forest {
 
 #[pymethods]
 impl Forest {
-    /// `game` is the name of a compiled game, "external" or "latent"; `config` is a dict of the config of the search.
+    /// Creates a forest of `game`: the name of a compiled game, "external" or "latent". `config` has the fields `CONFIG_FIELDS`.
     #[new]
     fn new(game: &str, config: ConfigArguments) -> PyResult<Self> {
-        let threads = config.threads;
-        let inner = guarded(|| Any::new(game, config.config(game)?, threads))?;
+        let inner = guarded(|| Any::new(game, config))?;
         Ok(Self { inner: ManuallyDrop::new(Mutex::new(inner)), stop: AtomicBool::new(false), failure: OnceLock::new() })
     }
 
@@ -198,8 +191,8 @@ impl Forest {
     ) -> PyResult<()> {
         self.call(|any| {
             let forest = external(any)?;
-            let (rows, players) = (to_play.len(), forest.config.players);
-            let paid = forest.config.has_rewards;
+            let (rows, players) = (to_play.len(), forest.config().num_players);
+            let paid = forest.config().has_rewards;
             let fits = terminal.len() == rows
                 && returns.len() == rows * players
                 && rewards.len() == if paid { rows * players } else { 0 }
@@ -233,7 +226,7 @@ impl Forest {
     /// Size of the action space.
     #[getter]
     fn num_actions(&self) -> PyResult<usize> {
-        self.call(|any| Ok(each!(any, forest => forest.config.num_actions)))
+        self.call(|any| Ok(each!(any, forest => forest.config().num_actions)))
     }
 
     /// Gives tree `index` its Gumbel numbers, one for each action; None draws them.
@@ -312,7 +305,7 @@ impl Forest {
             let values = values.as_slice()?;
             let kind = if probabilities { PolicyKind::Probabilities } else { PolicyKind::Logits };
             let policy = match &policy {
-                None => Policy::Even,
+                None => Policy::Uniform,
                 Some(array) if array.shape().len() == 1 => Policy::Legal(array.as_slice()?, kind),
                 Some(array) => Policy::Dense(array.as_slice()?, kind),
             };
@@ -337,12 +330,12 @@ impl Forest {
 
     /// A snapshot of tree `index`.
     fn view(&self, index: usize) -> PyResult<TreeView> {
-        self.call(|any| each!(any, forest => Ok(TreeView::of(forest.tree(index).or_python()?, &forest.config))))
+        self.call(|any| each!(any, forest => Ok(TreeView(forest.tree(index).or_python()?.snapshot(forest.config())))))
     }
 
     /// Snapshots of all trees.
     fn views(&self) -> PyResult<Vec<TreeView>> {
-        self.call(|any| each!(any, forest => Ok(forest.trees().map(|tree| TreeView::of(tree, &forest.config)).collect())))
+        self.call(|any| each!(any, forest => Ok(forest.trees().map(|tree| TreeView(tree.snapshot(forest.config()))).collect())))
     }
 
     /// Allows each tree as many more simulations as `counts` says.
@@ -353,18 +346,21 @@ impl Forest {
     }
 
     /// What is proven within `depth` plies of the actions at the root of tree `index`: (action, plies of a win, or -1 of a loss).
-    fn minimax(&self, index: usize, depth: u32) -> PyResult<Vec<(u16, i64)>> {
+    fn minimax(&self, py: Python<'_>, index: usize, depth: u32) -> PyResult<Vec<(u16, i64)>> {
         self.call(|any| {
             each_compiled!(any, forest, Class => {
-                let root = &forest.tree(index).or_python()?.search_state.root;
-                let raised = std::cell::RefCell::new(None);
-                let stop = || {
-                    let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
-                    *raised.borrow_mut() = Some(error);
-                    true
-                };
-                let verdicts = minimax::<Compiled<<Class as crate::state::Wraps>::Inner>>(root, depth, &stop);
-                if let Some(error) = raised.into_inner() {
+                let root = forest.tree(index).or_python()?.root();
+                let (verdicts, raised) = py.detach(|| {
+                    let raised = std::cell::RefCell::new(None);
+                    let stop = || {
+                        let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
+                        *raised.borrow_mut() = Some(error);
+                        true
+                    };
+                    let verdicts = minimax::<Compiled<<Class as crate::state::Wraps>::Inner>>(root, depth, &stop);
+                    (verdicts, raised.into_inner())
+                });
+                if let Some(error) = raised {
                     return Err(error);
                 }
                 Ok(verdicts.into_iter().filter_map(|(action, verdict)| match verdict {
@@ -381,7 +377,7 @@ impl Forest {
     fn trace(&self, index: usize) -> PyResult<Vec<(u64, Vec<(u16, Option<Vec<(u16, f64)>>)>, Vec<f64>)>> {
         self.call(|any| {
             each!(any, forest => {
-                let rows = &forest.tree(index).or_python()?.search_state.trace;
+                let rows = forest.tree(index).or_python()?.trace();
                 Ok(rows.iter().map(|row| {
                     let steps = row.steps.iter().map(|step| (step.action, step.scores.clone())).collect();
                     (row.simulation, steps, row.values.clone())

@@ -1,8 +1,7 @@
 //! Trees that are searched elsewhere, as Python hands them over and takes them back.
 
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
-use pondertree_core::error::Error;
-use pondertree_core::forest::offload::OffloadResults;
+use pondertree_core::{Error, OffloadResults};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -43,7 +42,7 @@ impl Forest {
             columns.set_item("begun", roots.begun.into_pyarray(py))?;
             if let Any::ConnectFour(forest) = any {
                 let boards: Vec<u64> =
-                    forest.trees().skip(first).take(last - first).flat_map(|search| search.search_state.root.own_and_other()).collect();
+                    forest.trees().skip(first).take(last - first).flat_map(|search| search.root().own_and_other()).collect();
                 columns.set_item("boards", boards.into_pyarray(py))?;
             }
             columns.set_item("slots", roots.slots.into_pyarray(py))?;

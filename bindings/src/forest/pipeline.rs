@@ -1,10 +1,7 @@
 //! Groups of trees that take turns with a network, as Python drives them: requests and responses lie in Python's own memory.
 
 use numpy::{PyReadonlyArray2, PyReadwriteArray2};
-use pondertree_core::error::Error;
-use pondertree_core::forest::pipeline::{Responses, RowLayout};
-use pondertree_core::forest::pipeline_latent::Columns;
-use pondertree_core::search::priors::PolicyKind;
+use pondertree_core::{Error, PolicyKind, ResponseColumns, Responses, RowLayout};
 use pyo3::prelude::*;
 
 use crate::errors::OrPython;
@@ -67,7 +64,7 @@ impl Forest {
         })
     }
 
-    /// The same for a history_table model: an answer is a reward, a value, a discount if `discount`, and logits of all actions; or, of the
+    /// The same for a learned model: an answer is a reward, a value, a discount if `discount`, and logits of all actions; or, of the
     /// `top_k` actions alone, the logarithm of the sum of all exponentials, their logits, and the actions.
     #[pyo3(signature = (group, responses, requests, discount = false, top_k = None))]
     fn exchange_latent(
@@ -81,7 +78,7 @@ impl Forest {
     ) -> PyResult<Option<(usize, bool)>> {
         let mut requests = requests;
         let responses = match &responses {
-            Some(array) => Some((array.as_slice()?, Columns { discount, top_k })),
+            Some(array) => Some((array.as_slice()?, ResponseColumns { discount, top_k })),
             None => None,
         };
         let lines = match &mut requests {
@@ -95,7 +92,7 @@ impl Forest {
         })
     }
 
-    /// How many slots of a history_table model's positions there have been at the same time: all are below.
+    /// How many slots of a learned model's positions there have been at the same time: all are below.
     fn num_slots(&self) -> PyResult<usize> {
         self.call(|any| Ok(latent(any)?.num_slots()))
     }

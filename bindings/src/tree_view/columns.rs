@@ -3,11 +3,7 @@
 use std::sync::Arc;
 
 use numpy::{Element, IntoPyArray, PyReadonlyArray1};
-use pondertree_core::error::Error;
-use pondertree_core::search::root_answer::Plan;
-use pondertree_core::search::score::CompletedQ;
-use pondertree_core::search::sequential_halving::Schedule;
-use pondertree_core::tree::{Shape, Tree, TreeColumns};
+use pondertree_core::{CompletedQ, Error, Plan, RootState, Schedule, Shape, Snapshot, SnapshotColumns, TreeColumns};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -52,12 +48,9 @@ impl TreeView {
     fn tree_columns(columns: &Bound<'_, PyDict>) -> PyResult<TreeColumns> {
         let [max_edges, players, count_in_flight, slots, rewards, discounts, returns] = fixed::<u64, 7>(columns, "shape")?;
         let [root_visits, positions] = fixed::<u64, 2>(columns, "counts")?;
-        let [low, high] = fixed(columns, "bounds")?;
-        let clean: Vec<u16> = column(columns, "clean_action")?;
-        let clean_priors: Vec<f32> = column(columns, "clean_prior")?;
         let gains: [Vec<f64>; 2] = [column(columns, "node_reward")?, column(columns, "node_discount")?];
         let tails: Vec<f32> = column(columns, "node_tail")?;
-        if clean.len() != clean_priors.len() || gains[0].len() != tails.len() || gains[1].len() != tails.len() {
+        if gains[0].len() != tails.len() || gains[1].len() != tails.len() {
             return refused("columns of a tree that belong together differ in length".into());
         }
         Ok(TreeColumns {
@@ -72,9 +65,6 @@ impl TreeView {
             },
             root_visits: small(root_visits, "counts")?,
             positions: small(positions, "counts")?,
-            bounds: (low, high),
-            mating_line: column(columns, "mating_line")?,
-            clean_priors: clean.into_iter().zip(clean_priors).collect(),
             node_value: column(columns, "node_value")?,
             node_edges: column(columns, "node_edges")?,
             node_opened: column(columns, "node_opened")?,
@@ -83,7 +73,6 @@ impl TreeView {
             node_end: column(columns, "node_end")?,
             node_proven: column(columns, "node_proven")?,
             node_distance: column(columns, "node_distance")?,
-            node_forced_depth: column(columns, "node_forced_depth")?,
             node_slot: column(columns, "node_slot")?,
             node_rewards: column(columns, "node_rewards")?,
             node_values: column(columns, "node_values")?,
@@ -128,19 +117,37 @@ impl TreeView {
                 return refused(format!("the columns of a tree are of version {version}: this release reads version {VERSION}"));
             }
             let [key, simulations, has_categories] = fixed::<u64, 3>(columns, "search")?;
-            let exported = Self::tree_columns(columns)?;
-            let tree = columns.py().detach(|| Tree::from_columns(&exported)).or_python()?;
-            Ok(Self { tree: Arc::new(tree), key, simulations, plan: Self::plan_of(columns)?, has_categories: has_categories != 0 })
+            let [low, high] = fixed(columns, "bounds")?;
+            let clean: Vec<u16> = column(columns, "clean_action")?;
+            let clean_priors: Vec<f32> = column(columns, "clean_prior")?;
+            if clean.len() != clean_priors.len() {
+                return refused("columns of a tree that belong together differ in length".into());
+            }
+            let exported = SnapshotColumns {
+                tree: Self::tree_columns(columns)?,
+                key,
+                simulations,
+                plan: Self::plan_of(columns)?,
+                root_state: RootState {
+                    mating_line: column(columns, "mating_line")?,
+                    clean_priors: clean.into_iter().zip(clean_priors).collect(),
+                },
+                bounds: (low, high),
+                node_forced_depth: column(columns, "node_forced_depth")?,
+                has_tags: has_categories != 0,
+            };
+            columns.py().detach(|| Snapshot::from_columns(exported)).map(Self).or_python()
         })
     }
 
     /// The snapshot as named arrays.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guarded(|| {
-            let tree = py.detach(|| self.tree.to_columns());
+            let all = py.detach(|| self.0.to_columns());
+            let tree = all.tree;
             let (shape, flag) = (tree.shape, u64::from);
             let dict = PyDict::new(py);
-            dict.set_item("search", vec![self.key, self.simulations, flag(self.has_categories)].into_pyarray(py))?;
+            dict.set_item("search", vec![all.key, all.simulations, flag(all.has_tags)].into_pyarray(py))?;
             let shape = [
                 shape.max_edges as u64,
                 shape.players as u64,
@@ -152,9 +159,9 @@ impl TreeView {
             ];
             dict.set_item("shape", shape.to_vec().into_pyarray(py))?;
             dict.set_item("counts", vec![u64::from(tree.root_visits), u64::from(tree.positions)].into_pyarray(py))?;
-            dict.set_item("bounds", vec![tree.bounds.0, tree.bounds.1].into_pyarray(py))?;
-            dict.set_item("mating_line", tree.mating_line.into_pyarray(py))?;
-            let (clean, clean_priors): (Vec<u16>, Vec<f32>) = tree.clean_priors.into_iter().unzip();
+            dict.set_item("bounds", vec![all.bounds.0, all.bounds.1].into_pyarray(py))?;
+            dict.set_item("mating_line", all.root_state.mating_line.into_pyarray(py))?;
+            let (clean, clean_priors): (Vec<u16>, Vec<f32>) = all.root_state.clean_priors.into_iter().unzip();
             dict.set_item("clean_action", clean.into_pyarray(py))?;
             dict.set_item("clean_prior", clean_priors.into_pyarray(py))?;
             dict.set_item("node_value", tree.node_value.into_pyarray(py))?;
@@ -165,7 +172,7 @@ impl TreeView {
             dict.set_item("node_end", tree.node_end.into_pyarray(py))?;
             dict.set_item("node_proven", tree.node_proven.into_pyarray(py))?;
             dict.set_item("node_distance", tree.node_distance.into_pyarray(py))?;
-            dict.set_item("node_forced_depth", tree.node_forced_depth.into_pyarray(py))?;
+            dict.set_item("node_forced_depth", all.node_forced_depth.into_pyarray(py))?;
             dict.set_item("node_slot", tree.node_slot.into_pyarray(py))?;
             dict.set_item("node_rewards", tree.node_rewards.into_pyarray(py))?;
             dict.set_item("node_values", tree.node_values.into_pyarray(py))?;
@@ -182,7 +189,7 @@ impl TreeView {
             dict.set_item("edge_category", tree.edge_category.into_pyarray(py))?;
             dict.set_item("edge_in_flight", tree.edge_in_flight.into_pyarray(py))?;
             let (mut gumbel, mut drawn) = (Vec::new(), (Vec::new(), Vec::new(), Vec::new()));
-            if let Some(plan) = &self.plan {
+            if let Some(plan) = &all.plan {
                 let completed_q = plan.completed_q;
                 let switch = |on: bool| f64::from(u8::from(on));
                 let (rescale, mixed) = (switch(completed_q.rescale_values), switch(completed_q.use_mixed_value));

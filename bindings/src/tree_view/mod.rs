@@ -1,34 +1,18 @@
-//! A tree to look at: it does not change while a search goes on.
+//! Snapshots of trees.
 
 mod columns;
 
-use std::sync::Arc;
-
 use numpy::{IntoPyArray, PyArray1};
-use pondertree_core::games::World;
-use pondertree_core::search::config::SearchConfig;
-use pondertree_core::search::root_answer::{self, Plan};
-use pondertree_core::search::tree_search::TreeSearch;
 use pondertree_core::solvers::minimax::Verdict;
-use pondertree_core::tree::{depths, Tree, ROOT, UNPROVEN};
+use pondertree_core::{Error, Snapshot, ROOT, UNPROVEN};
 use pyo3::prelude::*;
 
 use crate::call::guarded;
 use crate::errors::OrPython;
 
-/// A snapshot of one tree.
+/// A snapshot of one tree, which does not change while the search goes on.
 #[pyclass(frozen, module = "pondertree._core", skip_from_py_object)]
-pub struct TreeView {
-    pub tree: Arc<Tree>,
-    #[pyo3(get)]
-    pub key: u64,
-    #[pyo3(get)]
-    pub simulations: u64,
-    pub plan: Option<Plan>,
-    /// Whether moves have categories.
-    #[pyo3(get)]
-    pub has_categories: bool,
-}
+pub struct TreeView(pub Snapshot);
 
 type NodeRow = (f64, u8, bool, Option<i8>, u16, u16, u16, u8, Option<u32>, Vec<f64>);
 type EdgeColumns<'py> = (
@@ -43,21 +27,10 @@ type EdgeColumns<'py> = (
 );
 
 impl TreeView {
-    /// What `search` has now.
-    pub fn of<W: World>(search: &TreeSearch<W>, config: &SearchConfig) -> Self {
-        Self {
-            tree: search.snapshot(),
-            key: search.search_state.key,
-            simulations: search.search_state.simulations,
-            plan: search.plan(config),
-            has_categories: config.knowledge.as_ref().is_some_and(|knowledge| knowledge.priority.is_some()),
-        }
-    }
-
     /// Numbers of the root's edges, by action.
     fn dense<T: Clone + Default>(&self, numbers: impl Iterator<Item = T>, num_actions: usize) -> Vec<T> {
         let mut dense = vec![T::default(); num_actions];
-        for (&action, number) in self.tree.edges(self.tree.node(ROOT)).actions.iter().zip(numbers) {
+        for (&action, number) in self.0.tree().edges(self.0.tree().node(ROOT)).actions.iter().zip(numbers) {
             if let Some(slot) = dense.get_mut(usize::from(action)) {
                 *slot = number;
             }
@@ -66,11 +39,11 @@ impl TreeView {
     }
 
     fn check(&self, node: u32) -> PyResult<()> {
-        if (node as usize) < self.tree.num_nodes() {
+        if (node as usize) < self.0.tree().num_nodes() {
             return Ok(());
         }
-        let text = format!("node {node} does not exist: this tree has {}", self.tree.num_nodes());
-        Err(pondertree_core::error::Error::InvalidArgument(text)).or_python()
+        let text = format!("node {node} does not exist: this tree has {}", self.0.tree().num_nodes());
+        Err(Error::InvalidArgument(text)).or_python()
     }
 }
 
@@ -80,7 +53,7 @@ impl TreeView {
     fn node(&self, node: u32) -> PyResult<NodeRow> {
         guarded(|| {
             self.check(node)?;
-            let header = self.tree.node(node);
+            let header = self.0.tree().node(node);
             let proven = (header.proven != UNPROVEN).then_some(header.proven);
             Ok((
                 header.raw,
@@ -90,9 +63,9 @@ impl TreeView {
                 header.distance,
                 header.num_edges,
                 header.opened,
-                header.forced_depth_left,
-                self.tree.slot(node),
-                self.tree.rewards(node).to_vec(),
+                self.0.forced_depth_left(node),
+                self.0.tree().slot(node),
+                self.0.tree().rewards(node).to_vec(),
             ))
         })
     }
@@ -102,7 +75,7 @@ impl TreeView {
     fn edges<'py>(&self, py: Python<'py>, node: u32) -> PyResult<EdgeColumns<'py>> {
         guarded(|| {
             self.check(node)?;
-            let edges = self.tree.edges(self.tree.node(node));
+            let edges = self.0.tree().edges(self.0.tree().node(node));
             let children: Vec<i64> = edges.links.iter().map(|link| link.child().map_or(-1, i64::from)).collect();
             let proven: Vec<i8> = edges.links.iter().map(|link| link.proven().unwrap_or(UNPROVEN)).collect();
             let categories: Vec<u8> = edges.links.iter().map(|link| link.tag()).collect();
@@ -126,15 +99,15 @@ impl TreeView {
         guarded(|| {
             let verdict = |plies: i64| u32::try_from(plies).map_or(Verdict::Loss, Verdict::Win);
             let verdicts: Vec<(u16, Verdict)> = verdicts.into_iter().map(|(action, plies)| (action, verdict(plies))).collect();
-            let place = root_answer::choose(&self.tree, temperature, self.key, self.simulations, &verdicts, self.plan.as_ref());
-            Ok((place, self.tree.edges(self.tree.node(ROOT)).actions[place]))
+            let place = self.0.choose(temperature, &verdicts);
+            Ok((place, self.0.tree().edges(self.0.tree().node(ROOT)).actions[place]))
         })
     }
 
     /// The probability of each action at a temperature; `greedy` is the place of the best.
     fn policy<'py>(&self, py: Python<'py>, temperature: f64, greedy: usize, num_actions: usize) -> PyResult<Bound<'py, PyArray1<f64>>> {
         guarded(|| {
-            let policy = root_answer::policy(&self.tree, temperature, greedy, self.plan.as_ref());
+            let policy = self.0.policy(temperature, greedy);
             Ok(self.dense(policy.into_iter(), num_actions).into_pyarray(py))
         })
     }
@@ -142,7 +115,7 @@ impl TreeView {
     /// Visits of each action at the root.
     fn visits<'py>(&self, py: Python<'py>, num_actions: usize) -> PyResult<Bound<'py, PyArray1<i64>>> {
         guarded(|| {
-            let edges = self.tree.edges(self.tree.node(ROOT));
+            let edges = self.0.tree().edges(self.0.tree().node(ROOT));
             Ok(self.dense(edges.visits.iter().map(|&visits| i64::from(visits)), num_actions).into_pyarray(py))
         })
     }
@@ -150,65 +123,83 @@ impl TreeView {
     /// The value of the root for the player to move there.
     #[getter]
     fn value(&self) -> PyResult<f64> {
-        guarded(|| Ok(root_answer::value(&self.tree)))
+        guarded(|| Ok(self.0.value()))
     }
 
     /// The value of the root for each player.
     #[getter]
     fn values(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
-        guarded(|| Ok(py.detach(|| root_answer::values(&self.tree))))
+        guarded(|| Ok(py.detach(|| self.0.values())))
     }
 
     /// What is proven of the root for the player to move there.
     #[getter]
     fn proven(&self) -> Option<i8> {
-        let proven = self.tree.node(ROOT).proven;
+        let proven = self.0.tree().node(ROOT).proven;
         (proven != UNPROVEN).then_some(proven)
     }
 
     /// The priors of the root without noise, by action; empty where there is no noise.
     #[getter]
     fn clean_priors(&self) -> Vec<(u16, f32)> {
-        self.tree.clean_priors.clone()
+        self.0.clean_priors().to_vec()
+    }
+
+    /// Key of the tree's random numbers.
+    #[getter]
+    fn key(&self) -> u64 {
+        self.0.key()
+    }
+
+    /// Simulations in the life of the tree.
+    #[getter]
+    fn simulations(&self) -> u64 {
+        self.0.simulations()
+    }
+
+    /// Whether moves have categories.
+    #[getter]
+    fn has_categories(&self) -> bool {
+        self.0.has_tags()
     }
 
     /// N of the root.
     #[getter]
     fn root_visits(&self) -> u32 {
-        self.tree.root_visits
+        self.0.tree().root_visits
     }
 
     /// The expected line that begins with the root's edge at `place`.
     fn principal_variation(&self, place: usize) -> PyResult<Vec<u16>> {
-        guarded(|| Ok(root_answer::principal_variation(&self.tree, place)))
+        guarded(|| Ok(self.0.principal_variation(place)))
     }
 
     /// The mean depth of the simulations in the tree, and the depth of its deepest position, in plies. Looks at every node.
     fn depths(&self, py: Python<'_>) -> PyResult<(f64, u32)> {
-        guarded(|| Ok(py.detach(|| depths(&self.tree))))
+        guarded(|| Ok(py.detach(|| self.0.depths())))
     }
 
     /// Memory in use, capacity counted.
     #[getter]
     fn bytes(&self) -> usize {
-        self.tree.bytes()
+        self.0.tree().bytes()
     }
 
     /// Edges stored.
     #[getter]
     fn num_edges(&self) -> usize {
-        self.tree.num_edges()
+        self.0.tree().num_edges()
     }
 
     /// Nodes stored.
     #[getter]
     fn num_nodes(&self) -> usize {
-        self.tree.num_nodes()
+        self.0.tree().num_nodes()
     }
 
     /// Positions in the tree: the root and every move tried.
     #[getter]
     fn positions(&self) -> u32 {
-        self.tree.positions
+        self.0.tree().positions
     }
 }

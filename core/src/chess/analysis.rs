@@ -1,74 +1,156 @@
-//! What is known of chess: evaluation, mates, hints of moves.
+//! The leaf analysis of chess: evaluation, mates, move categories.
+
+use std::sync::Arc;
 
 use crate::chess::endings::{self, Ending};
 use crate::chess::evaluation::{bare_king, Pesto};
-use crate::chess::mate::{checks_first, mate_search, Verdict};
+use crate::chess::mate::{checks_first, mate_search, Verdict, MAX_DEPTH};
 use crate::chess::quiescence::Quiescence;
-use crate::chess::{categorize, CategoryOptions};
-use crate::games::analysis::{Exact, Knowledge, LeafAnalysis, MoveHint, OrderingContext, Priority, RootMate};
+use crate::chess::{categorize, CategoryOptions, MoveCategory, MoveScores, CATEGORIES};
+use crate::error::Error;
+use crate::games::analysis::{Analyzed, Exact, LeafAnalysis, MoveHint, MoveOrdering, OrderingContext, Priority, RootProof};
 use crate::games::chess::Chess;
 use crate::games::{Action, Game};
 
-impl LeafAnalysis for Chess {
-    fn value(&self, knowledge: &Knowledge) -> f64 {
-        value(self, &knowledge.pesto, knowledge.quiescence)
+/// The settings of chess knowledge in one search.
+#[derive(Clone, Debug)]
+pub struct ChessAnalysis {
+    /// The static evaluation.
+    pub pesto: Arc<Pesto>,
+    /// Whether leaves are valued by a quiescence search.
+    pub quiescence: bool,
+    /// Whether the tables of three-piece endings are consulted.
+    pub endings: bool,
+    /// Depth of the mate search at leaves, in moves; 0 disables it.
+    pub mate_depth: u32,
+    /// Positions per mate search at a leaf.
+    pub mate_budget: u64,
+    /// Depth of the full-width mate search at the root, in moves; 0 disables it.
+    pub root_depth: u32,
+    /// Positions per full-width mate search.
+    pub root_budget: u64,
+    /// Exchanges that win or lose at most this are even, in centipawns.
+    pub see_threshold: i32,
+    /// How move categories order moves; None does without categories.
+    pub priority: Option<Priority>,
+    /// Factor of the prior by category, under `Priority::Prior`.
+    pub weights: [f64; CATEGORIES],
+    /// Learned move scores that scale the priors, under `Priority::Prior`.
+    pub move_scores: Option<Arc<MoveScores>>,
+    /// Visits after which a good quiet move becomes a killer.
+    pub killer_visits: u32,
+}
+
+impl Analyzed for Chess {
+    type Analysis = ChessAnalysis;
+}
+
+/// The set of these categories, as a bit mask of tags.
+const fn tags(categories: &[MoveCategory]) -> u16 {
+    let (mut mask, mut at) = (0, 0);
+    while at < categories.len() {
+        mask |= 1 << categories[at] as u16;
+        at += 1;
+    }
+    mask
+}
+
+/// Categories of moves that neither mate nor promote nor capture.
+const QUIET: u16 = {
+    use MoveCategory::{Check, HistoryHeuristic, KillerMove1, KillerMove2, OtherQuiet};
+    tags(&[KillerMove1, KillerMove2, Check, HistoryHeuristic, OtherQuiet])
+};
+/// Categories up to `Check`.
+const TACTICAL: u16 = (1 << (MoveCategory::Check as u16 + 1)) - 1;
+
+impl LeafAnalysis<Chess> for ChessAnalysis {
+    fn check(&self) -> Result<(), Error> {
+        if self.mate_depth.max(self.root_depth) > MAX_DEPTH {
+            let text = format!("mate_search_depth must be at most {MAX_DEPTH} moves, not {}", self.mate_depth);
+            return Err(Error::InvalidArgument(text));
+        }
+        if self.see_threshold < 0 {
+            return Err(Error::InvalidArgument(format!("see_threshold must be at least 0, not {}", self.see_threshold)));
+        }
+        match self.weights.iter().find(|weight| !(weight.is_finite() && **weight > 0.0)) {
+            Some(weight) => Err(Error::InvalidArgument(format!("weights must be finite numbers above 0, not {weight}"))),
+            None => Ok(()),
+        }
     }
 
-    fn mate(&self, knowledge: &Knowledge) -> Option<Exact> {
-        match endings::ending(self).filter(|_| knowledge.endings) {
+    fn value(&self, state: &Chess) -> f64 {
+        value(state, &self.pesto, self.quiescence)
+    }
+
+    fn forced_result(&self, state: &Chess) -> Option<Exact> {
+        match self.table(state) {
             Some(Ending::Wins(plies)) => Some(Exact { value: 1, plies }),
             Some(Ending::Loses(plies)) => Some(Exact { value: -1, plies }),
-            // Valued as a draw, and not proven to be one: the search still looks for the moves that set problems.
+            // Valued as a draw but not proven, so that the search still prefers moves that set problems.
             Some(Ending::Drawn) => None,
             None => {
-                let (moves, _) = checks_first(self, knowledge.mate_depth, knowledge.mate_budget)?;
+                let (moves, _) = checks_first(state, self.mate_depth, self.mate_budget)?;
                 Some(Exact { value: 1, plies: plies(moves) })
             }
         }
     }
 
-    /// A table first, which knows everything; then full width, which finds the shortest mate and those by quiet moves; where its
-    /// budget was too small, checks alone.
-    fn root_mate(&self, knowledge: &Knowledge) -> Option<RootMate> {
-        match endings::ending(self).filter(|_| knowledge.endings) {
-            Some(Ending::Wins(plies)) => return Some(RootMate::Wins { line: endings::line(self), plies }),
-            Some(Ending::Loses(_)) => {
-                return Some(RootMate::Loses { line: endings::line(self), replies: how_each_move_is_answered(self)? })
-            }
+    /// The ending table is complete; the full-width search finds the shortest mate and quiet ones; if its budget is exceeded, a
+    /// search of checks alone follows.
+    fn root_proof(&self, state: &Chess) -> Option<RootProof> {
+        match self.table(state) {
+            Some(Ending::Wins(plies)) => return Some(RootProof::Win { line: endings::line(state), plies }),
+            Some(Ending::Loses(_)) => return Some(RootProof::Loss { line: endings::line(state), replies: replies_by_table(state)? }),
             Some(Ending::Drawn) => return None,
-            None if knowledge.root_depth == 0 => return None,
+            None if self.root_depth == 0 => return None,
             None => {}
         }
-        let answer = mate_search(self, knowledge.root_depth, Some(knowledge.root_budget), &|| false).ok()?;
+        let answer = mate_search(state, self.root_depth, Some(self.root_budget), &|| false).ok()?;
         match answer.verdict {
-            Verdict::MateIn(moves) => Some(RootMate::Wins { line: answer.line, plies: plies(moves) }),
+            Verdict::MateIn(moves) => Some(RootProof::Win { line: answer.line, plies: plies(moves) }),
             Verdict::MatedIn(moves) => {
-                let replies = how_each_move_loses(self, moves, knowledge.root_budget)?;
-                Some(RootMate::Loses { line: answer.line, replies })
+                let replies = replies_by_search(state, moves, self.root_budget)?;
+                Some(RootProof::Loss { line: answer.line, replies })
             }
             Verdict::Unknown => {
-                let (moves, action) = checks_first(self, knowledge.root_depth, knowledge.mate_budget)?;
-                Some(RootMate::Wins { line: vec![action], plies: plies(moves) })
+                let (moves, action) = checks_first(state, self.root_depth, self.mate_budget)?;
+                Some(RootProof::Win { line: vec![action], plies: plies(moves) })
             }
         }
     }
 
-    fn hints(&self, knowledge: &Knowledge, context: OrderingContext<'_>, hints: &mut Vec<MoveHint>) {
-        let options = CategoryOptions { killers: context.killers, see_threshold: knowledge.see_threshold, ..CategoryOptions::default() };
+    #[inline]
+    fn ordering(&self) -> Option<MoveOrdering> {
+        let default = MoveCategory::HistoryHeuristic;
+        let hint = MoveHint { tag: default as u8, weight: self.weights[default as usize] };
+        let proof = MoveCategory::ForcedMate as u8;
+        let ordering =
+            |priority| MoveOrdering { priority, killer_visits: self.killer_visits, quiet: QUIET, tactical: TACTICAL, proof, default: hint };
+        self.priority.map(ordering)
+    }
+
+    fn move_hints(&self, state: &Chess, context: OrderingContext<'_>, hints: &mut Vec<MoveHint>) {
+        let options = CategoryOptions { killers: context.killers, see_threshold: self.see_threshold, ..CategoryOptions::default() };
         let history = |action: Action| context.history.get(usize::from(action)).copied().unwrap_or(0.0);
-        let mut found = Vec::with_capacity(Self::MAX_LEGAL);
-        categorize(self, &options, history, &mut found);
+        let mut found = Vec::with_capacity(Chess::MAX_LEGAL);
+        categorize(state, &options, history, &mut found);
         hints.clear();
-        hints.extend(found.iter().map(|one| MoveHint { category: one.category as u8, weight: knowledge.weights[one.category as usize] }));
-        if let (Some(Priority::Prior), Some(scores)) = (knowledge.priority, &knowledge.move_scores) {
+        hints.extend(found.iter().map(|one| MoveHint { tag: one.category as u8, weight: self.weights[one.category as usize] }));
+        if let (Some(Priority::Prior), Some(scores)) = (self.priority, &self.move_scores) {
             let mut left = hints.iter_mut();
-            scores.factors(self, &found, |factor| left.next().into_iter().for_each(|kind| kind.weight *= factor));
+            scores.factors(state, &found, |factor| left.next().into_iter().for_each(|hint| hint.weight *= factor));
         }
     }
 }
 
-/// Each legal move with the plies in which the other side mates after it, by the table of the ending.
-fn how_each_move_is_answered(state: &Chess) -> Option<Vec<(Action, u16)>> {
+impl ChessAnalysis {
+    fn table(&self, state: &Chess) -> Option<Ending> {
+        self.endings.then(|| endings::ending(state)).flatten()
+    }
+}
+
+/// Returns each legal move with the plies that the opponent needs to mate after it, from the ending table.
+fn replies_by_table(state: &Chess) -> Option<Vec<(Action, u16)>> {
     let plies = |(action, known)| match known {
         Some(Ending::Wins(plies)) => Some((action, plies)),
         _ => None,
@@ -76,9 +158,9 @@ fn how_each_move_is_answered(state: &Chess) -> Option<Vec<(Action, u16)>> {
     endings::moves(state).into_iter().map(plies).collect()
 }
 
-/// Each legal move with the plies in which the other side mates after it, where it does within `moves`; None if `budget`
-/// positions were too few for one of them.
-fn how_each_move_loses(state: &Chess, moves: u32, budget: u64) -> Option<Vec<(Action, u16)>> {
+/// Returns each legal move with the plies that the opponent needs to mate after it, by mate searches `moves` deep; None if one of
+/// them exceeds `budget` positions.
+fn replies_by_search(state: &Chess, moves: u32, budget: u64) -> Option<Vec<(Action, u16)>> {
     let mut legal = Vec::new();
     state.legal_actions(&mut legal);
     let mate_after = |action: Action| {
@@ -97,9 +179,8 @@ fn plies(moves: u32) -> u16 {
     (2 * moves).saturating_sub(1) as u16
 }
 
-/// What a position is worth for the side to move, from -1 to 1; with `quiescence`, after the captures are played out. Against a
-/// bare king, what is known of its end counts too.
-/// Ends of the game are for the caller to know.
+/// Returns the value of a position for the side to move, from -1 to 1; with `quiescence`, after a quiescence search. Elementary
+/// endings use their tables, and positions against a bare king are scaled by progress. Terminal positions are the caller's.
 #[must_use]
 pub fn value(state: &Chess, pesto: &Pesto, quiescence: bool) -> f64 {
     let board = state.board();

@@ -12,9 +12,9 @@ mod move_weights;
 pub mod quiescence;
 mod see;
 
-pub use analysis::value;
+pub use analysis::{value, ChessAnalysis};
 pub use checks::Checks;
-pub use move_category::{categorize, Categorized, CategoryOptions, MoveCategory};
+pub use move_category::{categorize, Categorized, CategoryOptions, MoveCategory, CATEGORIES};
 pub use move_features::{Surroundings, FEATURES};
 pub use move_scores::MoveScores;
 pub(crate) use see::after;

@@ -7,7 +7,10 @@ use super::see::{see, SeeValues};
 use crate::games::chess::{action, captures, Chess};
 use crate::games::Action;
 
-/// The kind of a move. A lower number is tried earlier.
+/// Number of categories.
+pub const CATEGORIES: usize = 10;
+
+/// The category of a move; lower ones are tried earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum MoveCategory {

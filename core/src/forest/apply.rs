@@ -1,4 +1,4 @@
-//! The evaluator's answer to a batch: checked as a whole first, so that a wrong one changes nothing, then backed up.
+//! Applying an evaluator's output to a batch: validated as a whole first, so that an invalid one changes nothing.
 
 use std::ops::Range;
 
@@ -10,19 +10,19 @@ use crate::search::priors::{check_dense, priors, Policy};
 use crate::tree::Edges;
 
 impl<W: World> Forest<W> {
-    /// Backs up values in `trees`, one per waiting row (for the player to move there) or one per row and player, and gives moves their priors.
-    /// A wrong answer leaves the forest as it was, batch included.
+    /// Backs up values in `trees`, one per waiting row (for the player to move) or one per row and player, and sets priors. Invalid
+    /// output leaves the forest unchanged, batch included.
     ///
     /// # Errors
-    /// `Error::Evaluation` names the row and what is wrong; `Error::Usage` if rows are still to be stepped.
+    /// `Error::Evaluation` names the row; `Error::Usage` if rows wait for `step`.
     pub fn apply(&mut self, trees: Range<usize>, policy: Policy<'_>, values: &[f64]) -> Result<(), Error> {
         if !self.stepping.is_empty() {
             return Err(Error::Usage(format!("{} rows wait for step: answer them before apply", self.stepping.len())));
         }
         let spread = spread_values(values, &self.waiting_movers(trees.clone()), &self.config)?;
         let priors = if self.config.rule.uses_priors() { self.priors(trees.clone(), policy)? } else { Vec::new() };
-        // Each tree takes its share of both, in order.
-        let players = self.config.players;
+        // Split both among the trees, in order.
+        let players = self.config.num_players;
         let (mut rows, mut moves) = (spread.as_slice(), priors.as_slice());
         let mut shares = Vec::with_capacity(trees.len());
         for tree in &self.trees[trees.clone()] {
@@ -43,7 +43,7 @@ impl<W: World> Forest<W> {
         Ok(())
     }
 
-    /// Who moves at each waiting leaf.
+    /// Returns the player to move at each waiting leaf.
     fn waiting_movers(&self, trees: Range<usize>) -> Vec<u8> {
         let mut movers = Vec::new();
         for tree in &self.trees[trees] {
@@ -54,7 +54,7 @@ impl<W: World> Forest<W> {
         movers
     }
 
-    /// The priors of the legal moves of all waiting rows, one after another; none where they are even.
+    /// Returns the priors of the legal moves of all waiting rows, concatenated; empty if uniform.
     fn priors(&self, trees: Range<usize>, policy: Policy<'_>) -> Result<Vec<f32>, Error> {
         let nodes = || {
             self.trees[trees.clone()]
@@ -66,7 +66,7 @@ impl<W: World> Forest<W> {
         let mut at = 0;
         let in_row = |row: usize, text: String| Error::Evaluation(format!("row {row}: {text}"));
         match policy {
-            Policy::Even => return Ok(Vec::new()),
+            Policy::Uniform => return Ok(Vec::new()),
             Policy::Dense(numbers, kind) => {
                 let (rows, actions) = (nodes().count(), self.config.num_actions);
                 if numbers.len() != rows * actions {
@@ -99,16 +99,16 @@ impl<W: World> Forest<W> {
     }
 }
 
-/// Lets `fill` write the priors of one row at `at`; where the next begins.
+/// Lets `fill` write the priors of one row at `at`; returns the offset of the next row.
 fn write(edges: &Edges<'_>, at: usize, out: &mut [f32], fill: impl FnOnce(&mut [f32]) -> Result<(), String>) -> Result<usize, String> {
     let end = at + edges.actions.len();
     fill(&mut out[at..end])?;
     Ok(end)
 }
 
-/// Turns evaluator values into one number per row and player.
+/// Expands evaluator values to one number per row and player.
 fn spread_values(values: &[f64], movers: &[u8], config: &SearchConfig) -> Result<Vec<f64>, Error> {
-    let (rows, players) = (movers.len(), config.players);
+    let (rows, players) = (movers.len(), config.num_players);
     let one_each = values.len() == rows && (players == 1 || (players == 2 && config.zero_sum));
     if !one_each && values.len() != rows * players {
         let shape = if players == 1 || (players == 2 && config.zero_sum) {

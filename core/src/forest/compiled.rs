@@ -4,25 +4,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{piece_size, threads_for, Forest};
 use crate::error::Error;
-use crate::games::analysis::LeafAnalysis;
-use crate::games::{Action, Compiled, Game};
+use crate::games::analysis::Analyzed;
+use crate::games::{Action, Compiled};
 use crate::runtime::parallel_vec::parallel_extend;
 use crate::runtime::thread_pool::parallel_for;
-use crate::search::config::SearchConfig;
+use crate::search::config::WorldConfig;
 use crate::search::expand;
 use crate::search::tree_search::TreeSearch;
 use crate::tree::{Tree, ROOT};
 
 const OVER: &str = "the game is over in this state: there is nothing to search";
 
-/// A tree of `state` alone, where the game goes on; of the moves that are `among` some, if any are given.
-fn fresh<G: Game + LeafAnalysis>(config: &SearchConfig, state: &G, legal: &mut Vec<Action>, among: Option<&[Action]>) -> Tree {
+/// Creates the tree of a nonterminal `state`, restricted to the legal moves in `among` if given.
+fn fresh<G: Analyzed>(config: &WorldConfig<Compiled<G>>, state: &G, legal: &mut Vec<Action>, among: Option<&[Action]>) -> Tree {
     let mut tree = Tree::new(config.shape());
     expand::root::<Compiled<G>>(&mut tree, config, state, legal, among);
     tree
 }
 
-impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
+impl<G: Analyzed> Forest<Compiled<G>> {
     /// Plants a tree for `state`.
     ///
     /// # Errors
@@ -31,9 +31,8 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
         self.plant_all(vec![(state, key)], &[])
     }
 
-    /// Plants a tree for each state, with its key. Where one is refused, those before it are planted. `among` is empty, or has the
-    /// actions that are searched at the root of each tree, None for all of them; such a root is not searched for mates, which may
-    /// begin with another move.
+    /// Plants a tree for each state and key. If one is refused, those before it are planted. `among` is empty or has the root actions of
+    /// each tree, None for all; a restricted root is not analyzed, since a proof may begin with another move.
     ///
     /// # Errors
     /// `Error::GameOver` if the game is over in one; `Error::InvalidAction` where none of the actions is legal.
@@ -45,7 +44,7 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
             return Err(Error::InvalidAction(format!("none of the root's actions of state {index} is legal")));
         }
         let among = |index: usize| among.get(index).and_then(Option::as_deref);
-        // Games with many moves have large positions.
+        // Games with many actions have large positions.
         let threads = threads_for(states.len(), 400 + 4 * self.config.num_actions, self.threads);
         let size = piece_size(states.len(), threads);
         let first_refused = AtomicUsize::new(states.len());
@@ -58,8 +57,8 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
         let Self { trees, config, .. } = self;
         parallel_extend(trees, count, (size, threads), |index, legal| {
             let (state, key) = &states[index];
-            let mut search = TreeSearch::new(fresh(config, state, legal, among(index)), state.clone(), *key);
-            search.search_state.root_searched = among(index).is_some();
+            let mut search = TreeSearch::new(fresh(config, state, legal, among(index)), state.clone(), *key, config.forced_depth);
+            search.search_state.root_analyzed = among(index).is_some();
             search
         });
         if count < states.len() {
@@ -75,17 +74,17 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
         Ok(fresh(&self.config, state, &mut Vec::new(), None))
     }
 
-    /// Puts `state` in the place of tree `index`, with a new key.
+    /// Replaces tree `index` by one of `state`, with a new key.
     ///
     /// # Errors
     /// `Error::GameOver` if the game is over there; `Error::InvalidArgument` if there is no such tree.
     pub fn reset(&mut self, index: usize, state: G, key: u64) -> Result<(), Error> {
-        let tree = self.fresh(&state)?;
-        *self.tree_mut(index)? = TreeSearch::new(tree, state, key);
+        let (tree, forced_depth) = (self.fresh(&state)?, self.config.forced_depth);
+        *self.tree_mut(index)? = TreeSearch::new(tree, state, key, forced_depth);
         Ok(())
     }
 
-    /// Plays `action` at the root of tree `index`, keeping what is known below it.
+    /// Plays `action` at the root of tree `index` and keeps its subtree.
     ///
     /// # Errors
     /// `Error::InvalidAction` if it is not legal there, `Error::GameOver` if it ends the game.
@@ -101,7 +100,7 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
         Ok(())
     }
 
-    /// Searches only `actions` at the root of tree `index`, until it is advanced or reset; what is known of them stays.
+    /// Restricts the root of tree `index` to `actions` until it is advanced or reset; their subtrees stay.
     ///
     /// # Errors
     /// `Error::InvalidAction` if none of them is among the root's moves, `Error::Usage` before it has priors, or in a batch.
@@ -118,16 +117,16 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
         Ok(())
     }
 
-    /// The root of tree `index` is not searched for mates at length: for those who have no time for it.
+    /// Skips the analysis of tree `index`'s root, which takes time.
     ///
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
     pub fn skip_root_mates(&mut self, index: usize) -> Result<(), Error> {
-        self.tree_mut(index)?.search_state.root_searched = true;
+        self.tree_mut(index)?.search_state.root_analyzed = true;
         Ok(())
     }
 
-    /// The position of each waiting leaf, in the order of `waiting`.
+    /// Returns the position of each waiting leaf, in the order of `waiting`.
     pub fn waiting_states(&self) -> Vec<&G> {
         let leaves = self.trees.iter().flat_map(|tree| tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()));
         leaves.map(|leaf| &leaf.state).collect()

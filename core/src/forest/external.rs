@@ -1,4 +1,4 @@
-//! Forests of worlds outside: positions are slots, and the world's word on them is checked before it is believed.
+//! Forests of games written in Python: positions are slots, and their steps are validated before they are stored.
 
 use super::latent::LARGEST_REWARD;
 use super::Forest;
@@ -9,13 +9,13 @@ use crate::search::tree_search::TreeSearch;
 use crate::tree::{Tree, ROOT};
 
 impl Forest<External> {
-    /// Plants a tree for a position outside, whose legal actions and mover are given; its slot.
+    /// Plants a tree for an external position; returns its slot.
     ///
     /// # Errors
     /// `Error::GameContract` if `legal` is not a set of actions.
     pub fn plant(&mut self, to_play: u8, legal: &[u16], key: u64) -> Result<u32, Error> {
         let (tree, slot) = self.fresh(to_play, legal)?;
-        self.trees.push(TreeSearch::new(tree, (), key));
+        self.trees.push(TreeSearch::new(tree, (), key, self.config.forced_depth));
         Ok(slot)
     }
 
@@ -23,15 +23,15 @@ impl Forest<External> {
         self.check_position(to_play, legal).map_err(|text| Error::GameContract(format!("at the root {text}")))?;
         let slot = self.slots.allocate();
         let mut tree = Tree::new(self.config.shape());
-        let root = tree.add_node(to_play, self.config.forced_depth);
+        let root = tree.add_node(to_play);
         tree.add_edges(root, legal);
         tree.set_slot(root, slot);
         Ok((tree, slot))
     }
 
     fn check_position(&self, to_play: u8, legal: &[u16]) -> Result<(), String> {
-        if usize::from(to_play) >= self.config.players {
-            return Err(format!("to_play is {to_play}: it must be from 0 to {}", self.config.players - 1));
+        if usize::from(to_play) >= self.config.num_players {
+            return Err(format!("to_play is {to_play}: it must be from 0 to {}", self.config.num_players - 1));
         }
         if legal.is_empty() {
             return Err("legal_actions() is empty although the game is not over".into());
@@ -47,20 +47,21 @@ impl Forest<External> {
         Ok(())
     }
 
-    /// Puts another position in the place of tree `index`: its slot and the slots released.
+    /// Replaces tree `index` by one of another position; returns its slot and the released slots.
     ///
     /// # Errors
     /// As `plant`; `Error::InvalidArgument` if there is no such tree.
     pub fn reset(&mut self, index: usize, to_play: u8, legal: &[u16], key: u64) -> Result<(u32, Vec<u32>), Error> {
-        let old = self.tree(index)?.snapshot();
+        let old = self.tree(index)?.shared_tree();
         let (tree, slot) = self.fresh(to_play, legal)?;
-        *self.tree_mut(index)? = TreeSearch::new(tree, (), key);
+        let forced_depth = self.config.forced_depth;
+        *self.tree_mut(index)? = TreeSearch::new(tree, (), key, forced_depth);
         let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
         self.slots.release(&released);
         Ok((slot, released))
     }
 
-    /// The slot of the position at the root of tree `index`.
+    /// Returns the slot of the root of tree `index`.
     ///
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
@@ -68,8 +69,8 @@ impl Forest<External> {
         Ok(self.tree(index)?.tree().slot(ROOT).unwrap_or(u32::MAX))
     }
 
-    /// Plays `action` at the root of tree `index`. Where nothing is known below it, a fresh tree is planted from `to_play` and `legal`:
-    /// the slot of the new root, and the slots released.
+    /// Plays `action` at the root of tree `index`; without a subtree, plants a tree from `to_play` and `legal`. Returns the slot of the
+    /// new root and the released slots.
     ///
     /// # Errors
     /// As `plant`; `Error::InvalidAction` if the root has no such move.
@@ -82,7 +83,7 @@ impl Forest<External> {
         let released = self.advance_with(index, action, None, |config, slots| {
             let slot = slots.allocate();
             let mut tree = Tree::new(config.shape());
-            let root = tree.add_node(to_play, config.forced_depth);
+            let root = tree.add_node(to_play);
             tree.add_edges(root, legal);
             tree.set_slot(root, slot);
             (tree, slot)
@@ -90,26 +91,26 @@ impl Forest<External> {
         Ok((self.root_slot(index)?, released))
     }
 
-    /// Takes the outside's word on the rows `gather` returned, in their order. A wrong word leaves the forest as it was.
+    /// Stores the steps of the rows that `gather` returned, in their order. An invalid step leaves the forest unchanged.
     ///
     /// # Errors
-    /// `Error::GameContract` names the row and what is wrong; `Error::Usage` if the number of answers is.
-    pub fn step(&mut self, answers: &[StepResult<'_>]) -> Result<(), Error> {
-        if answers.len() != self.stepping.len() {
-            return Err(Error::Usage(format!("step has {} answers for {} rows", answers.len(), self.stepping.len())));
+    /// `Error::GameContract` names the row; `Error::Usage` if the number of steps is wrong.
+    pub fn step(&mut self, results: &[StepResult<'_>]) -> Result<(), Error> {
+        if results.len() != self.stepping.len() {
+            return Err(Error::Usage(format!("step has {} answers for {} rows", results.len(), self.stepping.len())));
         }
-        for (row, answer) in answers.iter().enumerate() {
-            self.check_step(answer).map_err(|text| Error::GameContract(format!("row {row}: {text}")))?;
+        for (row, result) in results.iter().enumerate() {
+            self.check_step(result).map_err(|text| Error::GameContract(format!("row {row}: {text}")))?;
         }
-        for (row, answer) in std::mem::take(&mut self.stepping).into_iter().zip(answers) {
+        for (row, result) in std::mem::take(&mut self.stepping).into_iter().zip(results) {
             let (grown, search_state) = self.trees[row.tree as usize].split_mut();
-            search_state.step(grown, &self.config, *answer);
+            search_state.step(grown, &self.config, *result);
         }
         Ok(())
     }
 
-    fn check_step(&self, answer: &StepResult<'_>) -> Result<(), String> {
-        let players = self.config.players;
+    fn check_step(&self, result: &StepResult<'_>) -> Result<(), String> {
+        let players = self.config.num_players;
         let finite = |name: &str, numbers: &[f64]| {
             if numbers.len() != players {
                 return Err(format!("{name} has {} numbers: one for each of the {players} players is right", numbers.len()));
@@ -120,17 +121,17 @@ impl Forest<External> {
             }
         };
         if self.config.has_rewards {
-            finite("rewards()", answer.rewards)?;
-            if let Some(reward) = answer.rewards.iter().find(|reward| reward.abs() > LARGEST_REWARD) {
+            finite("rewards()", result.rewards)?;
+            if let Some(reward) = result.rewards.iter().find(|reward| reward.abs() > LARGEST_REWARD) {
                 return Err(format!("rewards() has {reward:?}: a reward may be at most {LARGEST_REWARD:e} in size"));
             }
         }
-        let Some(returns) = answer.returns else { return self.check_position(answer.to_play, answer.legal) };
+        let Some(returns) = result.returns else { return self.check_position(result.to_play, result.legal) };
         finite("returns()", returns)?;
-        if usize::from(answer.to_play) >= players {
-            return Err(format!("to_play is {}: it must be from 0 to {}", answer.to_play, players - 1));
+        if usize::from(result.to_play) >= players {
+            return Err(format!("to_play is {}: it must be from 0 to {}", result.to_play, players - 1));
         }
-        if let Some(wrong) = returns.iter().find(|result| result.abs() > 1.0) {
+        if let Some(wrong) = returns.iter().find(|number| number.abs() > 1.0) {
             return Err(format!("returns() has {wrong}: results are from -1 to 1 (a game of points pays them by rewards())"));
         }
         let sum: f64 = returns.iter().sum();

@@ -1,4 +1,4 @@
-//! Forests of a history_table model: positions are hidden states outside, and the model's word on them is checked before it is believed.
+//! Forests of a learned model: positions are hidden states under slots, and the model's responses are validated first.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,13 +6,13 @@ use super::{piece_size, threads_for, Forest, Row};
 use crate::error::Error;
 use crate::games::Latent;
 use crate::runtime::parallel_vec::parallel_extend;
-use crate::search::config::SearchConfig;
+use crate::search::config::WorldConfig;
 use crate::search::expand_latent::ModelResponse;
 use crate::search::priors::{priors, PolicyKind};
 use crate::search::tree_search::{SearchState, TreeSearch};
 use crate::tree::{Tree, ROOT};
 
-/// Rewards and values above this size are refused, so that no sum of them overflows.
+/// Upper bound of the size of rewards and values, so that sums do not overflow.
 pub const LARGEST_REWARD: f64 = 1e12;
 
 /// The root of a tree, as the model and the caller describe it.
@@ -22,17 +22,17 @@ pub struct Root<'a> {
     pub to_play: u8,
     /// The legal actions.
     pub legal: &'a [u16],
-    /// A logit for every action.
+    /// A logit per action.
     pub logits: &'a [f32],
     /// The value for the player to move.
     pub value: f64,
 }
 
-/// A tree of a root alone, after everything about it has been checked.
-fn root_tree(config: &SearchConfig, root: Root<'_>, row: usize, slot: u32) -> Result<Tree, Error> {
+/// Validates a root and creates its tree.
+fn root_tree(config: &WorldConfig<Latent>, root: Root<'_>, row: usize, slot: u32) -> Result<Tree, Error> {
     check_root(config, root, row)?;
     let mut tree = Tree::new(config.shape());
-    let node = tree.add_node(root.to_play, 0);
+    let node = tree.add_node(root.to_play);
     tree.add_edges(node, root.legal);
     let logits = root.legal.iter().map(|&action| root.logits[usize::from(action)]);
     priors(logits, PolicyKind::Logits, tree.priors_mut(node)).map_err(|text| Error::Evaluation(format!("row {row}: {text}")))?;
@@ -42,9 +42,9 @@ fn root_tree(config: &SearchConfig, root: Root<'_>, row: usize, slot: u32) -> Re
     Ok(tree)
 }
 
-/// Refuses what no root can be.
-fn check_root(config: &SearchConfig, root: Root<'_>, row: usize) -> Result<(), Error> {
-    let (players, actions) = (config.players, config.num_actions);
+/// Validates a root.
+fn check_root(config: &WorldConfig<Latent>, root: Root<'_>, row: usize) -> Result<(), Error> {
+    let (players, actions) = (config.num_players, config.num_actions);
     let refuse = |text: String| Err(Error::InvalidArgument(format!("row {row}: {text}")));
     if usize::from(root.to_play) >= players {
         return refuse(format!("to_play is {}: it must be from 0 to {}", root.to_play, players - 1));
@@ -73,7 +73,7 @@ impl Forest<Latent> {
     /// Plants a tree for each root, with its key: the slots of the roots. Where one is wrong, none is root_tree.
     ///
     /// # Errors
-    /// `Error::InvalidArgument` or `Error::Evaluation` name what is wrong with a root.
+    /// `Error::InvalidArgument` or `Error::Evaluation` name the row.
     pub fn plant_all(&mut self, roots: &[(Root<'_>, u64)]) -> Result<Vec<u32>, Error> {
         let begun = self.trees.len();
         let threads = threads_for(roots.len(), 400 + 12 * self.config.num_actions, self.threads);
@@ -90,7 +90,7 @@ impl Forest<Latent> {
                 }
                 Tree::new(config.shape())
             });
-            TreeSearch::new(tree, (), key)
+            TreeSearch::new(tree, (), key, 0)
         });
         if let Some((_, error)) = wrong.into_inner().unwrap_or_else(PoisonError::into_inner) {
             self.trees.truncate(begun);
@@ -100,23 +100,23 @@ impl Forest<Latent> {
         Ok(slots)
     }
 
-    /// Puts another root in the place of tree `index`: its slot and the slots released.
+    /// Replaces tree `index` by one of another root; returns its slot and the released slots.
     ///
     /// # Errors
     /// As `plant`; `Error::InvalidArgument` if there is no such tree.
     pub fn reset(&mut self, index: usize, root: Root<'_>, key: u64) -> Result<(u32, Vec<u32>), Error> {
-        let old = self.tree(index)?.snapshot();
+        let old = self.tree(index)?.shared_tree();
         let mut fresh = root_tree(&self.config, root, index, u32::MAX)?;
         let slot = self.slots.allocate();
         fresh.set_slot(ROOT, slot);
-        *self.tree_mut(index)? = TreeSearch::new(fresh, (), key);
+        *self.tree_mut(index)? = TreeSearch::new(fresh, (), key, 0);
         let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
         self.slots.release(&released);
         Ok((slot, released))
     }
 
-    /// Plays `action` at the root of tree `index`. What is known below the legal buffers of the new root stays; its priors and value
-    /// are new: the slot of the new root, and the slots released.
+    /// Plays `action` at the root of tree `index` and keeps the subtrees of the new root's legal moves; its priors and value are new.
+    /// Returns the slot of the new root and the released slots.
     ///
     /// # Errors
     /// As `plant`; `Error::InvalidAction` if the root has no such move.
@@ -128,12 +128,12 @@ impl Forest<Latent> {
         let mut fresh = root_tree(&self.config, root, index, u32::MAX)?;
         let own = fresh.priors_mut(ROOT).to_vec();
         if self.turn_after(index, action)?.is_some_and(|turn| turn != root.to_play) {
-            // The model was wrong about whose turn it is: all it imagined is seen from the wrong side.
+            // The model predicted another player to move: the values of the subtree have the wrong perspective.
             let slot = self.slots.allocate();
             fresh.set_slot(ROOT, slot);
             let search = self.tree_mut(index)?;
-            let old = search.snapshot();
-            search.replant(fresh);
+            let old = search.shared_tree();
+            search.replant(fresh, 0);
             search.search_state.target = search.search_state.simulations;
             search.search_state.reset_schedules();
             let released: Vec<u32> = old.indices().filter_map(|node| old.slot(node)).collect();
@@ -163,7 +163,7 @@ impl Forest<Latent> {
         Ok(place.and_then(|place| edges.links[place].child()).map(|child| tree.node(child).to_play))
     }
 
-    /// Gathers the leaves that the model is to be asked about, by tree and in the order they were gathered, each with its slot.
+    /// Gathers the leaves to evaluate, by tree and in gathering order, and allocates their slots.
     ///
     /// # Errors
     /// As `gather`.
@@ -183,15 +183,15 @@ impl Forest<Latent> {
         rows
     }
 
-    /// Takes the model's word on the rows gathered, in their order. A wrong word leaves the forest as it was, batch included.
+    /// Applies the model's response to the gathered rows, in their order. An invalid one leaves the forest unchanged, batch included.
     ///
     /// # Errors
-    /// `Error::Evaluation` names the row and what is wrong.
+    /// `Error::Evaluation` names the row.
     pub fn apply_model(&mut self, answer: ModelResponse<'_>) -> Result<(), Error> {
         self.apply_and(answer, |_, _, _| ())
     }
 
-    /// The same, and the next batch is gathered, as by `gather_leaves`: each tree is walked through again while it is at hand.
+    /// `apply_model` and `gather_leaves` in one pass, while each tree is cached.
     ///
     /// # Errors
     /// As `apply_model`.
@@ -207,7 +207,7 @@ impl Forest<Latent> {
     fn apply_and(
         &mut self,
         answer: ModelResponse<'_>,
-        then: impl Fn(&mut SearchState<Latent>, &mut Tree, &SearchConfig) + Sync,
+        then: impl Fn(&mut SearchState<Latent>, &mut Tree, &WorldConfig<Latent>) + Sync,
     ) -> Result<(), Error> {
         self.check_model(answer)?;
         let mut at = 0;
@@ -245,7 +245,7 @@ impl Forest<Latent> {
                 self.check_discount(discounts[row], row)?;
             }
             let logits = &answer.logits[row * actions..(row + 1) * actions];
-            // One pass without a branch per number; the search for the culprit comes only if there is one.
+            // One pass without a branch per number; the invalid one is located only if there is one.
             let (mut broken, mut most) = (false, f32::NEG_INFINITY);
             for &logit in logits {
                 broken |= logit.is_nan() | (logit == f32::INFINITY);
@@ -269,7 +269,7 @@ impl Forest<Latent> {
         if !(-1.0..=1.0).contains(&discount) {
             return Err(row_error("discount", row, &format!("{}: it must be from -1 to 1", python_repr(discount))));
         }
-        if discount < 0.0 && self.config.players == 1 {
+        if discount < 0.0 && self.config.num_players == 1 {
             return Err(Error::Evaluation(format!(
                 "row {row}: discount is {discount}: a negative one changes the player, and num_players is 1"
             )));
@@ -278,12 +278,12 @@ impl Forest<Latent> {
     }
 }
 
-/// What is wrong with the number of a row, in the words of the checks in Python.
+/// The error of a number of a row, worded as the checks in Python.
 fn row_error(name: &str, row: usize, wrong: &str) -> Error {
     Error::Evaluation(format!("{name} of row {row} is {wrong}"))
 }
 
-/// A number as Python writes it.
+/// Formats a number as Python does.
 fn python_repr(number: f64) -> String {
     if number.is_nan() {
         "nan".into()
@@ -292,7 +292,7 @@ fn python_repr(number: f64) -> String {
     }
 }
 
-/// Refuses what no reward and no value can be; the number and what it must be, in words.
+/// Validates a reward or value; the error is a message.
 pub(super) fn check_number(number: f64) -> Result<(), String> {
     if !number.is_finite() {
         return Err(format!("{}: it must be a finite number", python_repr(number)));

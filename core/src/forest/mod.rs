@@ -1,81 +1,64 @@
-//! Many trees searched together. Each is exactly as if it were alone; they share threads, slots and batches.
+//! Many trees searched together. They share threads, slots and batches; each grows exactly as it would alone.
 
 use std::ops::Range;
 
+mod answers;
 mod apply;
 mod compiled;
 mod external;
-pub mod latent;
-pub mod offload;
-pub mod pipeline;
-pub mod pipeline_latent;
-mod row_layout;
-pub mod rows;
+pub(crate) mod latent;
+pub(crate) mod offload;
+pub(crate) mod pipeline;
+pub(crate) mod pipeline_latent;
+pub(crate) mod row_layout;
+pub(crate) mod rows;
 
 use crate::error::Error;
-use crate::forest::rows::SlotAllocator;
+use crate::forest::rows::{Row, SlotAllocator};
 use crate::games::World;
 use crate::runtime::parallel_vec::parallel_drop;
 use crate::runtime::thread_pool::parallel_for;
-use crate::search::config::SearchConfig;
-use crate::search::leaf_analysis;
+use crate::search::batch::analyze_leaves;
+use crate::search::config::WorldConfig;
 use crate::search::noise::{self, Noise};
 use crate::search::tree_search::{Stop, TreeSearch};
 use crate::tree::Tree;
 
-/// Trees that share a limit of time take turns of at most this many simulations.
+/// Upper bound of the simulations of a turn, if trees share a time limit.
 const SIMULATIONS_PER_TURN: u64 = 64;
 
-/// A thread is worth so many nanoseconds of a job that is done once in a search: one that the system does not let run meanwhile
-/// holds up all others, on some machines for milliseconds.
-const WORTH_A_THREAD: usize = 200_000;
+/// Nanoseconds of work per thread in jobs that run once per search: a preempted worker delays the job, on some machines by
+/// milliseconds.
+const MIN_WORK_PER_THREAD: usize = 200_000;
 
-/// How many of `threads` a job that takes about `nanoseconds` for each of `trees` is worth.
+/// Returns how many of `threads` pay off for a job of about `nanoseconds` per tree.
 fn threads_for(trees: usize, nanoseconds: usize, threads: usize) -> usize {
-    (trees * nanoseconds / WORTH_A_THREAD).clamp(1, threads)
+    (trees * nanoseconds / MIN_WORK_PER_THREAD).clamp(1, threads)
 }
 
-/// How many of `trees` to hand to a thread at a time: few enough that all end at about the same time, many enough that taking
-/// them costs nothing beside the work.
+/// Returns the trees per work item: few enough for balanced threads, many enough to amortise the synchronisation.
 fn piece_size(trees: usize, threads: usize) -> usize {
     (trees / (4 * threads)).clamp(1, 64)
 }
 
-/// One row of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Which tree.
-    pub tree: u32,
-    /// The slot of the new position (external worlds).
-    pub slot: u32,
-    /// The slot of the position before it.
-    pub parent_slot: u32,
-    /// The move between them.
-    pub action: u16,
-    /// Who made it: seed 3's perspective player.
-    pub chooser: u8,
-    /// The key of the simulation's random numbers.
-    pub key: u64,
-}
-
-/// A forest of one world.
+/// The trees of one world.
 #[derive(Debug)]
 pub struct Forest<W: World> {
-    /// What the search is made of.
-    pub config: SearchConfig,
+    /// The configuration of every tree.
+    pub(crate) config: WorldConfig<W>,
     threads: usize,
     trees: Vec<TreeSearch<W>>,
     slots: SlotAllocator,
-    /// The rows `gather` has handed out for `step` and not yet had an answer to (external worlds).
+    /// Rows that wait for `step` (external worlds).
     stepping: Vec<Row>,
-    /// Trees that are status about together (compiled worlds and history_table models).
+    /// Trees that are status about together (compiled worlds and learned models).
     groups: Vec<pipeline::Group>,
-    /// Where the time of exchanges with a network went.
+    /// Time spent in exchanges with a network.
     pub pipeline_times: pipeline::PipelineTimes,
 }
 
 impl<W: World> Drop for Forest<W> {
-    /// Thousands of trees are dropped as they were planted: together.
+    /// Drops the trees in parallel.
     fn drop(&mut self) {
         let nodes = self.trees.first().map_or(0, |search| search.tree().num_nodes());
         let threads = threads_for(self.trees.len(), 200 + 4 * nodes, self.threads);
@@ -85,39 +68,39 @@ impl<W: World> Drop for Forest<W> {
 }
 
 impl<W: World> Forest<W> {
-    /// An empty forest.
-    ///
-    /// # Errors
-    /// `Error::InvalidArgument` for config that no search can be made of.
-    pub fn new(config: SearchConfig, threads: usize) -> Result<Self, Error> {
-        config.check()?;
-        if threads == 0 {
-            return Err(Error::InvalidArgument("threads must be at least 1, not 0".into()));
-        }
-        Ok(Self {
+    /// Creates an empty forest.
+    #[must_use]
+    pub fn new(config: WorldConfig<W>) -> Self {
+        Self {
+            threads: config.threads,
             config,
-            threads,
             trees: Vec::new(),
             slots: SlotAllocator::default(),
             stepping: Vec::new(),
             groups: Vec::new(),
             pipeline_times: pipeline::PipelineTimes::default(),
-        })
+        }
     }
 
-    /// Number of trees.
+    /// Returns the configuration.
+    #[must_use]
+    pub fn config(&self) -> &WorldConfig<W> {
+        &self.config
+    }
+
+    /// Returns the number of trees.
     #[must_use]
     pub fn len(&self) -> usize {
         self.trees.len()
     }
 
-    /// Whether there are no trees.
+    /// Returns whether there are no trees.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.trees.is_empty()
     }
 
-    /// Tree `index`.
+    /// Returns tree `index`.
     ///
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
@@ -126,13 +109,13 @@ impl<W: World> Forest<W> {
         self.trees.get(index).ok_or_else(|| Error::InvalidArgument(format!("tree {index} does not exist: this forest has {count}")))
     }
 
-    /// All trees.
+    /// Returns all trees.
     pub fn trees(&self) -> impl Iterator<Item = &TreeSearch<W>> {
         self.trees.iter()
     }
 
-    /// Reads something off every tree into its place of `results`, on as many threads as there are.
-    pub fn read_each<T: Send>(&self, results: &mut [T], read: impl Fn(usize, &TreeSearch<W>, &mut T) + Sync) {
+    /// Calls `read` for every tree with its entry of `results`, in parallel.
+    fn read_each<T: Send>(&self, results: &mut [T], read: impl Fn(usize, &TreeSearch<W>, &mut T) + Sync) {
         let threads = threads_for(self.trees.len(), 150 + 4 * self.config.num_actions, self.threads);
         let size = piece_size(self.trees.len(), threads);
         let pieces = self.trees.chunks(size).zip(results.chunks_mut(size)).enumerate();
@@ -148,16 +131,16 @@ impl<W: World> Forest<W> {
         self.trees.get_mut(index).ok_or_else(|| Error::InvalidArgument(format!("tree {index} does not exist: this forest has {count}")))
     }
 
-    /// Allows tree `index` `simulations` more than it has had.
+    /// Allows tree `index` that many more simulations.
     ///
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
     pub fn allow(&mut self, index: usize, simulations: u64) -> Result<(), Error> {
         let search_state = &mut self.tree_mut(index)?.search_state;
         if simulations > 0 {
-            // Until the new schedule has run a simulation, the answer is that of the old one.
+            // The old schedule answers until the new one has run a simulation.
             if search_state.simulations > search_state.begun {
-                search_state.answered = search_state.schedule.take();
+                search_state.previous_schedule = search_state.schedule.take();
             }
             search_state.schedule = None;
             search_state.begun = search_state.simulations;
@@ -166,30 +149,30 @@ impl<W: World> Forest<W> {
         Ok(())
     }
 
-    /// Whether some tree wants more simulations.
+    /// Returns whether some tree wants more simulations.
     #[must_use]
     pub fn wants_more(&self) -> bool {
         self.trees.iter().any(|tree| tree.wants_more(&self.config))
     }
 
-    /// Simulations done by all trees, and wanted by all.
+    /// Returns the simulations done and wanted, summed over all trees.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         self.trees.iter().fold((0, 0), |(done, wanted), tree| (done + tree.search_state.simulations, wanted + tree.search_state.target))
     }
 
-    /// Works on every tree, on as many threads as there are.
-    fn each_in_parallel(&mut self, work: impl Fn(&mut TreeSearch<W>, &SearchConfig) + Sync) {
+    /// Calls `work` for every tree, in parallel.
+    fn each_in_parallel(&mut self, work: impl Fn(&mut TreeSearch<W>, &WorldConfig<W>) + Sync) {
         let config = &self.config;
         parallel_for(self.threads, self.trees.iter_mut(), |tree| work(tree, config));
     }
 
-    /// The same for work of some microseconds a tree, each with its own share of `shares`.
+    /// Calls `work` for every tree with its entry of `shares`, in parallel; for work of some microseconds per tree.
     fn each_briefly<T: Copy + Sync>(
         &mut self,
         trees: Range<usize>,
         shares: &[T],
-        work: impl Fn(&mut TreeSearch<W>, &SearchConfig, T) + Sync,
+        work: impl Fn(&mut TreeSearch<W>, &WorldConfig<W>, T) + Sync,
     ) {
         let config = &self.config;
         let size = piece_size(trees.len(), self.threads);
@@ -204,7 +187,7 @@ impl<W: World> Forest<W> {
         let threads_per_tree = if self.trees.len() == 1 { self.threads } else { 1 };
         let done = |tree: &TreeSearch<W>| tree.search_state.simulations - tree.search_state.begun;
         while !stop() {
-            // Trees that are behind catch up first, also those that a stop has cut out of the last turn.
+            // Trees that are behind catch up first, e.g. those that a stop excluded from the last turn.
             let Some(least) = self.trees.iter().filter(|tree| tree.wants_more(&self.config)).map(done).min() else { return };
             // Turns begin with one simulation, so that a short time is not pipeline_times on the first trees alone.
             let level = if share { least + least.clamp(1, SIMULATIONS_PER_TURN) } else { u64::MAX };
@@ -216,8 +199,7 @@ impl<W: World> Forest<W> {
         }
     }
 
-    /// Gives every tree that wants simulations its first since its limit was set: a limit of time, however short, leaves none
-    /// without.
+    /// Runs the first simulation of every tree since its limit was set, so that a short time limit leaves none without.
     pub fn begin(&mut self, stop: Stop<'_>) {
         self.each_in_parallel(|tree, config| {
             if tree.search_state.simulations == tree.search_state.begun {
@@ -226,14 +208,14 @@ impl<W: World> Forest<W> {
         });
     }
 
-    /// Whether every tree that wants simulations has had one since its limit was set.
+    /// Returns whether every tree that wants simulations has had one since its limit was set.
     #[must_use]
     pub fn all_begun(&self) -> bool {
         self.trees.iter().all(|tree| tree.search_state.simulations > tree.search_state.begun || !tree.wants_more(&self.config))
     }
 
-    /// Gathers leaves from every tree that wants work. Compiled worlds: afterwards `waiting` has the leaves to evaluate.
-    /// External worlds: the rows returned must be answered by `step`, and `gather` called again until it returns none.
+    /// Gathers leaves from every tree that wants work. Compiled worlds: `waiting` then has the leaves to evaluate. External worlds:
+    /// the returned rows must be stepped, and `gather` called again until it returns none.
     ///
     /// # Errors
     /// `Error::Usage` if rows are still to be stepped.
@@ -247,7 +229,7 @@ impl<W: World> Forest<W> {
                 let (grown, search_state) = tree.split_mut();
                 search_state.gather(grown, config);
                 if !W::EXTERNAL {
-                    leaf_analysis::analyze_leaves::<W>(config, &search_state.history_table, &mut search_state.pending);
+                    analyze_leaves::<W>(config, &search_state.history_table, &mut search_state.pending);
                 }
             }
         });
@@ -270,14 +252,13 @@ impl<W: World> Forest<W> {
         Ok(&self.stepping)
     }
 
-    /// The rows that wait for `step`.
+    /// Returns the rows that wait for `step`.
     #[must_use]
     pub fn stepping(&self) -> &[Row] {
         &self.stepping
     }
 
-    /// The leaves that wait for values, by tree and then in the order they were gathered.
-    /// PendingLeaves whose playout reached an end by itself are not among them.
+    /// Returns the leaves that wait for values, by tree and in gathering order; not those with a known value.
     #[must_use]
     pub fn waiting(&self) -> Vec<Row> {
         let mut rows = Vec::new();
@@ -302,13 +283,13 @@ impl<W: World> Forest<W> {
         }
     }
 
-    /// The range of all trees.
+    /// Returns the range of all trees.
     #[must_use]
     pub fn all(&self) -> Range<usize> {
         0..self.trees.len()
     }
 
-    /// The trees of group `index`, or all.
+    /// Returns the trees of group `index`, or all.
     ///
     /// # Errors
     /// `Error::Usage` if there is no such group.
@@ -319,14 +300,14 @@ impl<W: World> Forest<W> {
         group.ok_or_else(|| Error::Usage(format!("group {index} does not exist: this forest has {count}")))
     }
 
-    /// How many leaves of these trees wait for values.
+    /// Returns the number of leaves of these trees that wait for values.
     #[must_use]
     pub fn num_waiting(&self, trees: Range<usize>) -> usize {
         self.trees[trees].iter().map(|tree| tree.search_state.pending.iter().filter(|leaf| leaf.value.is_none()).count()).sum()
     }
 
-    /// The legal actions of each waiting leaf of these trees whose moves want priors: where each row begins (and the last ends),
-    /// and the actions.
+    /// Returns the legal actions of the waiting leaves of these trees whose edges need priors: row offsets (one more than rows), and
+    /// the actions.
     #[must_use]
     pub fn waiting_legal(&self, trees: Range<usize>) -> (Vec<i64>, Vec<u16>) {
         let (mut offsets, mut actions) = (vec![0], Vec::new());
@@ -339,20 +320,20 @@ impl<W: World> Forest<W> {
         (offsets, actions)
     }
 
-    /// Mixes noise into the priors of tree `index`'s root before its next descent; None takes earlier noise out.
+    /// Mixes noise into the priors of tree `index`'s root before its next descent; None removes earlier noise.
     ///
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree.
     pub fn set_noise(&mut self, index: usize, wanted: Option<Noise>) -> Result<(), Error> {
         let (tree, search_state) = self.tree_mut(index)?.split_mut();
         search_state.noise = wanted;
-        if wanted.is_none() {
-            noise::remove(tree);
+        if wanted.is_none() && search_state.root_state.is_some() {
+            noise::remove(tree, search_state.root_state_mut());
         }
         Ok(())
     }
 
-    /// Gives tree `index` its Gumbel numbers, one for each action; None draws them.
+    /// Sets the Gumbel numbers of tree `index`, one per action; None draws them.
     ///
     /// # Errors
     /// `Error::InvalidArgument` if there is no such tree, or the numbers are not one for each action, all finite.
@@ -373,19 +354,19 @@ impl<W: World> Forest<W> {
         Ok(())
     }
 
-    /// Whether a batch is under way.
+    /// Returns whether a batch is open.
     #[must_use]
     pub fn has_batch(&self) -> bool {
         self.trees.iter().any(|tree| tree.search_state.has_batch())
     }
 
-    /// Whether some tree can gather more into the batch under way (external worlds, between `step` and `apply`).
+    /// Returns whether some tree can add leaves to the open batch (external worlds, between `step` and `apply`).
     #[must_use]
     pub fn batch_can_grow(&self) -> bool {
         self.trees.iter().any(|tree| !tree.search_state.full_batch && tree.wants_more(&self.config))
     }
 
-    /// Takes back the batch under way, if any; the slots it had are free again and returned.
+    /// Rolls back the open batch, if any; releases and returns its slots.
     pub fn roll_back(&mut self) -> Vec<u32> {
         self.stepping.clear();
         let mut released = Vec::new();
@@ -397,31 +378,30 @@ impl<W: World> Forest<W> {
         released
     }
 
-    /// Plays `action` at the root of tree `index` and keeps the part of the tree below it, of the `legal` moves there alone if
-    /// they are given. `plant` makes a fresh tree of the
-    /// position after the move where nothing is known of it yet. The slots released are returned.
+    /// Plays `action` at the root of tree `index` and keeps its subtree, restricted to the `legal` actions if given; without a subtree,
+    /// `plant` creates the tree of the new position. Returns the released slots.
     fn advance_with(
         &mut self,
         index: usize,
         action: u16,
         legal: Option<&[u16]>,
-        plant: impl FnOnce(&SearchConfig, &mut SlotAllocator) -> (Tree, u32),
+        plant: impl FnOnce(&WorldConfig<W>, &mut SlotAllocator) -> (Tree, u32),
     ) -> Result<Vec<u32>, Error> {
         let Self { trees, config, slots, .. } = self;
         let count = trees.len();
         let search =
             trees.get_mut(index).ok_or_else(|| Error::InvalidArgument(format!("tree {index} does not exist: this forest has {count}")))?;
-        let old = search.snapshot();
+        let old = search.shared_tree();
         let dropped = search.keep_child(action, config.evaluates_root(), legal);
         let released: Vec<u32> = if let Some(dropped) = dropped {
             dropped.into_iter().filter_map(|node| old.slot(node)).collect()
         } else {
-            search.replant(plant(config, slots).0);
+            search.replant(plant(config, slots).0, config.forced_depth);
             old.indices().filter_map(|node| old.slot(node)).collect()
         };
         search.search_state.target = search.search_state.simulations;
         search.search_state.history_table.advance();
-        search.search_state.root_searched = false;
+        search.search_state.root_analyzed = false;
         search.search_state.reset_schedules();
         slots.release(&released);
         Ok(released)

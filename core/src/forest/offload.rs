@@ -2,6 +2,7 @@
 //! told what was results; the trees are then as if it had searched them itself.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::{piece_size, threads_for, Forest};
 use crate::games::World;
@@ -9,39 +10,39 @@ use crate::runtime::thread_pool::parallel_for;
 use crate::search::tree_search::TreeSearch;
 use crate::tree::{Link, OrderedEdge, Tree, ROOT};
 
-/// More simulations do not fit into the numbers of children elsewhere.
-const MOST_SIMULATIONS: u64 = 32_000;
+/// Upper bound of simulations, as child indices have 16 bits on the device.
+const MAX_SIMULATIONS: u64 = 32_000;
 
-/// What a search elsewhere is told of all roots; a row for each tree, in which edges have `num_actions` places.
+/// The exported roots: a row per tree, with `num_actions` entries per edge column.
 #[derive(Clone, Debug, Default)]
 pub struct ExportedRoots {
-    /// Simulations that each tree wants.
+    /// Simulations per tree.
     pub simulations: usize,
-    /// How many moves each root has.
+    /// Number of edges of each root.
     pub counts: Vec<i32>,
-    /// Who moves.
+    /// Player to move.
     pub to_play: Vec<i32>,
-    /// The moves, in the order of their places.
+    /// Actions, in stored order.
     pub actions: Vec<i16>,
-    /// Their priors.
+    /// Priors.
     pub priors: Vec<f32>,
-    /// The roots' own values.
+    /// Raw values of the roots.
     pub raw: Vec<f64>,
-    /// Keys of random numbers.
+    /// Keys of the random numbers.
     pub keys: Vec<u64>,
-    /// Simulations that each tree had in its life.
+    /// Simulations in the life of each tree.
     pub begun: Vec<u64>,
-    /// The slot of the root, and those for the position of each simulation, where positions have slots.
+    /// The slot of each root and one per simulation (learned models).
     pub slots: Vec<i64>,
-    /// Of Gumbel search: what each action has beside its value.
+    /// Gumbel search: draw of each action.
     pub draws: Vec<f64>,
-    /// Of Gumbel search: the visits that the move chosen in each simulation must have had.
+    /// Gumbel search: the visit count that selects the move of each simulation.
     pub considered: Vec<i32>,
-    /// Of rules with PUCT: the weight of exploration by N.
+    /// PUCT rules: exploration weight by N.
     pub weights: Vec<f64>,
 }
 
-/// What is read off one tree.
+/// The exported fields of one root.
 #[derive(Clone, Copy, Debug, Default)]
 struct Header {
     count: i32,
@@ -52,22 +53,22 @@ struct Header {
     slot: Option<u32>,
 }
 
-/// What was results: `nodes` nodes of each tree, in the order of their simulations, the root first. Rows as in `ExportedRoots`.
+/// The results of a search: `nodes` nodes per tree in the order of simulations, the root first. Rows as in `ExportedRoots`.
 #[derive(Clone, Copy, Debug)]
 pub struct OffloadResults<'a> {
-    /// Simulations that were done in each tree.
+    /// Simulations done in each tree.
     pub done: &'a [i32],
-    /// Nodes that were made in each tree, beside its root.
+    /// Nodes added to each tree.
     pub made: &'a [i32],
-    /// Nodes of each tree that there is room for: all, or the root alone.
+    /// Node capacity per tree: all, or 1 for the root alone.
     pub nodes: usize,
-    /// To play, moves (none at an end), moves tried, nothing: four numbers a node.
+    /// Four numbers per node: player to move, edges (0: terminal), opened edges, unused.
     pub headers: &'a [i32],
-    /// Their own values.
+    /// Raw values.
     pub raw: &'a [f64],
-    /// The reward of the move to each (history_table models).
+    /// Reward of the move to each node (learned models).
     pub rewards: &'a [f64],
-    /// The discount of the move to each (history_table models).
+    /// Discount of the move to each node (learned models).
     pub discounts: &'a [f64],
     /// W of each edge.
     pub sums: &'a [f64],
@@ -75,18 +76,18 @@ pub struct OffloadResults<'a> {
     pub visits: &'a [i32],
     /// P of each edge.
     pub priors: &'a [f32],
-    /// The move of each edge.
+    /// Action of each edge.
     pub actions: &'a [i16],
-    /// The node below each edge, or -1.
+    /// Child node of each edge, or -1.
     pub children: &'a [i16],
-    /// The lowest and the highest Q of each tree.
+    /// Lowest and highest mean value of each tree.
     pub bounds: &'a [f64],
-    /// As the roots had them.
+    /// As exported.
     pub slots: &'a [i64],
 }
 
 impl OffloadResults<'_> {
-    /// Whether all columns have as many entries as they should.
+    /// Returns whether the columns have consistent lengths.
     fn has_consistent_lengths(&self, trees: usize, actions: usize) -> bool {
         let nodes = trees * self.nodes;
         let edges = nodes * actions;
@@ -98,14 +99,13 @@ impl OffloadResults<'_> {
 }
 
 impl<W: World> Forest<W> {
-    /// Whether all trees are new, but that their roots may have been evaluated, and want the same number of simulations.
+    /// Returns whether all trees are new, apart from evaluated roots, and want the same number of simulations.
     #[must_use]
     pub fn all_new(&self) -> bool {
         are_new(&self.trees)
     }
 
-    /// What a search elsewhere has to know of the roots of some trees. None unless those are new, their roots evaluated, and want the
-    /// same number of simulations.
+    /// Exports the roots of some trees. None unless these are new, have evaluated roots, and want the same number of simulations.
     pub fn export_roots(&mut self, range: Range<usize>) -> Option<ExportedRoots> {
         let searches = self.trees.get_mut(range)?;
         let wanted = searches.first().map(|tree| tree.search_state.target - tree.search_state.simulations)?;
@@ -171,7 +171,7 @@ impl<W: World> Forest<W> {
         Some(roots)
     }
 
-    /// Gives slots back that `export_roots` has taken for `trees`, and nothing was results for.
+    /// Releases the slots that `export_roots` allocated for `trees` trees without results.
     pub fn cancel_export(&mut self, trees: usize, slots: &[i64]) {
         for own in slots.chunks((slots.len() / trees.max(1)).max(1)) {
             let unused: Vec<u32> = own.iter().skip(1).map(|&slot| slot as u32).collect();
@@ -179,8 +179,8 @@ impl<W: World> Forest<W> {
         }
     }
 
-    /// Takes what was results elsewhere of some trees, the first of which is number `first`: of the roots alone, and then of all nodes,
-    /// if they are asked for; whether it can be.
+    /// Imports the results of trees from number `first` on: first the roots alone, and all nodes later on demand. Returns whether the
+    /// results fit the forest.
     pub fn import_results(&mut self, first: usize, results: &OffloadResults<'_>) -> bool {
         let (trees, width) = (results.done.len(), self.config.num_actions);
         let Some(searches) = self.trees.get_mut(first..first.saturating_add(trees)) else { return false };
@@ -197,16 +197,21 @@ impl<W: World> Forest<W> {
             for (place, search) in searches.iter_mut().enumerate() {
                 let index = piece * size + place;
                 if results.nodes > 1 {
-                    let mut tree = import_tree(results, index, width, Tree::new(shape));
-                    tree.clean_priors.clone_from(&search.tree().clean_priors);
-                    search.replant(tree);
+                    let old_state = search.search_state.root_state.take();
+                    search.replant(import_tree(results, index, width, Tree::new(shape)), 0);
+                    if let Some(mut root_state) = old_state {
+                        Arc::make_mut(&mut root_state).mating_line.clear();
+                        search.search_state.root_state = Some(root_state);
+                    }
                 } else {
                     import_root(results, index, width, search.split_mut().0);
                 }
-                search.search_state.simulations = search.search_state.begun + results.done[index] as u64;
+                let state = &mut search.search_state;
+                state.bounds = (results.bounds[2 * index], results.bounds[2 * index + 1]);
+                state.simulations = state.begun + results.done[index] as u64;
             }
         });
-        // Of a search that was stopped, slots are left over. The roots are told first, and once.
+        // A search that stopped early leaves unused slots. The roots are imported first, and once.
         if results.nodes == 1 && shape.slots {
             for (own, &made) in results.slots.chunks(results.slots.len() / trees).zip(results.made) {
                 let unused: Vec<u32> = own.iter().skip(1 + made as usize).map(|&slot| slot as u32).collect();
@@ -217,16 +222,16 @@ impl<W: World> Forest<W> {
     }
 }
 
-/// Whether trees have never been searched, and want the same number of simulations.
+/// Returns whether trees were never searched and want the same number of simulations.
 fn are_new<W: World>(trees: &[TreeSearch<W>]) -> bool {
     let wanted = |search: &TreeSearch<W>| search.search_state.target - search.search_state.simulations;
     let first = trees.first().map_or(0, wanted);
     let is_new = |tree: &Tree| tree.num_nodes() == 1 && tree.node(ROOT).opened == 0 && tree.root_visits <= 1;
     let is_like_first = |search: &TreeSearch<W>| wanted(search) == first && !search.search_state.has_batch() && is_new(search.tree());
-    (1..=MOST_SIMULATIONS).contains(&first) && trees.iter().all(is_like_first)
+    (1..=MAX_SIMULATIONS).contains(&first) && trees.iter().all(is_like_first)
 }
 
-/// Tells the new `tree` number `index` what was results of its root.
+/// Imports the root of tree `index`.
 fn import_root(results: &OffloadResults<'_>, index: usize, width: usize, tree: &mut Tree) {
     let header = *tree.node(ROOT);
     let edges = index * width..index * width + header.num_edges as usize;
@@ -242,17 +247,17 @@ fn import_root(results: &OffloadResults<'_>, index: usize, width: usize, tree: &
     set_tree_fields(results, index, tree);
 }
 
-/// Tree `index` of those results, in an empty `tree`.
+/// Imports all nodes of tree `index` into an empty tree.
 fn import_tree(results: &OffloadResults<'_>, index: usize, width: usize, mut tree: Tree) -> Tree {
     let slots = results.slots.chunks((results.slots.len() / results.done.len()).max(1)).nth(index).unwrap_or_default();
-    // Of a search that was stopped, or met ends, there are fewer nodes than there is room for.
+    // A search that stopped early or met terminal positions has fewer nodes than capacity.
     for number in 0..results.nodes.min(results.made[index] as usize + 1) {
         let at = index * results.nodes + number;
         let [to_play, count, opened] = [0, 1, 2].map(|field| results.headers[4 * at + field]);
         let (count, opened) = ((count.max(0) as usize).min(width), opened.max(0) as usize);
         let edges = at * width..at * width + count;
         let actions: Vec<u16> = results.actions[edges.clone()].iter().map(|&action| action as u16).collect();
-        let node = tree.add_node(to_play as u8, 0);
+        let node = tree.add_node(to_play as u8);
         tree.add_edges(node, &actions);
         tree.priors_mut(node).copy_from_slice(&results.priors[edges.clone()]);
         if let Some(&slot) = slots.get(number) {
@@ -277,9 +282,8 @@ fn import_tree(results: &OffloadResults<'_>, index: usize, width: usize, mut tre
     tree
 }
 
-/// Notes what is told of a tree as a whole.
+/// Sets the fields of the tree as a whole.
 fn set_tree_fields(results: &OffloadResults<'_>, index: usize, tree: &mut Tree) {
     tree.root_visits = 1 + results.done[index] as u32;
     tree.positions = 1 + results.made[index] as u32;
-    tree.bounds = (results.bounds[2 * index], results.bounds[2 * index + 1]);
 }

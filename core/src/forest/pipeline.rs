@@ -1,64 +1,64 @@
-//! Batches of a compiled game for a network that computes while the engine goes on: the trees of a group write their requests
-//! into lines that the network reads, and read its responses where it wrote them. While one group waits, another is searched.
+//! Double-buffered batches of a compiled game: the trees of a group write their requests to the network's input buffer and read the
+//! responses from its output buffer. While one group waits for the network, another is searched.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-pub use super::row_layout::RowLayout;
+use super::row_layout::RowLayout;
 use super::row_layout::{close_gaps, split_rows, Overflow, RequestWriter};
 use super::{piece_size, Forest};
 use crate::error::Error;
-use crate::games::analysis::LeafAnalysis;
-use crate::games::{Compiled, Game, World};
+use crate::games::analysis::Analyzed;
+use crate::games::{Compiled, World};
 use crate::runtime::thread_pool::parallel_for;
-use crate::search::config::SearchConfig;
+use crate::search::config::WorldConfig;
 use crate::search::interleaved::for_each_interleaved;
 use crate::search::priors::{priors, PolicyKind};
 use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
 
-/// How far a value may lie outside -1 to 1, because networks round; it is clipped.
+/// How far a value may lie outside [-1, 1] by rounding; it is clipped.
 const TOLERANCE: f32 = 1e-3;
 
-/// What a network answered: for each row a number for every place of a legal action, then the value for the player to move.
+/// A network's output: per row one number per legal action, padding, and the value for the player to move.
 #[derive(Clone, Copy, Debug)]
 pub struct Responses<'a> {
-    /// Row after row.
+    /// The numbers, row after row.
     pub numbers: &'a [f32],
-    /// What the policy's are.
+    /// The meaning of the policy's numbers.
     pub kind: PolicyKind,
 }
 
-/// Where the time of exchanges went.
+/// Time spent in exchanges.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PipelineTimes {
-    /// Looking at responses before they are believed.
+    /// Validating responses.
     pub checking: Duration,
-    /// Backing values up, going down again, and giving new leaves their moves.
+    /// Backup, descents and expansion.
     pub growing: Duration,
-    /// Writing requests.
+    /// Closing gaps between requests.
     pub writing: Duration,
 }
 
-/// The batch of a group.
+/// The state of a group's batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchStatus {
-    /// Rows to be answered.
+    /// Rows that wait for a response.
     pub rows: usize,
-    /// Whether it is under way, if only with ends, which nobody need answer.
+    /// Whether a batch is open, even if all its leaves are terminal.
     pub open: bool,
 }
 
-/// Trees that are status about together.
+/// Trees that are evaluated together.
 #[derive(Clone, Debug, Default)]
-pub struct Group {
+pub(crate) struct Group {
     pub(super) trees: Range<usize>,
-    /// How many rows each tree has in the batch under way.
+    /// Rows of each tree in the open batch.
     pub(super) rows: Vec<u32>,
-    /// How many legal actions each row has.
+    /// Legal actions of each row.
     legal: Vec<u16>,
-    /// The same of the batch that is being gathered.
+    /// Legal actions of each row of the next batch.
     next_legal: Vec<u16>,
 }
 
@@ -73,9 +73,9 @@ impl<W: World> Forest<W> {
     }
 }
 
-impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
-    /// Gives group `index` the responses to its batch, if they are given, and gathers the next into `requests`, if those are.
-    /// None if the responses have something wrong or unusual in them: then nothing has changed.
+impl<G: Analyzed> Forest<Compiled<G>> {
+    /// Applies the responses to the batch of group `index`, if given, and gathers the next batch into `requests`, if given. Returns
+    /// None if the responses need the general path (invalid or unusual numbers): then nothing has changed.
     ///
     /// # Errors
     /// `Error::Usage` if there is no such group, or the responses or requests do not have room for its rows.
@@ -106,7 +106,7 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
             }
         }
         let checked = Instant::now();
-        // Before the first batch every tree has one row: its root.
+        // In the first batch every tree has one row: its root.
         group.rows.resize(trees.len(), 1);
         let expected: Vec<Range<usize>> = pieces_of(&group.rows, size);
         let (gathers, open) = (requests.is_some(), AtomicBool::new(false));
@@ -138,7 +138,7 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
                 };
                 for_each_interleaved(trees, config, gathers, apply, |place, tree, search_state| {
                     under_way |= search_state.has_batch();
-                    // Written while they are at hand.
+                    // Written while the leaves are cached.
                     counts[place] = if gathers { writer.write(tree, search_state) } else { 0 };
                 });
                 if under_way {
@@ -161,16 +161,16 @@ impl<G: Game + LeafAnalysis> Forest<Compiled<G>> {
     }
 }
 
-/// Whether all numbers are what they should be, which nearly always they are.
+/// Returns whether all numbers are valid.
 fn are_valid(responses: Responses<'_>, legal: &[u16], columns: usize, threads: usize) -> bool {
     let wrong = AtomicBool::new(false);
-    // Looking is quick: many rows at a time, or it costs more to hand them over.
+    // At least 512 rows per work item: validation is cheap compared with synchronisation.
     let size = legal.len().div_ceil(threads).max(512);
     parallel_for(threads, responses.numbers.chunks(size * columns).zip(legal.chunks(size)), |(numbers, legal)| {
         let mut broken = false;
         for (row, &legal) in numbers.chunks_exact(columns).zip(legal) {
             let policy = &row[..usize::from(legal)];
-            // One pass without a branch for each number.
+            // One pass without a branch per number.
             let (mut unusual, mut possible) = (false, false);
             match responses.kind {
                 PolicyKind::Logits => {
@@ -196,7 +196,7 @@ fn are_valid(responses: Responses<'_>, legal: &[u16], columns: usize, threads: u
     !wrong.into_inner()
 }
 
-/// Reads the responses of some trees, one tree after another.
+/// Reads the responses of a range of trees, tree after tree.
 struct ResponseReader<'a> {
     numbers: &'a [f32],
     legal: &'a [u16],
@@ -207,12 +207,12 @@ struct ResponseReader<'a> {
 }
 
 impl ResponseReader<'_> {
-    /// Tells a tree what was answered to its `rows` rows.
-    fn apply<G: Game + LeafAnalysis>(
+    /// Applies the responses to a tree's `rows` rows.
+    fn apply<G: Analyzed>(
         &mut self,
         tree: &mut Tree,
         search_state: &mut SearchState<Compiled<G>>,
-        config: &SearchConfig,
+        config: &WorldConfig<Compiled<G>>,
         rows: usize,
     ) {
         if !search_state.has_batch() {
@@ -230,14 +230,14 @@ impl ResponseReader<'_> {
             self.values.extend([value, -value]);
             let (legal, begun) = (usize::from(legal), self.priors.len());
             self.priors.resize(begun + legal, 0.0);
-            // What could be wrong was looked for before anything was changed.
+            // `are_valid` has validated the numbers.
             let _ = priors(row[..legal].iter().copied(), self.kind, &mut self.priors[begun..]);
         }
         search_state.apply(tree, config, &self.values, &self.priors);
     }
 }
 
-/// Which rows each piece of `size` trees has.
+/// Returns the rows of each piece of `size` trees.
 pub(super) fn pieces_of(rows: &[u32], size: usize) -> Vec<Range<usize>> {
     let mut at = 0;
     let range = |rows: &[u32]| {

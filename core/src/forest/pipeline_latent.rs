@@ -1,5 +1,4 @@
-//! Batches for a history_table model that computes while the engine goes on; see `exchange.rs`. A question is three numbers: the slot of
-//! the position before, the action, the slot of the new one.
+//! Double-buffered batches of a learned model; see `pipeline`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -10,27 +9,27 @@ use super::{piece_size, Forest};
 use crate::error::Error;
 use crate::games::Latent;
 use crate::runtime::thread_pool::parallel_for;
-use crate::search::config::SearchConfig;
+use crate::search::config::WorldConfig;
 use crate::search::expand_latent::{LeafResponse, Logits};
 use crate::search::interleaved::for_each_interleaved;
 use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
 
-/// Numbers of a question.
-pub const REQUEST_NUMBERS: usize = 3;
+/// Numbers per request: slot of the parent, action, slot of the new position.
+pub(crate) const REQUEST_NUMBERS: usize = 3;
 
-/// What a row of a model's responses holds, in this order: reward, value, discount if it says one; then a logit for each action, or of
-/// the top_k actions alone the logarithm of the sum of all exponentials, as the sum of two numbers, the logits, and the actions.
+/// The columns of a response row: reward, value, discount if any; then a logit per action, or of the top k actions the log-sum-exp of
+/// all logits as the sum of two numbers, the logits, and the actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
-    /// Whether there is a discount.
+    /// Whether rows have a discount.
     pub discount: bool,
-    /// How many of the top_k actions it has; None: all actions.
+    /// Number of top k actions; None: all actions.
     pub top_k: Option<usize>,
 }
 
 impl Columns {
-    /// How many numbers a row has.
+    /// Returns the numbers per row.
     #[must_use]
     pub fn count(self, num_actions: usize) -> usize {
         self.before_policy() + self.top_k.map_or(num_actions, |top_k| 2 + 2 * top_k)
@@ -59,8 +58,8 @@ impl Columns {
 }
 
 impl Forest<Latent> {
-    /// Gives group `index` the model's responses to its batch, if they are given, and gathers the next into `requests`, if those are.
-    /// None if the responses have something wrong in them: then nothing has changed.
+    /// Applies the responses to the batch of group `index`, if given, and gathers the next batch into `requests`, if given. Returns
+    /// None if the responses are invalid: then nothing has changed.
     ///
     /// # Errors
     /// `Error::Usage` if there is no such group, or the responses or requests do not have room for its rows.
@@ -128,7 +127,7 @@ impl Forest<Latent> {
                 for_each_interleaved(trees, config, gathers, apply, |place, tree, search_state| {
                     under_way |= search_state.has_batch();
                     let rows = search_state.pending.len() as u32;
-                    // Nearly always as many as the last time.
+                    // Usually as many as in the last batch.
                     let count = &mut counts[place];
                     usual &= rows == *count;
                     *count = rows;
@@ -163,14 +162,14 @@ impl Forest<Latent> {
         Ok(Some(BatchStatus { rows, open: open.into_inner() }))
     }
 
-    /// How many slots there have been at the same time: all are below.
+    /// Returns the maximum number of slots in use so far; all slots are below.
     #[must_use]
     pub fn num_slots(&self) -> usize {
         self.slots.capacity()
     }
 }
 
-/// Writes requests, and gives leaves their slots, one after another.
+/// Writes requests and assigns slots, leaf after leaf.
 struct RequestWriter<'a> {
     lines: &'a mut [i64],
     slots: &'a [u32],
@@ -190,8 +189,8 @@ impl RequestWriter<'_> {
     }
 }
 
-/// Whether all numbers are what they should be.
-fn are_valid(numbers: &[f32], columns: Columns, config: &SearchConfig, threads: usize) -> bool {
+/// Returns whether all numbers are valid.
+fn are_valid(numbers: &[f32], columns: Columns, config: &WorldConfig<Latent>, threads: usize) -> bool {
     let width = columns.count(config.num_actions);
     let wrong = AtomicBool::new(false);
     let rows = numbers.len() / width;
@@ -207,7 +206,7 @@ fn are_valid(numbers: &[f32], columns: Columns, config: &SearchConfig, threads: 
                 }
             };
             let discounted =
-                answer.discount.is_none_or(|discount| (-1.0..=1.0).contains(&discount) && (discount >= 0.0 || config.players == 2));
+                answer.discount.is_none_or(|discount| (-1.0..=1.0).contains(&discount) && (discount >= 0.0 || config.num_players == 2));
             policy && discounted && check_number(answer.reward).is_ok() && check_number(answer.value).is_ok()
         });
         if !sound {
@@ -217,7 +216,7 @@ fn are_valid(numbers: &[f32], columns: Columns, config: &SearchConfig, threads: 
     !wrong.into_inner()
 }
 
-/// None is NaN or infinite, but that some may be -inf.
+/// Returns whether no logit is NaN or +inf, and one is above -inf.
 fn is_valid_policy(logits: &[f32]) -> bool {
     let (mut broken, mut possible) = (false, false);
     for &logit in logits {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::games::analysis::LeafAnalysis;
+use crate::games::analysis::Analyzed;
 use crate::games::{Compiled, Game};
 use crate::search::tree_search::SearchState;
 use crate::tree::Tree;
@@ -74,7 +74,7 @@ impl<'a> RequestWriter<'a> {
     }
 
     /// Writes a layout for every waiting leaf of a tree, and how many legal actions it has: how many words_of_rows.
-    pub(super) fn write<G: Game + LeafAnalysis>(&mut self, tree: &Tree, search_state: &SearchState<Compiled<G>>) -> u32 {
+    pub(super) fn write<G: Analyzed>(&mut self, tree: &Tree, search_state: &SearchState<Compiled<G>>) -> u32 {
         let mut written = 0;
         for leaf in search_state.pending.iter().filter(|leaf| leaf.value.is_none()) {
             let actions: &[u16] = leaf.node.map_or(&[], |node| tree.edges(tree.node(node)).actions);

@@ -1,29 +1,46 @@
-//! SlotAllocator: small numbers under which positions are kept outside. A slot never moves; one that is given back is given out again.
+//! Rows of batches, and the slots under which positions are stored outside.
 
-/// Hands out slots.
+/// One row of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Number of the tree.
+    pub tree: u32,
+    /// The slot of the new position (external worlds).
+    pub slot: u32,
+    /// The slot of the parent position.
+    pub parent_slot: u32,
+    /// The action between them.
+    pub action: u16,
+    /// The player who chose it.
+    pub chooser: u8,
+    /// Key of the simulation's random numbers.
+    pub key: u64,
+}
+
+/// Allocates slots: small integers, reused after their release.
 #[derive(Clone, Debug, Default)]
-pub struct SlotAllocator {
+pub(crate) struct SlotAllocator {
     free: Vec<u32>,
     next: u32,
 }
 
 impl SlotAllocator {
-    /// A slot nobody has.
-    pub fn allocate(&mut self) -> u32 {
+    /// Allocates a slot.
+    pub(crate) fn allocate(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.next += 1;
             self.next - 1
         })
     }
 
-    /// How many slots there have been at the same time: all are below.
+    /// Returns the maximum number of slots in use so far; all slots are below.
     #[must_use]
-    pub fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.next as usize
     }
 
-    /// SlotAllocator that are free again.
-    pub fn release(&mut self, slots: &[u32]) {
+    /// Releases slots.
+    pub(crate) fn release(&mut self, slots: &[u32]) {
         self.free.extend(slots.iter().rev());
     }
 }

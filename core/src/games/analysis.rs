@@ -1,86 +1,23 @@
-//! What a search may know of a game beside its rules (seed 4): an evaluation, mates, hints of moves. Of our games only chess
-//! has it; the others keep the defaults, which say nothing.
+//! The leaf-analysis hook: what a search may know of a game beside its rules. Of the compiled games chess has an analysis
+//! (`chess::ChessAnalysis`); the others use `NoAnalysis`.
 
-use std::sync::Arc;
+use std::fmt::Debug;
 
-use crate::chess::evaluation::Pesto;
-use crate::chess::MoveScores;
+use super::{Action, Game};
 use crate::error::Error;
-use crate::games::connect_four::ConnectFour;
-use crate::games::othello::Othello;
-use crate::games::tic_tac_toe::TicTacToe;
-use crate::games::Action;
 
-/// Kinds of moves there are at most.
-pub const CATEGORIES: usize = 10;
-
-/// Moves of the categories up to this one promise something: those that mate, promote or capture without loss, killers, checks.
-pub const LAST_TACTICAL: u8 = 6;
-
-/// The category of a move that mates, or begins a mate that is known.
-pub const FORCED_MATE: u8 = 0;
-
-/// What the categories of moves are for.
+/// How the tags of moves direct the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Every move is tried once, in the order of the categories, before any is scored (seed 4).
+    /// Every move is tried once, in the order of tags, before any is scored (the hybrid chess specification).
     Strict,
-    /// The moves that promise something are; then all are scored, tried or not.
+    /// Tactical moves are tried once first; then all moves are scored, tried or not.
     Tactical,
-    /// They make priors larger or smaller.
+    /// Move weights scale the priors.
     Prior,
 }
 
-/// The knowledge of one search.
-#[derive(Clone, Debug)]
-pub struct Knowledge {
-    /// The evaluation.
-    pub pesto: Arc<Pesto>,
-    /// Whether leaves are valued after the captures.
-    pub quiescence: bool,
-    /// Whether positions of three pieces are looked up in the tables of elementary endings.
-    pub endings: bool,
-    /// Moves in which mates are looked for; 0 looks for none.
-    pub mate_depth: u32,
-    /// Positions such a look may cost at a new position.
-    pub mate_budget: u64,
-    /// Moves in which they are looked for at the root, at full width; 0 looks for none.
-    pub root_depth: u32,
-    /// Positions the full-width look at the root may cost.
-    pub root_budget: u64,
-    /// Exchanges that win or lose no more than this are even, in centipawns.
-    pub see_threshold: i32,
-    /// None does without categories.
-    pub priority: Option<Priority>,
-    /// By category: what a prior is multiplied by, where categories shape the priors.
-    pub weights: [f64; CATEGORIES],
-    /// There, a prior is also multiplied by what its move's score says; None does without scores.
-    pub move_scores: Option<Arc<MoveScores>>,
-    /// A quiet move that is better than its position becomes a killer after so many visits.
-    pub killer_visits: u32,
-}
-
-impl Knowledge {
-    /// Refuses what no search can use.
-    ///
-    /// # Errors
-    /// `Error::InvalidArgument` names the setting and its range.
-    pub fn check(&self) -> Result<(), Error> {
-        let most = crate::chess::mate::MAX_DEPTH;
-        if self.mate_depth.max(self.root_depth) > most {
-            return Err(Error::InvalidArgument(format!("mate_search_depth must be at most {most} moves, not {}", self.mate_depth)));
-        }
-        if self.see_threshold < 0 {
-            return Err(Error::InvalidArgument(format!("see_threshold must be at least 0, not {}", self.see_threshold)));
-        }
-        match self.weights.iter().find(|weight| !(weight.is_finite() && **weight > 0.0)) {
-            Some(weight) => Err(Error::InvalidArgument(format!("weights must be finite numbers above 0, not {weight}"))),
-            None => Ok(()),
-        }
-    }
-}
-
-/// The exact result of a position, for the player to move.
+/// An exact result for the player to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exact {
     /// 1 is a win, -1 a loss.
@@ -89,66 +26,105 @@ pub struct Exact {
     pub plies: u16,
 }
 
-/// A mate that was found for or against the player to move at a root.
+/// A forced result for the player to move at a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RootMate {
-    /// The first action of `line` mates in so many plies.
-    Wins {
+pub enum RootProof {
+    /// The first action of `line` wins.
+    Win {
         /// The moves, as far as they are known.
         line: Vec<Action>,
-        /// Plies to the mate.
+        /// Plies to the end.
         plies: u16,
     },
     /// Every action loses.
-    Loses {
-        /// The moves of the longest defence.
+    Loss {
+        /// The longest defence.
         line: Vec<Action>,
-        /// Each action with the plies that the other side then needs.
+        /// Each action, with the plies that the opponent needs after it.
         replies: Vec<(Action, u16)>,
     },
 }
 
-/// What was history_table of quiet moves elsewhere, as one position hears of it.
+/// Statistics of quiet moves in the rest of the tree, as one position uses them.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderingContext<'a> {
-    /// Moves that were good at other positions of the same ply.
+    /// Killer moves of the position's ply.
     pub killers: [Option<Action>; 2],
-    /// How often each action was good for this player; empty where nothing is known.
+    /// History score of each action for the player to move; empty without any.
     pub history: &'a [f64],
 }
 
-/// What is told of a legal action.
+/// Tag and weight of a legal move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MoveHint {
-    /// Its category.
-    pub category: u8,
-    /// What its prior is multiplied by, where categories shape the priors.
+    /// Below 16; lower tags are tried earlier.
+    pub tag: u8,
+    /// Factor of the prior under `Priority::Prior`.
     pub weight: f64,
 }
 
-/// What a game can tell beside its rules.
-pub trait LeafAnalysis {
-    /// The value of a position for the player to move, from -1 to 1.
-    fn value(&self, _knowledge: &Knowledge) -> f64 {
+/// How a search orders moves by their tags. Sets of tags are bit masks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MoveOrdering {
+    /// What the order is used for.
+    pub priority: Priority,
+    /// Visits after which a quiet move that is better than its position becomes a killer.
+    pub killer_visits: u32,
+    /// Tags of quiet moves, for which killers and history are kept.
+    pub quiet: u16,
+    /// Tags of tactical moves; they are the lowest tags.
+    pub tactical: u16,
+    /// Tag of a move that is proven to win.
+    pub proof: u8,
+    /// The hint of a move that the analysis says nothing of.
+    pub default: MoveHint,
+}
+
+/// Knowledge of one search about positions of type `S`. The defaults know nothing.
+pub trait LeafAnalysis<S>: Clone + Debug + Send + Sync + 'static {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` names the setting and its range.
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Returns the static evaluation for the player to move, from -1 to 1.
+    fn value(&self, _state: &S) -> f64 {
         0.0
     }
 
-    /// The mate for or against the player to move that a short look has found. None says nothing.
-    fn mate(&self, _knowledge: &Knowledge) -> Option<Exact> {
+    /// Returns a forced result found by a shallow search below the root.
+    fn forced_result(&self, _state: &S) -> Option<Exact> {
         None
     }
 
-    /// A mate at a root, looked for at length.
-    fn root_mate(&self, _knowledge: &Knowledge) -> Option<RootMate> {
+    /// Returns a forced result of a root, found by a deeper search.
+    fn root_proof(&self, _state: &S) -> Option<RootProof> {
         None
     }
 
-    /// Replaces `hints` by the kind of each legal action, in their order.
-    fn hints(&self, _knowledge: &Knowledge, _experience: OrderingContext<'_>, hints: &mut Vec<MoveHint>) {
+    /// Returns how moves are ordered; None leaves them unordered.
+    #[inline]
+    fn ordering(&self) -> Option<MoveOrdering> {
+        None
+    }
+
+    /// Replaces `hints` by one hint for each legal action, in their order.
+    fn move_hints(&self, _state: &S, _context: OrderingContext<'_>, hints: &mut Vec<MoveHint>) {
         hints.clear();
     }
 }
 
-impl LeafAnalysis for TicTacToe {}
-impl LeafAnalysis for ConnectFour {}
-impl LeafAnalysis for Othello {}
+/// The analysis of games that have none.
+#[derive(Clone, Copy, Debug)]
+pub struct NoAnalysis;
+
+impl<S> LeafAnalysis<S> for NoAnalysis {}
+
+/// A compiled game with its analysis.
+pub trait Analyzed: Game {
+    /// `NoAnalysis` for most games.
+    type Analysis: LeafAnalysis<Self>;
+}

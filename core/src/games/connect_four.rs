@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, stone_symbol, win_of, write_status};
 use crate::error::Error;
 use crate::games::{Action, Game};
@@ -227,6 +228,10 @@ impl fmt::Display for ConnectFour {
         writeln!(formatter, "1 2 3 4 5 6 7")?;
         write_status(self, formatter)
     }
+}
+
+impl Analyzed for ConnectFour {
+    type Analysis = NoAnalysis;
 }
 
 #[cfg(test)]

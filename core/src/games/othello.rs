@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, square_name, stone_symbol, write_status};
 use crate::error::Error;
 use crate::games::{Action, Game};
@@ -254,6 +255,10 @@ impl fmt::Display for Othello {
         }
         write_status(self, formatter)
     }
+}
+
+impl Analyzed for Othello {
+    type Analysis = NoAnalysis;
 }
 
 #[cfg(test)]

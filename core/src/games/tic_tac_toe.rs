@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use super::analysis::{Analyzed, NoAnalysis};
 use super::board_text::{parse_by_name, square_name, stone_symbol, win_of, write_status};
 use crate::error::Error;
 use crate::games::{Action, Game};
@@ -176,6 +177,10 @@ impl fmt::Display for TicTacToe {
         }
         write_status(self, formatter)
     }
+}
+
+impl Analyzed for TicTacToe {
+    type Analysis = NoAnalysis;
 }
 
 #[cfg(test)]

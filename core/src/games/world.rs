@@ -1,45 +1,46 @@
-//! Where positions come from: a compiled game, whose states the engine holds and steps itself, or an external world
-//! (a game in Python, a history_table model), whose states live outside in slots and are stepped once per batch.
+//! The source of positions: a compiled game, whose states the engine holds, or an external world (a game in Python, a learned
+//! model), whose states live outside under slots and are stepped once per batch.
 
-use crate::games::analysis::LeafAnalysis;
-use crate::games::{Action, Game};
+use super::analysis::{Analyzed, LeafAnalysis, NoAnalysis};
+use super::Action;
 use crate::runtime::random::Random;
 
-/// A kind of position the engine can walk through.
+/// The kind of position that a search walks through.
 pub trait World: Send + Sync + 'static {
-    /// What the engine keeps of a position while it descends.
+    /// What the engine holds of a position during a descent.
     type State: Clone + std::fmt::Debug + Send + Sync + 'static;
+    /// The leaf-analysis hook.
+    type Analysis: LeafAnalysis<Self::State>;
     /// Whether positions live outside, under slots.
     const EXTERNAL: bool;
-    /// Whether the outside must be asked what a position is before it can be evaluated; a history_table model says both at once.
+    /// Whether positions are stepped outside before they are evaluated (games in Python); a learned model does both at once.
     const STEPPED: bool = false;
+    /// Whether positions are hidden states of a learned model.
+    const LATENT: bool = Self::EXTERNAL && !Self::STEPPED;
+    /// Upper bound of the legal actions of a position; None: the size of the action space.
+    const MAX_LEGAL: Option<usize> = None;
 
-    // Worlds outside are never asked any of these.
+    // External worlds keep these defaults; the engine calls none of them there.
 
     /// Plays a legal action.
     #[inline]
     fn play(_state: &mut Self::State, _action: Action) {}
-    /// Who moves.
+    /// Returns the player to move.
     #[inline]
     fn to_play(_state: &Self::State) -> u8 {
         0
     }
-    /// The result for player 0, where the game is over below the root of a search.
+    /// Returns the result for player 0 if the game is over below the root of a search.
     #[inline]
     fn outcome(_state: &Self::State) -> Option<i8> {
         None
     }
-    /// Legal actions.
+    /// Replaces `actions` by the legal actions.
     #[inline]
     fn legal_actions(_state: &Self::State, actions: &mut Vec<Action>) {
         actions.clear();
     }
-    /// What is known of the game beside its rules.
-    #[inline]
-    fn analysis(_state: &Self::State) -> Option<&dyn LeafAnalysis> {
-        None
-    }
-    /// Random play to the end, or None if `max_depth` moves did not reach it.
+    /// Plays at random to the end; returns the result for player 0, None if `max_depth` moves did not reach it.
     #[inline]
     fn playout(_state: &mut Self::State, _random: &mut Random, _max_depth: u32) -> Option<i8> {
         None
@@ -50,9 +51,12 @@ pub trait World: Send + Sync + 'static {
 #[derive(Debug)]
 pub struct Compiled<G>(std::marker::PhantomData<fn() -> G>);
 
-impl<G: Game + LeafAnalysis> World for Compiled<G> {
+impl<G: Analyzed> World for Compiled<G> {
     type State = G;
+    type Analysis = G::Analysis;
     const EXTERNAL: bool = false;
+    const LATENT: bool = false;
+    const MAX_LEGAL: Option<usize> = Some(G::MAX_LEGAL);
 
     #[inline]
     fn play(state: &mut G, action: Action) {
@@ -71,30 +75,28 @@ impl<G: Game + LeafAnalysis> World for Compiled<G> {
         state.legal_actions(actions);
     }
     #[inline]
-    fn analysis(state: &G) -> Option<&dyn LeafAnalysis> {
-        Some(state)
-    }
-    #[inline]
     fn playout(state: &mut G, random: &mut Random, max_depth: u32) -> Option<i8> {
         state.playout(random, max_depth)
     }
 }
 
-/// A world outside, stepped there: games written in Python. The engine knows a position by its slot alone.
+/// The world of a game written in Python: the engine knows a position by its slot alone.
 #[derive(Debug)]
 pub struct External;
 
 impl World for External {
     type State = ();
+    type Analysis = NoAnalysis;
     const EXTERNAL: bool = true;
     const STEPPED: bool = true;
 }
 
-/// The world of a history_table model: positions are hidden states outside, under slots, and nothing is known of any rules.
+/// The world of a learned model: positions are hidden states under slots, without rules.
 #[derive(Debug)]
 pub struct Latent;
 
 impl World for Latent {
     type State = ();
+    type Analysis = NoAnalysis;
     const EXTERNAL: bool = true;
 }

@@ -30,7 +30,7 @@ struct Room {
 }
 
 /// Draws `count` weights into `weights`, each of concentration `alpha`; in logarithms where some would vanish.
-pub fn dirichlet(alpha: f64, count: usize, random: &mut Random, weights: &mut Vec<f64>) {
+pub(crate) fn dirichlet(alpha: f64, count: usize, random: &mut Random, weights: &mut Vec<f64>) {
     weights.clear();
     let alpha = alpha.max(LEAST);
     if alpha >= 1.0 {

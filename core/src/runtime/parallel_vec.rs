@@ -7,7 +7,7 @@ use crate::runtime::thread_pool::parallel_for;
 
 /// Appends `count` elements to a vector, in chunks of `size` on up to `threads` threads. `make` gets the index of the element among
 /// the new ones, and a value that lives as long as its chunk.
-pub fn parallel_extend<T: Send, S: Default>(
+pub(crate) fn parallel_extend<T: Send, S: Default>(
     list: &mut Vec<T>,
     count: usize,
     (size, threads): (usize, usize),
@@ -30,7 +30,7 @@ pub fn parallel_extend<T: Send, S: Default>(
 }
 
 /// Drops a vector in chunks of `size` elements on up to `threads` threads.
-pub fn parallel_drop<T: Send>(list: Vec<T>, (size, threads): (usize, usize)) {
+pub(crate) fn parallel_drop<T: Send>(list: Vec<T>, (size, threads): (usize, usize)) {
     let mut list: Vec<ManuallyDrop<T>> = list.into_iter().map(ManuallyDrop::new).collect();
     parallel_for(threads, list.chunks_mut(size), |piece| {
         for element in piece {

@@ -6,7 +6,7 @@ const LINE: usize = 64;
 
 /// Asks for the cache lines of a value, and goes on.
 #[inline(always)]
-pub fn value<T>(value: &T) {
+pub(crate) fn value<T>(value: &T) {
     let first = std::ptr::from_ref(value).cast::<u8>();
     address(first);
     // It may straddle two lines.
@@ -15,13 +15,13 @@ pub fn value<T>(value: &T) {
 
 /// Asks for the cache lines of a slice, and goes on.
 #[inline]
-pub fn slice<T>(slice: &[T]) {
+pub(crate) fn slice<T>(slice: &[T]) {
     bytes(slice.as_ptr(), std::mem::size_of_val(slice));
 }
 
 /// Asks for the cache lines of so many bytes, and goes on.
 #[inline]
-pub fn bytes<T>(first: *const T, bytes: usize) {
+pub(crate) fn bytes<T>(first: *const T, bytes: usize) {
     let first = first.cast::<u8>();
     let mut at = 0;
     while at < bytes {
@@ -32,7 +32,7 @@ pub fn bytes<T>(first: *const T, bytes: usize) {
 
 /// Asks for the cache line of an address, and goes on.
 #[inline(always)]
-pub fn address<T>(address: *const T) {
+pub(crate) fn address<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};

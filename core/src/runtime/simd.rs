@@ -4,7 +4,7 @@
 /// Whether what `#[target_feature(enable = "avx2,bmi1,popcnt")]` asks for is there.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-pub fn is_available() -> bool {
+pub(crate) fn is_available() -> bool {
     use std::arch::is_x86_feature_detected as has;
     has!("avx2") && has!("bmi1") && has!("popcnt")
 }

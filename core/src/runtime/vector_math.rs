@@ -28,7 +28,7 @@ fn polynomial(even: &[f64], odd: &[f64], x: f64) -> f64 {
 
 /// exp(x) for x up to 700: 2^n exp(r) with |r| at most half the logarithm of 2, of which it takes the Taylor series.
 #[inline(always)]
-pub fn exp(x: f64) -> f64 {
+pub(crate) fn exp(x: f64) -> f64 {
     let shifted = x.max(LEAST) * std::f64::consts::LOG2_E + ROUNDING;
     let n = shifted - ROUNDING;
     let r = x.max(LEAST) - n * LN_2_HIGH - n * LN_2_LOW;
@@ -40,7 +40,7 @@ pub fn exp(x: f64) -> f64 {
 
 /// ln(x) of a normal number above zero: x = 2^n m, and ln(m) = 2 artanh((m - 1) / (m + 1)), of which it takes the series.
 #[inline(always)]
-pub fn ln(x: f64) -> f64 {
+pub(crate) fn ln(x: f64) -> f64 {
     /// The exponent of 2^52, below which a whole number may be written.
     const WHOLE: u64 = 0x4330_0000_0000_0000;
     let bits = x.to_bits();
@@ -54,7 +54,7 @@ pub fn ln(x: f64) -> f64 {
 }
 
 /// exp(number - `subtracted`) of each number.
-pub fn exp_all(numbers: &[f32], subtracted: f64, out: &mut [f64]) {
+pub(crate) fn exp_all(numbers: &[f32], subtracted: f64, out: &mut [f64]) {
     #[cfg(target_arch = "x86_64")]
     if simd::is_available() {
         #[expect(unsafe_code, reason = "the same arithmetic on wider registers, chosen at run time")]

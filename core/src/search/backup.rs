@@ -1,31 +1,26 @@
-//! The way back up: every edge of the path gets one visit and the value **of the player who chose it**, then what is proven
-//! is handed up. Signs follow whose turn it is, never depth, so double moves, passes and many players need no special case.
+//! Backup: every edge of the path gets one visit and the value **for the player who chose it**; then proven results propagate.
+//! Signs follow the chooser, not the depth, so double moves, passes and more than two players need no special case.
 
-use crate::tree::{Edge, NodeIndex, Tree, ROOT, UNPROVEN};
+use crate::search::path::Step;
+use crate::tree::{NodeIndex, Tree, ROOT, UNPROVEN};
 
-/// One choice of a descent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Where it was made.
-    pub node: NodeIndex,
-    /// What was chosen.
-    pub edge: Edge,
-    /// By whom.
-    pub chooser: u8,
-}
+/// The lowest and highest mean value of a tree; `NO_BOUNDS` without any.
+pub(crate) type Bounds = (f64, f64);
 
-/// Backs up a result of a two-player zero-sum game without rewards, given for player 0.
+/// The bounds of a tree without visits.
+pub(crate) const NO_BOUNDS: Bounds = (f64::INFINITY, f64::NEG_INFINITY);
+
+/// Backs up a value for player 0 in a two-player zero-sum game without rewards.
 #[inline]
-pub fn zero_sum(tree: &mut Tree, path: &[Step], value: f64) {
+pub(crate) fn zero_sum(tree: &mut Tree, path: &[Step], value: f64) {
     tree.root_visits += 1;
     for step in path {
         tree.visit(step.edge, if step.chooser == 0 { value } else { -value });
     }
 }
 
-/// Backs up `values`, one per player, adding the rewards met on the way: `g = r + g` (UCT has discount 1).
-/// `values` is changed.
-pub fn per_player(tree: &mut Tree, path: &[Step], values: &mut [f64]) {
+/// Backs up `values`, one per player, adding the rewards of the path: `g = r + g`. Changes `values`.
+pub(crate) fn per_player(tree: &mut Tree, path: &[Step], values: &mut [f64]) {
     tree.root_visits += 1;
     for step in path.iter().rev() {
         if let Some(child) = tree.edge(step.edge).2.child() {
@@ -37,36 +32,34 @@ pub fn per_player(tree: &mut Tree, path: &[Step], values: &mut [f64]) {
     }
 }
 
-/// Backs up the value of a history_table model's leaf, given for the player to move there: `g = r + discount * g`, turned where the
-/// player changes (Schrittwieser et al. 2020, appendix B). The path itself says what lies below each of its edges.
-pub fn discounted(tree: &mut Tree, path: &[Step], leaf: NodeIndex, value: f64, keep_bounds: bool) {
+/// Backs up the value of a learned model's leaf for the player to move there: `g = r + discount * g`, negated where the player
+/// changes (Schrittwieser et al. 2020, appendix B). Widens `bounds` by the means of the path's edges, if given.
+pub(crate) fn discounted(tree: &mut Tree, path: &[Step], leaf: NodeIndex, value: f64, mut bounds: Option<&mut Bounds>) {
     tree.root_visits += 1;
-    let (mut gain, mut below, mut to_play) = (value, leaf, tree.node(leaf).to_play);
-    let mut bounds = tree.bounds;
+    let (mut value, mut below, mut to_play) = (value, leaf, tree.node(leaf).to_play);
     for step in path.iter().rev() {
-        let own = if to_play == step.chooser { gain } else { -gain };
+        let own = if to_play == step.chooser { value } else { -value };
         let (reward, discount) = tree.reward_discount(below);
-        gain = reward + discount * own;
-        let (visits, sum) = tree.visit(step.edge, gain);
-        if keep_bounds {
+        value = reward + discount * own;
+        let (visits, sum) = tree.visit(step.edge, value);
+        if let Some(bounds) = &mut bounds {
             let mean = sum / f64::from(visits);
-            bounds = (bounds.0.min(mean), bounds.1.max(mean));
+            **bounds = (bounds.0.min(mean), bounds.1.max(mean));
         }
         (below, to_play) = (step.node, step.chooser);
     }
-    tree.bounds = bounds;
 }
 
-/// Hands a proven result up the path: a win if any reply loses, a loss if all win; the shortest win, the longest loss.
-/// Sums of ancestors are not rewritten. `changed` hears of each node before it changes.
-pub fn hand_up(tree: &mut Tree, path: &[Step], mut changed: impl FnMut(&Tree, Step)) {
+/// Propagates a proven result up the path: a win if any child is lost, a loss if all are won; the shortest win, the longest loss.
+/// W of the ancestors stays. Calls `before_change` with each step before its node changes.
+pub(crate) fn propagate_proof(tree: &mut Tree, path: &[Step], mut before_change: impl FnMut(&Tree, Step)) {
     for step in path.iter().rev() {
         let Some(child) = tree.edge(step.edge).2.child() else { return };
         let child = *tree.node(child);
         if child.proven == UNPROVEN {
             return;
         }
-        changed(tree, *step);
+        before_change(tree, *step);
         let value = if child.to_play == step.chooser { child.proven } else { -child.proven };
         tree.set_proven(step.edge, value);
         tree.node_mut(step.node).has_proven_edge = true;
@@ -80,7 +73,7 @@ pub fn hand_up(tree: &mut Tree, path: &[Step], mut changed: impl FnMut(&Tree, St
     }
 }
 
-/// What the edges of `node` prove of it, for the player to move there: the value and the plies to the end.
+/// Returns the result that the edges of `node` prove for the player to move, and its plies to the end.
 pub(crate) fn decide(tree: &Tree, node: NodeIndex) -> Option<(i8, u16)> {
     let header = tree.node(node);
     let edges = tree.edges(header);
@@ -94,9 +87,100 @@ pub(crate) fn decide(tree: &Tree, node: NodeIndex) -> Option<(i8, u16)> {
     Some((best, distance.unwrap_or(0).saturating_add(1)))
 }
 
-/// Whether the root is decided.
+/// Returns whether the root is proven.
 #[inline]
 #[must_use]
-pub fn root_is_proven(tree: &Tree) -> bool {
+pub(crate) fn root_is_proven(tree: &Tree) -> bool {
     tree.node(ROOT).proven != UNPROVEN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::root_answer;
+    use crate::tree::Shape;
+
+    fn shape() -> Shape {
+        Shape { max_edges: 4, players: 2, count_in_flight: false, slots: false, rewards: 0, discounts: false, returns: false }
+    }
+
+    /// Adds an edge with a child to `parent` for each distance; each child is proven `value` for its player to move.
+    fn add_children(tree: &mut Tree, parent: NodeIndex, value: i8, distances: &[u16]) -> Vec<Step> {
+        let actions: Vec<u16> = (0..distances.len() as u16).collect();
+        tree.add_edges(parent, &actions);
+        tree.node_mut(parent).opened = actions.len() as u16;
+        let chooser = tree.node(parent).to_play;
+        let mut steps = Vec::new();
+        for (place, &distance) in distances.iter().enumerate() {
+            let child = tree.add_node(1 - chooser);
+            let edge = tree.node(parent).edge(place);
+            tree.set_child(edge, child);
+            tree.visit(edge, f64::from(-value));
+            let node = tree.node_mut(child);
+            node.proven = value;
+            node.distance = distance;
+            steps.push(Step { node: parent, edge, chooser });
+        }
+        steps
+    }
+
+    fn prove(tree: &mut Tree, steps: &[Step]) {
+        // All edges but the last are proven already, as with leaves in flight; the last one decides the node.
+        let (last, others) = steps.split_last().expect("an edge");
+        for step in others {
+            let child = tree.edge(step.edge).2.child().expect("a child");
+            let value = -tree.node(child).proven;
+            tree.set_proven(step.edge, value);
+        }
+        propagate_proof(tree, &[*last], |_, _| {});
+    }
+
+    #[test]
+    fn shortest_win_is_proven_and_chosen() {
+        for distances in [[4, 2, 6], [2, 4, 6], [6, 4, 2]] {
+            let mut tree = Tree::new(shape());
+            tree.add_node(0);
+            let steps = add_children(&mut tree, ROOT, -1, &distances);
+            prove(&mut tree, &steps);
+            assert_eq!((tree.node(ROOT).proven, tree.node(ROOT).distance), (1, 3));
+            let shortest = distances.iter().position(|&distance| distance == 2).expect("a shortest one");
+            for key in 0..20 {
+                assert_eq!(root_answer::choose(&tree, 1.0, key, 3, &[], None), shortest);
+            }
+        }
+    }
+
+    #[test]
+    fn longest_loss_is_proven_and_chosen() {
+        let mut tree = Tree::new(shape());
+        tree.add_node(0);
+        let steps = add_children(&mut tree, ROOT, 1, &[1, 5, 3]);
+        prove(&mut tree, &steps);
+        assert_eq!((tree.node(ROOT).proven, tree.node(ROOT).distance), (-1, 6));
+        for key in 0..20 {
+            assert_eq!(root_answer::choose(&tree, 1.0, key, 3, &[], None), 1);
+        }
+    }
+
+    #[test]
+    fn undecided_edge_leaves_the_node_unproven() {
+        let mut tree = Tree::new(shape());
+        tree.add_node(0);
+        let steps = add_children(&mut tree, ROOT, 1, &[1, 5]);
+        propagate_proof(&mut tree, &steps[..1], |_, _| {});
+        assert_eq!(tree.node(ROOT).proven, UNPROVEN);
+    }
+
+    #[test]
+    fn principal_variation_takes_the_shortest_win() {
+        let mut tree = Tree::new(shape());
+        tree.add_node(0);
+        let steps = add_children(&mut tree, ROOT, 1, &[0]);
+        let child = tree.edge(steps[0].edge).2.child().expect("a child");
+        let below = add_children(&mut tree, child, -1, &[4, 2, 6]);
+        tree.node_mut(child).proven = UNPROVEN;
+        prove(&mut tree, &below);
+        assert_eq!(tree.node(child).distance, 3);
+        assert_eq!(root_answer::principal_variation(&tree, &[], 0), vec![0, 1]);
+    }
 }

@@ -1,63 +1,80 @@
-//! The config a search is made of: a preset is one value of `SearchConfig`.
+//! The configuration of a search: a preset is one value of `SearchConfig`.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::games::analysis::Knowledge;
-use crate::search::evaluate::LeafEvaluator;
+use crate::games::analysis::LeafAnalysis;
+use crate::games::World;
+use crate::search::evaluate::{LeafEvaluator, LeafKind, PlayoutPolicy};
 use crate::search::score::{Fpu, Rule};
 use crate::tree::Shape;
 
-/// Everything that makes one search differ from another.
-#[derive(Clone, Debug)]
-pub struct SearchConfig {
-    /// How an edge is scored.
-    pub rule: Rule,
-    /// Who values a leaf.
-    pub leaf: LeafEvaluator,
-    /// What is known of the game beside its rules (chess).
-    pub knowledge: Option<Arc<Knowledge>>,
-    /// Keep proven results (two-player zero-sum games).
-    pub solve: bool,
-    /// PendingLeaves under way in one tree at a time.
-    pub in_flight: u32,
-    /// Plies below the root in which forced moves are looked for.
-    pub forced_depth: u8,
-    /// Stop a tree when its leading move cannot be caught any more.
-    pub early_stop: bool,
-    /// Record every descent.
-    pub trace: bool,
-    /// Number of players.
-    pub players: usize,
-    /// What one player wins the other loses.
-    pub zero_sum: bool,
-    /// The game pays rewards along the way, and nothing at its end.
-    pub has_rewards: bool,
-    /// What a history_table model's values are multiplied by, a move later, where the model does not say.
-    pub discount: f64,
-    /// Size of the action space.
-    pub num_actions: usize,
-    /// No position has more legal moves.
-    pub max_legal: usize,
-    /// Positions live outside.
-    pub external: bool,
-    /// They are hidden states of a history_table model.
-    pub latent: bool,
-    /// Most positions one tree may hold.
-    pub max_nodes: usize,
-    /// Most bytes one tree may hold.
-    pub max_bytes: usize,
+/// Calls `$then!` with the fields of `SearchConfig`, documentation and types included: the one place that declares them.
+#[macro_export]
+macro_rules! search_config_fields {
+    ($then:ident) => {
+        $then! {
+            /// The rule that scores edges.
+            rule: Rule,
+            /// The kind of leaf evaluation.
+            leaf: LeafKind,
+            /// How compiled playouts draw moves.
+            playout_policy: PlayoutPolicy,
+            /// Moves of a playout; None plays to the end, and with an external evaluator none at all.
+            max_depth: Option<u32>,
+            /// Whether proven results are kept (two-player zero-sum games).
+            solve: bool,
+            /// Leaves in flight per tree.
+            in_flight: u32,
+            /// Plies below the root in which forced moves are searched.
+            forced_depth: u8,
+            /// Whether a tree stops when its leading move can no longer be overtaken.
+            early_stop: bool,
+            /// Whether descents are recorded.
+            trace: bool,
+            /// Number of players.
+            num_players: usize,
+            /// Whether returns sum to 0.
+            zero_sum: bool,
+            /// Whether moves pay rewards; terminal positions then pay nothing.
+            has_rewards: bool,
+            /// Discount per move where a learned model gives none.
+            discount: f64,
+            /// Size of the action space.
+            num_actions: usize,
+            /// Upper bound of the positions of a tree; None: unlimited.
+            max_nodes: Option<usize>,
+            /// Upper bound of the bytes of a tree; None: unlimited.
+            max_bytes: Option<usize>,
+            /// Threads of the forest.
+            threads: usize,
+        }
+    };
 }
 
-/// At most so many ends are met in one gathering of one tree, so that time limits hold.
-pub const MAX_ENDS_PER_GATHER: u32 = 1024;
+macro_rules! declare {
+    ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
+        /// The configuration of one search.
+        #[derive(Clone, Debug)]
+        pub struct SearchConfig {
+            $($(#[$doc])* pub $name: $type,)*
+        }
+
+        impl SearchConfig {
+            /// The names of the fields, in order.
+            pub const FIELDS: &'static [&'static str] = &[$(stringify!($name)),*];
+        }
+    };
+}
+
+search_config_fields!(declare);
+
+/// Upper bound of the terminal positions met in one `gather` of a tree, so that time limits hold.
+pub(crate) const MAX_TERMINALS_PER_GATHER: u32 = 1024;
 
 impl SearchConfig {
-    /// Refuses what no search can be made of.
-    ///
-    /// # Errors
-    /// `Error::InvalidArgument` names the setting and its range.
-    pub fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), Error> {
         let refuse = |text: String| Err(Error::InvalidArgument(text));
         match self.rule {
             Rule::Ucb1 { c_param } if !(c_param.is_finite() && c_param >= 0.0) => {
@@ -102,62 +119,110 @@ impl SearchConfig {
                 }
             }
         }
-        if let Some(knowledge) = &self.knowledge {
-            knowledge.check()?;
-        }
         if !(0.0..=1.0).contains(&self.discount) {
             return refuse(format!("discount must be from 0 to 1, not {}", self.discount));
-        }
-        if self.latent && !(1..=2).contains(&self.players) {
-            return refuse(format!("num_players must be 1 or 2 with a history_table model, not {}", self.players));
         }
         if self.in_flight == 0 || self.in_flight > u32::from(u16::MAX) {
             return refuse(format!("in_flight must be from 1 to 65535, not {}", self.in_flight));
         }
-        if self.players == 0 || self.players > 255 {
-            return refuse(format!("num_players must be from 1 to 255, not {}", self.players));
+        if self.num_players == 0 || self.num_players > 255 {
+            return refuse(format!("num_players must be from 1 to 255, not {}", self.num_players));
         }
         if self.num_actions == 0 || self.num_actions > usize::from(u16::MAX) {
             return refuse(format!("num_actions must be from 1 to 65535, not {}", self.num_actions));
         }
-        if self.forced_depth > 0 && !self.is_plain() {
-            return refuse("forced_depth needs a zero-sum game of two players without rewards".into());
+        if self.threads == 0 {
+            return refuse("threads must be at least 1, not 0".into());
         }
         Ok(())
     }
 
-    /// Whether the root must be evaluated before the first descent.
+    /// Returns whether the root is evaluated before the first descent.
     #[inline]
     #[must_use]
-    pub fn evaluates_root(&self) -> bool {
+    pub(crate) fn evaluates_root(&self) -> bool {
         self.rule.uses_priors()
     }
+}
 
-    /// A two-player zero-sum game without rewards: one number says what a position is worth to everybody.
+/// The configuration of a search in world `W`: the settings, what follows from them, and the game's analysis.
+#[derive(Debug)]
+pub struct WorldConfig<W: World> {
+    config: SearchConfig,
+    /// The leaf analysis, in searches that have one.
+    pub(crate) analysis: Option<Arc<W::Analysis>>,
+    /// How leaves are evaluated.
+    pub(crate) evaluator: LeafEvaluator,
+    /// Upper bound of the positions of a tree.
+    pub(crate) max_positions: usize,
+    /// Upper bound of the bytes of a tree.
+    pub(crate) max_tree_bytes: usize,
+}
+
+impl<W: World> Deref for WorldConfig<W> {
+    type Target = SearchConfig;
+
     #[inline]
-    #[must_use]
-    pub fn is_plain(&self) -> bool {
-        self.players == 2 && self.zero_sum && !self.has_rewards && !self.latent
+    fn deref(&self) -> &SearchConfig {
+        &self.config
+    }
+}
+
+impl<W: World> WorldConfig<W> {
+    /// Combines settings and analysis.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` names the setting and its range.
+    pub fn new(config: SearchConfig, analysis: Option<Arc<W::Analysis>>) -> Result<Self, Error> {
+        let refuse = |text: &str| Err(Error::InvalidArgument(text.into()));
+        config.check()?;
+        if let Some(analysis) = &analysis {
+            analysis.check()?;
+        }
+        if config.leaf == LeafKind::Static && analysis.is_none() {
+            return refuse("leaf \"static\" needs the analysis of a game that has one");
+        }
+        if W::LATENT && !(1..=2).contains(&config.num_players) {
+            return refuse(&format!("num_players must be 1 or 2 with a learned model, not {}", config.num_players));
+        }
+        let this = Self {
+            analysis,
+            evaluator: LeafEvaluator::new(config.leaf, config.playout_policy, config.max_depth),
+            max_positions: config.max_nodes.unwrap_or(usize::MAX),
+            max_tree_bytes: config.max_bytes.unwrap_or(usize::MAX),
+            config,
+        };
+        if this.forced_depth > 0 && !this.is_plain() {
+            return refuse("forced_depth needs a zero-sum game of two players without rewards");
+        }
+        Ok(this)
     }
 
-    /// Whether results are proven.
+    /// Returns whether the game is two-player zero-sum without rewards, so that one number values a position for both.
     #[inline]
     #[must_use]
-    pub fn solves(&self) -> bool {
-        self.solve && self.is_plain() && !self.latent
+    pub(crate) fn is_plain(&self) -> bool {
+        self.num_players == 2 && self.zero_sum && !self.has_rewards && !W::LATENT
     }
 
-    /// What a tree of this search stores.
+    /// Returns whether results are proven.
+    #[inline]
     #[must_use]
-    pub fn shape(&self) -> Shape {
+    pub(crate) fn solves(&self) -> bool {
+        self.solve && self.is_plain()
+    }
+
+    /// Returns what a tree of this search stores.
+    #[must_use]
+    pub(crate) fn shape(&self) -> Shape {
         Shape {
-            max_edges: self.max_legal,
-            players: self.players,
+            max_edges: W::MAX_LEGAL.unwrap_or(self.num_actions),
+            players: self.num_players,
             count_in_flight: self.in_flight > 1,
-            slots: self.external,
-            rewards: if self.has_rewards && !self.latent { self.players } else { 0 },
-            discounts: self.latent,
-            returns: !self.is_plain() && !self.latent,
+            slots: W::EXTERNAL,
+            rewards: if self.has_rewards && !W::LATENT { self.num_players } else { 0 },
+            discounts: W::LATENT,
+            returns: !self.is_plain() && !W::LATENT,
         }
     }
 }

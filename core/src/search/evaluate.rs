@@ -1,44 +1,65 @@
-//! What values a leaf without leaving the engine.
+//! Evaluation of leaves inside the engine.
 
-use crate::games::analysis::Knowledge;
+use crate::games::analysis::LeafAnalysis;
 use crate::games::{Action, World};
 use crate::runtime::random::{Purpose, Random};
 
-/// Who values a leaf.
+/// The kind of leaf evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeafEvaluator {
-    /// A random playout; one cut after `max_depth` moves scores 0.
-    Playout {
-        /// How moves are drawn.
-        policy: PlayoutPolicy,
-        /// Where it is cut; None plays to the end.
-        max_depth: Option<u32>,
-    },
-    /// Always 0: searches that only look for ends.
+pub enum LeafKind {
+    /// A random playout.
+    Playout,
+    /// Always 0.
     Zero,
-    /// The analysis evaluation (`Knowledge`), of games that have one.
+    /// The static evaluation of the game's analysis.
     Static,
-    /// An evaluator outside. With `max_depth`, a playout comes first, and where it is cut is what the evaluator sees.
-    External {
-        /// How moves are drawn.
-        policy: PlayoutPolicy,
-        /// Moves of the playout before the evaluator is asked; 0 asks at the leaf itself.
-        max_depth: u32,
-    },
+    /// An evaluator outside the engine.
+    External,
+}
+
+/// How a playout draws its moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlayoutPolicy {
+    /// Uniformly over the legal moves.
+    Random,
+    /// A winning move if there is one, else uniformly (decisive moves, Teytaud & Teytaud 2010).
+    Decisive,
+}
+
+/// How leaves are evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeafEvaluator {
+    /// A random playout; one that `max_depth` cuts off scores 0.
+    Playout { policy: PlayoutPolicy, max_depth: u32 },
+    /// Always 0: searches that only look for terminal positions.
+    Zero,
+    /// The static evaluation of the game's analysis.
+    Static,
+    /// An evaluator outside the engine, which sees the position after a playout of at most `max_depth` moves.
+    External { policy: PlayoutPolicy, max_depth: u32 },
 }
 
 impl LeafEvaluator {
-    /// Values `state`, changing it: a result for player 0, or None where the evaluator outside must say (of the state left behind).
+    /// Combines the settings of a search.
+    pub(crate) fn new(kind: LeafKind, policy: PlayoutPolicy, max_depth: Option<u32>) -> Self {
+        match kind {
+            LeafKind::Playout => Self::Playout { policy, max_depth: max_depth.unwrap_or(u32::MAX) },
+            LeafKind::Zero => Self::Zero,
+            LeafKind::Static => Self::Static,
+            LeafKind::External => Self::External { policy, max_depth: max_depth.unwrap_or(0) },
+        }
+    }
+
+    /// Evaluates `state`, changing it. Returns the value for player 0, or None if the external evaluator must value `state` as it
+    /// is left.
     #[inline]
-    pub fn value<W: World>(&self, state: &mut W::State, simulation_key: u64, knowledge: Option<&Knowledge>) -> Option<f64> {
+    pub(crate) fn value<W: World>(&self, state: &mut W::State, simulation_key: u64, analysis: Option<&W::Analysis>) -> Option<f64> {
         let mut random = Random::new(simulation_key, Purpose::Playout);
         match *self {
-            Self::Playout { policy, max_depth } => {
-                Some(playout::<W>(state, policy, &mut random, max_depth.unwrap_or(u32::MAX)).map_or(0.0, f64::from))
-            }
+            Self::Playout { policy, max_depth } => Some(playout::<W>(state, policy, &mut random, max_depth).map_or(0.0, f64::from)),
             Self::Zero => Some(0.0),
             Self::Static => {
-                let value = knowledge.zip(W::analysis(state)).map_or(0.0, |(knowledge, analysis)| analysis.value(knowledge));
+                let value = analysis.map_or(0.0, |analysis| analysis.value(state));
                 Some(if W::to_play(state) == 0 { value } else { -value })
             }
             Self::External { max_depth: 0, .. } => None,
@@ -47,16 +68,7 @@ impl LeafEvaluator {
     }
 }
 
-/// How a playout draws its moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlayoutPolicy {
-    /// Every legal move with the same chance.
-    Random,
-    /// A move that wins at once if there is one, else at random (decisive moves, Teytaud & Teytaud 2010).
-    Decisive,
-}
-
-/// Plays to the end: its result for player 0; or None where `max_depth` moves did not reach it, with `state` the position of the cut.
+/// Plays to the end; returns the result for player 0, or None if `max_depth` moves did not reach it. `state` is the last position.
 #[inline]
 pub fn playout<W: World>(state: &mut W::State, policy: PlayoutPolicy, random: &mut Random, max_depth: u32) -> Option<i8> {
     match policy {

@@ -1,68 +1,75 @@
-//! How positions get their nodes and moves their edges.
+//! Expansion: creating nodes and their edges.
 
 use crate::games::analysis::Exact;
 use crate::games::World;
-use crate::search::config::SearchConfig;
+use crate::search::config::WorldConfig;
 use crate::solvers::forced_moves;
 use crate::tree::{Edge, Node, NodeIndex, Tree};
 
-/// Makes the root of a compiled world's tree, with those of its legal moves alone that are `among` some, if any are given.
-pub fn root<W: World>(tree: &mut Tree, config: &SearchConfig, state: &W::State, legal: &mut Vec<u16>, among: Option<&[u16]>) {
-    let root = tree.add_node(W::to_play(state), config.forced_depth);
-    legal_edges::<W>(tree, state, root, legal, among);
+/// Adds the root of a compiled world's tree, restricted to the legal moves in `among` if given.
+pub(crate) fn root<W: World>(tree: &mut Tree, config: &WorldConfig<W>, state: &W::State, legal: &mut Vec<u16>, among: Option<&[u16]>) {
+    let root = tree.add_node(W::to_play(state));
+    legal_edges::<W>(tree, state, root, legal, among, config.forced_depth > 0);
 }
 
-/// Makes the node and edges of a new leaf of a compiled world, whose moves will get priors.
-pub fn leaf<W: World>(tree: &mut Tree, state: &W::State, edge: Edge, parent: NodeIndex, legal: &mut Vec<u16>) -> NodeIndex {
-    let node = tree.add_node(W::to_play(state), tree.node(parent).forced_depth_left.saturating_sub(1));
+/// Adds the node and edges of a leaf of a compiled world whose moves get priors. `forced`: restrict them to forced moves.
+pub(crate) fn leaf<W: World>(tree: &mut Tree, state: &W::State, edge: Edge, legal: &mut Vec<u16>, forced: bool) -> NodeIndex {
+    let node = tree.add_node(W::to_play(state));
     tree.set_child(edge, node);
-    legal_edges::<W>(tree, state, node, legal, None);
+    legal_edges::<W>(tree, state, node, legal, None, forced);
     node
 }
 
-/// Gives every move of a node the same prior.
-pub fn even_priors(tree: &mut Tree, node: NodeIndex) {
+/// Sets uniform priors.
+pub(crate) fn uniform_priors(tree: &mut Tree, node: NodeIndex) {
     let priors = tree.priors_mut(node);
-    let even = (1.0 / priors.len() as f64) as f32;
-    priors.fill(even);
+    let uniform = (1.0 / priors.len() as f64) as f32;
+    priors.fill(uniform);
 }
 
-/// Makes the node of a leaf that is visited again (UCT keeps no node for a leaf visited once: on a wide game, most are).
-/// Its raw value is what the one visit brought, turned to the player to move.
-pub fn second_visit<W: World>(tree: &mut Tree, state: &W::State, edge: Edge, parent: &Node, legal: &mut Vec<u16>) -> NodeIndex {
+/// Adds the node of a leaf at its second visit: UCT stores no node for a leaf visited once, which most leaves of a wide game are.
+/// The raw value is that of the first visit, for the player to move.
+pub(crate) fn second_visit<W: World>(
+    tree: &mut Tree,
+    state: &W::State,
+    edge: Edge,
+    parent: &Node,
+    legal: &mut Vec<u16>,
+    forced: bool,
+) -> NodeIndex {
     let to_play = W::to_play(state);
     let (visits, sum, _) = tree.edge(edge);
-    let node = tree.add_node(to_play, parent.forced_depth_left.saturating_sub(1));
+    let node = tree.add_node(to_play);
     let mean = sum / f64::from(visits.max(1));
     tree.node_mut(node).raw = if to_play == parent.to_play { mean } else { -mean };
     tree.set_child(edge, node);
-    legal_edges::<W>(tree, state, node, legal, None);
+    legal_edges::<W>(tree, state, node, legal, None, forced);
     node
 }
 
-/// Hangs a position under `edge` whose player to move mates or is mated. It gets no moves: nothing below is searched.
-pub fn mate(tree: &mut Tree, edge: Edge, to_play: u8, mate: Exact) -> NodeIndex {
-    let index = tree.add_node(to_play, 0);
+/// Adds a node with a forced result below `edge`. It has no edges: nothing below it is searched.
+pub(crate) fn proven(tree: &mut Tree, edge: Edge, to_play: u8, result: Exact) -> NodeIndex {
+    let index = tree.add_node(to_play);
     tree.set_child(edge, index);
     let node = tree.node_mut(index);
-    (node.proven, node.distance) = (mate.value, mate.plies);
+    (node.proven, node.distance) = (result.value, result.plies);
     index
 }
 
-fn legal_edges<W: World>(tree: &mut Tree, state: &W::State, node: NodeIndex, legal: &mut Vec<u16>, among: Option<&[u16]>) {
+fn legal_edges<W: World>(tree: &mut Tree, state: &W::State, node: NodeIndex, legal: &mut Vec<u16>, among: Option<&[u16]>, forced: bool) {
     W::legal_actions(state, legal);
     if let Some(among) = among {
         legal.retain(|action| among.contains(action));
     }
-    if tree.node(node).forced_depth_left > 0 {
+    if forced {
         forced_moves::keep_forced::<W>(state, legal);
     }
     tree.add_edges(node, legal);
 }
 
-/// Hangs an end under `edge`. `returns` has one number per player.
-pub fn end(tree: &mut Tree, config: &SearchConfig, edge: Edge, to_play: u8, returns: &[f64]) -> NodeIndex {
-    let index = tree.add_node(to_play, 0);
+/// Adds a terminal node below `edge`, with the returns per player.
+pub(crate) fn terminal<W: World>(tree: &mut Tree, config: &WorldConfig<W>, edge: Edge, to_play: u8, returns: &[f64]) -> NodeIndex {
+    let index = tree.add_node(to_play);
     tree.set_child(edge, index);
     let value = returns[to_play as usize];
     let node = tree.node_mut(index);

@@ -1,38 +1,37 @@
-//! The leaves of a history_table model: the model says at once what a position is and what it is worth, so a leaf gets its node when
-//! the answer comes.
+//! Expansion with a learned model: its response holds both step and evaluation, so a leaf gets its node when it is applied.
 
 use std::cell::RefCell;
 
 use crate::games::Latent;
 use crate::runtime::vector_math::exp_all;
 use crate::search::backup;
-use crate::search::config::SearchConfig;
+use crate::search::config::WorldConfig;
 use crate::search::path::TraceRow;
 use crate::search::priors::softmax;
 use crate::search::score::{Normalize, Rule};
 use crate::search::tree_search::SearchState;
 use crate::tree::{NodeIndex, Tree};
 
-/// In action spaces above this size, a node keeps only the buffers it can come to need.
+/// Action spaces above this size get only the edges that a node can come to need.
 const MAX_UNPRUNED: usize = 256;
-/// It keeps so many in any case, so that a tree that is kept from move to move still has a choice.
+/// Minimum number of edges of such a node, for tree reuse.
 const MIN_KEPT: u64 = 64;
 
-/// What a model says of a batch of leaves, checked; columns of one entry a row.
+/// A validated model response to a batch: columns with one entry per row.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelResponse<'a> {
-    /// The reward of the move that led there, for the player who made it.
+    /// The reward of the move for the player who made it.
     pub rewards: &'a [f64],
-    /// What its value is multiplied by; a negative one changes the player. None: the search's own, and two players alternate.
+    /// The discount of the value; a negative one changes the player. None: the search's own, and two players alternate.
     pub discounts: Option<&'a [f64]>,
-    /// A logit for each action of each row.
+    /// A logit per action and row.
     pub logits: &'a [f32],
-    /// The value for the player to move there.
+    /// The value for the player to move.
     pub values: &'a [f64],
 }
 
 impl<'a> ModelResponse<'a> {
-    /// Rows `from` to `to`.
+    /// Returns rows `from` to `to`.
     #[must_use]
     pub fn rows(&self, from: usize, to: usize, num_actions: usize) -> Self {
         Self {
@@ -43,7 +42,7 @@ impl<'a> ModelResponse<'a> {
         }
     }
 
-    /// One row.
+    /// Returns one row.
     #[must_use]
     pub fn row(&self, row: usize, num_actions: usize) -> LeafResponse<'a> {
         LeafResponse {
@@ -55,58 +54,58 @@ impl<'a> ModelResponse<'a> {
     }
 }
 
-/// What a model says of one leaf; see `ModelResponse`.
+/// A model response to one leaf; see `ModelResponse`.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafResponse<'a> {
-    /// The reward of the move that led there.
+    /// The reward of the move.
     pub reward: f64,
-    /// What its value is multiplied by.
+    /// The discount of the value.
     pub discount: Option<f64>,
-    /// What it says of buffers.
+    /// The policy.
     pub logits: Logits<'a>,
-    /// Its value.
+    /// The value.
     pub value: f64,
 }
 
-/// What a model says of the buffers of a position.
+/// The policy of one leaf.
 #[derive(Clone, Copy, Debug)]
 pub enum Logits<'a> {
-    /// A logit for each action.
+    /// A logit per action.
     All(&'a [f32]),
-    /// The top_k actions, as whole numbers, and their logits: as many as a node can come to need.
+    /// The top k actions and their logits, as many as a node can come to need.
     TopK {
-        /// The actions.
+        /// The actions, as whole numbers.
         actions: &'a [f32],
         /// Their logits.
         logits: &'a [f32],
-        /// The logarithm of the sum of the exponentials of all actions' logits.
+        /// Log-sum-exp of the logits of all actions.
         log_sum: f64,
     },
 }
 
 thread_local! {
-    /// One for all trees of a thread: it stays in the cache.
+    /// Shared by all trees of a thread: it stays in the cache.
     static BUFFERS: RefCell<EdgeBuffers> = RefCell::default();
 }
 
-/// Buffers for the buffers of a new node.
+/// Buffers for the edges of a new node.
 #[derive(Debug, Default)]
 struct EdgeBuffers {
-    /// Of all actions.
+    /// Priors of all actions.
     priors: Vec<f32>,
-    /// All actions, in their order.
+    /// All actions in order.
     all: Vec<u16>,
-    /// Those that a node keeps, where it does not keep all.
-    kept: Vec<u16>,
-    /// The top_k with their priors, where a device has picked them.
+    /// The actions of the edges, if not all.
+    actions: Vec<u16>,
+    /// The top k actions with their priors.
     top_k: Vec<(u16, f32)>,
     /// Their exponentials.
     shares: Vec<f64>,
 }
 
 impl EdgeBuffers {
-    /// Gives `node` its buffers, lowest action first: those with a prior above 0, in wide spaces the `most` top_k of them
-    /// (a node that is visited at most that often needs no others). The prior of the rest.
+    /// Adds the edges of `node` in the order of actions: those with a positive prior, in wide action spaces the `most` likeliest,
+    /// which suffice for a node with at most `most` visits. Returns the pruned prior mass.
     fn expand_all(&mut self, tree: &mut Tree, node: NodeIndex, logits: &[f32], most: usize) -> f32 {
         self.priors.clear();
         self.priors.extend_from_slice(logits);
@@ -120,17 +119,17 @@ impl EdgeBuffers {
             tree.priors_mut(node).copy_from_slice(&self.priors);
             return 0.0;
         }
-        self.kept.clear();
-        self.kept.extend((0..logits.len() as u16).filter(|&action| self.priors[usize::from(action)] > 0.0));
-        let pruned_mass = if logits.len() <= MAX_UNPRUNED || self.kept.len() <= most { 0.0 } else { self.prune(logits, most) };
-        tree.add_edges(node, &self.kept);
-        for (prior, &action) in tree.priors_mut(node).iter_mut().zip(&self.kept) {
+        self.actions.clear();
+        self.actions.extend((0..logits.len() as u16).filter(|&action| self.priors[usize::from(action)] > 0.0));
+        let pruned_mass = if logits.len() <= MAX_UNPRUNED || self.actions.len() <= most { 0.0 } else { self.prune(logits, most) };
+        tree.add_edges(node, &self.actions);
+        for (prior, &action) in tree.priors_mut(node).iter_mut().zip(&self.actions) {
             *prior = self.priors[usize::from(action)];
         }
         pruned_mass
     }
 
-    /// Gives `node` the top_k of its buffers, as a device has picked them. The prior of the rest.
+    /// Adds the edges of the top k actions. Returns the pruned prior mass.
     fn expand_top_k(&mut self, tree: &mut Tree, node: NodeIndex, actions: &[f32], logits: &[f32], log_sum: f64) -> f32 {
         self.shares.resize(logits.len(), 0.0);
         exp_all(logits, log_sum, &mut self.shares);
@@ -138,9 +137,9 @@ impl EdgeBuffers {
         self.top_k.clear();
         self.top_k.extend(top_k.filter(|&(_, prior)| prior > 0.0));
         self.top_k.sort_unstable_by_key(|&(action, _)| action);
-        self.kept.clear();
-        self.kept.extend(self.top_k.iter().map(|&(action, _)| action));
-        tree.add_edges(node, &self.kept);
+        self.actions.clear();
+        self.actions.extend(self.top_k.iter().map(|&(action, _)| action));
+        tree.add_edges(node, &self.actions);
         let mut rest = 1.0;
         for (own, &(_, prior)) in tree.priors_mut(node).iter_mut().zip(&self.top_k) {
             *own = prior;
@@ -149,22 +148,21 @@ impl EdgeBuffers {
         rest.max(0.0) as f32
     }
 
-    /// Keeps the `most` top_k; the prior of the others.
+    /// Keeps the `most` likeliest actions; returns the prior mass of the others.
     fn prune(&mut self, logits: &[f32], most: usize) -> f32 {
         let by_logit = |a: &u16, b: &u16| logits[usize::from(*b)].total_cmp(&logits[usize::from(*a)]).then(a.cmp(b));
-        self.kept.select_nth_unstable_by(most - 1, by_logit);
-        self.kept[most..].sort_unstable();
-        let pruned_mass = self.kept[most..].iter().fold(0.0, |sum, &action| sum + f64::from(self.priors[usize::from(action)]));
-        self.kept.truncate(most);
-        self.kept.sort_unstable();
+        self.actions.select_nth_unstable_by(most - 1, by_logit);
+        self.actions[most..].sort_unstable();
+        let pruned_mass = self.actions[most..].iter().fold(0.0, |sum, &action| sum + f64::from(self.priors[usize::from(action)]));
+        self.actions.truncate(most);
+        self.actions.sort_unstable();
         pruned_mass as f32
     }
 }
 
 impl SearchState<Latent> {
-    /// Gives each waiting leaf its node, backs its value up, and closes the batch. Nothing here can fail: what comes from
-    /// outside is checked before.
-    pub fn apply_model<'a>(&mut self, tree: &mut Tree, config: &SearchConfig, answer: impl Fn(usize) -> LeafResponse<'a>) {
+    /// Adds the nodes of the pending leaves, backs their values up, and closes the batch. Input was validated before: this cannot fail.
+    pub(crate) fn apply_model<'a>(&mut self, tree: &mut Tree, config: &WorldConfig<Latent>, response: impl Fn(usize) -> LeafResponse<'a>) {
         let keep_bounds = matches!(&config.rule, Rule::LogPuct(rule) if rule.normalize == Normalize::Tree);
         let mut buffers = BUFFERS.take();
         let mut leaves = std::mem::take(&mut self.pending);
@@ -173,27 +171,28 @@ impl SearchState<Latent> {
             for step in &leaf.path {
                 tree.add_in_flight(step.edge, -1);
             }
-            let other = if config.players == 2 { 1 - last.chooser } else { last.chooser };
-            let answer = answer(row);
-            let (to_play, discount) = match answer.discount {
+            let other = if config.num_players == 2 { 1 - last.chooser } else { last.chooser };
+            let response = response(row);
+            let (to_play, discount) = match response.discount {
                 Some(discount) if discount < 0.0 => (other, -discount),
                 Some(discount) => (last.chooser, discount),
                 None => (other, config.discount),
             };
             let left = self.target.saturating_sub(leaf.simulation + 1).max(MIN_KEPT);
-            let node = tree.add_node(to_play, 0);
+            let node = tree.add_node(to_play);
             tree.set_child(last.edge, node);
-            let pruned_mass = match answer.logits {
+            let pruned_mass = match response.logits {
                 Logits::All(logits) => buffers.expand_all(tree, node, logits, usize::try_from(left).unwrap_or(usize::MAX)),
                 Logits::TopK { actions, logits, log_sum } => buffers.expand_top_k(tree, node, actions, logits, log_sum),
             };
-            tree.node_mut(node).raw = answer.value;
+            tree.node_mut(node).raw = response.value;
             tree.set_slot(node, leaf.slot);
-            tree.set_reward_discount(node, answer.reward, discount, pruned_mass);
-            backup::discounted(tree, &leaf.path, node, answer.value, keep_bounds);
+            tree.set_reward_discount(node, response.reward, discount, pruned_mass);
+            let bounds = if keep_bounds { Some(&mut self.bounds) } else { None };
+            backup::discounted(tree, &leaf.path, node, response.value, bounds);
             if config.trace {
                 let steps = std::mem::take(&mut leaf.trace);
-                self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: vec![answer.value] });
+                self.trace.push(TraceRow { simulation: leaf.simulation, steps, values: vec![response.value] });
             }
             self.simulations += 1;
         }

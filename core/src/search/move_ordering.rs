@@ -1,48 +1,47 @@
-//! What a search learns of quiet moves while it runs (seed 4): killers by ply, and a history by player and action.
+//! Move ordering: killers and history of quiet moves, and the order of a node's edges.
 //!
-//! An alpha-beta search learns from cutoffs; a tree search has none. Cursor a quiet move was good if a simulation through it
-//! brought more than its position is worth on average (history), and is a killer once its own mean is higher than that after
-//! a few visits. Everything changes when leaves are applied, in their order, and never while they are gathered.
+//! An alpha-beta search updates both at cutoffs, which a tree search has not. Here a quiet move raises its history score if a
+//! simulation through it brings more than its position's mean value, and becomes a killer once its own mean is higher than that
+//! after `killer_visits` visits. Tables change when leaves are applied, in order, and never while they are gathered.
 
-use crate::games::analysis::{Knowledge, OrderingContext};
+use crate::games::analysis::{MoveHint, MoveOrdering, OrderingContext, Priority};
 use crate::games::Action;
-use crate::search::backup::Step;
-use crate::tree::{Tree, ROOT};
+use crate::search::path::Step;
+use crate::tree::{NodeIndex, OrderedEdge, Tree, ROOT};
 
 /// Killers and history of one search.
 #[derive(Clone, Debug, Default)]
-pub struct HistoryTable {
-    /// By ply from the first root of the tree: the latest first.
+pub(crate) struct HistoryTable {
+    /// Killers by ply from the first root of the tree, the latest first.
     killers: Vec<[Option<Action>; 2]>,
-    /// By player: a score for each action, once there is one.
+    /// History score of each action, by player; empty before the first update.
     history: [Vec<f64>; 2],
-    /// The ply of the present root.
+    /// Ply of the current root.
     root_ply: usize,
 }
 
 impl HistoryTable {
-    /// What a position `depth` plies below the root, where `player` moves, is told.
-    #[must_use]
-    pub fn at(&self, depth: usize, player: u8) -> OrderingContext<'_> {
+    /// Returns what the table knows for a position `depth` plies below the root where `player` moves.
+    pub(crate) fn context(&self, depth: usize, player: u8) -> OrderingContext<'_> {
         let killers = self.killers.get(self.root_ply + depth).copied().unwrap_or_default();
         OrderingContext { killers, history: &self.history[usize::from(player & 1)] }
     }
 
-    /// Learns from a simulation along `path` that brought `value` to player 0, after it was backed up.
-    pub fn update(&mut self, tree: &Tree, knowledge: &Knowledge, num_actions: usize, path: &[Step], value: f64) {
+    /// Updates the table from a simulation that was backed up along `path` with `value` for player 0.
+    pub(crate) fn update(&mut self, tree: &Tree, ordering: &MoveOrdering, num_actions: usize, path: &[Step], value: f64) {
         let mut before: Option<Step> = None;
         for (depth, &step) in path.iter().enumerate() {
             let (visits, sum, link) = tree.edge(step.edge);
             let mean = match before {
-                None => mean_of_root(tree),
+                None => root_mean(tree),
                 Some(before) => {
-                    // What the move that leads here is worth, seen from the other side.
+                    // The mean of the move that leads here, for the opponent.
                     let (visits, sum, _) = tree.edge(before.edge);
                     -sum / f64::from(visits)
                 }
             };
             before = Some(step);
-            if !is_quiet(link.tag()) {
+            if ordering.quiet >> link.tag() & 1 == 0 {
                 continue;
             }
             let action = tree.action(step.edge);
@@ -53,7 +52,7 @@ impl HistoryTable {
                 }
                 history[usize::from(action)] += 1.0;
             }
-            if visits >= knowledge.killer_visits && sum / f64::from(visits) > mean {
+            if visits >= ordering.killer_visits && sum / f64::from(visits) > mean {
                 self.add_killer(self.root_ply + depth, action);
             }
         }
@@ -69,20 +68,40 @@ impl HistoryTable {
         }
     }
 
-    /// The root has moved on by a ply: what is old fades.
-    pub fn advance(&mut self) {
+    /// Moves the root on by one ply and halves the history scores.
+    pub(crate) fn advance(&mut self) {
         self.root_ply += 1;
         self.history.iter_mut().flatten().for_each(|score| *score /= 2.0);
     }
 }
 
-/// Neither a mate, nor a queen, nor a capture: killers, checks, and the rest.
-fn is_quiet(category: u8) -> bool {
-    matches!(category, 3 | 4 | 6 | 7 | 8)
+/// Orders the edges of a new node that has its priors: by tag, then by prior.
+pub(crate) fn order_edges(tree: &mut Tree, ordering: &MoveOrdering, node: NodeIndex, hints: &[MoveHint]) {
+    let edges = tree.edges(tree.node(node));
+    let of_place = |(place, &action): (usize, &u16)| {
+        let hint = hints.get(place).copied().unwrap_or(ordering.default);
+        (OrderedEdge { action, prior: edges.priors[place], tag: hint.tag }, hint.weight)
+    };
+    let mut weighted: Vec<(OrderedEdge, f64)> = edges.actions.iter().enumerate().map(of_place).collect();
+    // Stable: ties stay in the order of the game.
+    weighted.sort_by(|(a, _), (b, _)| a.tag.cmp(&b.tag).then(b.prior.total_cmp(&a.prior)));
+    if ordering.priority == Priority::Prior {
+        let total = weighted.iter().fold(0.0, |total, (one, weight)| total + f64::from(one.prior) * weight);
+        if total > 0.0 {
+            weighted.iter_mut().for_each(|(one, weight)| one.prior = (f64::from(one.prior) * *weight / total) as f32);
+        }
+    }
+    let moves: Vec<OrderedEdge> = weighted.into_iter().map(|(one, _)| one).collect();
+    let prefix = match ordering.priority {
+        Priority::Strict => moves.len(),
+        Priority::Tactical => moves.iter().take_while(|one| ordering.tactical >> one.tag & 1 == 1).count(),
+        Priority::Prior => 0,
+    };
+    tree.order_edges(node, &moves, prefix.min(usize::from(u8::MAX)) as u8);
 }
 
-/// What the root is worth to the player to move there, by its evaluation and its moves.
-fn mean_of_root(tree: &Tree) -> f64 {
+/// The mean value of the root for its player to move: its evaluation and its edges.
+fn root_mean(tree: &Tree) -> f64 {
     let edges = tree.edges(tree.node(ROOT));
     let sum = edges.sums.iter().fold(0.0, |sum, value| sum + value);
     let visits: u32 = edges.visits.iter().sum();

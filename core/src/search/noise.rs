@@ -1,31 +1,32 @@
-//! Dirichlet noise at the root (Silver et al. 2017; seed 0): over the legal moves alone, mixed into clean priors that are kept.
+//! Dirichlet noise at the root (Silver et al. 2017), mixed into the priors of the legal moves. The clean priors are kept.
 
 use std::cell::RefCell;
 
 use crate::runtime::dirichlet::dirichlet;
 use crate::runtime::random::{fold, Purpose, Random};
+use crate::search::root_state::RootState;
 use crate::tree::{Tree, ROOT};
 
-/// How much noise, and of what shape.
+/// Weight and shape of the noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
-    /// Concentration of each move, or of all of them together.
+    /// Concentration per move, or with `spread` of all moves together.
     pub alpha: f64,
-    /// `alpha` is spread over the legal moves.
+    /// Whether `alpha` is divided by the number of legal moves.
     pub spread: bool,
-    /// Its weight against the prior.
+    /// Weight of the noise against the prior.
     pub epsilon: f64,
 }
 
 thread_local! {
-    /// Actions and draws of the last tree: thousands of numbers each, which the allocator would fetch from the system for every tree.
+    /// Actions and draws: thousands of numbers each, reused so that no tree allocates them.
     static BUFFERS: RefCell<(Vec<u16>, Vec<f64>)> = const { RefCell::new((Vec::new(), Vec::new())) };
 }
 
 impl Noise {
     /// Mixes fresh noise into the clean priors of the root.
-    pub fn add(&self, tree: &mut Tree, tree_key: u64, simulations: u64) {
-        remove(tree);
+    pub(crate) fn add(&self, tree: &mut Tree, root_state: &mut RootState, tree_key: u64, simulations: u64) {
+        remove(tree, root_state);
         BUFFERS.with_borrow_mut(|(actions, draws)| {
             actions.clear();
             actions.extend_from_slice(tree.edges(tree.node(ROOT)).actions);
@@ -35,7 +36,7 @@ impl Noise {
             let priors = tree.priors_mut(ROOT);
             let clean: Vec<(u16, f32)> = actions.iter().copied().zip(priors.iter().copied()).collect();
             let mix = |prior: f32, draw: f64| ((1.0 - self.epsilon) * f64::from(prior) + self.epsilon * draw) as f32;
-            // Drawn in the order of actions, which no search changes, so that a kept tree and a fresh one draw alike.
+            // In the order of actions, which no search changes, so that reused and fresh trees draw the same.
             if actions.is_sorted() {
                 priors.iter_mut().zip(draws.iter()).for_each(|(prior, &draw)| *prior = mix(*prior, draw));
             } else {
@@ -43,18 +44,18 @@ impl Noise {
                 order.sort_by_key(|&place| actions[place]);
                 order.iter().zip(draws.iter()).for_each(|(&place, &draw)| priors[place] = mix(priors[place], draw));
             }
-            tree.clean_priors = clean;
+            root_state.clean_priors = clean;
         });
     }
 }
 
-/// Puts the clean priors back.
-pub fn remove(tree: &mut Tree) {
-    let mut clean = std::mem::take(&mut tree.clean_priors);
+/// Restores the clean priors.
+pub(crate) fn remove(tree: &mut Tree, root_state: &mut RootState) {
+    let mut clean = std::mem::take(&mut root_state.clean_priors);
     if clean.is_empty() {
         return;
     }
-    // Moves have changed places since, and there may be thousands.
+    // Edges may have changed places since; a search by action, as there may be thousands.
     clean.sort_unstable_by_key(|&(action, _)| action);
     let actions = tree.edges(tree.node(ROOT)).actions.to_vec();
     for (prior, action) in tree.priors_mut(ROOT).iter_mut().zip(actions) {

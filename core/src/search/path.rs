@@ -1,21 +1,34 @@
-//! A record of descents, in the form the Python twin writes, so that the first difference between the two can be named.
+//! The path of a descent, and its record in the format of the reference implementation.
 
-/// What happened at one node of a descent.
+use crate::tree::{Edge, NodeIndex};
+
+/// One choice of a descent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// The node where the choice was made.
+    pub(crate) node: NodeIndex,
+    /// The chosen edge.
+    pub(crate) edge: Edge,
+    /// The player who chose.
+    pub(crate) chooser: u8,
+}
+
+/// The record of one choice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceStep {
-    /// The move chosen.
+    /// The chosen action.
     pub action: u16,
-    /// Each edge's move and score; None where an untried edge was opened.
+    /// Action and score of each edge; None if an untried edge was opened without scores.
     pub scores: Option<Vec<(u16, f64)>>,
 }
 
-/// One simulation.
+/// The record of one simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceRow {
-    /// Its number in the life of the tree.
+    /// Number of the simulation in the life of the tree.
     pub simulation: u64,
-    /// From the root down.
+    /// Choices from the root down.
     pub steps: Vec<TraceStep>,
-    /// The values backed up from the leaf, one per player.
+    /// The backed up values, one per player.
     pub values: Vec<f64>,
 }

@@ -1,73 +1,72 @@
-//! PendingLeaves of a tree that wait for what something outside says of them.
+//! Leaves in flight: the batch of one tree.
 
 use std::ops::{Deref, DerefMut};
 
 use crate::games::analysis::{Exact, MoveHint};
-use crate::search::backup::Step;
-use crate::search::path::TraceStep;
+use crate::search::path::{Step, TraceStep};
 use crate::tree::NodeIndex;
 
-/// A leaf on its way to being evaluated.
+/// A leaf that waits for its value.
 #[derive(Clone, Debug)]
-pub struct PendingLeaf<S> {
-    /// How it was reached.
+pub(crate) struct PendingLeaf<S> {
+    /// The path to it.
     pub path: Vec<Step>,
-    /// The position to evaluate (compiled worlds; where a playout was cut, the position of the cut).
+    /// The position to evaluate (compiled worlds): the leaf, or where its playout was cut off.
     pub state: S,
-    /// The number of its simulation.
+    /// Number of its simulation.
     pub simulation: u64,
-    /// The key of its simulation's random numbers.
+    /// Key of the simulation's random numbers.
     pub key: u64,
-    /// Its node, if it has one already: once the outside has stepped it, or where its moves wait for priors.
+    /// Its node, once stepped (external worlds) or if its edges wait for priors.
     pub node: Option<NodeIndex>,
     /// Its slot (external worlds).
     pub slot: u32,
-    /// Its value for player 0, where a playout reached an end before the evaluator was asked.
+    /// Its value for player 0, if known without the external evaluator.
     pub value: Option<f64>,
-    /// The mate for or against the player to move, where one was found: its value is then known.
-    pub mate: Option<Exact>,
-    /// What is told of its legal moves, in searches that ask for them.
+    /// Its forced result, if the analysis found one.
+    pub forced: Option<Exact>,
+    /// Hints of its legal moves, in searches that order moves.
     pub hints: Vec<MoveHint>,
-    /// What was seen on the way, if recorded.
+    /// The recorded descent.
     pub trace: Vec<TraceStep>,
 }
 
-/// PendingLeaves under way, in the order they were reached. Those that are done stay behind them, and the next ones take over their place
-/// and their buffers: nothing is moved from one list to another on every simulation.
+/// The leaves in flight, in gathering order. Finished leaves stay behind them in the list, so that the next leaves reuse their
+/// buffers without moving anything per simulation.
 #[derive(Clone, Debug)]
-pub struct PendingLeaves<S> {
+pub(crate) struct PendingLeaves<S> {
     all: Vec<PendingLeaf<S>>,
-    under_way: usize,
+    len: usize,
 }
 
 impl<S> Default for PendingLeaves<S> {
     fn default() -> Self {
-        Self { all: Vec::new(), under_way: 0 }
+        Self { all: Vec::new(), len: 0 }
     }
 }
 
 impl<S> PendingLeaves<S> {
-    /// One more leaf, with buffers that hold anything; `make` makes one where none is left over.
+    /// Adds a leaf whose buffers have arbitrary content; `make` creates one if none can be reused.
     pub(crate) fn add(&mut self, make: impl FnOnce() -> PendingLeaf<S>) -> &mut PendingLeaf<S> {
-        if self.under_way == self.all.len() {
+        if self.len == self.all.len() {
             if self.all.is_empty() {
-                // Most trees never have two.
+                // Most trees never have two leaves in flight.
                 self.all.reserve_exact(1);
             }
             self.all.push(make());
         }
-        self.under_way += 1;
-        &mut self.all[self.under_way - 1]
+        self.len += 1;
+        &mut self.all[self.len - 1]
     }
 
-    /// The last one is done.
+    /// Removes the last leaf.
     pub(crate) fn drop_last(&mut self) {
-        self.under_way = self.under_way.saturating_sub(1);
+        self.len = self.len.saturating_sub(1);
     }
 
-    /// All are done.
+    /// Removes all leaves.
     pub(crate) fn clear(&mut self) {
-        self.under_way = 0;
+        self.len = 0;
     }
 }
 
@@ -76,14 +75,14 @@ impl<S> Deref for PendingLeaves<S> {
 
     #[inline]
     fn deref(&self) -> &[PendingLeaf<S>] {
-        &self.all[..self.under_way]
+        &self.all[..self.len]
     }
 }
 
 impl<S> DerefMut for PendingLeaves<S> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [PendingLeaf<S>] {
-        &mut self.all[..self.under_way]
+        &mut self.all[..self.len]
     }
 }
 

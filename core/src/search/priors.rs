@@ -1,35 +1,35 @@
-//! From what an evaluator says of moves to priors: a softmax over the legal ones, computed in f64 and kept in f32.
+//! Priors from an evaluator's policy: a masked softmax, computed in f64 and stored in f32.
 
 use std::cell::RefCell;
 
 use crate::error::Error;
 use crate::runtime::vector_math::exp_all;
 
-/// What the numbers of an evaluator's policy are.
+/// The meaning of an evaluator's policy numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyKind {
-    /// Unnormalised logarithms.
+    /// Unnormalised log-probabilities.
     Logits,
-    /// Probabilities, which are masked and normalised over the legal moves.
+    /// Probabilities, normalised over the legal moves.
     Probabilities,
 }
 
 /// The policy of a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Policy<'a> {
-    /// None is needed: the search has no priors, or they are even.
-    Even,
-    /// A number for every action of every row.
+    /// Uniform, or unused by the search.
+    Uniform,
+    /// A number per row and action.
     Dense(&'a [f32], PolicyKind),
-    /// A number for every legal action, row after row, in the order the rows list them.
+    /// A number per legal action, row after row.
     Legal(&'a [f32], PolicyKind),
 }
 
-/// The priors of legal moves from their numbers; even ones where all probabilities are 0.
+/// Computes the priors of legal moves from their numbers; uniform if all probabilities are 0.
 ///
 /// # Errors
-/// A sentence about the first number that cannot be.
-pub fn priors(numbers: impl Iterator<Item = f32> + Clone, kind: PolicyKind, out: &mut [f32]) -> Result<(), String> {
+/// A message about the first invalid number.
+pub(crate) fn priors(numbers: impl Iterator<Item = f32> + Clone, kind: PolicyKind, out: &mut [f32]) -> Result<(), String> {
     let count = out.len();
     match kind {
         PolicyKind::Logits => {
@@ -58,33 +58,32 @@ pub fn priors(numbers: impl Iterator<Item = f32> + Clone, kind: PolicyKind, out:
 }
 
 thread_local! {
-    /// Exponentials of many numbers, which the allocator would fetch from the system every time.
+    /// Exponentials of many numbers, reused so that no call allocates.
     static BUFFER: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Logits become exp(logit) over their sum. The greatest is subtracted first, so that nothing overflows; one must be above minus
-/// infinity, and none NaN.
-pub fn softmax(numbers: &mut [f32]) {
+/// Softmax in place, with the maximum subtracted against overflow. At least one logit must be finite, none NaN.
+pub(crate) fn softmax(numbers: &mut [f32]) {
     let (least, most) = min_max(numbers);
     if least == most {
-        // Alike, and so are the priors: exp(0) / n.
-        let even = (1.0 / numbers.len() as f64) as f32;
-        numbers.fill(even);
+        // All logits are equal: 1 / n.
+        let uniform = (1.0 / numbers.len() as f64) as f32;
+        numbers.fill(uniform);
         return;
     }
     let most = f64::from(most);
-    // An exponential costs more than anything else here, so each is kept.
+    // Exponentials dominate the cost: each is computed once.
     match numbers.len() {
         0..=8 => normalize_exp(numbers, most, &mut [0.0; 8]),
         9..=64 => normalize_exp(numbers, most, &mut [0.0; 64]),
-        count => BUFFER.with_borrow_mut(|room| {
-            room.resize(count.max(room.len()), 0.0);
-            normalize_exp_by(exp_all, numbers, most, room);
+        count => BUFFER.with_borrow_mut(|buffer| {
+            buffer.resize(count.max(buffer.len()), 0.0);
+            normalize_exp_by(exp_all, numbers, most, buffer);
         }),
     }
 }
 
-/// Logits become exp(logit - most) over their sum; `weights` has room for all.
+/// Replaces logits by exp(logit - most) over their sum; `weights` holds the exponentials.
 #[inline(always)]
 fn normalize_exp(numbers: &mut [f32], most: f64, weights: &mut [f64]) {
     let exp_each = |numbers: &[f32], most: f64, weights: &mut [f64]| {
@@ -103,7 +102,7 @@ fn normalize_exp_by(exp: impl Fn(&[f32], f64, &mut [f64]), numbers: &mut [f32], 
     }
 }
 
-/// The least and the greatest of numbers without NaN, in lanes that processors compare at once.
+/// Minimum and maximum of numbers without NaN, by SIMD lanes.
 fn min_max(numbers: &[f32]) -> (f32, f32) {
     const LANES: usize = 8;
     let (mut least, mut most) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
@@ -120,12 +119,12 @@ fn min_max(numbers: &[f32]) -> (f32, f32) {
     (least.iter().chain(rest).fold(f32::INFINITY, lower), most.iter().chain(rest).fold(f32::NEG_INFINITY, higher))
 }
 
-/// Checks every number of a dense policy, on illegal moves too: a NaN anywhere means a network that is broken.
+/// Checks every number of a dense policy, illegal moves included: a NaN anywhere means a broken network.
 ///
 /// # Errors
 /// `Error::Evaluation` names the row and the action.
-pub fn check_dense(numbers: &[f32], num_actions: usize) -> Result<(), Error> {
-    // One pass without a branch per number; the search for the culprit comes only if there is one.
+pub(crate) fn check_dense(numbers: &[f32], num_actions: usize) -> Result<(), Error> {
+    // One pass without a branch per number; the invalid one is located only if there is one.
     let broken = numbers.iter().fold(false, |broken, number| broken | number.is_nan() | (*number == f32::INFINITY));
     if !broken {
         return Ok(());
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn many_numbers_get_what_few_would() {
+    fn long_softmax_equals_short_softmax() {
         let logits: Vec<f32> = (0..5000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 16) as f32 / 4000.0 - 9.0).collect();
         let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let (mut many, mut few) = (logits.clone(), logits.clone());
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn minus_infinity_is_a_prior_of_zero() {
+    fn negative_infinity_is_a_prior_of_zero() {
         let mut out = [0.0; 3];
         priors([0.0, f32::NEG_INFINITY, 0.0].into_iter(), PolicyKind::Logits, &mut out).expect("fine");
         assert_eq!(out, [0.5, 0.0, 0.5]);
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn probabilities_are_normalised_and_zeros_are_even() {
+    fn probabilities_are_normalised_and_zeros_are_uniform() {
         let mut out = [0.0; 2];
         priors([1.0, 3.0].into_iter(), PolicyKind::Probabilities, &mut out).expect("fine");
         assert_eq!(out, [0.25, 0.75]);

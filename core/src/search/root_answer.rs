@@ -1,4 +1,4 @@
-//! The answer at the root: which move, with what policy, worth what.
+//! The answer at the root: move, policy, value, principal variation.
 
 use std::sync::Arc;
 
@@ -8,18 +8,17 @@ use crate::search::sequential_halving::Schedule;
 use crate::solvers::minimax::Verdict;
 use crate::tree::{Edges, Tree, ROOT, UNPROVEN};
 
-/// What Gumbel search answers by, instead of visits.
+/// What Gumbel search answers by instead of visits.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// How Q is completed_q.
     pub completed_q: CompletedQ,
-    /// The draws, and what the visits were when they were made.
+    /// The drawn numbers, and the visits when they were drawn.
     pub schedule: Arc<Schedule>,
 }
 
-/// The moves an answer may come from, as places among the root's edges.
-///
-/// Decided: the winning, drawing or losing moves. Undecided: all that are not proven to lose.
+/// Returns the places of the root edges an answer may come from: at a proven root those with its result, else all but proven
+/// losses.
 fn allowed(tree: &Tree, edges: &Edges<'_>) -> Vec<usize> {
     let proven = tree.node(ROOT).proven;
     let fits = |place: &usize| match edges.links[*place].proven() {
@@ -27,7 +26,7 @@ fn allowed(tree: &Tree, edges: &Edges<'_>) -> Vec<usize> {
         value => value != Some(-1),
     };
     let all = 0..edges.actions.len();
-    // Nearly always all of them, for thousands of trees.
+    // Usually all of them.
     let mut places = Vec::with_capacity(all.len());
     places.extend(all.clone().filter(fits));
     if places.is_empty() {
@@ -36,16 +35,15 @@ fn allowed(tree: &Tree, edges: &Edges<'_>) -> Vec<usize> {
     places
 }
 
-/// Distance to the end behind an edge.
+/// Returns the plies to the end behind an edge.
 fn distance(tree: &Tree, edges: &Edges<'_>, place: usize) -> u16 {
     edges.links[place].child().map_or(0, |child| tree.node(child).distance)
 }
 
-/// The probability of each edge of the root at temperature `tau`: visits to the power 1/tau over the allowed moves
-/// (computed in logarithms, so that no temperature overflows), uniform where none of them was visited. With a plan, the improved
-/// policy takes the place of visits.
+/// Returns the probability of each root edge at temperature `tau`: visits to the power 1/tau over the allowed moves, computed in
+/// logarithms against overflow, uniform without visits. With a plan, the improved policy replaces visits.
 #[must_use]
-pub fn policy(tree: &Tree, tau: f64, greedy: usize, plan: Option<&Plan>) -> Vec<f64> {
+pub(crate) fn policy(tree: &Tree, tau: f64, greedy: usize, plan: Option<&Plan>) -> Vec<f64> {
     let edges = tree.edges(tree.node(ROOT));
     let mut policy = vec![0.0; edges.actions.len()];
     if tau == 0.0 || tree.node(ROOT).proven == 1 {
@@ -71,10 +69,10 @@ pub fn policy(tree: &Tree, tau: f64, greedy: usize, plan: Option<&Plan>) -> Vec<
     policy
 }
 
-/// The place of the move to play: sampled at temperature `tau`, or the best one at 0. A win is always a shortest one,
-/// a loss always the longest. `verdicts` is what a minimax guard says of actions; `random_key` is `fold(tree key, simulations)`'s first word.
+/// Returns the place of the move to play: sampled at temperature `tau`, the best one at 0. Of proven wins a shortest, of proven
+/// losses a longest one. `verdicts` are those of a minimax guard.
 #[must_use]
-pub fn choose(tree: &Tree, tau: f64, tree_key: u64, simulations: u64, verdicts: &[(u16, Verdict)], plan: Option<&Plan>) -> usize {
+pub(crate) fn choose(tree: &Tree, tau: f64, tree_key: u64, simulations: u64, verdicts: &[(u16, Verdict)], plan: Option<&Plan>) -> usize {
     let mut random = Random::new(fold(tree_key, simulations), Purpose::Answer);
     let best = match plan.filter(|_| matches!(tree.node(ROOT).proven, 0 | UNPROVEN)) {
         Some(plan) => {
@@ -92,22 +90,22 @@ pub fn choose(tree: &Tree, tau: f64, tree_key: u64, simulations: u64, verdicts: 
 }
 
 fn sample(policy: &[f64], random: &mut Random) -> Option<usize> {
-    let mark = random.uniform() * policy.iter().sum::<f64>();
+    let threshold = random.uniform() * policy.iter().sum::<f64>();
     let mut sum = 0.0;
     for (place, &weight) in policy.iter().enumerate() {
         sum += weight;
-        if sum > mark {
+        if sum > threshold {
             return Some(place);
         }
     }
     policy.iter().rposition(|&weight| weight > 0.0)
 }
 
-/// The best move by proof, then by visits; ties by `random`.
+/// Returns the best move by proof, then by visits; ties by `random`.
 fn best(tree: &Tree, random: &mut Random) -> usize {
     let (node, edges) = (tree.node(ROOT), tree.edges(tree.node(ROOT)));
     if node.proven == UNPROVEN {
-        // Of thousands of moves few were tried, and only those have visits.
+        // Only opened edges have visits: few of possibly thousands.
         let tried = &edges.visits[..node.opened as usize];
         let fits = |place: usize| edges.links[place].proven() != Some(-1);
         let most = tried.iter().enumerate().filter(|&(place, _)| fits(place)).map(|(_, &visits)| visits).max().unwrap_or(0);
@@ -128,7 +126,7 @@ fn best(tree: &Tree, random: &mut Random) -> usize {
     pick(&allowed(tree, &edges), rank, random)
 }
 
-/// One of the places with the highest rank.
+/// Draws one of the places with the highest rank.
 fn pick<R: Ord + Copy>(places: &[usize], rank: impl Fn(usize) -> R, random: &mut Random) -> usize {
     let Some(highest) = places.iter().map(|&place| rank(place)).max() else { return 0 };
     let mut ties = places.iter().copied().filter(|&place| rank(place) == highest);
@@ -141,7 +139,7 @@ fn verdict(tree: &Tree, verdicts: &[(u16, Verdict)], place: usize) -> Verdict {
     verdicts.iter().find(|(a, _)| *a == action).map_or(Verdict::Unknown, |(_, verdict)| *verdict)
 }
 
-/// The minimax guard (seed 3): it overrides only with a proven win, or away from a proven loss.
+/// Applies the minimax guard: it overrides the best move only by a proven win, or if that move is a proven loss.
 fn guarded(tree: &Tree, verdicts: &[(u16, Verdict)], random: &mut Random) -> usize {
     let chosen = best(tree, random);
     if tree.node(ROOT).proven != UNPROVEN || verdicts.is_empty() {
@@ -173,9 +171,9 @@ fn guarded(tree: &Tree, verdicts: &[(u16, Verdict)], random: &mut Random) -> usi
     chosen
 }
 
-/// The value of the root for the player to move there: exact where proven, else the mean of all that was backed up.
+/// Returns the value of the root for the player to move: exact if proven, else the mean of the backed up values.
 #[must_use]
-pub fn value(tree: &Tree) -> f64 {
+pub(crate) fn value(tree: &Tree) -> f64 {
     let root = tree.node(ROOT);
     if root.is_exact() {
         return root.exact();
@@ -187,10 +185,10 @@ pub fn value(tree: &Tree) -> f64 {
     (root.raw + sum) / f64::from(tree.root_visits)
 }
 
-/// The value of the root for each player. Two-player zero-sum games and history_table models have one number and its negative; elsewhere
-/// each player's own mean of all that was backed up, rewards included, which is added up over the whole tree: O(nodes).
+/// Returns the value of the root for each player: one number and its negative in two-player zero-sum games and with learned models,
+/// elsewhere each player's mean of the backed up values, rewards included. O(nodes).
 #[must_use]
-pub fn values(tree: &Tree) -> Vec<f64> {
+pub(crate) fn values(tree: &Tree) -> Vec<f64> {
     let (shape, to_play, value) = (tree.shape(), usize::from(tree.node(ROOT).to_play), value(tree));
     let mut values = vec![0.0 - value; shape.players];
     if shape.returns && tree.root_visits > 0 {
@@ -205,8 +203,8 @@ pub fn values(tree: &Tree) -> Vec<f64> {
     values
 }
 
-/// The sum of the values backed up to the root, for each player. Every visit of a node that is not a visit of one of its edges has
-/// brought the values that the node itself has in `Tree::returns`.
+/// Returns the sum of the values backed up to the root, for each player. A visit of a node that is no visit of one of its edges
+/// contributed the node's `Tree::returns`.
 fn sums_per_player(tree: &Tree) -> Vec<f64> {
     let players = tree.shape().players;
     let mut visits = vec![0u32; tree.num_nodes()];
@@ -237,11 +235,12 @@ fn sums_per_player(tree: &Tree) -> Vec<f64> {
     sums
 }
 
-/// The line both sides think best: at each node the proven best, else the most visited edge (the first of equals).
+/// Returns the principal variation from the root edge at `first`: at each node the proven best, else the most visited edge (the
+/// first of equals). `mating_line` takes precedence if it begins with that edge.
 #[must_use]
-pub fn principal_variation(tree: &Tree, first: usize) -> Vec<u16> {
-    if tree.mating_line.first() == Some(&tree.edges(tree.node(ROOT)).actions[first]) {
-        return tree.mating_line.clone();
+pub(crate) fn principal_variation(tree: &Tree, mating_line: &[u16], first: usize) -> Vec<u16> {
+    if mating_line.first() == Some(&tree.edges(tree.node(ROOT)).actions[first]) {
+        return mating_line.to_vec();
     }
     let mut line = Vec::new();
     let mut node = tree.node(ROOT);

@@ -1,5 +1,5 @@
-//! The root of Gumbel search (Danihelka et al. 2022, sections 2 to 4): moves are candidate without replacement by Gumbel numbers,
-//! and sequential halving spends the simulations on the best of them.
+//! The root of Gumbel search (Danihelka et al. 2022, sections 2 to 4): Gumbel-top-k sampling of the considered moves, and
+//! sequential halving of the simulations among them.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,48 +11,48 @@ use crate::search::score::gumbel::counted;
 use crate::search::score::CompletedQ;
 use crate::tree::{Edges, Node, Tree, ROOT};
 
-/// The score of a move that its prior and its Gumbel number all but rule out: still a number, so that it can be compared.
+/// Lower bound of scores, so that a move with a vanishing prior still compares.
 const MIN_SCORE: f64 = -1e9;
 
-/// So many moves are asked of memory ahead of a choice: the likeliest draws stand first.
+/// Number of root candidates that are prefetched; the likeliest come first.
 const PREFETCHED: usize = 16;
-/// Longer lists of visits are not kept for other trees.
+/// Upper bound of the length of visit sequences shared between trees.
 const MAX_SHARED: u64 = 1 << 12;
 
-/// Moves and simulations, and what `considered_visits` says for them.
+/// Moves and simulations, and their `considered_visits`.
 type Visits = ((u32, u64), Arc<[u32]>);
 
 thread_local! {
     static LAST_VISITS: RefCell<Option<Visits>> = const { RefCell::new(None) };
 }
 
-/// One move of the root in a schedule.
+/// A root move in a schedule.
 #[derive(Clone, Copy, Debug)]
 struct RootCandidate {
     action: u16,
-    /// Visits it had when the schedule began.
+    /// Visits when the schedule began.
     base: u32,
-    /// Its Gumbel number and its logit, the highest of which is 0.
+    /// Gumbel number plus logit; the highest logit is 0.
     draw: f64,
 }
 
-/// How the simulations of one call are spent at the root.
+/// How the simulations of one call are allocated at the root.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// Simulations the tree had when it began.
+    /// Simulations of the tree when it began.
     begun: u64,
-    /// The visits that the move chosen in each simulation must have had.
+    /// The visit count that selects the move of each simulation.
     considered: Arc<[u32]>,
-    /// The moves, the likeliest draw first.
+    /// Candidates by descending draw.
     moves: Vec<RootCandidate>,
-    /// Where each action stands among them.
+    /// Rank of each action among them.
     ranks: Vec<u16>,
-    /// No move had any visits when it began.
+    /// Whether no move had visits when it began.
     all_fresh: bool,
 }
 
-/// The visits that a move must have had to be chosen, simulation by simulation: all `moves` in turn, then the better half of them
-/// more often, and so on down to two.
+/// Returns the visit count that selects the move of each simulation: all `moves` in turn, then the better half more often, and so
+/// on down to two.
 fn considered_visits(moves: u32, simulations: u64) -> Vec<u32> {
     let simulations = usize::try_from(simulations).unwrap_or(usize::MAX);
     if moves <= 1 {
@@ -73,7 +73,7 @@ fn considered_visits(moves: u32, simulations: u64) -> Vec<u32> {
     sequence
 }
 
-/// The same, one list for all trees of a thread that have as many moves and simulations, which most have.
+/// `considered_visits`, cached per thread: most trees have as many moves and simulations as the previous one.
 fn shared_visits(moves: u32, simulations: u64) -> Arc<[u32]> {
     if simulations > MAX_SHARED {
         return considered_visits(moves, simulations).into();
@@ -89,15 +89,15 @@ fn shared_visits(moves: u32, simulations: u64) -> Arc<[u32]> {
 }
 
 impl Schedule {
-    /// Asks memory for what a choice looks at, when the schedule itself is at hand.
+    /// Prefetches what a choice reads, if the schedule itself is cached.
     #[inline]
     pub fn prefetch(&self) {
         prefetch::slice(&self.moves[..self.moves.len().min(PREFETCHED)]);
         prefetch::slice(&self.ranks[..self.ranks.len().min(4 * PREFETCHED)]);
     }
 
-    /// A schedule for the next `simulations` of a tree whose root has its priors. `given` are Gumbel numbers by action;
-    /// without them, fresh ones are candidate. Both are multiplied by `scale`.
+    /// Creates the schedule of the next `simulations` of a tree whose root has priors. `given` are Gumbel numbers by action, drawn if
+    /// None; both are multiplied by `scale`.
     #[must_use]
     pub fn new(tree: &Tree, key: u64, begun: u64, simulations: u64, most_moves: u32, scale: f64, given: Option<&[f64]>) -> Self {
         let edges = tree.edges(tree.node(ROOT));
@@ -120,16 +120,16 @@ impl Schedule {
         Self::of_moves(begun, considered, moves)
     }
 
-    /// What an answer is made of where no schedule has begun: all visits count, and no Gumbel numbers.
+    /// Creates the schedule of an answer before any schedule began: all visits count, without Gumbel numbers.
     #[must_use]
-    pub fn without_numbers(tree: &Tree) -> Self {
+    pub fn unscheduled(tree: &Tree) -> Self {
         let mut schedule = Self::new(tree, 0, 0, 0, 1, 0.0, None);
         schedule.moves.iter_mut().for_each(|candidate| candidate.base = 0);
         schedule.all_fresh = true;
         schedule
     }
 
-    /// What an answer is made of, as columns: the moves, the visits each had when the schedule began, and their draws.
+    /// Returns actions, visits at the beginning, and draws, which determine the answer.
     #[must_use]
     pub fn to_columns(&self) -> (Vec<u16>, Vec<u32>, Vec<f64>) {
         let column = |candidate: &RootCandidate| (candidate.action, (candidate.base, candidate.draw));
@@ -137,7 +137,7 @@ impl Schedule {
         (actions, bases, draws)
     }
 
-    /// The schedule of these columns, which answers as the one they are of and chooses no more moves.
+    /// Builds a schedule that answers as the one of these columns and schedules nothing.
     ///
     /// # Errors
     /// `Error::InvalidArgument` if no schedule has them.
@@ -159,7 +159,7 @@ impl Schedule {
         Self { begun, considered, moves, ranks, all_fresh }
     }
 
-    /// What a search elsewhere has to know: draws by action, and the visits wanted in each simulation.
+    /// Writes draws by action and the visit count of each simulation, for an offloaded search.
     pub fn export(&self, draws: &mut [f64], considered: &mut [i32]) {
         draws.iter_mut().enumerate().for_each(|(action, draw)| *draw = self.candidate(action as u16).draw);
         let wanted = self.considered.iter().map(|&visits| visits as i32).chain(std::iter::repeat(i32::MAX));
@@ -171,9 +171,9 @@ impl Schedule {
         known.copied().unwrap_or(RootCandidate { action, base: 0, draw: MIN_SCORE })
     }
 
-    /// The likeliest draw of a move that is not among those `tried`.
+    /// Returns the candidate with the highest draw that is not `tried`.
     fn first_untried(&self, tried: &[u16]) -> Option<&RootCandidate> {
-        // A bit for each of the first ranks: more are seldom tried.
+        // A bit per rank below 64: more are seldom tried.
         let ranks = tried.iter().filter_map(|&action| self.ranks.get(usize::from(action)));
         let seen = ranks.fold(0u64, |bits, &rank| if rank < 64 { bits | (1 << rank) } else { bits });
         match seen.trailing_ones() {
@@ -186,16 +186,16 @@ impl Schedule {
         (candidate.draw + bonus).max(MIN_SCORE)
     }
 
-    /// The place to follow at the root in the simulation that is started as number `started` of the tree. `scores` receives
-    /// the scores of the opened moves, if they are wanted.
+    /// Returns the place to follow at the root in simulation `started` of the tree. `scores` receives the scores of the opened edges
+    /// if `all_scores`.
     #[must_use]
     pub fn choose(&self, completed_q: &CompletedQ, tree: &Tree, started: u64, all_scores: bool, scores: &mut Vec<f64>) -> usize {
         let node = tree.node(ROOT);
         let edges = tree.edges(node);
         let opened = node.opened as usize;
-        let at = usize::try_from(started - self.begun).unwrap_or(usize::MAX);
-        let wanted = self.considered.get(at).copied().unwrap_or(u32::MAX);
-        // Whether visits alone say whose turn it is, which is so unless there are proofs, leaves in flight or earlier visits.
+        let index = usize::try_from(started - self.begun).unwrap_or(usize::MAX);
+        let wanted = self.considered.get(index).copied().unwrap_or(u32::MAX);
+        // Without proofs, leaves in flight and earlier visits, visits alone decide.
         if self.all_fresh && !all_scores && !node.has_proven_edge && edges.in_flight.is_empty() {
             if let Some(place) = self.choose_by_visits(completed_q, &edges, node, wanted, scores) {
                 return place;
@@ -204,21 +204,21 @@ impl Schedule {
         if all_scores {
             scores.clear();
         }
-        let room = if all_scores { edges.actions.len() } else { opened };
-        if scores.len() < room {
-            scores.resize(room, f64::NEG_INFINITY);
+        let length = if all_scores { edges.actions.len() } else { opened };
+        if scores.len() < length {
+            scores.resize(length, f64::NEG_INFINITY);
         }
         let bonus = completed_q.at(&edges, node, scores);
         let all_lost = node.has_proven_edge && edges.links.iter().all(|link| link.is_loss());
-        let is_out = |place: usize| node.has_proven_edge && edges.links[place].is_loss() && !all_lost;
+        let is_excluded = |place: usize| node.has_proven_edge && edges.links[place].is_loss() && !all_lost;
         let nearness = |place: usize| {
             let base = if self.all_fresh { 0 } else { self.candidate(edges.actions[place]).base };
             nearness(i64::from(counted(&edges, place)) - i64::from(base), i64::from(wanted))
         };
-        // Moves never tried differ by their draws alone.
+        // Untried moves differ by their draws alone.
         let untried = self.first_untried(&edges.actions[..opened]);
-        let mut nearest = untried.map_or(i64::MIN, |_| nearness_of_none(wanted));
-        for place in (0..opened).filter(|&place| !is_out(place)) {
+        let mut nearest = untried.map_or(i64::MIN, |_| nearness_of_untried(wanted));
+        for place in (0..opened).filter(|&place| !is_excluded(place)) {
             nearest = nearest.max(nearness(place));
         }
         let mut best: Option<(f64, u16, usize)> = None;
@@ -229,25 +229,25 @@ impl Schedule {
             }
         };
         for (place, slot) in scores[..opened].iter_mut().enumerate() {
-            if is_out(place) {
+            if is_excluded(place) {
                 *slot = f64::NEG_INFINITY;
                 continue;
             }
-            let is_near = nearness(place) == nearest;
-            if is_near || all_scores {
+            let is_nearest = nearness(place) == nearest;
+            if is_nearest || all_scores {
                 *slot = Self::score(self.candidate(edges.actions[place]), bonus.of(*slot));
             }
-            if is_near {
+            if is_nearest {
                 offer(*slot, place);
             }
         }
-        if let Some(candidate) = untried.filter(|_| nearness_of_none(wanted) == nearest || all_scores) {
+        if let Some(candidate) = untried.filter(|_| nearness_of_untried(wanted) == nearest || all_scores) {
             if let Some(place) = edges.actions.iter().position(|&action| action == candidate.action) {
                 let score = Self::score(*candidate, bonus.untried);
                 if all_scores {
                     scores[place] = score;
                 }
-                if nearness_of_none(wanted) == nearest {
+                if nearness_of_untried(wanted) == nearest {
                     offer(score, place);
                 }
             }
@@ -255,7 +255,7 @@ impl Schedule {
         best.map_or(0, |(_, _, place)| place)
     }
 
-    /// The place to follow among the moves with as many visits as wanted, where there are some; nothing is scored where there is one.
+    /// Returns the best place among the moves with `wanted` visits; scores nothing if there is one.
     fn choose_by_visits(
         &self,
         completed_q: &CompletedQ,
@@ -289,7 +289,7 @@ impl Schedule {
         best.map(|(_, _, place)| place)
     }
 
-    /// The place of the move to play, among `allowed`: of those visited most in this schedule the one with the highest score.
+    /// Returns the place of the move to play among `allowed`: of the most visited in this schedule the one with the highest score.
     #[must_use]
     pub fn answer(&self, completed_q: &CompletedQ, edges: &Edges<'_>, node: &Node, allowed: &[usize]) -> usize {
         let mut values = vec![f64::NAN; edges.actions.len()];
@@ -310,8 +310,8 @@ impl Schedule {
     }
 }
 
-/// How near a move with so many visits is to what is wanted, greater where it is nearer: those with as many visits as wanted come
-/// first; if proofs have taken them all, the nearest below, then the nearest above.
+/// Rank of a move by its visits: those with `wanted` visits first; if proofs have removed them all, the nearest below, then the
+/// nearest above.
 fn nearness(visits: i64, wanted: i64) -> i64 {
     match visits.cmp(&wanted) {
         std::cmp::Ordering::Equal => i64::MAX,
@@ -320,12 +320,12 @@ fn nearness(visits: i64, wanted: i64) -> i64 {
     }
 }
 
-/// The same of a move that was never tried.
-fn nearness_of_none(wanted: u32) -> i64 {
+/// Rank of an untried move.
+fn nearness_of_untried(wanted: u32) -> i64 {
     nearness(0, i64::from(wanted))
 }
 
-/// A number of the Gumbel distribution, from a number strictly between 0 and 1.
+/// Draws from the Gumbel distribution, from a uniform number strictly between 0 and 1.
 fn gumbel_number(random: &mut Random) -> f64 {
     let uniform = ((random.next_u64() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64);
     -(-uniform.ln()).ln()
@@ -336,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn visits_are_halved() {
+    fn considered_visits_follow_sequential_halving() {
         assert_eq!(considered_visits(1, 4), [0, 1, 2, 3]);
         assert_eq!(considered_visits(2, 5), [0, 0, 1, 1, 2]);
         // Four moves in 16 simulations: two rounds of 8; the first gives each of four 2 visits, the second each of two 4.
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn gumbel_numbers_have_their_mean() {
+    fn gumbel_numbers_have_the_mean_of_the_distribution() {
         let mut random = Random::new(9, Purpose::Gumbel);
         let mean = (0..40_000).map(|_| gumbel_number(&mut random)).sum::<f64>() / 40_000.0;
         assert!((mean - 0.577_215_664_9).abs() < 0.02, "{mean}");

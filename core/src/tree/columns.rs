@@ -1,9 +1,8 @@
-//! What only some worlds keep beside each node: a slot, the rewards of the move that led there, its values per player; of
-//! history_table models the discount too, and the prior of moves that a node with very many does not keep.
+//! Optional per-node columns: slot, rewards, values per player; for learned models reward, discount and pruned prior mass.
 
 use super::{NodeIndex, Shape, Tree};
 
-/// One entry a node (and player), or nothing where the world has no use for it.
+/// One entry per node (and player); empty unless `Shape` asks for the column.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
     slots: Vec<u32>,
@@ -13,7 +12,7 @@ pub(super) struct Columns {
     pruned_prior_mass: Vec<f32>,
 }
 
-/// What the move to a node brings in a history_table model; side by side, because a backup wants both of every node on its path.
+/// Reward and discount of the move to a node; adjacent, because a backup reads both at every node of its path.
 #[derive(Clone, Copy, Debug)]
 struct RewardDiscount {
     reward: f64,
@@ -21,7 +20,7 @@ struct RewardDiscount {
 }
 
 impl Columns {
-    /// Makes room for `nodes`, or forgets what is beyond.
+    /// Grows or truncates the columns to `nodes` entries.
     pub(super) fn fit(&mut self, shape: Shape, nodes: usize) {
         if shape.slots {
             self.slots.resize(nodes, u32::MAX);
@@ -54,7 +53,7 @@ impl Columns {
 }
 
 impl Tree {
-    /// The slot of a node (external worlds).
+    /// Returns the slot of a node (external worlds).
     #[must_use]
     pub fn slot(&self, node: NodeIndex) -> Option<u32> {
         self.columns.slots.get(node as usize).copied().filter(|&slot| slot != u32::MAX)
@@ -65,7 +64,7 @@ impl Tree {
         self.columns.slots[node as usize] = slot;
     }
 
-    /// The rewards of the move that led to `node`, per player, or of its chooser alone; empty where there are none.
+    /// Returns the rewards of the move to `node`: per player, or for its chooser alone (learned models); empty without rewards.
     #[inline]
     #[must_use]
     pub fn rewards(&self, node: NodeIndex) -> &[f64] {
@@ -81,34 +80,34 @@ impl Tree {
         self.columns.rewards[at..at + rewards.len()].copy_from_slice(rewards);
     }
 
-    /// The reward of the move that led to `node`, and what the node's value is multiplied by on its way up (history_table models).
+    /// Returns the reward of the move to `node` and the discount of the node's value (learned models).
     #[inline]
     #[must_use]
     pub fn reward_discount(&self, node: NodeIndex) -> (f64, f64) {
         self.columns.reward_discounts.get(node as usize).map_or((0.0, 1.0), |gain| (gain.reward, gain.discount))
     }
 
-    /// The prior of the moves that `node` does not keep.
+    /// Returns the sum of the priors of actions that `node` has no edges for.
     #[inline]
     #[must_use]
     pub fn pruned_prior_mass(&self, node: NodeIndex) -> f64 {
-        self.columns.pruned_prior_mass.get(node as usize).map_or(0.0, |&tail| f64::from(tail))
+        self.columns.pruned_prior_mass.get(node as usize).map_or(0.0, |&mass| f64::from(mass))
     }
 
-    /// Sets reward and discount of a node, and the prior of the moves it does not keep.
-    pub fn set_reward_discount(&mut self, node: NodeIndex, reward: f64, discount: f64, tail: f32) {
+    /// Sets reward, discount and pruned prior mass of a node.
+    pub fn set_reward_discount(&mut self, node: NodeIndex, reward: f64, discount: f64, pruned_prior_mass: f32) {
         self.columns.reward_discounts[node as usize] = RewardDiscount { reward, discount };
-        self.columns.pruned_prior_mass[node as usize] = tail;
+        self.columns.pruned_prior_mass[node as usize] = pruned_prior_mass;
     }
 
-    /// What a node was valued at, per player: the returns of an end, or what its evaluation said. Empty in two-player zero-sum games
-    /// and history_table models, whose `raw` says it all.
+    /// Returns the values of a node per player: terminal returns or evaluation. Empty in two-player zero-sum games and learned models,
+    /// where `raw` suffices.
     #[must_use]
     pub fn returns(&self, node: NodeIndex) -> &[f64] {
         Columns::row(&self.columns.returns, node, self.shape.players)
     }
 
-    /// Sets what a node was valued at, per player.
+    /// Sets the values of a node per player.
     pub fn set_returns(&mut self, node: NodeIndex, returns: &[f64]) {
         let at = node as usize * self.shape.players;
         self.columns.returns[at..at + returns.len()].copy_from_slice(returns);

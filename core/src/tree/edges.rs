@@ -1,5 +1,4 @@
-//! The edges of all nodes. The fields of one node lie together, one after another without a gap, so that looking at a node
-//! touches few cache lines; with many trees in turn, that is what a search waits for.
+//! The edge arena. The edges of a node are one run, stored field by field without gaps, so that a node touches few cache lines.
 
 use bytemuck::{cast_slice, cast_slice_mut};
 
@@ -7,7 +6,7 @@ use super::node::{Link, Node};
 use crate::memory::block::{Block, Element};
 use crate::memory::slab::Pool;
 
-/// A block has at least this many words of 8 bytes.
+/// Minimum log2 of the 8-byte words of a block.
 const BLOCK_BITS: u32 = 10;
 
 impl Element for u64 {
@@ -16,7 +15,7 @@ impl Element for u64 {
         const fn sized(bits: u32) -> Pool<u64> {
             Pool::new(1 << bits)
         }
-        // The largest are for nodes with thousands of moves.
+        // The largest are for nodes with thousands of edges.
         const SMALLEST: u32 = BLOCK_BITS;
         static POOLS: [Pool<u64>; 7] = [
             sized(SMALLEST),
@@ -33,7 +32,7 @@ impl Element for u64 {
     }
 }
 
-/// One edge: where the run of its node begins, how many edges that has, and which of them it is.
+/// Address of an edge: the first word of its run, the run's length, and the place in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     pub(super) first: u32,
@@ -42,7 +41,7 @@ pub struct Edge {
 }
 
 impl Node {
-    /// The edge at `place`.
+    /// Returns the edge at `place`.
     #[inline]
     #[must_use]
     pub fn edge(&self, place: usize) -> Edge {
@@ -50,25 +49,25 @@ impl Node {
     }
 }
 
-/// The edges of one node, read only. `in_flight` is empty where the tree does not count it.
+/// The edges of one node. `in_flight` is empty unless the tree counts leaves in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Edges<'a> {
-    /// W, for the player who chooses.
+    /// W for the chooser.
     pub sums: &'a [f64],
     /// N.
     pub visits: &'a [u32],
     /// P.
     pub priors: &'a [f32],
-    /// Children.
+    /// Links.
     pub links: &'a [Link],
-    /// The moves.
+    /// Actions.
     pub actions: &'a [u16],
-    /// Leaves under way.
+    /// Leaves in flight.
     pub in_flight: &'a [u16],
 }
 
 impl<'a> Edges<'a> {
-    /// N, W and P.
+    /// Returns N, W and P.
     #[inline]
     #[must_use]
     pub fn statistics(&self) -> Statistics<'a> {
@@ -76,7 +75,7 @@ impl<'a> Edges<'a> {
     }
 }
 
-/// What a score is made of.
+/// N, W and P of the edges of a node.
 #[derive(Clone, Copy, Debug)]
 pub struct Statistics<'a> {
     /// W.
@@ -87,32 +86,32 @@ pub struct Statistics<'a> {
     pub priors: &'a [f32],
 }
 
-/// A move that was never tried, as it is written into the place it is to have.
+/// An untried edge, as `Tree::order_edges` writes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OrderedEdge {
-    /// The move.
+    /// Action.
     pub action: u16,
     /// P.
     pub prior: f32,
-    /// Its tag (`Link::tag`).
+    /// Tag (`Link::tag`).
     pub tag: u8,
 }
 
-/// How far the arena had grown.
+/// The extent of the arena.
 #[derive(Clone, Copy, Debug)]
-pub struct Mark {
+pub(super) struct Mark {
     used: u32,
     stored: u32,
 }
 
-/// Runs of edges in blocks of words. In a run of n edges that begins at word w, counted in elements of each kind:
-/// W at w, N at 2w + 2n, P at 2w + 3n, links at 2w + 4n, actions at 4w + 10n, leaves in flight at 4w + 11n.
+/// Runs of edges in blocks of words. A run of n edges at word w has, in elements of each type, W at w, N at 2w + 2n,
+/// P at 2w + 3n, links at 2w + 4n, actions at 4w + 10n, leaves in flight at 4w + 11n.
 #[derive(Clone, Debug)]
 pub(super) struct EdgeArena {
-    /// They are filled as runs are added: what is not used is never touched.
+    /// Unused parts are never touched.
     pub(super) blocks: Vec<Block<u64>>,
     pub(super) block_bits: u32,
-    /// Words in use, unused tails of blocks included.
+    /// Words in use, unused ends of blocks included.
     used: u32,
     /// Edges in use.
     stored: u32,
@@ -125,7 +124,8 @@ impl EdgeArena {
         let longest_run = words(max_edges, counts_in_flight).max(1);
         let wanted = usize::BITS - (longest_run - 1).leading_zeros();
         Self {
-            blocks: Vec::new(), // Twice the longest run at least, or much would stay unused at the end of blocks.
+            blocks: Vec::new(),
+            // At least twice the longest run, to limit the unused ends of blocks.
             block_bits: (wanted + 1).max(BLOCK_BITS),
             used: 0,
             stored: 0,
@@ -150,12 +150,12 @@ impl EdgeArena {
         self.blocks.len() * self.block_bytes()
     }
 
-    /// Blocks that `runs` more of the longest runs may need.
+    /// Returns an upper bound of the blocks that `runs` more runs need.
     #[inline]
     pub(super) fn new_blocks(&self, runs: usize) -> usize {
         let free = (self.blocks.len() << self.block_bits) - self.used as usize;
         if runs == 1 {
-            // The usual question, on every simulation.
+            // The common case, once per simulation.
             return usize::from(free < self.longest_run);
         }
         let per_block = (1usize << self.block_bits) / self.longest_run;
@@ -175,12 +175,12 @@ impl EdgeArena {
         self.stored = mark.stored;
     }
 
-    /// Makes room for a run of edges; where it begins.
+    /// Reserves a run; returns its first word.
     fn reserve(&mut self, count: usize) -> u32 {
         let words = words(count, self.counts_in_flight);
         let block_words = 1usize << self.block_bits;
         if (self.used as usize & (block_words - 1)) + words > block_words {
-            // A run must not straddle two blocks: the tail of this one stays unused.
+            // A run must not straddle two blocks: the end of this one stays unused.
             self.used = ((self.used >> self.block_bits) + 1) << self.block_bits;
         }
         while (self.blocks.len() << self.block_bits) < self.used as usize + words {
@@ -192,14 +192,14 @@ impl EdgeArena {
         first
     }
 
-    /// Adds a run of untried edges; where it begins.
+    /// Adds a run of untried edges; returns its first word.
     pub(super) fn add(&mut self, actions: &[u16]) -> u32 {
         let count = actions.len();
         let first = self.reserve(count);
         if count > 0 {
             let words = words(count, self.counts_in_flight);
             let (block, at) = self.block_mut(first);
-            // A block begins with anything in it, and there may be what a batch that was taken back has left.
+            // A block's initial content is arbitrary, and a rolled-back batch leaves its data.
             let run = &mut block[at..at + words];
             run.fill(0);
             cast_slice_mut::<u64, Link>(run)[4 * count..5 * count].fill(Link::NONE);
@@ -208,7 +208,7 @@ impl EdgeArena {
         first
     }
 
-    /// Adds a copy of the edges that `node` has in another arena, their children as they are there; where it begins.
+    /// Adds a copy of the edges of `node` in another arena, child indices included; returns its first word.
     pub(super) fn add_copy(&mut self, from: &Self, node: &Node) -> u32 {
         let count = node.num_edges as usize;
         let first = self.reserve(count);
@@ -222,7 +222,7 @@ impl EdgeArena {
         first
     }
 
-    /// The block a run is in, and its first word there.
+    /// Returns the block of a run and the run's first word in it.
     #[inline]
     fn block(&self, first: u32) -> (&[u64], usize) {
         (&self.blocks[(first >> self.block_bits) as usize], first as usize & ((1 << self.block_bits) - 1))
@@ -349,11 +349,11 @@ impl EdgeArena {
         let (count, first, second) = (a.count as usize, a.place as usize, b.place as usize);
         cast_slice_mut::<u64, u16>(block)[4 * at + 10 * count..4 * at + 11 * count].swap(first, second);
         cast_slice_mut::<u64, f32>(block)[2 * at + 3 * count..2 * at + 4 * count].swap(first, second);
-        // They have no children, but perhaps categories.
+        // Untried edges have no children, but may have tags.
         cast_slice_mut::<u64, Link>(block)[2 * at + 4 * count..2 * at + 5 * count].swap(first, second);
     }
 
-    /// Writes the moves of a node anew, all untried.
+    /// Rewrites the edges of a node, all untried.
     pub(super) fn order_edges(&mut self, node: &Node, moves: &[OrderedEdge]) {
         let count = node.num_edges as usize;
         let (block, at) = self.block_mut(node.first_edge);
@@ -365,7 +365,7 @@ impl EdgeArena {
     }
 }
 
-/// Words of a run: 22 bytes an edge, 24 where leaves in flight are counted.
+/// Words of a run: 22 bytes per edge, 24 with leaves in flight.
 #[inline]
 fn words(count: usize, counts_in_flight: bool) -> usize {
     if counts_in_flight {

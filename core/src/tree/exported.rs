@@ -1,7 +1,7 @@
-//! A tree as plain columns, one entry a node or an edge: what pickles and files are made of, and trees are rebuilt from.
+//! A tree as plain columns with one entry per node or edge: the format of pickles and files.
 //!
-//! Nodes stand in the order of the arena: the root first, a child behind its parent. The edges of all nodes follow one another in
-//! the order of their nodes; those of one node in their order there, the tried ones first. What can be derived is left out.
+//! Nodes are in arena order: the root first, a child behind its parent. Edges are grouped by node in the same order, opened edges
+//! first. Derived fields are omitted.
 
 use super::node::UNKNOWN;
 use super::{Link, Node, NodeIndex, Shape, Tree, ROOT, UNPROVEN};
@@ -16,58 +16,50 @@ pub struct TreeColumns {
     pub root_visits: u32,
     /// The root and every opened edge.
     pub positions: u32,
-    /// The lowest and the highest Q backed up, where the search asks for it.
-    pub bounds: (f64, f64),
-    /// The moves to the mate that decided the root.
-    pub mating_line: Vec<u16>,
-    /// The priors of the root without noise, by action.
-    pub clean_priors: Vec<(u16, f32)>,
-    /// The value of each node for the player to move there.
+    /// The value of each node for the player to move.
     pub node_value: Vec<f64>,
-    /// How many edges it has.
+    /// Number of edges.
     pub node_edges: Vec<u16>,
-    /// How many of them were tried.
+    /// Number of opened edges.
     pub node_opened: Vec<u16>,
     /// Number of edges that are opened in stored order before edges are scored.
     pub node_eager: Vec<u8>,
-    /// Who moves.
+    /// Player to move.
     pub node_to_play: Vec<u8>,
-    /// 1 where the game is over.
+    /// 1 if terminal.
     pub node_end: Vec<u8>,
     /// The proven result for the player to move, or 2.
     pub node_proven: Vec<i8>,
-    /// Plies to the end, where a result is proven.
+    /// Plies to the end of the game where a result is proven.
     pub node_distance: Vec<u16>,
-    /// For how many more plies forced moves are looked for.
-    pub node_forced_depth: Vec<u8>,
     /// The slot of each node, `u32::MAX` without one; empty unless `shape.slots`.
     pub node_slot: Vec<u32>,
-    /// Rewards of the move that led to each node, `shape.rewards` numbers each.
+    /// Rewards of the move to each node, `shape.rewards` numbers each.
     pub node_rewards: Vec<f64>,
     /// The values of each node per player; empty unless `shape.returns`.
     pub node_values: Vec<f64>,
-    /// Reward, discount and prior of moves that are not kept (history_table models); empty unless `shape.discounts`.
+    /// Reward, discount and pruned prior mass (learned models); empty unless `shape.discounts`.
     pub node_gain: Vec<(f64, f64, f32)>,
-    /// The move of each edge.
+    /// Action of each edge.
     pub edge_action: Vec<u16>,
     /// N.
     pub edge_visits: Vec<u32>,
-    /// W, for the player who chooses.
+    /// W for the chooser.
     pub edge_value: Vec<f64>,
     /// P.
     pub edge_prior: Vec<f32>,
-    /// The node behind each edge, or -1.
+    /// Child node, or -1.
     pub edge_child: Vec<i32>,
-    /// The proven result for the player who chooses, or 2.
+    /// The proven result for the chooser, or 2.
     pub edge_proven: Vec<i8>,
-    /// The category of the move.
+    /// Tag.
     pub edge_category: Vec<u8>,
     /// Leaves in flight; empty unless `shape.count_in_flight`.
     pub edge_in_flight: Vec<u16>,
 }
 
 impl Tree {
-    /// The tree as columns.
+    /// Returns the tree as columns.
     #[must_use]
     pub fn to_columns(&self) -> TreeColumns {
         let nodes: Vec<Node> = self.indices().map(|index| *self.node(index)).collect();
@@ -77,19 +69,15 @@ impl Tree {
             shape,
             root_visits: self.root_visits,
             positions: self.positions,
-            bounds: self.bounds,
-            mating_line: self.mating_line.clone(),
-            clean_priors: self.clean_priors.clone(),
             node_value: nodes.iter().map(|node| node.raw).collect(),
             node_edges: nodes.iter().map(|node| node.num_edges).collect(),
-            // A node that a mate has decided has lost its edges.
+            // A node proven by its analysis has lost its edges.
             node_opened: nodes.iter().map(|node| node.opened.min(node.num_edges)).collect(),
             node_eager: nodes.iter().map(|node| u16::from(node.ordered_prefix).min(node.num_edges) as u8).collect(),
             node_to_play: nodes.iter().map(|node| node.to_play).collect(),
             node_end: nodes.iter().map(|node| u8::from(node.end)).collect(),
             node_proven: nodes.iter().map(|node| node.proven).collect(),
             node_distance: nodes.iter().map(|node| node.distance).collect(),
-            node_forced_depth: nodes.iter().map(|node| node.forced_depth_left).collect(),
             node_slot: if shape.slots { self.indices().map(|node| self.slot(node).unwrap_or(u32::MAX)).collect() } else { Vec::new() },
             node_rewards: if shape.rewards > 0 {
                 self.indices().flat_map(|node| self.rewards(node)).copied().collect()
@@ -114,10 +102,10 @@ impl Tree {
         (reward, discount, self.pruned_prior_mass(node) as f32)
     }
 
-    /// The tree of these columns.
+    /// Builds the tree of these columns.
     ///
     /// # Errors
-    /// `Error::InvalidArgument` names the column and says what is wrong with it, if no tree has such columns.
+    /// `Error::InvalidArgument` names the first invalid column.
     pub fn from_columns(columns: &TreeColumns) -> Result<Self, Error> {
         columns.check().map_err(|text| Error::InvalidArgument(format!("these are not the columns of a tree: {text}")))?;
         let shape = columns.shape;
@@ -125,7 +113,7 @@ impl Tree {
         let mut first = 0;
         for (index, &count) in columns.node_edges.iter().enumerate() {
             let edges = first..first + usize::from(count);
-            let node = tree.add_node(columns.node_to_play[index], columns.node_forced_depth[index]);
+            let node = tree.add_node(columns.node_to_play[index]);
             tree.add_edges(node, &columns.edge_action[edges.clone()]);
             tree.priors_mut(node).copy_from_slice(&columns.edge_prior[edges.clone()]);
             let header = tree.node_mut(node);
@@ -164,14 +152,12 @@ impl Tree {
                 tree.set_reward_discount(node, reward, discount, tail);
             }
         }
-        (tree.root_visits, tree.positions, tree.bounds) = (columns.root_visits, columns.positions, columns.bounds);
-        tree.mating_line.clone_from(&columns.mating_line);
-        tree.clean_priors.clone_from(&columns.clean_priors);
+        (tree.root_visits, tree.positions) = (columns.root_visits, columns.positions);
         Ok(tree)
     }
 }
 
-/// Refuses a column that has another length than it must have.
+/// Checks the length of a column.
 fn check_length(name: &str, length: usize, right: usize) -> Result<(), String> {
     if length == right {
         return Ok(());
@@ -179,7 +165,7 @@ fn check_length(name: &str, length: usize, right: usize) -> Result<(), String> {
     Err(format!("{name} has {length} entries: there must be {right}"))
 }
 
-/// Refuses numbers that are not finite.
+/// Checks that all numbers are finite.
 fn check_finite(name: &str, numbers: impl IntoIterator<Item = f64>) -> Result<(), String> {
     match numbers.into_iter().position(|number| !number.is_finite()) {
         Some(at) => Err(format!("entry {at} of {name} is not a finite number")),
@@ -187,7 +173,7 @@ fn check_finite(name: &str, numbers: impl IntoIterator<Item = f64>) -> Result<()
     }
 }
 
-/// Refuses an entry for which `is_right` does not hold.
+/// Checks that `is_right` holds for each entry.
 fn check_each<T: Copy + std::fmt::Display>(name: &str, entries: &[T], is_right: impl Fn(T) -> bool) -> Result<(), String> {
     match entries.iter().position(|&entry| !is_right(entry)) {
         Some(at) => Err(format!("entry {at} of {name} is {}", entries[at])),
@@ -200,7 +186,7 @@ fn is_result(proven: i8) -> bool {
 }
 
 impl TreeColumns {
-    /// Validates the columns; the error message says what is wrong with them.
+    /// Validates the columns.
     fn check(&self) -> Result<(), String> {
         let shape = self.shape;
         let (nodes, edges) = (self.node_value.len(), self.edge_action.len());
@@ -222,7 +208,6 @@ impl TreeColumns {
             ("node_end", self.node_end.len(), nodes),
             ("node_proven", self.node_proven.len(), nodes),
             ("node_distance", self.node_distance.len(), nodes),
-            ("node_forced_depth", self.node_forced_depth.len(), nodes),
             ("node_slot", self.node_slot.len(), kept(shape.slots, 1)),
             ("node_rewards", self.node_rewards.len(), nodes * shape.rewards),
             ("node_values", self.node_values.len(), kept(shape.returns, shape.players)),
@@ -250,11 +235,10 @@ impl TreeColumns {
         check_finite("node_values", self.node_values.iter().copied())?;
         check_finite("node_gain", self.node_gain.iter().flat_map(|&(reward, discount, tail)| [reward, discount, f64::from(tail)]))?;
         check_finite("edge_value", self.edge_value.iter().copied())?;
-        check_finite("clean_priors", self.clean_priors.iter().map(|&(_, prior)| f64::from(prior)))?;
         self.check_links()
     }
 
-    /// Whether the nodes are a tree, and visits can be added up.
+    /// Checks that the links form a tree and that sums of visits do not overflow.
     fn check_links(&self) -> Result<(), String> {
         let mut has_parent = vec![false; self.node_value.len()];
         let mut first = 0;
@@ -273,7 +257,7 @@ impl TreeColumns {
                     check_each("edge_child", &self.edge_child[at..=at], |child| child == -1)?;
                     continue;
                 };
-                // A child stands behind its parent, so that there is no circle.
+                // A child has a higher index than its parent, which excludes cycles.
                 if child <= index || child >= has_parent.len() || std::mem::replace(&mut has_parent[child], true) {
                     return Err(format!("entry {at} of edge_child is {child}, which is no node below node {index}, or has another parent"));
                 }
@@ -296,11 +280,11 @@ mod tests {
 
     fn grown() -> Tree {
         let mut tree = Tree::new(shape());
-        let root = tree.add_node(0, 2);
+        let root = tree.add_node(0);
         tree.add_edges(root, &[5, 9, 1]);
         tree.priors_mut(root).copy_from_slice(&[0.5, 0.25, 0.25]);
         let edge = tree.open(root, tree.node(root).edge(1));
-        let child = tree.add_node(2, 1);
+        let child = tree.add_node(2);
         tree.set_child(edge, child);
         tree.set_rewards(child, &[1.0, 2.0, 3.0]);
         tree.set_returns(child, &[0.25, 0.5, -1.0]);
@@ -311,7 +295,6 @@ mod tests {
         tree.add_in_flight(edge, 2);
         tree.root_visits = 1;
         tree.positions = 2;
-        tree.clean_priors = vec![(5, 0.5)];
         tree
     }
 

@@ -1,6 +1,5 @@
-//! What a batch has changed in a tree before its evaluations arrive, so that a dropped batch can be taken back whole.
+//! Undo log of a batch: the changes to a tree between `gather` and `apply`, so that a batch can be rolled back.
 
-use crate::search::backup::Step;
 use crate::tree::{Edge, Link, Mark, Node, NodeIndex, Tree};
 
 #[derive(Clone, Copy, Debug)]
@@ -10,69 +9,69 @@ enum Change {
     Swap { a: Edge, b: Edge },
 }
 
-/// The changes since a mark, oldest first.
+/// Changes since a mark, oldest first.
 #[derive(Clone, Debug, Default)]
-pub struct Journal {
+pub(crate) struct Journal {
     mark: Option<Mark>,
     changes: Vec<Change>,
     simulations: u64,
 }
 
 impl Journal {
-    /// Begins, unless already begun.
-    pub fn begin(&mut self, tree: &Tree, simulations: u64) {
+    /// Opens the journal unless it is open.
+    pub(crate) fn begin(&mut self, tree: &Tree, simulations: u64) {
         if self.mark.is_none() {
             self.mark = Some(tree.mark());
             self.simulations = simulations;
         }
     }
 
-    /// Forgets: what was changed stays.
-    pub fn commit(&mut self) {
+    /// Closes the journal and keeps the changes.
+    pub(crate) fn commit(&mut self) {
         self.mark = None;
         self.changes.clear();
     }
 
-    /// Whether changes are being noted.
+    /// Returns whether changes are recorded.
     #[inline]
     #[must_use]
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.mark.is_some()
     }
 
-    /// Notes an edge before it changes.
-    pub fn edge(&mut self, tree: &Tree, edge: Edge) {
+    /// Records an edge before it changes.
+    pub(crate) fn edge(&mut self, tree: &Tree, edge: Edge) {
         if self.is_open() {
             let (visits, sum, link) = tree.edge(edge);
             self.changes.push(Change::Edge { edge, visits, sum, link });
         }
     }
 
-    /// Notes a node before it changes.
+    /// Records a node before it changes.
     #[inline]
-    pub fn node(&mut self, tree: &Tree, index: NodeIndex) {
+    pub(crate) fn node(&mut self, tree: &Tree, index: NodeIndex) {
         if self.is_open() {
             self.changes.push(Change::Node { index, node: *tree.node(index) });
         }
     }
 
-    /// Notes a swap of untried edges.
+    /// Records a swap of untried edges.
     #[inline]
-    pub fn swap(&mut self, a: Edge, b: Edge) {
+    pub(crate) fn swap(&mut self, a: Edge, b: Edge) {
         if self.is_open() {
             self.changes.push(Change::Swap { a, b });
         }
     }
 
-    /// Notes every edge of a path before a backup.
-    pub fn path(&mut self, tree: &Tree, path: &[Step]) {
-        for step in path {
-            self.edge(tree, step.edge);
+    /// Records edges before they change.
+    pub(crate) fn edges(&mut self, tree: &Tree, edges: impl Iterator<Item = Edge>) {
+        for edge in edges {
+            self.edge(tree, edge);
         }
     }
 
-    /// Takes everything back; the number of simulations the tree had then.
-    pub fn roll_back(&mut self, tree: &mut Tree) -> Option<u64> {
+    /// Reverts all changes; returns the number of simulations at the mark.
+    pub(crate) fn roll_back(&mut self, tree: &mut Tree) -> Option<u64> {
         let mark = self.mark.take()?;
         for change in self.changes.drain(..).rev() {
             match change {

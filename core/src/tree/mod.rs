@@ -1,4 +1,4 @@
-//! The arena of one tree. It knows no game and no search: nodes, edges, and the few numbers on them.
+//! The arena of one search tree: nodes, edges and their statistics. Generic in game and search algorithm.
 //!
 //! ```text
 //! node (28 bytes)                 its edges: one run in a block, field after field, 22 bytes an edge
@@ -6,10 +6,10 @@
 //! | raw value, first_edge --+--> | W  f64 x n       | N  u32 x n   | P  f32 x n   | links u32 x n| actions u16 |
 //! | num_edges n, opened     |    | for the chooser  |              |              | child, proof |             |
 //! | to_play, end, proven    |    +------------------+--------------+--------------+--------------+-------------+
-//! +-------------------------+      opened edges stand first, in the order of opening; the rest was never tried
+//! +-------------------------+      opened edges come first, in the order of opening; the others are untried
 //! ```
 //!
-//! A block holds the runs of many nodes; nothing ever moves, so growing costs no copy and wastes at most one block.
+//! A block holds the edge runs of many nodes. Nothing moves once it is stored: growth copies nothing and wastes at most one block.
 
 mod columns;
 mod edges;
@@ -24,9 +24,11 @@ use crate::memory::block::{Block, Element};
 use crate::memory::slab::Pool;
 use columns::Columns;
 use edges::EdgeArena;
-pub use edges::{Edge, Edges, OrderedEdge, Statistics};
+pub(crate) use edges::OrderedEdge;
+pub use edges::{Edge, Edges, Statistics};
 pub use exported::TreeColumns;
-pub use traversal::depths;
+pub(crate) use traversal::depths;
+pub(crate) use traversal::node_depths;
 
 pub use node::{Link, Node, UNPROVEN};
 use node::{EMPTY_NODE, UNKNOWN};
@@ -34,10 +36,10 @@ use node::{EMPTY_NODE, UNKNOWN};
 /// Index of a node.
 pub type NodeIndex = u32;
 
-/// The root is always the first node.
+/// The root is the first node.
 pub const ROOT: NodeIndex = 0;
 
-/// Small blocks: with many small trees, large ones lie so far apart that they fight for the same places in the cache.
+/// Blocks are small: with many small trees, large blocks would map to the same cache sets.
 const BLOCK_BITS: u32 = 6;
 const NODE_BLOCK: usize = 1 << BLOCK_BITS;
 
@@ -49,63 +51,53 @@ impl Element for Node {
     }
 }
 
-/// What a tree stores, fixed at its start.
+/// What a tree stores; fixed when the tree is created.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// No node has more edges than this.
+    /// Upper bound of the edges of a node.
     pub max_edges: usize,
     /// Number of players.
     pub players: usize,
-    /// Count leaves in flight on the edges.
+    /// Whether edges count the leaves in flight below them.
     pub count_in_flight: bool,
-    /// Keep a slot per node (external worlds).
+    /// Whether nodes have a slot (external worlds).
     pub slots: bool,
-    /// Rewards kept per node: one for each player, or none.
+    /// Rewards per node: one for each player, or 0.
     pub rewards: usize,
-    /// Keep reward and discount of each node, and the prior of moves it does not keep (history_table models).
+    /// Whether nodes have a reward, a discount and a pruned prior mass (learned models).
     pub discounts: bool,
-    /// Keep the values of nodes per player (all but two-player zero-sum games and history_table models).
+    /// Whether nodes have values per player (all but two-player zero-sum games and learned models).
     pub returns: bool,
 }
 
-/// One tree. What every simulation looks at comes first, so that it lies in few cache lines.
+/// One tree. The fields that every simulation reads come first, so that they share few cache lines (`prefetch_header`).
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Tree {
     nodes: Vec<Block<Node>>,
     edges: EdgeArena,
     num_nodes: u32,
-    /// N of the root: visits of its edges, and one for its own evaluation if it had one.
+    /// N of the root: the visits of its edges, plus 1 if the root was evaluated.
     pub root_visits: u32,
-    /// Positions in the tree: the root and every opened edge.
+    /// Number of positions: the root and every opened edge.
     pub positions: u32,
-    /// The lowest and highest Q that was backed up, where the search asks for it; without any, the first is above the second.
-    pub bounds: (f64, f64),
     shape: Shape,
     columns: Columns,
-    /// The moves to the mate that decided the root, with the best play of both sides; empty where none did.
-    pub mating_line: Vec<u16>,
-    /// The priors of the root without noise, by action; empty where there is no noise.
-    pub clean_priors: Vec<(u16, f32)>,
 }
 
-/// How far a tree had grown, to cut it back to there.
+/// The extent of a tree at one time, for `Tree::truncate`.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     num_nodes: u32,
     edges: edges::Mark,
-    /// Wider than in the tree, so that it is read by itself: it has just been written there, and a processor that reads two fields
-    /// at once, of which one is on its way to memory, waits until it has arrived.
+    /// Wider than in the tree, so that the copy reads this field alone: one load across it and its neighbour, just after a store
+    /// to it, would fail store-to-load forwarding and stall.
     root_visits: u64,
     positions: u32,
-    bounds: (f64, f64),
 }
 
-/// Bounds that nothing has widened yet.
-pub const NO_BOUNDS: (f64, f64) = (f64::INFINITY, f64::NEG_INFINITY);
-
 impl Tree {
-    /// An empty tree: the first node added is its root.
+    /// Creates an empty tree; the first node added is its root.
     #[must_use]
     pub fn new(shape: Shape) -> Self {
         Self {
@@ -116,45 +108,42 @@ impl Tree {
             columns: Columns::default(),
             root_visits: 0,
             positions: 1,
-            bounds: NO_BOUNDS,
-            mating_line: Vec::new(),
-            clean_priors: Vec::new(),
         }
     }
 
-    /// What the tree stores.
+    /// Returns what the tree stores.
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Whether leaves in flight are counted on the edges.
+    /// Returns whether edges count leaves in flight.
     #[inline]
     #[must_use]
     pub fn counts_in_flight(&self) -> bool {
         self.shape.count_in_flight
     }
 
-    /// Number of nodes kept.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn num_nodes(&self) -> usize {
         self.num_nodes as usize
     }
 
-    /// Number of edges kept.
+    /// Returns the number of stored edges, untried ones included.
     #[must_use]
     pub fn num_edges(&self) -> usize {
         self.edges.stored()
     }
 
-    /// Memory in use, capacity counted.
+    /// Returns the bytes in use, spare capacity included.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.nodes.len() * NODE_BLOCK * size_of::<Node>() + self.edges.bytes() + self.columns.bytes()
     }
 
-    /// Whether `nodes` more nodes, each with the most edges possible, fit into `max_bytes` and `max_positions`.
-    /// The tree of a root alone always fits.
+    /// Returns whether `nodes` more nodes with `Shape::max_edges` edges each fit into `max_bytes` and `max_positions`.
+    /// A tree that consists of its root always fits.
     #[must_use]
     pub fn has_room(&self, nodes: usize, max_bytes: usize, max_positions: usize) -> bool {
         if self.positions as usize + nodes > max_positions {
@@ -172,32 +161,32 @@ impl Tree {
         indices_left && self.bytes() + grown <= max_bytes
     }
 
-    /// Node `index`.
+    /// Returns node `index`.
     #[inline]
     #[must_use]
     pub fn node(&self, index: NodeIndex) -> &Node {
         &self.nodes[(index >> BLOCK_BITS) as usize][index as usize & (NODE_BLOCK - 1)]
     }
 
-    /// Node `index`, to change it.
+    /// Returns node `index` for mutation.
     #[inline]
     pub fn node_mut(&mut self, index: NodeIndex) -> &mut Node {
         &mut self.nodes[(index >> BLOCK_BITS) as usize][index as usize & (NODE_BLOCK - 1)]
     }
 
     /// Adds a node without edges.
-    pub fn add_node(&mut self, to_play: u8, forced_depth_left: u8) -> NodeIndex {
+    pub fn add_node(&mut self, to_play: u8) -> NodeIndex {
         let index = self.num_nodes;
         if index as usize == self.nodes.len() * NODE_BLOCK {
             self.nodes.push(Block::new(NODE_BLOCK));
         }
         self.num_nodes += 1;
-        *self.node_mut(index) = Node { to_play, forced_depth_left, ..EMPTY_NODE };
+        *self.node_mut(index) = Node { to_play, ..EMPTY_NODE };
         self.columns.fit(self.shape, self.num_nodes());
         index
     }
 
-    /// Gives `node` its edges, one per action, all untried.
+    /// Adds the untried edges of `node`, one per action.
     pub fn add_edges(&mut self, node: NodeIndex, actions: &[u16]) {
         debug_assert!(actions.len() <= self.shape.max_edges);
         let first_edge = self.edges.add(actions);
@@ -207,66 +196,66 @@ impl Tree {
         header.num_edges = actions.len() as u16;
     }
 
-    /// The edges of a node.
+    /// Returns the edges of a node.
     #[inline]
     #[must_use]
     pub fn edges(&self, node: &Node) -> Edges<'_> {
         self.edges.view(node)
     }
 
-    /// N, W and P of a node's edges.
+    /// Returns N, W and P of a node's edges.
     #[inline]
     #[must_use]
     pub fn statistics(&self, node: &Node) -> Statistics<'_> {
         self.edges.statistics(node)
     }
 
-    /// N, W and link of an edge.
+    /// Returns N, W and link of an edge.
     #[inline]
     #[must_use]
     pub fn edge(&self, edge: Edge) -> (u32, f64, Link) {
         self.edges.get(edge)
     }
 
-    /// N and link of an edge.
+    /// Returns N and link of an edge.
     #[inline]
     #[must_use]
     pub fn visits_and_link(&self, edge: Edge) -> (u32, Link) {
         self.edges.visits_and_link(edge)
     }
 
-    /// The move of an edge.
+    /// Returns the action of an edge.
     #[inline]
     #[must_use]
     pub fn action(&self, edge: Edge) -> u16 {
         self.edges.action(edge)
     }
 
-    /// Puts back N, W and link of an edge.
+    /// Sets N, W and link of an edge.
     pub fn set_edge(&mut self, edge: Edge, visits: u32, sum: f64, link: Link) {
         self.edges.set(edge, visits, sum, link);
     }
 
-    /// One more visit, worth `value` to the player who chose the edge: N and W after it.
+    /// Adds one visit with `value` for the player who chose the edge; returns the new N and W.
     #[inline]
     pub fn visit(&mut self, edge: Edge, value: f64) -> (u32, f64) {
         self.edges.visit(edge, value)
     }
 
-    /// Hangs `child` under `edge`.
+    /// Links `child` to `edge`.
     #[inline]
     pub fn set_child(&mut self, edge: Edge, child: NodeIndex) {
         let link = self.edges.link_mut(edge);
         *link = link.with_child(child);
     }
 
-    /// Notes what is proven of `edge`, for its chooser.
+    /// Sets the proven result of `edge` for its chooser.
     pub fn set_proven(&mut self, edge: Edge, value: i8) {
         let link = self.edges.link_mut(edge);
         *link = link.with_proven(value);
     }
 
-    /// The priors of a node's edges, to be set.
+    /// Returns the priors of a node's edges for mutation; invalidates the cached maximum.
     pub fn priors_mut(&mut self, node: NodeIndex) -> &mut [f32] {
         let header = self.node_mut(node);
         header.max_untried_prior = UNKNOWN;
@@ -274,7 +263,7 @@ impl Tree {
         self.edges.priors_mut(&header)
     }
 
-    /// Puts the moves of a node of which none was tried into this order; the first `ordered_prefix` are opened before any is scored.
+    /// Rewrites the edges of a node with no opened edge in this order; the first `ordered_prefix` are opened before edges are scored.
     pub fn order_edges(&mut self, node: NodeIndex, moves: &[OrderedEdge], ordered_prefix: u8) {
         let header = *self.node(node);
         debug_assert_eq!((header.num_edges as usize, header.opened), (moves.len(), 0));
@@ -283,26 +272,26 @@ impl Tree {
         (header.ordered_prefix, header.max_untried_prior) = (ordered_prefix, UNKNOWN);
     }
 
-    /// Notes the tag of an edge's move.
+    /// Sets the tag of an edge.
     pub fn set_tag(&mut self, edge: Edge, tag: u8) {
         let link = self.edges.link_mut(edge);
         *link = link.with_tag(tag);
     }
 
-    /// Leaves in flight through an edge.
+    /// Returns the number of leaves in flight below an edge.
     #[inline]
     #[must_use]
     pub fn in_flight(&self, edge: Edge) -> u16 {
         self.edges.in_flight(edge)
     }
 
-    /// Adds to the leaves in flight through an edge.
+    /// Changes the number of leaves in flight below an edge.
     #[inline]
     pub fn add_in_flight(&mut self, edge: Edge, change: i16) {
         self.edges.add_in_flight(edge, change);
     }
 
-    /// Swaps two untried edges of one node (their moves, priors and categories; they have nothing else).
+    /// Swaps action, prior and tag of two untried edges of one node.
     #[inline]
     pub fn swap_untried(&mut self, a: Edge, b: Edge) {
         if a != b {
@@ -310,30 +299,23 @@ impl Tree {
         }
     }
 
-    /// The indices of all nodes.
+    /// Returns the indices of all nodes.
     pub fn indices(&self) -> std::ops::Range<NodeIndex> {
         0..self.num_nodes
     }
 
-    /// Where the tree has grown to.
+    /// Returns the current extent.
     #[must_use]
     pub fn mark(&self) -> Mark {
-        Mark {
-            num_nodes: self.num_nodes,
-            edges: self.edges.mark(),
-            root_visits: u64::from(self.root_visits),
-            positions: self.positions,
-            bounds: self.bounds,
-        }
+        Mark { num_nodes: self.num_nodes, edges: self.edges.mark(), root_visits: u64::from(self.root_visits), positions: self.positions }
     }
 
-    /// Cuts the tree back to `mark`.
+    /// Drops everything added since `mark`.
     pub fn truncate(&mut self, mark: Mark) {
         self.num_nodes = mark.num_nodes;
         self.edges.truncate(mark.edges);
         self.root_visits = mark.root_visits as u32;
         self.positions = mark.positions;
-        self.bounds = mark.bounds;
         self.columns.fit(self.shape, self.num_nodes());
     }
 }
@@ -343,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_of_nodes_are_valid_from_the_start() {
+    fn new_node_blocks_are_distinct_and_whole() {
         let blocks: Vec<Block<Node>> = (0..2_000).map(|_| Block::new(NODE_BLOCK)).collect();
         assert!(blocks.iter().all(|block| block.len() == NODE_BLOCK));
         let starts: std::collections::HashSet<usize> = blocks.iter().map(|block| block.as_ptr() as usize).collect();

@@ -1,22 +1,22 @@
-//! What stands on one node, and the link of an edge.
+//! The node header, and the link of an edge.
 
 use bytemuck::{Pod, Zeroable};
 
 use super::NodeIndex;
 
-/// "No result is proven" in `Node::proven`.
+/// `Node::proven` without a proven result.
 pub const UNPROVEN: i8 = 2;
 
-/// The child of an edge, the tag of its move, and what is proven of it for the player who chooses the edge: 26 + 4 + 2 bits.
+/// Child index (26 bits), tag (4 bits) and proven result for the chooser (2 bits) of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Link(u32);
 
 impl Link {
-    /// The bits of the child's index; all set means there is none.
+    /// Mask of the child index; all bits set: no child.
     pub(super) const INDEX: u32 = (1 << Self::INDEX_BITS) - 1;
     const INDEX_BITS: u32 = 26;
-    /// An edge without a child node, nothing proven.
+    /// No child, tag 0, no proven result.
     pub const NONE: Self = Self(Self::INDEX);
 
     #[inline]
@@ -24,7 +24,7 @@ impl Link {
         Self(bits)
     }
 
-    /// The child node, if there is one.
+    /// Returns the child node.
     #[inline]
     #[must_use]
     pub fn child(self) -> Option<NodeIndex> {
@@ -32,7 +32,7 @@ impl Link {
         (index != Self::INDEX).then_some(index)
     }
 
-    /// What is proven: +1, 0 or -1 for the chooser.
+    /// Returns the proven result for the chooser: +1, 0 or -1.
     #[inline]
     #[must_use]
     pub fn proven(self) -> Option<i8> {
@@ -42,14 +42,14 @@ impl Link {
         }
     }
 
-    /// Whether the edge is a proven loss for the chooser.
+    /// Returns whether the edge is a proven loss for the chooser.
     #[inline]
     #[must_use]
     pub fn is_loss(self) -> bool {
         self.0 >> 30 == 3
     }
 
-    /// The tag of the move, in searches that have them; 0 elsewhere.
+    /// Returns the tag; its meaning is the search's (`games::analysis::MoveHint`).
     #[inline]
     #[must_use]
     pub fn tag(self) -> u8 {
@@ -75,49 +75,47 @@ impl Link {
     }
 }
 
-/// A position that has been looked at.
+/// A visited position.
 ///
-/// Its 28 bytes would be 32 if `raw` had to begin at a multiple of 8, and there are as many nodes as simulations.
+/// `packed(4)` keeps it at 28 bytes; with `raw` aligned to 8 bytes it would have 32.
 #[derive(Clone, Copy, Debug, Zeroable)]
 #[repr(C, packed(4))]
 pub struct Node {
-    /// The value it was given when it was evaluated (an end: its exact value), for the player to move here.
+    /// The value of its evaluation (terminal: its exact value) for the player to move.
     pub raw: f64,
-    /// Where its edges begin.
+    /// First word of its edge run.
     pub first_edge: u32,
-    /// How many edges it has.
+    /// Number of edges.
     pub num_edges: u16,
-    /// How many of them have been tried; they stand first.
+    /// Number of opened edges; they come first.
     pub opened: u16,
-    /// Plies to the end, where a result is proven.
+    /// Plies to the end of the game where a result is proven.
     pub distance: u16,
-    /// Who moves here.
+    /// The player to move.
     pub to_play: u8,
-    /// Whether the game is over here.
+    /// Whether the position is terminal.
     pub end: bool,
-    /// The proven result for the player to move here: -1, 0, +1 or `UNPROVEN`.
+    /// The proven result for the player to move: -1, 0, +1 or `UNPROVEN`.
     pub proven: i8,
-    /// Whether a result is proven for any of its edges.
+    /// Whether any edge has a proven result.
     pub has_proven_edge: bool,
-    /// For how many more plies forced moves are looked for (seed 3).
-    pub forced_depth_left: u8,
-    /// So many edges are opened in their order before any score is asked (seed 4: moves by tag).
+    /// Number of edges that are opened in stored order before edges are scored.
     pub ordered_prefix: u8,
-    /// The highest prior of an edge never tried; below 0 where it has to be looked for again.
+    /// Cached maximum of the priors of untried edges; negative when invalid.
     pub(super) max_untried_prior: f32,
 }
 
 const _: () = assert!(size_of::<Node>() == 28);
 
 impl Node {
-    /// Whether the exact value is registered, so that nothing below is ever searched again.
+    /// Returns whether the value is exact: terminal or proven. Such a node is not searched further.
     #[inline]
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.end || self.proven != UNPROVEN
     }
 
-    /// The exact value for the player to move here, where `is_exact`.
+    /// Returns the exact value for the player to move; requires `is_exact`.
     #[inline]
     #[must_use]
     pub fn exact(&self) -> f64 {
@@ -129,10 +127,10 @@ impl Node {
     }
 }
 
-/// In `Node::max_untried_prior`: something has changed since it was looked for.
+/// `Node::max_untried_prior` is invalid.
 pub(super) const UNKNOWN: f32 = -1.0;
 
-/// A node as it is before anything is registered.
+/// A node without edges, value or proven result.
 pub(super) const EMPTY_NODE: Node = Node {
     raw: 0.0,
     first_edge: 0,
@@ -143,7 +141,6 @@ pub(super) const EMPTY_NODE: Node = Node {
     end: false,
     proven: UNPROVEN,
     has_proven_edge: false,
-    forced_depth_left: 0,
     max_untried_prior: UNKNOWN,
     ordered_prefix: 0,
 };

@@ -1,12 +1,12 @@
-//! Asking memory for what a search will look at soon: of many trees in turn, nothing is in the cache when it is needed.
+//! Software prefetch of tree data: with many trees in turn, none of it is in the cache when its tree is next.
 
 use super::edges::EdgeArena;
 use super::{Edge, Node, NodeIndex, Tree};
 use crate::runtime::prefetch;
 
-/// Words that come from memory at once.
+/// Words per cache line.
 const WORDS_OF_A_LINE: usize = 8;
-/// Of the run added last, which waits for its priors, and of the next one, so many lines are asked for: all, where moves are few.
+/// Cache lines prefetched around the end of the arena: the run added last, which waits for its priors, and the next one.
 const LINES_AT_THE_END: usize = 5;
 const LINES_BEFORE_THE_END: usize = 2;
 
@@ -15,14 +15,14 @@ impl EdgeArena {
         prefetch::slice(&self.blocks);
     }
 
-    /// Where a run begins.
+    /// Returns the address of a run.
     #[inline(always)]
     fn address(&self, first: u32) -> *const u64 {
         let block = &self.blocks[(first >> self.block_bits) as usize];
         block.as_ptr().wrapping_add(first as usize & ((1 << self.block_bits) - 1))
     }
 
-    /// Asks for where the last run ends and the next will begin.
+    /// Prefetches the end of the last run and the beginning of the next.
     #[inline]
     fn prefetch_end(&self) {
         if let Some(block) = self.blocks.get((self.used() >> self.block_bits) as usize) {
@@ -33,7 +33,7 @@ impl EdgeArena {
         }
     }
 
-    /// Asks for W and N of an edge: what a visit changes.
+    /// Prefetches W and N of an edge.
     #[inline]
     pub(super) fn prefetch_visit(&self, edge: Edge) {
         let (run, count, place) = (self.address(edge.first), edge.count as usize, edge.place as usize);
@@ -41,7 +41,7 @@ impl EdgeArena {
         prefetch::address(run.wrapping_add(count + place / 2));
     }
 
-    /// Asks for W, N, P, links and actions of the tried edges of a node: what a choice looks at.
+    /// Prefetches all fields of the opened edges of a node.
     #[inline(always)]
     pub(super) fn prefetch_tried(&self, node: &Node) {
         if node.num_edges == 0 {
@@ -55,7 +55,7 @@ impl EdgeArena {
             return;
         }
         let halves = opened.div_ceil(2);
-        // N, P and links, each a half of a word for every edge, follow W; then actions, a quarter.
+        // Behind W (one word an edge) lie N, P and links (half a word each), then actions (a quarter).
         let quarters = (2 * count + count / 2, opened.div_ceil(4));
         for (first, length) in [(0, opened), (count, halves), (count + count / 2, halves), (2 * count, halves), quarters] {
             let mut word = first;
@@ -68,44 +68,44 @@ impl EdgeArena {
 }
 
 impl Tree {
-    /// Asks memory for the lists of blocks.
+    /// Prefetches the block lists.
     #[inline]
     pub(crate) fn prefetch_blocks(&self) {
         prefetch::slice(&self.nodes);
         self.edges.prefetch_blocks();
     }
 
-    /// Asks memory for what a visit of an edge changes, and for the node it is of.
+    /// Prefetches a node and W and N of one of its edges.
     #[inline]
     pub(crate) fn prefetch_choice(&self, node: NodeIndex, edge: Edge) {
         self.prefetch_node(node);
         self.edges.prefetch_visit(edge);
     }
 
-    /// Asks memory for the tree's own fields, those of some worlds only if they are `wanted`.
+    /// Prefetches the tree's header; with `columns`, that of the optional columns too.
     #[inline]
-    pub(crate) fn prefetch_header(&self, wanted: bool) {
-        let bytes = if wanted { size_of::<Self>() } else { std::mem::offset_of!(Self, shape) };
+    pub(crate) fn prefetch_header(&self, columns: bool) {
+        let bytes = if columns { size_of::<Self>() } else { std::mem::offset_of!(Self, shape) };
         prefetch::bytes(std::ptr::from_ref(self), bytes);
     }
 
-    /// Asks memory for a node that waits for its value, and for where the next node and its edges will be made.
+    /// Prefetches a node that waits for its value, and the memory of the next node and its edges.
     #[inline]
     pub(crate) fn prefetch_growth(&self, node: NodeIndex) {
         let waiting = std::ptr::from_ref(self.node(node));
         prefetch::address(waiting);
-        // The next lies behind it, unless a block ends.
+        // The next node follows, unless the block ends.
         prefetch::address(waiting.wrapping_add(2).cast::<u8>().wrapping_sub(1));
         self.edges.prefetch_end();
     }
 
-    /// Asks memory for a node.
+    /// Prefetches a node.
     #[inline]
     pub(crate) fn prefetch_node(&self, node: NodeIndex) {
         prefetch::value(self.node(node));
     }
 
-    /// Asks memory for what a choice at a node, which is at hand, looks at.
+    /// Prefetches the opened edges of a cached node.
     #[inline(always)]
     pub(crate) fn prefetch_tried(&self, node: NodeIndex) {
         self.edges.prefetch_tried(self.node(node));

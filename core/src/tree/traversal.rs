@@ -3,14 +3,14 @@
 use super::{Node, NodeIndex, Tree, ROOT, UNKNOWN};
 
 impl Tree {
-    /// A new tree whose root is `node` of this one, with all below it, of the `legal` moves there alone if they are given;
-    /// `kept[old] = new` index, `u32::MAX` where dropped.
+    /// Copies the subtree of `node` to a new tree, restricted to the `legal` actions at the new root if given.
+    /// Returns the tree and the new index of each old node, `u32::MAX` where dropped.
     #[must_use]
     pub fn transplant(&self, node: NodeIndex, legal: Option<&[u16]>) -> (Self, Vec<NodeIndex>) {
         let mut new = Self::new(self.shape);
-        let mut kept = vec![u32::MAX; self.num_nodes()];
+        let mut new_index = vec![u32::MAX; self.num_nodes()];
         new.copy_node(self, node);
-        kept[node as usize] = ROOT;
+        new_index[node as usize] = ROOT;
         let mut queue = vec![node];
         let mut next = 0;
         while next < queue.len() {
@@ -19,12 +19,12 @@ impl Tree {
             let header = *self.node(old);
             let old_edges = self.edges(&header);
             let Some(legal) = legal.filter(|_| old == node) else {
-                new.copy_edges(self, &header, kept[old as usize]);
-                let added = *new.node(kept[old as usize]);
+                new.copy_edges(self, &header, new_index[old as usize]);
+                let added = *new.node(new_index[old as usize]);
                 for (place, link) in old_edges.links.iter().enumerate().take(usize::from(header.opened)) {
                     if let Some(child) = link.child() {
-                        kept[child as usize] = new.copy_node(self, child);
-                        new.set_child(added.edge(place), kept[child as usize]);
+                        new_index[child as usize] = new.copy_node(self, child);
+                        new.set_child(added.edge(place), new_index[child as usize]);
                         queue.push(child);
                     }
                 }
@@ -34,36 +34,36 @@ impl Tree {
             let wanted = |place: &usize| legal.contains(&old_edges.actions[*place]);
             let places: Vec<usize> = (0..old_edges.actions.len()).filter(wanted).collect();
             let actions: Vec<u16> = places.iter().map(|&place| old_edges.actions[place]).collect();
-            new.add_edges(kept[old as usize], &actions);
-            let added = *new.node(kept[old as usize]);
+            new.add_edges(new_index[old as usize], &actions);
+            let added = *new.node(new_index[old as usize]);
             for (offset, &place) in places.iter().enumerate() {
                 let mut link = old_edges.links[place];
                 if let Some(child) = link.child() {
                     let index = new.copy_node(self, child);
-                    kept[child as usize] = index;
+                    new_index[child as usize] = index;
                     queue.push(child);
                     link = link.with_child(index);
                 }
                 new.set_edge(added.edge(offset), old_edges.visits[place], old_edges.sums[place], link);
-                new.priors_mut(kept[old as usize])[offset] = old_edges.priors[place];
+                new.priors_mut(new_index[old as usize])[offset] = old_edges.priors[place];
             }
             let opened = places.iter().filter(|&&place| place < header.opened as usize).count();
             let ordered_prefix = places.iter().filter(|&&place| place < usize::from(header.ordered_prefix)).count();
-            let root = new.node_mut(kept[old as usize]);
+            let root = new.node_mut(new_index[old as usize]);
             (root.opened, root.ordered_prefix) = (opened as u16, ordered_prefix as u8);
             new.positions += opened as u32;
         }
-        (new, kept)
+        (new, new_index)
     }
 
-    /// Gives `node` the edges of `header` in another tree; their children are still those there.
+    /// Copies the edges of `header` in another tree to `node`, child indices unchanged.
     fn copy_edges(&mut self, from: &Self, header: &Node, node: NodeIndex) {
         let first_edge = self.edges.add_copy(&from.edges, header);
         let added = self.node_mut(node);
         (added.first_edge, added.num_edges, added.opened) = (first_edge, header.num_edges, header.opened);
     }
 
-    /// Gives the root these moves and priors; what is known of those it had already stays.
+    /// Replaces the root's edges and priors; opened edges keep their statistics.
     pub fn replace_root_edges(&mut self, actions: &[u16], priors: &[f32]) {
         let header = *self.node(ROOT);
         let old = self.edges(&header);
@@ -81,10 +81,10 @@ impl Tree {
         }
     }
 
-    /// Copies the header and columns of `old` in `from`, without edges.
+    /// Copies header and columns of node `old` in `from`, without edges.
     fn copy_node(&mut self, from: &Self, old: NodeIndex) -> NodeIndex {
         let header = *from.node(old);
-        let index = self.add_node(header.to_play, header.forced_depth_left);
+        let index = self.add_node(header.to_play);
         *self.node_mut(index) = Node { first_edge: 0, num_edges: 0, opened: 0, max_untried_prior: UNKNOWN, ..header };
         if let Some(slot) = from.slot(old) {
             self.set_slot(index, slot);
@@ -103,30 +103,38 @@ impl Tree {
     }
 }
 
-/// The mean depth of the simulations that the tree holds, and the depth of the deepest position, in plies below the root.
-///
-/// A simulation visits one edge at each depth it reaches, so all visits over the visits of the root's edges are the mean.
-/// Looks at every node once: a child always stands behind its parent in the arena.
+/// Returns the depth of each node below the root; 0 for unreachable nodes too. O(nodes).
 #[must_use]
-pub fn depths(tree: &Tree) -> (f64, u32) {
-    // 0 is the root, and nodes that were cut off and still stand in the arena.
-    let mut depth_of = vec![0_u16; tree.num_nodes()];
-    let (mut visits, mut deepest) = (0_u64, 0);
+pub(crate) fn node_depths(tree: &Tree) -> Vec<u16> {
+    // A child has a higher index than its parent.
+    let mut depths = vec![0_u16; tree.num_nodes()];
     for index in tree.indices() {
-        let depth = depth_of[index as usize];
+        let depth = depths[index as usize];
+        if depth > 0 || index == ROOT {
+            for child in tree.edges(tree.node(index)).links.iter().filter_map(|link| link.child()) {
+                depths[child as usize] = depth.saturating_add(1);
+            }
+        }
+    }
+    depths
+}
+
+/// Returns the mean depth of the simulations in the tree and the depth of the deepest position, in plies. O(nodes).
+///
+/// A simulation visits one edge per depth, so the mean is the visits of all edges over those of the root's edges.
+#[must_use]
+pub(crate) fn depths(tree: &Tree) -> (f64, u32) {
+    let (mut visits, mut deepest) = (0_u64, 0);
+    for (index, depth) in tree.indices().zip(node_depths(tree)) {
         if depth == 0 && index != ROOT {
             continue;
         }
-        let below = depth.saturating_add(1);
         let node = tree.node(index);
         let edges = tree.edges(node);
         let opened = usize::from(node.opened).min(edges.visits.len());
-        for (&tried, link) in edges.visits[..opened].iter().zip(edges.links) {
-            visits += u64::from(tried);
-            deepest = deepest.max(below);
-            if let Some(child) = link.child() {
-                depth_of[child as usize] = below;
-            }
+        visits += edges.visits[..opened].iter().map(|&tried| u64::from(tried)).sum::<u64>();
+        if opened > 0 {
+            deepest = deepest.max(depth.saturating_add(1));
         }
     }
     let simulations: u64 = tree.edges(tree.node(ROOT)).visits.iter().map(|&visits| u64::from(visits)).sum();

@@ -1,10 +1,9 @@
-//! The moves of a node that were never tried: the likeliest of them, and opening one.
+//! Untried edges: the maximum of their priors, and opening one.
 
 use super::{Edge, Node, NodeIndex, Tree, UNKNOWN};
 
 impl Tree {
-    /// The highest prior among the edges of a node that were never tried, 0 where all were. It is kept until an edge is opened or
-    /// the priors change, because a node with many edges is passed far more often.
+    /// Returns the maximum prior of a node's untried edges, 0 without any. Cached until an edge is opened or priors change.
     #[inline(always)]
     pub fn max_untried_prior(&mut self, node: NodeIndex, header: &Node) -> f32 {
         if header.max_untried_prior >= 0.0 {
@@ -20,7 +19,7 @@ impl Tree {
         highest
     }
 
-    /// Opens an edge of `node`, one never tried: it takes the place after those that were.
+    /// Opens an untried edge of `node`: swaps it behind the opened ones and returns its new place.
     #[inline]
     pub fn open(&mut self, node: NodeIndex, edge: Edge) -> Edge {
         let header = self.node_mut(node);
@@ -33,7 +32,7 @@ impl Tree {
     }
 }
 
-/// The highest of priors, which are not negative, in lanes that processors compare at once.
+/// The maximum of nonnegative priors, by SIMD lanes.
 fn highest(priors: &[f32]) -> f32 {
     const LANES: usize = 16;
     let higher = |best: f32, &prior: &f32| if prior > best { prior } else { best };
@@ -67,7 +66,7 @@ mod tests {
             returns: false,
         };
         let mut tree = Tree::new(shape);
-        tree.add_node(0, 0);
+        tree.add_node(0);
         tree.add_edges(ROOT, &(0..priors.len() as u16).collect::<Vec<_>>());
         tree.priors_mut(ROOT).copy_from_slice(priors);
         tree
@@ -79,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_prior_is_that_of_what_was_never_tried() {
+    fn max_untried_prior_ignores_opened_edges() {
         for size in [1usize, 3, 15, 16, 17, 40] {
             let priors: Vec<f32> = (0..size).map(|place| ((place * 7) % size + 1) as f32).collect();
             let mut tree = tree(&priors);
@@ -87,18 +86,18 @@ mod tests {
             left.sort_by(f32::total_cmp);
             while let Some(highest) = left.pop() {
                 assert_eq!(highest_of(&mut tree), highest, "of {size}");
-                assert_eq!(highest_of(&mut tree), highest, "and it is remembered");
+                assert_eq!(highest_of(&mut tree), highest, "and it is cached");
                 let header = *tree.node(ROOT);
-                let place = tree.edges(&header).priors.iter().position(|&prior| prior == highest).expect("it is there");
+                let place = tree.edges(&header).priors.iter().position(|&prior| prior == highest).expect("the prior exists");
                 let edge = tree.open(ROOT, header.edge(place));
-                assert_eq!(edge, header.edge(header.opened as usize), "opened edges stand first");
+                assert_eq!(edge, header.edge(header.opened as usize), "opened edges come first");
             }
-            assert_eq!(highest_of(&mut tree), 0.0, "nothing is left");
+            assert_eq!(highest_of(&mut tree), 0.0, "no untried edge is left");
         }
     }
 
     #[test]
-    fn it_is_looked_for_again_when_priors_change() {
+    fn max_untried_prior_is_recomputed_when_priors_change() {
         let mut tree = tree(&[0.1, 0.2, 0.7]);
         assert_eq!(highest_of(&mut tree), 0.7);
         tree.priors_mut(ROOT)[0] = 0.9;

@@ -130,7 +130,7 @@ class Hybrid(Search):
         return SearchConfig(
             rule=Puct(self.exploration_constant, self.fpu),
             options=self.snapshot(),
-            leaf="outside" if compiled is None else "classical",
+            leaf="external" if compiled is None else "static",
             evaluator=evaluator if compiled is None else None,
             domain=ChessConfig(
                 pesto=Pesto().compiled if compiled is None else compiled.pesto,

@@ -1,6 +1,6 @@
-"""The compiled games. Calling a class gives its starting state; `Chess(fen)` any position. `connect_four` solves.
+"""The compiled games: a class is called for its starting state, `Chess(fen)` for any position.
 
-`DictState` makes a state of a dict and a game of functions.
+`connect_four` is the exact solver of Connect 4; `DictState` adapts dicts and a game of functions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
     "packed_line",
 ]
 
-#: The names the command line knows them by.
+#: The names of the games on the command line.
 BY_NAME: dict[str, Any] = {
     "tic-tac-toe": TicTacToe,
     "connect4": ConnectFour,
@@ -39,7 +39,7 @@ BY_NAME: dict[str, Any] = {
     "chess": Chess,
 }
 
-#: The names of their players: the men on the printed board, in chess the colours.
+#: The players' names: the marks on the printed board, in chess the colours.
 _PLAYER_NAMES: dict[Any, tuple[str, str]] = {
     TicTacToe: ("X", "O"),
     ConnectFour: ("X", "O"),
@@ -59,7 +59,7 @@ _ALIASES = {
 
 
 def by_name(name: str) -> Any:
-    """The class of the game called `name`."""
+    """Returns the class of the game called `name`."""
     key = validation.text(name, "name").lower()
     key = _ALIASES.get(key, key)
     if key not in BY_NAME:
@@ -68,7 +68,7 @@ def by_name(name: str) -> Any:
 
 
 def find(name: str) -> Any:
-    """The class of a compiled game, or `module:Class`, one written in Python; whatever gives a starting state."""
+    """Returns the class of a compiled game, or the object at `module:Class` of a game written in Python."""
     module, colon, attribute = validation.text(name, "name").partition(":")
     if not colon:
         return by_name(name)
@@ -76,7 +76,7 @@ def find(name: str) -> Any:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except Exception as error:  # whatever a module of the user's raises while it is imported
+    except Exception as error:  # any exception of importing a user's module
         told = str(error) if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
         raise InvalidArgumentError(f"game {name!r} cannot be imported: {told}") from error
     if not callable(found):
@@ -85,7 +85,7 @@ def find(name: str) -> Any:
 
 
 def name_of(kind: Any) -> str | None:
-    """The one name of a compiled game that is written down; None for others."""
+    """Returns the canonical name of a compiled game; None for others."""
     return next((name for name, known in BY_NAME.items() if known is kind), None)
 
 
@@ -101,7 +101,7 @@ def packed_line(
 
 
 def player_names(kind: Any, count: int) -> tuple[str, ...]:
-    """What the players of a game are called; `kind` is what `find` gives, and `count` the number of players."""
+    """Returns the names of the players of a game; `kind` is a result of `find`."""
     if count == 1:
         return ("Player",)
     return _PLAYER_NAMES.get(kind) or tuple(f"Player {number}" for number in range(1, count + 1))

@@ -44,7 +44,7 @@ def to_states(states: Sequence[Any]) -> list[Any]:
 
 
 def check_action(state: Any, action: Any, name: str = "action") -> int:
-    """An action of a state, given as a number, as move text, or as a `chess.Move`.
+    """Returns the number of an action given as a number, as move text, or as a `chess.Move`.
 
     Move text is read by `state.parse_action`, or compared with the texts of the legal actions where there is none.
     """
@@ -60,7 +60,7 @@ def check_action(state: Any, action: Any, name: str = "action") -> int:
 
 
 def _parse(state: Any, text: str, name: str) -> int:
-    """The action that people write as `text`."""
+    """Returns the action that `text` denotes."""
     reader = getattr(state, "parse_action", None)
     if reader is None and not hasattr(state, "legal_actions"):  # a bare observation
         raise InvalidArgumentError(f"{name} must be a whole number, not {validation.shown(text)}")
@@ -76,7 +76,7 @@ def _parse(state: Any, text: str, name: str) -> int:
         )
     try:
         return operator.index(reader(text))
-    except InvalidActionError as error:  # which names the legal moves
+    except InvalidActionError as error:  # its message names the legal moves
         raise InvalidActionError(f"{name}: {error}") from None
     except Exception as error:
         legal = [move_text(state, action) for action in state.legal_actions()]
@@ -87,14 +87,14 @@ def _parse(state: Any, text: str, name: str) -> int:
 
 
 def actions_written(state: Any, text: str) -> list[int]:
-    """The legal actions whose text is `text`, spaces aside; one, where the game writes its actions differently."""
+    """Returns the legal actions whose text is `text`, up to spaces; at most one if their texts differ."""
     wanted = text.split()
     actions = [operator.index(action) for action in state.legal_actions()]
     return [action for action in actions if move_text(state, action).split() == wanted]
 
 
 def board_of(state: Any) -> chess.Board | None:
-    """The python-chess board that `state` is or holds, if any."""
+    """Returns the python-chess board that `state` is or holds; None if neither."""
     kind: Any = type(state)
     held = _holds_board(kind)
     if held is None:
@@ -105,7 +105,7 @@ def board_of(state: Any) -> chess.Board | None:
 
 @lru_cache(maxsize=256)
 def _holds_board(kind: Any) -> bool | None:
-    """Whether things of this class hold a board; False: they are boards, None: they have nothing to do with any."""
+    """Returns True if objects of this class hold a board, False if they are boards, else None."""
     for base in kind.__mro__:
         if base.__name__ == "Board" and base.__module__ == "chess":
             return False
@@ -113,7 +113,7 @@ def _holds_board(kind: Any) -> bool | None:
 
 
 def chess_state(board: chess.Board) -> Chess:
-    """The state of a board, with the repetitions and past positions of its move stack. The board stays as it is."""
+    """Returns the state of a board, with the history of its move stack. The board does not change."""
     refuse_variants(board)
     now = Chess(board.fen())
     if not board.move_stack:
@@ -122,8 +122,8 @@ def chess_state(board: chess.Board) -> Chess:
         state = _replay(board)
     except (InvalidActionError, InvalidPositionError):
         state = None
-    # A board may have been played on after an automatic draw, or set up by hand on top of its stack: then its history
-    # is not one that leads here.
+    # The move stack does not lead here if moves were made after an automatic draw, or if the board was edited
+    # on top of it.
     if state is not None and state.fen() == now.fen():
         return state
     if board.is_fivefold_repetition():
@@ -132,20 +132,20 @@ def chess_state(board: chess.Board) -> Chess:
 
 
 def bare_state(board: chess.Board) -> Chess:
-    """The state of a board without its history: enough for the numbers and names of moves."""
+    """Returns the state of a board without its history, which suffices to number and name moves."""
     refuse_variants(board)
     return Chess(board.fen())
 
 
 def chess_move(state: Chess, action: int) -> chess.Move:
-    """The `chess.Move` of an action."""
+    """Returns the `chess.Move` of an action."""
     library = require("chess", "python-chess", "a chess.Move")
     move: chess.Move = library.Move.from_uci(state.action_to_string(action))
     return move
 
 
 def refuse_variants(board: chess.Board) -> None:
-    """Only the rules of standard chess are known here."""
+    """Raises `InvalidPositionError` unless the board has the rules of standard chess."""
     if board.uci_variant != "chess":
         raise InvalidPositionError(
             f"this is a board of the variant {validation.shown(board.uci_variant)}: only standard chess can be searched"
@@ -161,7 +161,7 @@ def _replay(board: chess.Board) -> Chess:
     start = board.root()
     null = next((place for place in reversed(range(len(moves))) if not moves[place]), None)
     if null is not None:
-        # A null move is none of the rules; what happened before it does not count.
+        # A null move is not legal: the history starts after it.
         moves = moves[null + 1 :]
         start = board.copy()
         for _ in moves:
@@ -172,7 +172,7 @@ def _replay(board: chess.Board) -> Chess:
     return state
 
 
-#: The size of the action space.
+#: The size of chess's action space.
 NUM_ACTIONS = 4672
 
 
@@ -190,12 +190,12 @@ def adapt_chess_state(state: Any, name: str = "state") -> tuple[Chess, ActionCon
 
 
 def to_chess(state: Any, name: str = "state") -> Chess:
-    """The state alone."""
+    """Returns the chess state."""
     return adapt_chess_state(state, name)[0]
 
 
 def legal_action(state: Chess, action: Any, name: str) -> int:
-    """The number of a legal action, given as one or as a `chess.Move`; an error names the argument."""
+    """Returns the number of a legal action, given as such or as a `chess.Move`; errors name the argument."""
     number = any_action(state, action, name)
     if number is None or number not in state.legal_actions():
         raise InvalidActionError(f"{name} is {action!r}, which is not legal in {state.fen()!r}")
@@ -203,7 +203,7 @@ def legal_action(state: Chess, action: Any, name: str) -> int:
 
 
 def any_action(state: Chess, action: Any, name: str) -> int | None:
-    """The number of an action that may be illegal here; None for a `chess.Move` that is."""
+    """Returns the number of an action that may be illegal; None for an illegal `chess.Move`."""
     if isinstance(action, str):
         raise InvalidArgumentError(f"{name} must be a whole number or a chess.Move, not {action!r}")
     try:

@@ -1,4 +1,4 @@
-"""Connect 4 solved: who wins with best play of both, how soon, and what each move is worth.
+"""The exact solver of Connect 4: the game-theoretic value, the distance to the end, and the value of each move.
 
 from pondertree.games import ConnectFour, connect_four
 
@@ -21,29 +21,29 @@ _WORDS = {1: "won", 0: "drawn", -1: "lost"}
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """A position with best play of both sides. Values are for the player to move: 1 won, 0 drawn, -1 lost."""
+    """A solved position. Values are for the player to move: 1 won, 0 drawn, -1 lost."""
 
     value: int
-    """What the position is worth."""
+    """The game-theoretic value."""
     plies: int | None
-    """Stones until the game is over: a win is as quick, a loss as slow as can be. None if solved with `weak=True`."""
+    """Plies to the end of the game under optimal play (quickest win, slowest loss). None if solved with `weak=True`."""
     best_actions: tuple[int, ...]
-    """The moves to play. They win as quickly and lose as slowly as can be; with `weak=True`, they keep the value."""
+    """The optimal moves: quickest wins or slowest losses; with `weak=True`, those that keep the value."""
     action_values: dict[int, int]
-    """What every legal action is worth."""
+    """The value of every legal action."""
     action_plies: dict[int, int] | None
-    """Stones until the game is over after each legal action, that one included. None if solved with `weak=True`."""
+    """Plies to the end of the game after each legal action, itself included. None if solved with `weak=True`."""
     nodes: int
-    """Positions looked at."""
+    """Positions searched."""
 
     @property
     def best_moves(self) -> tuple[str, ...]:
-        """`best_actions` as people write them: columns from 1 to 7."""
+        """`best_actions` as column numbers from 1 to 7."""
         return tuple(str(action + 1) for action in self.best_actions)
 
     @property
     def keeping_actions(self) -> tuple[int, ...]:
-        """The moves that keep the value, whether they are the quickest or not."""
+        """The moves that keep the value, however quickly."""
         return tuple(action for action, value in self.action_values.items() if value == self.value)
 
     def __str__(self) -> str:
@@ -59,12 +59,12 @@ def solve(
     max_nodes: int | None = None,
     time_limit: float | None = None,
 ) -> Solution:
-    """What `state` and each of its moves are worth with best play, exactly.
+    """Returns the exact solution of `state`.
 
-    `weak=True` asks who wins and not how soon, which is quicker. Positions are remembered in at most `max_memory` MiB;
-    less is slower and as exact. Late positions take milliseconds, those after eight moves seconds, and the empty board
-    takes many minutes; Ctrl-C works. When `max_nodes` positions have been looked at or `time_limit`
-    seconds are over, an UnsolvedError is raised. A finished game raises a GameOverError.
+    `weak=True` solves for the value without distances, which is faster. `max_memory` bounds the transposition table in
+    MiB; less is slower and as exact. Late positions take milliseconds, those after eight moves seconds, and the empty
+    board many minutes; Ctrl-C interrupts. After `max_nodes` positions or `time_limit` seconds, an UnsolvedError is
+    raised. A finished game raises a GameOverError.
     """
     if not isinstance(state, ConnectFour):
         raise InvalidArgumentError(f"state must be a pondertree.games.ConnectFour, not {type(state).__name__}")
@@ -85,17 +85,16 @@ def solve_many(
     max_nodes: int | None = None,
     time_limit: float | None = None,
 ) -> list[Solution]:
-    """`solve` for each of `states`, on `threads` (all cores unless told) that share one memory of `max_memory` MiB.
+    """Returns the solution of each state, on `threads` (by default all cores) with a common table of `max_memory` MiB.
 
-    The solutions are the same for any number of threads, but for `nodes`. `max_nodes` holds for each state,
-    `time_limit` for all of them together: if one is not solved, an UnsolvedError is raised, whose `solutions` has those
-    that are.
+    Solutions, except for `nodes`, do not depend on the number of threads. `max_nodes` holds for each state,
+    `time_limit` for all of them together: if one is not solved, an UnsolvedError with the other solutions is raised.
     """
     try:
         states = list(states)
     except MemoryError:
         raise
-    except Exception as error:  # of its own __len__ or __iter__
+    except Exception as error:  # raised by its own __len__ or __iter__
         raise InvalidArgumentError(f"states must be a list of states, not {validation.shown(states)}") from error
     weak = validation.flag(weak, "weak")
     threads = None if threads is None else validation.useful_threads(validation.threads(threads))
@@ -125,7 +124,7 @@ def _solution(moves: list[tuple[int, int, int | None]], nodes: int) -> Solution:
     value = max(values.values())
     best = [action for action in values if values[action] == value]
     if plies:
-        # A win is better the sooner, a loss the later; every draw fills the board.
+        # The quickest win or the slowest loss; every draw fills the board.
         length = min(plies[action] * value for action in best) * value if value else plies[best[0]]
         best = [action for action in best if plies[action] == length]
     return Solution(

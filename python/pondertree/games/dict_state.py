@@ -1,4 +1,4 @@
-"""States that are plain dicts, with a game of functions beside them, as the UCT specification keeps them."""
+"""States that are plain dicts with a separate game of functions, the form of the UCT specification."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any, Self
 from pondertree import validation
 from pondertree.errors import InvalidArgumentError
 
-#: What a game must offer: functions of a state, and two numbers.
+#: Required attributes of a game: functions of a state, and two numbers.
 FUNCTIONS = ("legal_actions", "play", "to_play", "is_terminal", "returns")
 NUMBERS = ("num_players", "num_actions")
-#: What it may offer: functions of a state.
+#: Optional attributes of a game: functions of a state.
 OPTIONAL = (
     "observation",
     "action_to_string",
@@ -27,13 +27,13 @@ OPTIONAL = (
 
 
 class DictState(dict[Any, Any]):
-    """A dict that every search takes for a state: `game` says what it means.
+    """A dict with the interface of a state, whose rules are the functions of `game`.
 
     `game` is an object (or a module) with functions of a state: `legal_actions(state)`, `play(state, action)`, which
     returns a new dict, `to_play(state)`, `is_terminal(state)`, `returns(state)`; and the numbers `num_players` and
     `num_actions`. It may have `simulateRandomPlayout(state, perspective_player, max_depth)`, `observation(state)`,
     `action_to_string(state, action)`, `parse_action(state, text)`, `rewards(state)`, `symmetries(state)` and
-    `zero_sum`; each means what the method of that name of a state means.
+    `zero_sum`; each corresponds to the attribute of a state with that name.
     """
 
     def __init__(self, state: Mapping[Any, Any], game: Any) -> None:
@@ -51,13 +51,13 @@ class DictState(dict[Any, Any]):
 
     @property
     def num_players(self) -> int:
-        """How many players the game has."""
+        """Number of players."""
         players: int = self.game.num_players
         return players
 
     @property
     def num_actions(self) -> int:
-        """The size of the action space."""
+        """Size of the action space."""
         actions: int = self.game.num_actions
         return actions
 
@@ -73,12 +73,12 @@ class DictState(dict[Any, Any]):
         return bool(self.game.is_terminal(self))
 
     def legal_actions(self) -> Sequence[int]:
-        """The legal actions."""
+        """Returns the legal actions."""
         actions: Sequence[int] = self.game.legal_actions(self)
         return actions
 
     def play(self, action: int) -> Self:
-        """The state after an action; this one stays as it is."""
+        """Returns the state after an action."""
         after = self.game.play(self, action)
         if after is self or not isinstance(after, dict):
             told = "the dict it was given" if after is self else f"a {type(after).__name__}"
@@ -89,12 +89,12 @@ class DictState(dict[Any, Any]):
         return state
 
     def returns(self) -> Sequence[float]:
-        """The result, one number per player."""
+        """Returns the result, one number per player."""
         results: Sequence[float] = self.game.returns(self)
         return results
 
     def __getattr__(self, name: str) -> Any:
-        # Optional parts are there if the game has them. (A copy under construction has no game yet.)
+        # Optional attributes exist if the game has them. (During a copy there is no game yet.)
         game: Any = self.__dict__.get("game")
         if name in OPTIONAL and hasattr(game, name):
             return partial(getattr(game, name), self)
@@ -103,7 +103,7 @@ class DictState(dict[Any, Any]):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A state with a dict of its own; the game, which does not change, is shared."""
+        """Returns a copy of the dict that shares the game, which is immutable."""
         state = type(self).__new__(type(self))
         memo[id(self)] = state
         state.update(copy.deepcopy(dict(self), memo))
@@ -111,7 +111,7 @@ class DictState(dict[Any, Any]):
         return state
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle: a game that is a module goes by its name."""
+        """Returns the arguments for pickle; a game that is a module is stored by name."""
         module = isinstance(self.game, ModuleType)
         return _restored, (type(self), dict(self), self.game.__name__ if module else self.game, module)
 

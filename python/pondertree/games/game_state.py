@@ -1,4 +1,4 @@
-"""What a state says of its game, in the form the search wants it.
+"""The interface of a state as playouts, lookahead and the reference implementation read it.
 
 A state is any value with `legal_actions()`, `play(action)`, `to_play`, `is_terminal`, `returns()`, `num_players`;
 optionally `rewards()`, `zero_sum` and `simulateRandomPlayout(perspective_player, max_depth)`.
@@ -14,7 +14,7 @@ LARGEST_REWARD = 1e12
 
 
 class State(Protocol):
-    """What a game must offer (the optional parts are looked up by name)."""
+    """The required attributes of a state; optional ones are looked up by name."""
 
     @property
     def to_play(self) -> int: ...
@@ -28,7 +28,7 @@ class State(Protocol):
 
 
 def rewards_of(state: State) -> list[float] | None:
-    """What each player got for the move that led to `state`; None if the game has no rewards."""
+    """Returns each player's reward for the move that led to `state`; None if the game has no rewards."""
     if not hasattr(state, "rewards"):
         return None
     rewards = _listed_numbers(state.rewards(), "rewards()")
@@ -44,15 +44,12 @@ def _listed_numbers(given: Iterable[float], name: str) -> list[float]:
 
 
 def is_zero_sum(state: State) -> bool:
-    """Whether a win of one is the loss of the other, so that results can be proven and moves be forced.
-
-    That needs two players whose results count: a game with rewards is scored by the way, not by its end.
-    """
+    """Whether results can be proven and moves be forced: two players without rewards, zero-sum."""
     return state.num_players == 2 and not hasattr(state, "rewards") and bool(getattr(state, "zero_sum", True))
 
 
 def end_values(state: State) -> list[float]:
-    """The value of a finished game for each player. With rewards an end itself is worth nothing."""
+    """Returns the value of a finished game for each player; 0 in games with rewards."""
     if hasattr(state, "rewards"):
         return [0.0] * state.num_players
     values = _listed_numbers(state.returns(), "returns()")
@@ -62,26 +59,26 @@ def end_values(state: State) -> list[float]:
 
 
 def end_in_search(state: State) -> list[float] | None:
-    """The value for each player where the game is over below the root of a search; None where it goes on.
+    """Returns the value for each player of an end of the game below the root; None if the game continues.
 
-    In chess a draw that a player could claim (threefold repetition, 50 moves) is one there.
+    In chess, claimable draws (threefold repetition, 50 moves) count as ends there.
     """
     if state.is_terminal:
         return end_values(state)
     chess: Any = state
-    # The clock of 50 moves is the fifth field of a FEN.
+    # The halfmove clock is the fifth field of a FEN.
     claimable = hasattr(chess, "repetitions") and (chess.repetitions >= 2 or int(chess.fen().split()[4]) >= 100)
     return [0.0, 0.0] if claimable else None
 
 
 def refuse_end(state: State) -> None:
-    """A search begins where somebody is to move."""
+    """Raises ValueError if the game is over."""
     if state.is_terminal:
         raise ValueError("the game is over: there is nothing to search")
 
 
 def listed_actions(state: State) -> list[int]:
-    """The legal actions of a state that is no end: there must be some."""
+    """Returns the legal actions of a state that is not terminal; raises ValueError if there are none."""
     actions = [int(action) for action in state.legal_actions()]
     if not actions:
         raise ValueError("the state has no legal actions and is not terminal")
@@ -89,7 +86,7 @@ def listed_actions(state: State) -> list[int]:
 
 
 def actions_among(legal: Sequence[int], root_actions: Collection[int] | None) -> list[int]:
-    """The legal actions that are to be searched at the root, in the order of the game: all, or `root_actions`."""
+    """Returns the actions to search at the root, in the order of the game: all legal ones, or `root_actions`."""
     if root_actions is None:
         return list(legal)
     given = list(root_actions)

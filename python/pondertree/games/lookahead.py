@@ -1,4 +1,4 @@
-"""Short looks ahead in two-player zero-sum games: forced moves, and minimax over ends of the game."""
+"""Shallow search in two-player zero-sum games: forced moves, and minimax over ends of the game."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pondertree.games.game_state import State, listed_actions
 
 
 def forced_actions(state: State, legal: Sequence[int]) -> list[int]:
-    """The actions of `legal` worth looking at: those that win at once, or else those that do not lose at once.
+    """Returns the actions of `legal` to search: immediate wins if there are any, else those that do not lose at once.
 
-    Trap: the specification names forced moves without saying what they are. Dropping a move is sound only if it
-    cannot be better than one that stays. So nothing is dropped unless a move wins at once, or the opponent can end
-    the game with a win right after it while another move prevents that.
+    Trap: the specification names forced moves without defining them. Dropping a move is sound only if it cannot be
+    better than one that stays. So nothing is dropped unless a move wins at once, or the opponent can end the game with
+    a win right after it while another move prevents that.
     """
     player = state.to_play
     after = {action: state.play(action) for action in legal}
@@ -24,11 +24,11 @@ def forced_actions(state: State, legal: Sequence[int]) -> list[int]:
 
 
 def _loses_at_once(state: State, player: int) -> bool:
-    """Whether `player` has lost in `state`, or loses if the opponent finds the one move that ends the game."""
+    """Whether `player` has lost in `state`, or the opponent has a move that wins at once."""
     if state.is_terminal:
         return state.returns()[player] < 0
     opponent = state.to_play
-    # After a double move it is still our turn, and nobody else can win here.
+    # After a double move the same player is to move, and the opponent cannot win here.
     if opponent == player:
         return False
     replies = (state.play(action) for action in state.legal_actions())
@@ -36,11 +36,11 @@ def _loses_at_once(state: State, player: int) -> bool:
 
 
 def minimax(state: State, depth: int) -> dict[int, tuple[int, int]]:
-    """What each legal action leads to for the player to move, seen `depth` plies deep: (verdict, plies).
+    """Returns (verdict, plies) of each legal action by minimax of `depth` plies, for the player to move.
 
-    The verdict is +1 for a forced win, -1 for a forced loss, 0 for neither (a draw, or not known within the depth).
+    The verdict is +1 for a forced win, -1 for a forced loss, 0 for neither (a draw, or unknown within the depth).
     `plies` counts to the end of the game, this action included: the fewest for a win, the most for a loss, 0 for
-    neither. Only ends of the game count, and positions at the edge of the depth are unknown, never equal.
+    neither. Only ends of the game count; positions at the horizon are unknown, not draws.
     """
     player = state.to_play
     verdicts: dict[int, tuple[int, int]] = {}
@@ -51,13 +51,13 @@ def minimax(state: State, depth: int) -> dict[int, tuple[int, int]]:
 
 
 def _verdict(state: State, depth: int, player: int) -> tuple[int, int]:
-    """The verdict for `player`, whoever is to move. The recursion is as deep as `depth`, not as the game."""
+    """Returns (verdict, plies) for `player`. The recursion is as deep as `depth`."""
     if state.is_terminal:
         result = state.returns()[player]
         return (1 if result > 0 else -1 if result < 0 else 0), 0
     if depth == 0:
         return 0, 0
-    win = 1 if state.to_play == player else -1  # what the player to move here hopes for
+    win = 1 if state.to_play == player else -1  # the verdict that the player to move aims for
     verdicts = [_verdict(state.play(action), depth - 1, player) for action in listed_actions(state)]
     wins = [plies for verdict, plies in verdicts if verdict == win]
     if wins:

@@ -1,4 +1,4 @@
-"""Simulation: what a new leaf is worth, by playing it out or by asking an evaluator."""
+"""Random playouts: the values of new leaves, by playing them out or by an evaluator."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from pondertree.errors import EvaluationError
 from pondertree.games.game_state import LARGEST_REWARD, State, end_values, listed_actions, rewards_of
 from pondertree.random import PLAYOUT, Random, draw
 
-#: A playout that has no `max_depth` is cut after so many moves.
+#: Playouts without `max_depth` are cut after this many moves.
 LONGEST_PLAYOUT = 10_000
-#: A game is taken for one that never ends if so many playouts were cut there before a single one has ended.
+#: A game is refused as endless if this many playouts were cut before the first one ended.
 FIRST_PLAYOUTS = 16
-#: Moves of a playout between two looks at the clock.
+#: Moves of a playout between checks of the deadline.
 MOVES_PER_CHECK = 256
 
 PlayoutPolicy = Callable[[Any], Any]
-"""A state to one action, or to one weight per legal action."""
+"""Maps a state to one action, or to one weight per legal action."""
 
 Leaf = tuple[State, int, int]
-"""A position to evaluate: its state, the player who chose the move to it (0 at the root), the key of its simulation."""
+"""A leaf to evaluate: its state, the player who chose the move to it (0 at the root), the key of its simulation."""
 
 
 class Playouts:
     """Counts the playouts of one search that ended, and those that were cut after `LONGEST_PLAYOUT` moves.
 
-    Such a cut counts like one at `max_depth`, unless none of the first playouts ends.
+    A cut playout counts like one at `max_depth`, unless all of the first ones are cut.
     """
 
     __slots__ = ("cut", "ended", "first")
@@ -42,26 +42,26 @@ class Playouts:
         self.first = first
 
     def count_cut(self, moves: int) -> None:
-        """Counts a playout that was cut after so many moves."""
+        """Counts a playout that was cut after `moves` moves."""
         self.cut += 1
         if self.ended == 0 and self.cut >= self.first:
             self.refuse(moves)
 
     def refuse(self, moves: int) -> NoReturn:
-        """Raises the error of a game that does not end."""
+        """Raises the error for a game that does not end."""
         raise ValueError(f"not over after {moves} moves: cut playouts by max_depth if the game need not end")
 
     def check_time(self) -> None:
-        """Called every `MOVES_PER_CHECK` moves; a search that has a time limit raises an exception here."""
+        """Does nothing here; searches with a deadline raise an exception. Called every `MOVES_PER_CHECK` moves."""
 
 
 def random_playout(
     state: State, random: Random, max_depth: int | None = None, policy: PlayoutPolicy | None = None
 ) -> tuple[list[float] | None, State]:
-    """Plays at random, or by `policy`, to the end or for `max_depth` moves: the values and the last state.
+    """Plays random moves, or those of `policy`, to the end or for `max_depth` moves; returns (values, last state).
 
-    The values are one per player, and None if the playout was cut. In a game with rewards they are the sums of the
-    rewards of the playout's moves. Without `max_depth`, more than `LONGEST_PLAYOUT` moves are an error.
+    Values are one per player, the sums of rewards in a game with rewards, and None if the playout was cut. Without
+    `max_depth`, more than `LONGEST_PLAYOUT` moves are an error.
     """
     earned, final = _play(state, random, max_depth, policy, Playouts(first=1))
     if not final.is_terminal:
@@ -72,7 +72,7 @@ def random_playout(
 def _play(
     state: State, random: Random, max_depth: int | None, policy: PlayoutPolicy | None, playouts: Playouts
 ) -> tuple[list[float], State]:
-    """The moves of a playout: the rewards earned on the way (0 for all if there are none) and the last state."""
+    """Returns (rewards per player during the playout, last state)."""
     earned = [0.0] * state.num_players
     longest = LONGEST_PLAYOUT if max_depth is None else max_depth
     depth = 0
@@ -94,7 +94,7 @@ def _play(
 
 
 def _follow(policy: PlayoutPolicy, state: State, legal: list[int], random: Random) -> int:
-    """The policy's action, or one drawn by its weights."""
+    """Returns the policy's action, or one drawn by its weights."""
     answer = policy(state)
     weights = _numbers(answer)
     if weights is None:
@@ -110,7 +110,7 @@ def _follow(policy: PlayoutPolicy, state: State, legal: list[int], random: Rando
 
 
 def _numbers(answer: Any) -> list[float] | None:
-    """A list, tuple or array as a list of floats; None for a single number (also one in an array without axes)."""
+    """Returns the floats of a list, tuple or array; None for a single number or a 0-d array."""
     try:
         return [float(number) for number in answer]
     except TypeError:
@@ -124,13 +124,13 @@ def simulate_leaves(
     policy: PlayoutPolicy | None = None,
     playouts: Playouts | None = None,
 ) -> list[list[float]]:
-    """The values of new leaves, one list per leaf, one number per player.
+    """Returns the values of new leaves, one list per leaf, one number per player.
 
-    With an evaluator and no depth to play to, the leaves are evaluated as they are. Otherwise each is played out, and
-    counted by `playouts`; where none are given, a playout without `max_depth` must end.
+    With an evaluator and no `max_depth`, leaves are evaluated as they are. Otherwise each is played out and counted by
+    `playouts`; without `playouts` and `max_depth`, a playout must end.
 
-    Trap: a playout cut at `max_depth` has no result, and the specification does not say what it is worth. It is the
-    evaluator's value of the position where it was cut, or a draw without one; rewards earned so far are kept.
+    Trap: a playout cut at `max_depth` has no result, and the specification does not define its value. It is the
+    evaluator's value of the position where it was cut, or a draw without one; rewards so far are kept.
     """
     playouts = playouts or Playouts(first=1)
     values: list[list[float]] = []
@@ -155,10 +155,10 @@ def simulate_leaves(
 
 
 def _own_playouts(state: Any, chooser: int, max_depth: int | None) -> list[float]:
-    """The values by the game's own `simulateRandomPlayout`, which answers for the player it is asked about.
+    """Returns the values by the game's own `simulateRandomPlayout`, which takes the perspective of a player.
 
-    Trap: the specification leaves open whose view that is, and then adds it unsigned to the node that was expanded.
-    So we ask for the player who chose the move to the leaf: that is the player whose statistics come first.
+    Trap: the specification leaves the perspective open, and adds the value unsigned to the expanded node. Here it is
+    that of the player who chose the move to the leaf, whose statistics come first.
     """
     players = state.num_players
     if players == 1:
@@ -170,14 +170,14 @@ def _own_playouts(state: Any, chooser: int, max_depth: int | None) -> list[float
 
 
 def own_playout(state: Any, player: int, max_depth: int | None) -> float:
-    """What the game's own playout says for a player, checked: from -1 to 1, or a sum of rewards."""
+    """Returns the game's own playout result for a player, checked: in [-1, 1], or a sum of rewards."""
     answer = state.simulateRandomPlayout(player, max_depth)
     limit = LARGEST_REWARD if hasattr(state, "rewards") else 1.0
     try:
         value = math.nan if isinstance(answer, (str, bytes)) else float(answer)
     except (TypeError, ValueError):
         value = math.nan
-    if not abs(value) <= limit:  # a NaN is not, either
+    if not abs(value) <= limit:  # also False for NaN
         raise ValueError(
             f"simulateRandomPlayout({player}, {max_depth}) gave {answer!r:.100}: "
             f"it must be a number from {-limit:g} to {limit:g}"
@@ -186,7 +186,7 @@ def own_playout(state: Any, player: int, max_depth: int | None) -> float:
 
 
 def evaluate(evaluator: Any, states: Sequence[State]) -> list[list[float]]:
-    """The evaluator's values of `states`, one list per state, one number per player.
+    """Returns the evaluator's values of `states`, one list per state, one number per player.
 
     An evaluator has `evaluate_states(states) -> (logits, values)`, or is a function of one state. A value is one
     number per player, or one number for the player to move (with two players the other gets its negative).
@@ -197,7 +197,7 @@ def evaluate(evaluator: Any, states: Sequence[State]) -> list[list[float]]:
 
 
 def per_player(states: Sequence[State], answers: Iterable[Any]) -> list[list[float]]:
-    """The values that an evaluator gave for `states`, checked, one list per state, one number per player."""
+    """Returns an evaluator's values of `states`, checked, one list per state, one number per player."""
     answers = list(answers)
     if len(answers) != len(states):
         raise ValueError(f"the evaluator gave {len(answers)} values for {len(states)} states")
@@ -209,17 +209,17 @@ def _values(state: State, answer: Any) -> list[float]:
     listed = _numbers(answer)
     values = [float(answer)] if listed is None else listed
     if len(values) == 1 and players == 2:
-        # The other player's number is the negative, and it stands where that player's number belongs.
+        # The negative is stored under the other player's number.
         values = [values[0], -values[0]] if state.to_play == 0 else [-values[0], values[0]]
     if len(values) != players:
         raise ValueError(f"the evaluator gave {len(values)} values for {players} players")
-    if not all(abs(value) <= LARGEST_REWARD for value in values):  # a NaN is not, either
+    if not all(abs(value) <= LARGEST_REWARD for value in values):  # also False for NaN
         raise ValueError(f"the evaluator gave values that are not finite, or above {LARGEST_REWARD:.0e}: {values}")
     return values
 
 
 def checked_policy(policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The policy, with its own mistakes reported as such."""
+    """Returns the policy with its exceptions and invalid answers converted into `EvaluationError`."""
 
     def checked(state: Any) -> Any:
         try:
@@ -245,12 +245,12 @@ def checked_policy(policy: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def decisive_policy(state: Any) -> int | list[float]:
-    """A move that wins at once if there is one, else every move with the same weight (Teytaud & Teytaud 2010)."""
+    """Returns a move that wins at once, else equal weights (Teytaud & Teytaud 2010)."""
     legal = list(state.legal_actions())
     player = state.to_play
     for action in legal:
         after = state.play(action)
         if after.is_terminal and after.returns()[player] > 0:
             return int(action)
-    # A single move is no choice, and draws no random number; the engine sees it the same way.
+    # A single legal move draws no random number, as in the engine.
     return int(legal[0]) if len(legal) == 1 else [1.0] * len(legal)

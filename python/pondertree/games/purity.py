@@ -1,7 +1,7 @@
-"""Whether `play` of a Python game is a pure function, tested on a sample of the moves that a search makes.
+"""Checks that `play` of a Python game is a pure function, on a sample of the moves of a search.
 
-A search takes `play(action)` for the one state that follows. If it draws random numbers, or changes the state it is
-called on, values and proofs mean nothing.
+A search assumes one successor per action. If `play` draws random numbers or mutates its state, values and proofs are
+meaningless.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from pondertree.game import GameInfo, Position, play, read_position
 from pondertree.games.state_attributes import drawn_from, generator_states, generators, hold_the_same
 from pondertree.validation import shown
 
-#: The first moves of a search, all of which are repeated. Two outcomes agree as often by chance as so many coins.
+#: All of the first moves of a search are repeated: k fair coin tosses agree by chance with probability 2^-k.
 FIRST_CHECKS = 24
-#: Of the later moves, one in so many is repeated.
+#: Of the later moves, one in this many is repeated.
 CHECK_INTERVAL = 128
-#: The longest line that is played on from a move and its repetition.
+#: The longest continuation of a move and its repetition.
 LONGEST_LINE = 512
-#: The most moves that are played on because they gave states with other attributes.
+#: The most continuations because early repetitions differed in attributes.
 MOST_SUSPICIONS = 8
-#: How often a state is asked again before `play` is blamed.
+#: Repeated readings of a state before `play` is blamed.
 READINGS = 20
 
-#: What to do instead of drawing random numbers.
+#: The alternative to random numbers in `play`.
 ADVICE = (
     "Dice and shuffled cards in play() are not supported: let each outcome be an action of an additional player "
     "whose returns are always 0, with zero_sum = False (docs/games.md: Dice, cards and other chance)"
 )
 
-#: Classes of states that were warned about.
+#: Classes of states that a warning was issued for.
 _warned: weakref.WeakSet[type] = weakref.WeakSet()
 
 
 class PlayCheck:
-    """Repeats some of the moves of one search, and compares what comes of them with what came of them before.
+    """Repeats some moves of one search and compares the states.
 
-    What is compared is what a search reads off a state, and `observation()` if it has an evaluator. What dice have
-    changed may show later: both states are played on, side by side, after the 1st, 8th, 128th, 1024th ... move of a
-    search that has playouts, and at most `MOST_SUSPICIONS` times where the repetition of an early move gave other
-    attributes. These themselves may differ: counters and caches do.
+    Compared are the properties that the search reads, and `observation()` if it has an evaluator. Random events may
+    show only later: both states are continued with equal moves after the 1st, 8th, 128th, 1024th ... move of a search
+    with playouts, and at most `MOST_SUSPICIONS` times where the repetition of an early move differed in attributes,
+    which alone is no violation: counters and caches differ.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class PlayCheck:
         self._compares_observations = compares_observations
         self._has_generators: bool | None = None
         self.moves = 0
-        """Moves made by the search."""
+        """Moves of the search so far."""
         self.next_check = 1
         """The number of the next move to be repeated."""
         self.comparisons = 0
@@ -65,7 +65,7 @@ class PlayCheck:
         self._suspicions = 0
 
     def repeat(self, before: Any, action: int, after: Any, position: Position, path: Callable[[], list[int]]) -> None:
-        """Plays `action` in `before` again, which gave `after` when the search made this move, of number `moves`."""
+        """Plays `action` in `before` again and compares the state with `after`, the result of move number `moves`."""
         is_early = self.moves < FIRST_CHECKS
         self.next_check = self.moves + 1 if is_early else (self.moves // CHECK_INTERVAL + 1) * CHECK_INTERVAL
         self._check_generators(before, after)
@@ -82,9 +82,9 @@ class PlayCheck:
             self._play_on(after, position, again, length, lambda: [*path(), action])
 
     def repeat_line(self, root: Any, line: Sequence[tuple[int, Any]]) -> None:
-        """Plays the line of a proof again, which is made of actions and the states that they gave.
+        """Replays the line of a proof, given as actions and their states.
 
-        As often as it takes to have made `FIRST_CHECKS` comparisons, and at least once.
+        Repeated until there are `FIRST_CHECKS` comparisons, and at least once.
         """
         known = [(action, state, read_position(state, self._info)) for action, state in line]
         while known:
@@ -97,7 +97,7 @@ class PlayCheck:
                 return
 
     def _play_on(self, one: Any, position: Position, other: Any, length: int, path: Callable[[], list[int]]) -> None:
-        """Plays the same random moves from both states, at most `length`."""
+        """Plays the same random moves from both states, at most `length`, and compares them."""
         choose = PlayoutRandom(self.moves).choose
         line: list[int] = []
         while not position.terminal and position.legal and len(line) < length and not self._expired():
@@ -108,7 +108,7 @@ class PlayCheck:
             self._compare(one, position, other, lambda: [*path(), *line])
 
     def _compare(self, one: Any, position: Position, other: Any, path: Callable[[], list[int]]) -> None:
-        """Compares two states that the same actions gave."""
+        """Compares two states that are results of the same actions."""
         self.comparisons += 1
         again = read_position(other, self._info)
         if again != position:
@@ -119,12 +119,12 @@ class PlayCheck:
         if self._compares_observations:
             seen = _observation(one)
             differs = seen is not None and seen != _observation(other)
-            # An observation that is random itself, as by a random symmetry, says nothing about play().
+            # An observation that is random itself, such as a random symmetry, does not accuse play().
             if differs and all(seen == _observation(one) for _ in range(READINGS)):
                 self._refuse("observation()", "one array", "another", path)
 
     def _check_stable(self, state: Any, position: Position, path: Callable[[], list[int]]) -> None:
-        """Raises the error of a state that does not give the same answers when asked again."""
+        """Raises the error for a state whose properties change between readings."""
         for _ in range(READINGS):
             found = _difference(position, read_position(state, self._info))
             if found is not None:
@@ -135,7 +135,7 @@ class PlayCheck:
                 )
 
     def _refuse(self, what: str, was: Any, now: Any, path: Callable[[], list[int]]) -> NoReturn:
-        """Raises the error of states that differ although the same actions gave them."""
+        """Raises the error for states that differ after the same actions."""
         actions, game = path(), self._info.name
         raise GameContractError(
             f"{game}.play({actions[-1]}) is not a pure function: {what} after the actions {shown(actions)} from the "
@@ -144,7 +144,7 @@ class PlayCheck:
         )
 
     def _check_generators(self, before: Any, after: Any) -> None:
-        """Warns, once per class, of a random generator that is copied with the state and has moved on in the copy."""
+        """Warns, once per class, of a random generator that is copied with the state and drawn from by `play`."""
         if self._has_generators is None:
             self._has_generators = bool(generators(before))
         if not self._has_generators or type(before) in _warned:
@@ -160,7 +160,7 @@ class PlayCheck:
 
 
 def _difference(one: Position, other: Position) -> tuple[str, Any, Any] | None:
-    """What differs first between two readings: its name and both answers. The order of actions does not count."""
+    """Returns the name and both values of the first difference; the order of actions does not count."""
     pairs = [
         ("is_terminal", one.terminal, other.terminal),
         ("to_play", one.to_play, other.to_play),
@@ -168,12 +168,12 @@ def _difference(one: Position, other: Position) -> tuple[str, Any, Any] | None:
         ("returns()", one.returns, other.returns),
         ("rewards()", one.rewards, other.rewards),
     ]
-    # By their texts, NaN is equal to itself.
+    # Compared as text, where NaN equals itself.
     return next((pair for pair in pairs if pair[1] != pair[2] and repr(pair[1]) != repr(pair[2])), None)
 
 
 def _observation(state: Any) -> bytes | None:
-    """The observation in a form that can be compared; None where there is none that evaluators can read."""
+    """Returns the observation as bytes; None if evaluators could not read it."""
     try:
         array = np.asarray(state.observation())
     except Exception:

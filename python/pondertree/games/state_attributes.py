@@ -1,4 +1,4 @@
-"""What a state written in Python holds: its attributes in a form that can be compared, and random generators."""
+"""The attributes of states written in Python, in comparable form, and their random generators."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: A state may be one of these, with or without attributes: a `DictState`, a named tuple.
+#: States may be containers, with or without attributes: a `DictState`, a named tuple.
 CONTAINERS = (dict, list, tuple, deque)
 #: Longer lists and dicts are not searched for random generators.
 LONGEST_CONTAINER = 16
-#: A generator was drawn from if its next words are found among so many of the one it was copied from.
+#: A generator was drawn from if its next words are among this many next words of the original.
 MOST_WORDS = 2000
-#: So many words in a row do not agree by chance.
+#: This many equal consecutive words are no coincidence.
 WORDS_COMPARED = 4
 
 
 def attribute_names(state: Any) -> Iterator[str]:
-    """The names of what a state holds in `__dict__` and `__slots__`."""
+    """Yields the names of attributes in `__dict__` and `__slots__`."""
     yield from getattr(state, "__dict__", {})
     for kind in type(state).__mro__:
         slots = kind.__dict__.get("__slots__", ())
@@ -31,13 +31,13 @@ def attribute_names(state: Any) -> Iterator[str]:
 
 
 def attributes(state: Any) -> dict[str, Any]:
-    """A copy of what a state holds, in a form that can be compared."""
+    """Returns a comparable copy of the attributes of a state."""
     kind = type(state)
     return {name: frozen(value, kind) for name, value in parts(state) if not name.startswith("__")}
 
 
 def frozen(value: Any, kind: type, depth: int = 0) -> Any:
-    """A copy of a part of a state of class `kind`, in a form that can be compared."""
+    """Returns a comparable copy of a part of a state of class `kind`."""
     if value is None or isinstance(value, (bool, int, str, bytes, complex)):
         return value
     if isinstance(value, float):
@@ -46,7 +46,7 @@ def frozen(value: Any, kind: type, depth: int = 0) -> Any:
         return value.dtype.str, value.shape, repr(value.tolist()) if value.dtype.hasobject else value.tobytes()
     if _is_generator(value):
         return id(value)  # what was drawn from it is compared by `drawn_from`
-    # Other states (such as the one before) have their own turn; else a state would be as long as its history.
+    # Other states (such as the previous one) are not followed: a state would grow with its history.
     if depth < 8 and not isinstance(value, (kind, type)):
         if isinstance(value, (list, tuple, deque)):
             return [frozen(entry, kind, depth + 1) for entry in value]
@@ -63,7 +63,7 @@ def frozen(value: Any, kind: type, depth: int = 0) -> Any:
 
 
 def is_same(before: Any, after: Any) -> bool:
-    """Whether an attribute is as it was. What was None or not there may have been filled in: a cache is no change."""
+    """Whether an attribute is unchanged. None or missing may have been filled in: caches are no mutation."""
     if before is None:
         return True
     if isinstance(before, dict):
@@ -72,11 +72,11 @@ def is_same(before: Any, after: Any) -> bool:
 
 
 def hold_the_same(one: Any, other: Any, depth: int = 0) -> bool:
-    """Whether two objects of one class hold equal values, at any depth up to 8. Parts that both share are equal."""
+    """Whether two objects of one class hold equal values, to depth 8. Shared parts are equal."""
     try:
         if one.__dict__ == other.__dict__ and not hasattr(one, "__slots__") and not isinstance(one, CONTAINERS):
             return True
-    except Exception:  # no `__dict__`, or arrays in it: what follows takes more time
+    except Exception:  # no `__dict__`, or arrays in it: the slower comparison follows
         pass
     held, others = dict(parts(one)), dict(parts(other))
     return held.keys() == others.keys() and all(_equal(held[name], others[name], depth) for name in held)
@@ -104,7 +104,7 @@ def _equal(one: Any, other: Any, depth: int) -> bool:
 
 
 def generators(state: Any) -> dict[str, Any]:
-    """The random generators that a state carries, by their places: in its attributes, or in one of these."""
+    """Returns the random generators of a state by place: in its attributes, or one level below."""
     found = {}
     for name, value in parts(state):
         if _is_generator(value):
@@ -115,17 +115,17 @@ def generators(state: Any) -> dict[str, Any]:
 
 
 def generator_states(state: Any) -> dict[str, Any]:
-    """For each random generator that a state carries: its internal state, and the words that it gives next."""
+    """Returns (internal state, next words) of each random generator of a state."""
     return {place: (_internal_state(part), _next_words(part)) for place, part in generators(state).items()}
 
 
 def drawn_from(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """The places of generators in `after` that are those of `before`, drawn from; others may be new ones."""
+    """Returns the places of generators in `after` that were drawn from since `before`; others may be new."""
     return [place for place, now in after.items() if place in before and _is_ahead(before[place], now)]
 
 
 def _is_ahead(before: tuple[Any, NDArray[Any] | None], after: tuple[Any, NDArray[Any] | None]) -> bool:
-    """Whether drawing from a generator leads from one of its states to another."""
+    """Whether drawing from a generator leads from the first state to the second."""
     (state, words), (now, later) = before, after
     if state == now or words is None or later is None or words.dtype != later.dtype:
         return False
@@ -134,7 +134,7 @@ def _is_ahead(before: tuple[Any, NDArray[Any] | None], after: tuple[Any, NDArray
 
 
 def _next_words(generator: Any) -> NDArray[Any] | None:
-    """What a copy of a generator draws next, in words of its own size; None if it cannot be copied."""
+    """Returns the next words of a copy of a generator, in its own word size; None if it cannot be copied."""
     count = MOST_WORDS + WORDS_COMPARED
     try:
         if isinstance(generator, random.Random):
@@ -149,7 +149,7 @@ def _next_words(generator: Any) -> NDArray[Any] | None:
 
 
 def _is_generator(value: Any) -> bool:
-    # One that asks the operating system has no internal state, and no copy of it repeats its numbers.
+    # SystemRandom has no state that a copy could repeat.
     if isinstance(value, random.SystemRandom):
         return False
     return isinstance(value, (random.Random, np.random.Generator, np.random.RandomState))
@@ -164,7 +164,7 @@ def _internal_state(generator: Any) -> Any:
 
 
 def parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """The attributes of an object; of a container also its entries, as `[0]` or `['key']`."""
+    """Yields the attributes of an object; of a container also its entries, as `[0]` or `['key']`."""
     if isinstance(value, dict):
         yield from ((f"[{key!r}]", entry) for key, entry in value.items())
     elif isinstance(value, CONTAINERS):
@@ -175,7 +175,7 @@ def parts(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _entries(value: Any) -> Iterator[tuple[str, Any]]:
-    """The parts of a container or an object, each with what is written behind its name to get it."""
+    """Yields the parts of a container or an object, with the suffix that accesses them."""
     if isinstance(value, (list, tuple)):
         yield from ((f"[{index}]", entry) for index, entry in enumerate(value[:LONGEST_CONTAINER]))
     elif isinstance(value, dict):

@@ -1,7 +1,6 @@
-"""Arrays of NumPy, PyTorch and JAX told apart. No library is imported for it: where it is not loaded, nothing is its.
+"""Arrays of NumPy, PyTorch and JAX: detection, conversion and dtype promotion.
 
-What a model answers comes from any of the three, and `number_array` reads it; what hidden states look like is read
-off by `library_of`, `dtype_name` and `wider`.
+No library is imported here: if it is not loaded, no object is an array of it.
 """
 
 from __future__ import annotations
@@ -15,40 +14,40 @@ from numpy.typing import NDArray
 from pondertree.errors import EvaluationError
 
 
-def library_of(thing: Any) -> str | None:
-    """ "numpy", "torch" or "jax" for an array of theirs; None for anything else."""
-    if isinstance(thing, np.ndarray):
+def library_of(array: Any) -> str | None:
+    """Returns "numpy", "torch" or "jax" for an array of that library, else None."""
+    if isinstance(array, np.ndarray):
         return "numpy"
-    # An empty tuple where the library is not loaded (or is only being loaded): nothing is an instance of it.
-    if isinstance(thing, getattr(sys.modules.get("torch"), "Tensor", ())):
+    # If the library is not loaded (or is just being loaded), nothing is an instance of the empty tuple.
+    if isinstance(array, getattr(sys.modules.get("torch"), "Tensor", ())):
         return "torch"
-    if isinstance(thing, getattr(sys.modules.get("jax"), "Array", ())):
+    if isinstance(array, getattr(sys.modules.get("jax"), "Array", ())):
         return "jax"
     return None
 
 
-def namespace_of(thing: Any) -> Any:
-    """The module whose functions take this array: `numpy`, `torch` or `jax.numpy`. Numbers and lists are NumPy's."""
-    library = library_of(thing)
+def namespace_of(array: Any) -> Any:
+    """Returns the array's namespace: `numpy` (also for numbers and lists), `torch` or `jax.numpy`."""
+    library = library_of(array)
     if library == "torch":
         return sys.modules["torch"]
     return sys.modules["jax"].numpy if library == "jax" else np
 
 
 def number_array(given: Any, name: str) -> NDArray[Any]:
-    """Numbers from any of the libraries and any device, or from lists, as a NumPy array."""
+    """Converts an array of any library and device, or lists, to a NumPy array of numbers."""
     if type(given) is np.ndarray and given.dtype.kind in "fiub":
         return given
     try:
         if given is None:
-            raise TypeError("there are none")
+            raise TypeError("it is None")
         if library_of(given) == "torch":
-            # NumPy has no bfloat16, and reads neither what has gradients nor what lies on a device.
+            # NumPy has no bfloat16 and cannot read tensors with gradients or on a device.
             narrow = given.is_floating_point() and given.element_size() < 4
             array: NDArray[Any] = (given.detach().float() if narrow else given.detach()).cpu().numpy()
         else:
             array = np.asarray(given)
-            if array.dtype.kind == "V" and array.dtype.names is None:  # JAX's bfloat16 and its kind
+            if array.dtype.kind == "V" and array.dtype.names is None:  # JAX's bfloat16 and float8
                 array = array.astype(np.float32)
             elif array.dtype.kind == "O":
                 array = array.astype(np.float64)
@@ -60,14 +59,14 @@ def number_array(given: Any, name: str) -> NDArray[Any]:
 
 
 def dtype_name(array: Any) -> str:
-    """ "float32" in every library."""
+    """Returns the dtype's name, such as "float32", in every library."""
     return str(array.dtype).removeprefix("torch.")
 
 
 def wider(array: Any, dtype: Any) -> Any:
-    """The type that holds both `dtype` and the array's without loss; None where there is none in their kind.
+    """Returns the dtype that holds `dtype` and the array's dtype without loss; None if they differ in kind.
 
-    float32 and float64 have one, integers and floating numbers have not: a large integer would be rounded.
+    float32 and float64 have one; integers and floats have not, since large integers would be rounded.
     """
     library = library_of(array)
     if library == "torch":
@@ -89,15 +88,15 @@ def _torch_kind(dtype: Any) -> str:
     return "c" if dtype.is_complex else "b" if str(dtype) == "torch.bool" else "i"
 
 
-#: The least range that is stretched to 1: a row whose numbers are all alike stays finite.
+#: The smallest range that is divided by, so that constant rows stay finite.
 LEAST = 1e-5
 
 
 def min_max(hidden: Any, axes: tuple[int, ...] | None = None) -> Any:
-    """Hidden states [B, ...] with each row scaled to [0, 1], the range of encoded actions (MuZero, appendix G).
+    """Scales each row of hidden states [B, ...] to [0, 1], the range of encoded actions (MuZero, appendix G).
 
-    `axes`: over which the least and the greatest number are sought, by default all but the first. For images
-    [B, C, H, W], (2, 3) scales each channel by itself. For arrays of NumPy, PyTorch or JAX; gradients pass.
+    Minimum and maximum are taken over `axes`, by default all but the first; for images [B, C, H, W], (2, 3) scales each
+    channel separately. Takes arrays of NumPy, PyTorch or JAX; differentiable.
     """
     if library_of(hidden) is None:
         hidden = np.asarray(hidden, dtype=np.float64)

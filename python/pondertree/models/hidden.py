@@ -1,7 +1,7 @@
-"""Hidden states: an array [B, ...], or nested tuples and dicts of such arrays, and what must stay the same of them.
+"""Hidden states: an array [B, ...], or nested tuples and dicts of such arrays, and the layout that must stay the same.
 
-A model may answer in any of the libraries. A list is read as rows (B numbers, B Python objects) unless it holds arrays;
-None holds nothing. Other containers are taken apart if JAX knows them (Flax, Haiku and Equinox register theirs).
+Arrays may be of any library. A list is read as rows (B numbers, or B Python objects) unless it contains arrays; None is
+empty. Other containers are flattened if they are JAX pytrees (Flax, Haiku and Equinox register theirs).
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from pondertree.models.arrays import dtype_name, library_of, wider
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """How arrays are put together: the class of a container, its keys if it is a dict, and its parts."""
+    """The tree structure of arrays: the class of a container, its keys if it is a dict, and its parts."""
 
     kind: Any
     keys: tuple[Any, ...] = ()
     parts: tuple[Structure, ...] = ()
 
 
-#: An array by itself.
+#: A bare array.
 LEAF = Structure("array")
 EMPTY = Structure(None)
 
 
 def flatten(hidden: Any) -> tuple[list[Any], Structure]:
-    """The arrays of a hidden state in their order, and how they are put together."""
+    """Returns the arrays of a hidden state in order, and their structure."""
     if type(hidden) is np.ndarray or library_of(hidden) is not None:
         return [hidden], LEAF
     leaves: list[Any] = []
@@ -64,7 +64,7 @@ def _flatten(part: Any, name: str, leaves: list[Any]) -> Structure:
 
 
 def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
-    """The arrays put together again."""
+    """Rebuilds a structure from its arrays."""
     if structure is LEAF or structure == LEAF:
         return next(leaves)
     if structure.kind is None:
@@ -84,7 +84,7 @@ def holds_arrays(part: Any) -> bool:
 
 
 def _rows(listed: list[Any]) -> Any:
-    """Rows that are no arrays: numbers and lists of numbers become an array, anything else an array of objects."""
+    """Converts a list of rows: numbers and lists of numbers to an array, anything else to an array of objects."""
     try:
         array = np.asarray(listed)
         if array.dtype.kind in "fiub":
@@ -98,7 +98,7 @@ def _rows(listed: list[Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """What must stay the same of one array: everything but the number of rows."""
+    """The invariants of one array: everything but the number of rows."""
 
     library: str
     shape: tuple[int, ...]
@@ -112,7 +112,7 @@ class Leaf:
 
 
 class Layout:
-    """What the hidden states of a model look like. A dtype may grow within its kind (float32, then float64)."""
+    """Structure, shapes and dtypes of a model's hidden states. A dtype may widen within its kind."""
 
     __slots__ = ("leaves", "structure")
 
@@ -122,16 +122,18 @@ class Layout:
 
     @classmethod
     def of(cls, arrays: list[Any], structure: Structure, rows: int) -> Layout:
-        """The layout of a first answer."""
+        """The layout of the first hidden states."""
         leaves = tuple(_leaf(array, rows, _name(place, arrays)) for place, array in enumerate(arrays))
         places = {f"{leaf.library} {'' if leaf.device is None else leaf.device}".strip() for leaf in leaves}
         if len(places) > 1:
-            raise EvaluationError(f"hidden_state is spread over {', '.join(sorted(places))}: it must be in one place")
+            raise EvaluationError(
+                f"hidden_state is on several devices or libraries: {', '.join(sorted(places))}: it must be in one place"
+            )
         return cls(structure, leaves)
 
     def admit(self, arrays: list[Any], structure: Structure, rows: int) -> Layout:
-        """This layout, or one with wider numbers, if the arrays fit; otherwise an error that says what has changed."""
-        # The usual case, in one comparison: an array of NumPy that is just like the first one.
+        """Returns this layout, or one with wider dtypes, if the arrays fit; raises an error that names the change."""
+        # Fast path: a NumPy array with the expected dtype and shape.
         if len(arrays) == 1 and type(arrays[0]) is np.ndarray and structure is self.structure:
             array, leaf = arrays[0], self.leaves[0]
             if array.shape == (rows, *leaf.shape) and array.dtype == leaf.dtype and leaf.library == "numpy":

@@ -1,4 +1,4 @@
-"""A model being asked: what it raises is named, and what it answers is checked before anything is made of it."""
+"""Calls of a learned model, with exceptions attributed to it and all outputs validated."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from pondertree.models.responses import RootAnswer, StepAnswer, check_root, chec
 
 
 class Inference:
-    """Asks a model in our form. It remembers how many actions there are and what hidden states look like, and refuses
-    an answer that differs; after a refusal it is as it was before.
+    """Calls a `Model` and validates its outputs against the number of actions and the layout of its first outputs.
+
+    An output that is refused changes nothing.
     """
 
     __slots__ = ("first", "layout", "model", "num_actions")
@@ -24,22 +25,22 @@ class Inference:
         check_model(model)
         self.model = model
         self.num_actions = num_actions
-        """None until the first answer, if not given."""
+        """None before the first output, if not given."""
         self.layout: Layout | None = None
-        """What hidden states look like; None until the first answer."""
+        """Layout of hidden states; None before the first."""
         self.first: Layout | None = None
-        """What they looked like when the model saw its first observations."""
+        """Layout of the first hidden states."""
 
     def initial(self, observations: Any) -> RootAnswer:
-        """Hidden states, logits and values of observations [B, ...], handed to the model as they are."""
+        """Returns hidden states, logits and values of observations [B, ...], which the model gets unchanged."""
         rows = len(observations)
         try:
-            said = self.model.initial_inference(observations)
+            output = self.model.initial_inference(observations)
         except PondertreeError:
             raise
         except Exception as error:
             raise EvaluationError(f"the model raised {type(error).__name__} in initial_inference: {error}") from error
-        answer = check_root(said, rows, self.num_actions)
+        answer = check_root(output, rows, self.num_actions)
         hidden = self._admit(answer.hidden, rows)
         if self.first is None:
             self.first = self.layout
@@ -47,15 +48,15 @@ class Inference:
         return answer if hidden is answer.hidden else RootAnswer(hidden, answer.logits, answer.values)
 
     def recurrent(self, hidden: Any, actions: NDArray[np.int64]) -> StepAnswer:
-        """The step from hidden states [B, ...] by actions [B].
+        """Returns the step from hidden states [B, ...] by actions [B].
 
-        The model gets the actions as int64, in the library of its hidden states and on their device: PyTorch does not
-        mix its tensors with arrays of NumPy.
+        Actions are int64, in the library of the hidden states on their device: PyTorch does not mix tensors with NumPy
+        arrays.
         """
         return self.check(self.ask(hidden, np.ascontiguousarray(actions, dtype=np.int64)), len(actions))
 
     def ask(self, hidden: Any, actions: NDArray[np.int64]) -> Any:
-        """The first half of `recurrent`: what the model says, as it says it."""
+        """The first half of `recurrent`: returns the model's output unchecked."""
         try:
             return self.model.recurrent_inference(hidden, self._send(actions))
         except PondertreeError:
@@ -64,29 +65,29 @@ class Inference:
             raise self.step_failed(error, self.layout) from error
 
     def step_failed(self, error: BaseException, now: Layout | None) -> EvaluationError:
-        """What the model raised in a step from hidden states that `now` look like this.
+        """The error for what the model raised in a step from hidden states of the layout `now`.
 
-        They may have grown on the way, and that is then the likeliest reason: the model gets what it gave.
+        If their layout has changed since the first, that is the most likely reason, so it is reported.
         """
-        told = f"the model raised {type(error).__name__} in recurrent_inference: {error}"
+        message = f"the model raised {type(error).__name__} in recurrent_inference: {error}"
         first = () if self.first is None else self.first.leaves
         for before, after in zip(first, () if now is None else now.leaves, strict=False):
             if before != after:
-                told += f" (hidden_state has changed its shape or type: expected {before}, given {after})"
+                message += f" (hidden_state has changed its shape or type: expected {before}, given {after})"
                 break
-        return EvaluationError(told)
+        return EvaluationError(message)
 
-    def check(self, said: Any, rows: int) -> StepAnswer:
-        """The second half: the answer to `rows` rows, once it has been found right."""
-        answer = check_step(said, rows, self.num_actions)
-        kept = self._admit(answer.hidden, rows)
+    def check(self, output: Any, rows: int) -> StepAnswer:
+        """The second half: validates the output for `rows` rows."""
+        answer = check_step(output, rows, self.num_actions)
+        hidden = self._admit(answer.hidden, rows)
         self.num_actions = answer.logits.shape[1]
-        if kept is answer.hidden:
+        if hidden is answer.hidden:
             return answer
-        return StepAnswer(kept, answer.rewards, answer.logits, answer.values, answer.discounts)
+        return StepAnswer(hidden, answer.rewards, answer.logits, answer.values, answer.discounts)
 
     def _admit(self, hidden: Any, rows: int) -> Any:
-        """The hidden states with lists made arrays; their layout is now known, or was the one expected."""
+        """Validates the layout of hidden states; returns them with lists converted to arrays."""
         arrays, structure = flatten(hidden)
         layout = self.layout
         self.layout = Layout.of(arrays, structure, rows) if layout is None else layout.admit(arrays, structure, rows)
@@ -94,7 +95,7 @@ class Inference:
 
     def _send(self, actions: NDArray[np.int64]) -> Any:
         leaves = () if self.layout is None else self.layout.leaves
-        # The adapters send actions themselves, in whichever way is fastest for them.
+        # Adapters move actions to the device themselves.
         if not leaves or leaves[0].library != "torch" or getattr(self.model, "sends_actions", False):
             return actions
         return sys.modules["torch"].from_numpy(actions).to(leaves[0].device)
@@ -102,10 +103,10 @@ class Inference:
 
 @runtime_checkable
 class Model(Protocol):
-    """A learned model, asked in batches. Arrays may be of NumPy, PyTorch or JAX; logits are not yet a softmax.
+    """A learned model for batches. Arrays may be of NumPy, PyTorch or JAX; policies are logits before softmax.
 
-    Hidden states belong to the model: an array [B, ...] of any library on any device, or nested tuples and dicts of
-    such arrays. The search keeps them where they are and hands them back row by row, in other batches.
+    Hidden states are opaque to the search: an array [B, ...] of any library on any device, or nested tuples and dicts
+    of such arrays. The search stores them on their device and passes their rows back in other batches.
     """
 
     def initial_inference(self, observations: Any) -> tuple[Any, Any, Any]:
@@ -118,9 +119,9 @@ class Model(Protocol):
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
         """(hidden_state [B, ...], reward [B], policy_logits [B, num_actions], value [B]) after actions [B].
 
-        A reward is for the player who chose the action, a value for the player to move after it. A fifth array,
-        discount [B], may follow, from -1 to 1: 0 ends an episode, a negative sign changes the player. Without it the
-        discount of the search holds, and two players alternate.
+        Rewards are for the player who chose the action, values for the player to move after it. An optional fifth
+        array, discount [B] in [-1, 1], ends an episode by 0 and changes the player by a negative sign. Without it, the
+        search's discount applies and two players alternate.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Models of JAX (Flax, Haiku, Equinox, or by hand): two functions of parameters."""
+"""JAX models (Flax, Haiku, Equinox or plain JAX): two functions of parameters."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class JaxModel:
     `recurrent(params, hidden_states, actions [B]) -> (hidden_state, reward [B], policy_logits, value[, discount])`. A
     hidden state is an array [B, ...] or a pytree of them.
 
-    They are compiled once for each shape, so batches are padded with zeros to a power of two: a search whose batches
-    have all sizes up to 256 compiles them nine times, not 256 times. `params` may be replaced between searches. With
-    `jit=False` the functions are called as they are, without padding.
+    The functions are compiled once for each shape, so batches are padded with zeros to a power of two: a search whose
+    batches have all sizes up to 256 compiles nine times, not 256 times. `params` may be replaced between searches. With
+    `jit=False` the functions are not compiled, nor are batches padded.
 
-    Threads: it may be asked from several threads at once.
+    Thread-safe.
     """
 
-    #: Actions need not be sent to the device for it.
+    #: The adapter moves actions to the device itself.
     sends_actions = True
 
     def __init__(
@@ -49,48 +49,48 @@ class JaxModel:
     def initial_inference(self, observations: Any) -> tuple[Any, ...]:
         """(hidden_state on the device, policy_logits [B, num_actions], value [B])."""
         rows = len(observations)
-        given = pad_rows(np.asarray(observations), self._given(rows))
-        return self._fetched(root_parts(self._initial(self.params, self._array(given))), ROOT, rows)
+        batch = pad_rows(np.asarray(observations), self._padded_size(rows))
+        return self._fetched(root_parts(self._initial(self.params, self._array(batch))), ROOT, rows)
 
     def recurrent_inference(self, hidden_states: Any, actions: Any) -> tuple[Any, ...]:
         """(hidden_state on the device, reward [B], policy_logits [B, num_actions], value [B][, discount [B]])."""
         rows = len(actions)
-        given = self._given(rows)
-        sent = self._array(pad_rows(np.asarray(actions, dtype=np.int32), given))
-        hidden = _resized(hidden_states, rows, given)
+        size = self._padded_size(rows)
+        sent = self._array(pad_rows(np.asarray(actions, dtype=np.int32), size))
+        hidden = _resized(hidden_states, rows, size)
         return self._fetched(step_parts(self._recurrent(self.params, hidden, sent)), STEP_DISCOUNT, rows)
 
-    def _given(self, rows: int) -> int:
+    def _padded_size(self, rows: int) -> int:
         return bucket(rows) if self.jit else rows
 
     def _array(self, array: Any) -> Any:
         import jax
 
-        # Compiled functions send arrays of NumPy themselves, and faster; others would compute with them.
+        # Compiled functions move NumPy arrays to the device themselves, and faster; others would compute in NumPy.
         return array if self.jit else jax.numpy.asarray(array)
 
     def _fetched(self, parts: tuple[Any, ...], names: tuple[str, ...], rows: int) -> tuple[Any, ...]:
-        """Without the rows that were added, and all but the hidden state as arrays of NumPy."""
+        """Removes padding and downloads all outputs except the hidden state as NumPy arrays."""
         import jax
 
         hidden, *rest = parts
-        given = self._given(rows)
+        size = self._padded_size(rows)
         rest = [np.asarray(part) if part is not None else None for part in jax.device_get(rest)]
-        if given == rows:
+        if size == rows:
             return hidden, *rest
         for name, array in zip(names[1:], rest, strict=False):
-            if array is not None and array.shape[:1] != (given,):
+            if array is not None and array.shape[:1] != (size,):
                 raise EvaluationError(
-                    f"{name} has shape {array.shape}: it must have a row for each of the {given} that were asked for"
+                    f"{name} has shape {array.shape}: it must have one row for each of the {size} inputs"
                 )
-        return _resized(hidden, given, rows), *(None if array is None else array[:rows] for array in rest)
+        return _resized(hidden, size, rows), *(None if array is None else array[:rows] for array in rest)
 
     def __repr__(self) -> str:
         return f"JaxModel({self._name}, jit={self.jit})"
 
 
 def _resized(hidden: Any, rows: int, wanted: int) -> Any:
-    """Hidden states of `rows` rows with zeros added, or cut."""
+    """Pads hidden states with zeros, or truncates them, to `wanted` rows."""
     import jax
 
     def resize(array: Any) -> Any:

@@ -1,4 +1,4 @@
-"""One observation or a batch of them: what is known of the shape that a model takes."""
+"""Distinguishes single observations from batches by the shapes that a model takes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Shape = tuple[int, ...]
 
 
 def declared_shapes(model: Any) -> tuple[Shape, ...]:
-    """The shapes of one observation that a model, or the model in an adapter, declares; none if it declares nothing.
+    """Returns the shapes of single observations that a model declares, also inside adapters; empty if there are none.
 
-    `observation_shape` is one of them, `observation_shapes` are several.
+    The attribute `observation_shape` is one shape, `observation_shapes` several.
     """
     for _ in range(MOST_WRAPPED):
         one, several = getattr(model, "observation_shape", None), getattr(model, "observation_shapes", None)
@@ -25,20 +25,20 @@ def declared_shapes(model: Any) -> tuple[Shape, ...]:
             try:
                 return tuple(tuple(int(size) for size in shape) for shape in given or ())
             except (TypeError, ValueError):
-                told = validation.shown(several if one is None else one)
+                shown = validation.shown(several if one is None else one)
                 raise InvalidArgumentError(
-                    f"observation_shape of the model must be a tuple of whole numbers, not {told}"
+                    f"observation_shape of the model must be a tuple of whole numbers, not {shown}"
                 ) from None
         model = getattr(model, "model", None)
     return ()
 
 
 class ObservationShape:
-    """Tells whether an array is one observation of a model, or a batch [B, ...] of them.
+    """Decides whether an array is one observation of a model, or a batch [B, ...] of them.
 
-    What the model declares is certain, and so is a shape that was given before where it could only be one observation.
-    Otherwise the model is asked, once for each shape, about two rows of either kind, one inference each: of the two
-    readings it can take one. An array that it takes either way is refused.
+    Declared shapes decide, and shapes seen before in calls that take single observations. Otherwise the model is probed
+    once for each shape, with two rows of either reading: one of the inferences must succeed. If both do, the array is
+    ambiguous, which is an error.
     """
 
     def __init__(self, model: Any) -> None:
@@ -47,11 +47,11 @@ class ObservationShape:
         self._seen: set[Shape] = set()
 
     def note(self, shape: Shape) -> None:
-        """Remembers the shape of what was certainly one observation."""
+        """Records the shape of a single observation."""
         self._seen.add(shape)
 
     def known(self, array: Any) -> bool | None:
-        """Whether an array is a batch, by shapes that are declared or were seen; None where these do not say."""
+        """Whether an array is a batch, by declared or recorded shapes; None if they do not decide."""
         shape = tuple(array.shape)
         shapes = self._declared or tuple(self._seen)
         if shape in shapes:
@@ -66,14 +66,14 @@ class ObservationShape:
                 f"observation has shape {shape}: an observation has shape {told} in this model, and several are a list "
                 "of them, or an array with the axis of the batch first"
             )
-        return False  # the model will say itself what is wrong
+        return False  # inference reports the error
 
     def is_batch(self, array: Any, either_is_one: bool = False) -> bool:
-        """Whether an array is a batch. One that could be either is one if `either_is_one`, else an error."""
+        """Whether an array is a batch. An ambiguous one is a single observation if `either_is_one`, else an error."""
         shape, known = tuple(array.shape), self.known(array)
         if known is not None:
             return known
-        # An array with one axis is one observation: batches of single numbers are declared, or are lists.
+        # An array with one axis is one observation: batches of scalars are declared, or lists.
         batch = len(shape) >= 2 and len(array) > 0 and self._takes(array[0])
         one = len(shape) < 2 or self._takes(array)
         if batch and one and either_is_one:
@@ -84,12 +84,12 @@ class ObservationShape:
                 "give list(observation) for several, [observation] for one, or declare observation_shape, the shape of "
                 "one, on the model"
             )
-        if batch or one:  # else the model will say itself what is wrong, and nothing is learned of its shapes
+        if batch or one:  # otherwise inference reports the error
             self.note(shape[1:] if batch else shape)
         return batch
 
     def _takes(self, observation: Any) -> bool:
-        """Whether the model answers rightly for two rows of this observation."""
+        """Whether the model returns valid outputs for two rows of this observation."""
         try:
             rows = namespace_of(observation).stack([observation, observation])
             _, policy, value = root_parts(self._model.initial_inference(rows))
@@ -98,7 +98,7 @@ class ObservationShape:
         except MemoryError:
             raise
         except Exception as error:
-            if type(error).__name__ == "OutOfMemoryError":  # of PyTorch: it says nothing about the shape
+            if type(error).__name__ == "OutOfMemoryError":  # PyTorch: says nothing about the shape
                 raise
             return False
         return True

@@ -1,4 +1,4 @@
-"""Hidden states by slot, kept by the library they come from and on their own device; only slots cross."""
+"""The hidden-state pool: arrays of a model's library on its device, indexed by slots that the engine assigns."""
 
 from __future__ import annotations
 
@@ -12,45 +12,44 @@ from pondertree.errors import InvalidArgumentError, UsageError
 from pondertree.models.hidden import LEAF, Layout, Structure, flatten, unflatten
 
 Slots = NDArray[Any]
-"""Whole numbers [B], of any integer type."""
+"""Integers [B] of any dtype."""
 
 
-_WHOLE = np.dtype(np.int64)
+_INT64 = np.dtype(np.int64)
 
 
 class Backend(Protocol):
-    """How one library keeps rows. `rows` is an array [capacity, ...] of it."""
+    """The operations of one library on `rows`, an array [capacity, ...] of it."""
 
     takes_slices: bool
-    """Whether `scatter` takes a slice in the place of slots."""
+    """Whether `scatter` takes a slice instead of slots."""
 
     def send(self, slots: Slots) -> Any:
-        """Slots in the form that `gather` and `scatter` want, on the device of the rows."""
+        """Converts slots for `gather` and `scatter`, on the device of the rows."""
         ...
 
     def empty(self, like: Any, capacity: int) -> Any:
-        """Room for `capacity` rows like those of an array."""
+        """Allocates `capacity` rows like those of an array."""
         ...
 
     def resized(self, rows: Any, capacity: int, dtype: Any) -> Any:
-        """The same rows in a longer or wider array; the old one stays as it is."""
+        """Copies rows into a longer array, or one of a wider dtype."""
         ...
 
     def gather(self, rows: Any, slots: Any) -> Any:
-        """The rows of these slots, copied."""
+        """Returns a copy of the rows of these slots."""
         ...
 
     def scatter(self, rows: Any, slots: Any, written: Any) -> Any:
-        """The rows with others written into these slots: the same array, or one that takes its place."""
+        """Writes rows into these slots; returns the same array, or one that replaces it."""
         ...
 
 
 class HiddenPool:
-    """A table of hidden states. Slots are given out and taken back by the engine, and never move.
+    """A growing table of hidden states. The engine assigns and releases slots.
 
-    The library and the shape are those of the first hidden states written. It holds `capacity` slots at first and
-    doubles when a higher one is written, up to `maximum`. Rows written are copied, and so are rows read. Rows of slots
-    that were never written mean nothing.
+    Library and shapes are those of the first hidden states written. The table has `capacity` slots at first and doubles
+    when a higher slot is written, up to `maximum`. Reads and writes copy. Rows never written are undefined.
     """
 
     def __init__(self, capacity: int = 1024, maximum: int | None = None) -> None:
@@ -59,27 +58,27 @@ class HiddenPool:
         if self.maximum is not None:
             self.capacity = min(self.capacity, self.maximum)
         self.layout: Layout | None = None
-        """What hidden states look like; None until the first were written."""
+        """Layout of hidden states; None before the first write."""
         self._rows: list[Any] = []
         self._plain: NDArray[Any] | None = None
-        """The rows, where hidden states are one array of NumPy."""
+        """The rows, if hidden states are one NumPy array."""
         self._backend: Backend = NumpyBackend()
         self.version = 0
-        """Changes when the rows move to other memory."""
+        """Changes when rows move to other memory, which invalidates captured graphs."""
 
     @property
     def nbytes(self) -> int:
-        """What the pool takes, in bytes."""
+        """Size of the pool in bytes."""
         return sum(int(rows.nbytes) for rows in self._rows)
 
     @property
     def bytes_per_slot(self) -> int:
-        """What one hidden state takes, in bytes; 0 before the first."""
+        """Size of one hidden state in bytes; 0 before the first."""
         return self.nbytes // self.capacity
 
     def gather(self, slots: Slots) -> Any:
-        """The hidden states [B, ...] of slots [B], in the structure in which they were written."""
-        if self._plain is not None and slots.dtype is _WHOLE:
+        """Returns the hidden states [B, ...] of slots [B], in their original structure."""
+        if self._plain is not None and slots.dtype is _INT64:
             return self._plain.take(slots, axis=0)
         layout = self.layout
         if layout is None:
@@ -90,13 +89,13 @@ class HiddenPool:
             return backend.gather(self._rows[0], sent)
         return unflatten(layout.structure, iter([backend.gather(rows, sent) for rows in self._rows]))
 
-    def scatter(self, slots: Slots, hidden: Any, *, in_a_row: bool = False) -> None:
-        """Writes hidden states [B, ...] into slots [B], each named once; `in_a_row`: they follow one another."""
+    def scatter(self, slots: Slots, hidden: Any, *, consecutive: bool = False) -> None:
+        """Writes hidden states [B, ...] into distinct slots [B]; `consecutive`: ascending without gaps."""
         arrays, structure = flatten(hidden)
         rows = len(slots)
         if rows == 0:
             return
-        capacity = self._capacity_for(int(slots[-1]) if in_a_row else int(np.maximum.reduce(slots)))
+        capacity = self._capacity_for(int(slots[-1]) if consecutive else int(np.maximum.reduce(slots)))
         if self.layout is None:
             layout = Layout.of(arrays, structure, rows)
             backend = backend_of(layout)
@@ -108,20 +107,20 @@ class HiddenPool:
             layout = self.layout.admit(arrays, structure, rows)
             if layout is not self.layout or capacity != self.capacity:
                 self._resize(layout, capacity)
-        # One piece of memory is copied at once, which NumPy does many times as fast as row by row.
+        # NumPy copies a slice many times as fast as single rows.
         first = int(slots[0])
-        sent = slice(first, first + rows) if in_a_row and self._backend.takes_slices else self._backend.send(slots)
+        sent = slice(first, first + rows) if consecutive and self._backend.takes_slices else self._backend.send(slots)
         for place, array in enumerate(arrays):
             self._rows[place] = self._backend.scatter(self._rows[place], sent, array)
 
     def read(self, sent: Any) -> Any:
-        """As `gather`, by slots that are on the device already."""
+        """As `gather`, with slots on the device already."""
         assert self.layout is not None, "roots are written first"
         arrays = [self._backend.gather(rows, sent) for rows in self._rows]
         return arrays[0] if self.layout.structure is LEAF else unflatten(self.layout.structure, iter(arrays))
 
     def write(self, sent: Any, arrays: list[Any], structure: Structure) -> None:
-        """As `scatter`, by slots that are on the device already, for which there is room."""
+        """As `scatter`, with slots on the device already, all below the capacity."""
         assert self.layout is not None, "roots are written first"
         layout = self.layout.admit(arrays, structure, len(sent))
         if layout is not self.layout:
@@ -130,8 +129,9 @@ class HiddenPool:
             self._rows[place] = self._backend.scatter(self._rows[place], sent, array)
 
     def put(self, first: int, hidden: Any, rows: int) -> bool:
-        """Writes hidden states [rows, ...] into as many slots from `first` on, if they are one array of NumPy just like
-        those before and there is room; otherwise nothing is written, and `scatter` is for them.
+        """Fast path of `scatter` for a NumPy array and consecutive slots from `first` on.
+
+        Returns False, with nothing written, if dtype, shape or capacity do not fit.
         """
         table = self._plain
         if table is None or type(hidden) is not np.ndarray or hidden.dtype is not table.dtype:
@@ -143,7 +143,7 @@ class HiddenPool:
         return True
 
     def reserve(self, capacity: int) -> None:
-        """Room for this many slots at once, so that the pool does not grow on the way."""
+        """Grows to this many slots at once, so that a search need not."""
         capacity = self._grown(validation.count(capacity, "capacity"))
         if self.layout is not None and capacity != self.capacity:
             self._resize(self.layout, capacity)
@@ -161,7 +161,7 @@ class HiddenPool:
         return capacity if self.maximum is None else min(capacity, self.maximum)
 
     def _resize(self, layout: Layout, capacity: int) -> None:
-        # All new arrays are there before the first old one goes: where memory runs out, the pool is as it was.
+        # All new arrays are allocated before the first old one is released: an out-of-memory error changes nothing.
         self._rows = [
             self._backend.resized(rows, capacity, leaf.dtype)
             for rows, leaf in zip(self._rows, layout.leaves, strict=True)
@@ -180,37 +180,37 @@ class HiddenPool:
 
 
 class NumpyBackend:
-    """Rows in an array of NumPy. Rows of objects are references to them."""
+    """Rows in a NumPy array; rows of objects are references."""
 
     takes_slices = True
 
     def send(self, slots: Slots) -> Any:
-        """As they are, but for the type that indexing wants: with others it is slower."""
+        """Converts to int64, which NumPy indexes fastest by."""
         return slots if slots.dtype == np.int64 else slots.astype(np.int64)
 
     def empty(self, like: Any, capacity: int) -> Any:
-        """Room for rows."""
+        """Allocates rows."""
         return np.empty((capacity, *like.shape[1:]), dtype=like.dtype)
 
     def resized(self, rows: Any, capacity: int, dtype: Any) -> Any:
-        """Longer or wider."""
+        """Copies rows into a longer or wider array."""
         grown = np.empty((capacity, *rows.shape[1:]), dtype=dtype)
-        with np.errstate(invalid="ignore"):  # slots that were never written hold anything, signalling NaNs too
+        with np.errstate(invalid="ignore"):  # rows never written may hold signalling NaNs
             grown[: len(rows)] = rows
         return grown
 
     def gather(self, rows: Any, slots: Any) -> Any:
-        """A copy: `take` is three times as fast as indexing, and no slower than with an array to write into."""
+        """Copies rows; `take` is three times as fast as indexing."""
         return rows.take(slots, axis=0)
 
     def scatter(self, rows: Any, slots: Any, written: Any) -> Any:
-        """In place."""
+        """Writes in place."""
         rows[slots] = written
         return rows
 
 
 def backend_of(layout: Layout) -> Backend:
-    """The backend for hidden states like these. The libraries are there already, or nobody could have made them."""
+    """Returns the backend for a layout, whose library is loaded already."""
     leaf = layout.leaves[0] if layout.leaves else None
     if leaf is not None and leaf.library == "torch":
         from pondertree.models.pool_torch import TorchBackend

@@ -15,37 +15,37 @@ def _take(rows: Any, slots: Any) -> Any:
 
 
 def _write(rows: Any, slots: Any, written: Any) -> Any:
-    # Each slot is named once and lies within, so that XLA need neither order the writes nor check them.
+    # Slots are distinct and in bounds, so that XLA need neither order nor check the writes.
     return rows.at[slots].set(written.astype(rows.dtype), mode="promise_in_bounds", unique_indices=True)
 
 
 class JaxBackend:
-    """Rows in an array that nobody else has. Compiled anew for each number of rows; both kernels are tiny."""
+    """Rows in a donated array. Its two small kernels are compiled for each number of rows."""
 
     takes_slices = False
 
     def __init__(self) -> None:
         self._take = jax.jit(_take)
-        # Donated, the old array is written in place; otherwise each write would copy the whole pool.
+        # The donated array is written in place; otherwise each write would copy the whole pool.
         self._write = jax.jit(_write, donate_argnums=0)
 
     def send(self, slots: NDArray[Any]) -> Any:
-        """As int32, JAX's usual integers."""
+        """Converts to int32, JAX's default integers."""
         return np.asarray(slots, dtype=np.int32)
 
     def empty(self, like: Any, capacity: int) -> Any:
-        """Room for rows. (JAX has no memory without contents.)"""
+        """Allocates zeroed rows: JAX has no uninitialised memory."""
         return jnp.zeros((capacity, *like.shape[1:]), dtype=like.dtype, device=like.device)
 
     def resized(self, rows: Any, capacity: int, dtype: Any) -> Any:
-        """Longer or wider."""
+        """Copies rows into a longer or wider array."""
         rest = jnp.zeros((capacity - len(rows), *rows.shape[1:]), dtype=dtype, device=rows.device)
         return jnp.concatenate([rows.astype(dtype), rest])
 
     def gather(self, rows: Any, slots: Any) -> Any:
-        """A copy."""
+        """Copies rows."""
         return self._take(rows, slots)
 
     def scatter(self, rows: Any, slots: Any, written: Any) -> Any:
-        """The array that takes the old one's place."""
+        """Returns the array that replaces the donated one."""
         return self._write(rows, slots, written)

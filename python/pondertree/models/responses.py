@@ -1,4 +1,4 @@
-"""What a model said of a batch, checked: shapes, kinds and numbers, each mistake named with its row and argument."""
+"""Validation of a model's outputs: shapes, dtypes and numbers, with errors that name output and row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pondertree._core import LARGEST_REWARD
 from pondertree.errors import EvaluationError
 from pondertree.models.arrays import number_array
 
-#: The largest value or reward: sums over any number of visits stay far from overflowing.
+#: The largest value or reward: sums over any number of visits stay far from overflow.
 LARGEST = LARGEST_REWARD
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -25,26 +25,26 @@ STEP_DISCOUNT = (*STEP, "discount")
 
 @dataclass(frozen=True, slots=True)
 class RootAnswer:
-    """`initial_inference`: a hidden state for each observation, and what the model thinks there."""
+    """Validated outputs of `initial_inference`."""
 
     hidden: Any
-    """As the model gave it: [B, ...], or a structure of such arrays."""
+    """[B, ...], or a structure of such arrays, unchanged."""
     logits: NDArray[np.float32]
-    """[B, num_actions], contiguous; -inf is allowed, all of a row being -inf the engine refuses."""
+    """[B, num_actions], contiguous; -inf is allowed, but the engine refuses rows of -inf alone."""
     values: NDArray[np.float64]
     """[B], for the player to move."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepAnswer:
-    """`recurrent_inference`: the hidden states after the actions, what they earned, and what the model thinks there."""
+    """Validated outputs of `recurrent_inference`."""
 
     hidden: Any
-    """As the model gave it: [B, ...], or a structure of such arrays."""
+    """[B, ...], or a structure of such arrays, unchanged."""
     rewards: NDArray[np.float64]
     """[B], for the player who chose the action."""
     logits: NDArray[np.float32]
-    """[B, num_actions], contiguous; -inf is allowed, all of a row being -inf the engine refuses."""
+    """[B, num_actions], contiguous; -inf is allowed, but the engine refuses rows of -inf alone."""
     values: NDArray[np.float64]
     """[B], for the player to move after the action."""
     discounts: NDArray[np.float64] | None
@@ -52,10 +52,10 @@ class StepAnswer:
 
 
 def is_plain(answer: Any, rows: int, num_actions: int) -> bool:
-    """Whether a step's answer is a tuple of NumPy's arrays in the shapes and types that the engine reads as they are.
+    """Whether the outputs of a step are a tuple of NumPy arrays that the engine reads without conversion.
 
-    The engine checks their numbers, in the words of the checks below; for one batch of few rows, calls of NumPy that
-    check or convert them would cost more than all else.
+    The engine checks their numbers with the error messages below; for a batch of few rows, checks in NumPy would cost
+    more than everything else.
     """
     if type(answer) is not tuple or not 4 <= len(answer) <= 5:
         return False
@@ -74,14 +74,14 @@ def is_plain(answer: Any, rows: int, num_actions: int) -> bool:
 
 
 def check_root(answer: Any, rows: int, num_actions: int | None = None) -> RootAnswer:
-    """The answer of `initial_inference` to `rows` observations. Without `num_actions`, any number of logits will do."""
+    """Validates outputs of `initial_inference` for `rows` observations; `num_actions` is checked if given."""
     hidden, logits, value = root_parts(answer)
     return RootAnswer(hidden, check_logits(logits, rows, num_actions), check_column(value, rows, "value"))
 
 
 def check_step(answer: Any, rows: int, num_actions: int | None = None) -> StepAnswer:
-    """The answer of `recurrent_inference` to `rows` hidden states and actions."""
-    if type(answer) is tuple and len(answer) == 4:  # the usual case
+    """Validates outputs of `recurrent_inference` for `rows` hidden states and actions."""
+    if type(answer) is tuple and len(answer) == 4:  # the common case
         hidden, reward, logits, value = answer
         discount = None
     else:
@@ -98,7 +98,7 @@ def check_step(answer: Any, rows: int, num_actions: int | None = None) -> StepAn
 
 
 def check_logits(given: Any, rows: int, num_actions: int | None) -> NDArray[np.float32]:
-    """Logits as contiguous float32 [rows, num_actions], none NaN or +inf."""
+    """Returns logits as contiguous float32 [rows, num_actions]; raises for NaN and +inf."""
     array = number_array(given, "policy_logits")
     shape = array.shape
     if len(shape) != 2 or shape[0] != rows or shape[1] != (num_actions or shape[1]) or shape[1] == 0:
@@ -107,9 +107,9 @@ def check_logits(given: Any, rows: int, num_actions: int | None) -> NDArray[np.f
     if array.dtype == np.float32:
         logits = np.ascontiguousarray(array)
     else:
-        with np.errstate(over="ignore"):  # of masks such as -1e300, which become -inf
+        with np.errstate(over="ignore"):  # masks such as -1e300 become -inf
             logits = np.ascontiguousarray(array, dtype=np.float32)
-    # The greatest number tells all: NaN and +inf win against everything. (A sum would warn of masks like -1e38.)
+    # The maximum propagates NaN and +inf; a sum would warn about masks such as -1e38.
     if not np.maximum.reduce(logits, axis=None) < np.inf:
         row, action = np.argwhere(~(logits < np.inf))[0]
         raise EvaluationError(
@@ -120,21 +120,21 @@ def check_logits(given: Any, rows: int, num_actions: int | None) -> NDArray[np.f
 
 
 def check_column(given: Any, rows: int, name: str) -> NDArray[np.float64]:
-    """One number for each row, finite and at most 1e12 in size, as float64 [rows]; given as [rows] or [rows, 1]."""
+    """Returns float64 [rows], finite and at most 1e12 in magnitude; accepts [rows] and [rows, 1]."""
     array = number_array(given, name)
     if array.shape != (rows,):
         if array.shape != (rows, 1):
             raise EvaluationError(_wrong_column(array.shape, rows, name))
         array = array.reshape(rows)
     column = array.astype(np.float64)
-    # Squares that add up to little enough are each small enough, and finite; the search for the culprit comes only if
-    # there may be one. (`vdot`, unlike `dot` and sums, does not warn of what it meets.)
+    # A small sum of squares proves that every number is small and finite; only otherwise each one is inspected.
+    # (`vdot`, unlike `dot` and sums, does not warn about NaN.)
     if not np.vdot(column, column) <= LARGEST**2:
-        _find_culprit(column, name)
+        _raise_for_row(column, name)
     return column
 
 
-def _find_culprit(column: NDArray[np.float64], name: str) -> None:
+def _raise_for_row(column: NDArray[np.float64], name: str) -> None:
     for wrong, wanted in (
         (~np.isfinite(column), "it must be a finite number"),
         (np.abs(column) > LARGEST, f"it may be at most {LARGEST:.0e} in size"),
@@ -145,7 +145,7 @@ def _find_culprit(column: NDArray[np.float64], name: str) -> None:
 
 
 def check_discounts(given: Any, rows: int) -> NDArray[np.float64]:
-    """One number from -1 to 1 for each row, as contiguous float64 [rows]."""
+    """Returns discounts in [-1, 1] as contiguous float64 [rows]."""
     discounts = check_column(given, rows, "discount")
     if np.minimum.reduce(discounts) < -1.0 or np.maximum.reduce(discounts) > 1.0:
         row = int(np.argwhere(abs(discounts) > 1.0)[0][0])
@@ -160,17 +160,17 @@ def _wrong_column(shape: tuple[int, ...], rows: int, name: str) -> str:
 
 
 def root_parts(answer: Any) -> tuple[Any, ...]:
-    """(hidden_state, policy_logits, value), in this order."""
+    """Returns (hidden_state, policy_logits, value)."""
     return _parts(answer, "initial_inference", ROOT)
 
 
 def step_parts(answer: Any) -> tuple[Any, ...]:
-    """(hidden_state, reward, policy_logits, value), in this order; discount follows if it was given."""
+    """Returns (hidden_state, reward, policy_logits, value), and discount if it was given."""
     return _parts(answer, "recurrent_inference", STEP, STEP_DISCOUNT)
 
 
 def _parts(answer: Any, method: str, *forms: tuple[str, ...]) -> tuple[Any, ...]:
-    """The parts of an answer in our order: a named tuple is read by its names if they are ours, others by place."""
+    """Returns outputs in order: of a named tuple by name if all names are known, else by position."""
     if isinstance(answer, (tuple, list)):
         fields = getattr(answer, "_fields", None)
         if fields is not None:

@@ -1,4 +1,4 @@
-"""Values and rewards as categories: the support and the transform of the MuZero paper, for the networks of a model."""
+"""Categorical values and rewards: support and transform of the MuZero paper."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pondertree.models.arrays import library_of, namespace_of
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Whole numbers from -`size` to `size`, on which a network spreads its value or reward by a softmax.
+    """The integers from -`size` to `size`, over which a network predicts a value or reward as a softmax.
 
-    What it spreads is h(x), which grows like a root, so that large values have room (MuZero, appendix F; Pohlen et al.
-    2018): h(x) = sign(x) (sqrt(|x| + 1) - 1) + epsilon x. With 300 atoms on each side, numbers up to 58,705 fit.
+    The distribution is over h(x) = sign(x) (sqrt(|x| + 1) - 1) + epsilon x, which compresses large numbers (MuZero,
+    appendix F; Pohlen et al. 2018). With 300 atoms on each side, numbers up to 58,705 fit.
 
-    Every method takes arrays of NumPy, PyTorch or JAX and answers in kind, on their device and with their gradients.
+    Methods take and return arrays of NumPy, PyTorch or JAX, on their device and with gradients.
     """
 
     size: int = 300
@@ -31,16 +31,16 @@ class Support:
 
     @property
     def num_atoms(self) -> int:
-        """How many logits a network must give: 2 size + 1."""
+        """Number of logits: 2 size + 1."""
         return 2 * self.size + 1
 
     @property
     def largest(self) -> float:
-        """The largest number that can be said; larger ones become this."""
+        """The largest representable number; larger ones are clipped to it."""
         return float(self.inverse(float(self.size)))
 
     def to_scalar(self, logits: Any) -> Any:
-        """The numbers [...] that logits [..., 2 size + 1] mean: the inverse of h at their softmax's expectation."""
+        """Converts logits [..., 2 size + 1] to numbers [...]: the inverse of h at the expectation of their softmax."""
         logits = _floating(logits)
         if logits.shape[-1] != self.num_atoms:
             raise InvalidArgumentError(
@@ -52,11 +52,11 @@ class Support:
         return self.inverse(expected)
 
     def to_categorical(self, scalars: Any) -> Any:
-        """Probabilities [..., 2 size + 1] for numbers [...]: h(x) shared between the two atoms around it."""
+        """Converts numbers [...] to probabilities [..., 2 size + 1]: h(x) is split between the two nearest atoms."""
         scalars = _floating(scalars)
         xp = namespace_of(scalars)
         place = xp.clip(self.transform(scalars), -self.size, self.size)[..., None]
-        # The atom on the side of 0, and the next one outwards: so a small share is exact, whatever its sign.
+        # Splits between the atom towards 0 and the next one outwards, so that small shares are exact for both signs.
         inner = xp.trunc(place)
         share = abs(place - inner)
         atoms = self._atoms(scalars)
@@ -67,14 +67,14 @@ class Support:
         x = _floating(scalars)
         xp = namespace_of(x)
         size = abs(x)
-        # sqrt(|x| + 1) - 1, without the difference of two numbers that are nearly equal.
+        # sqrt(|x| + 1) - 1 without cancellation.
         return xp.sign(x) * (size / (xp.sqrt(size + 1) + 1)) + self.epsilon * x
 
     def inverse(self, transformed: Any) -> Any:
-        """The x whose h(x) was given.
+        """The inverse of h.
 
-        With u = sqrt(|x| + 1) - 1, |h| = u + epsilon u (u + 2): a quadratic equation, solved for u in the form that has
-        no difference in it. Then |x| = u (u + 2). The paper's formula is the same, and loses digits near 0.
+        With u = sqrt(|x| + 1) - 1, |h| = u + epsilon u (u + 2): a quadratic equation, solved without cancellation. Then
+        |x| = u (u + 2). The paper's formula is equivalent and loses digits near 0.
         """
         y = _floating(transformed)
         xp = namespace_of(y)
@@ -89,7 +89,7 @@ class Support:
 
 
 def _floating(given: Any) -> Any:
-    """An array of floating numbers: numbers and lists become NumPy's float64."""
+    """Converts to a floating-point array; numbers and lists become NumPy float64."""
     if library_of(given) == "torch":
         return given if given.is_floating_point() else given.float()
     if library_of(given) == "jax":

@@ -37,7 +37,7 @@ class PuctSearch(Search):
             noise=DirichletNoise(self.dirichlet_alpha, self.dirichlet_epsilon),
             leaf=leaf,
             domain=domain,
-            evaluator=self.evaluator if leaf == "outside" else None,
+            evaluator=self.evaluator if leaf == "external" else None,
         )
 
     def __repr__(self) -> str:
@@ -73,10 +73,10 @@ class AlphaZero(PuctSearch):
 
 
 def compiled_leaf_of(evaluator: Any, info: GameInfo) -> tuple[str, Domain | None]:
-    """Returns the kind of leaf and the domain knowledge of an evaluator; "outside" if the engine does not have it."""
+    """Returns the kind of leaf and the domain knowledge of an evaluator; "external" if the engine does not have it."""
     if isinstance(evaluator, Uniform):
         return "zero", None
     if isinstance(evaluator, Rollout):
         return "playout", None
     domain = compiled_leaf(evaluator, info)
-    return "outside" if domain is None else "classical", domain
+    return "external" if domain is None else "static", domain

@@ -68,7 +68,7 @@ class Gumbel(ModelSearch):
 
     def config(self, info: GameInfo) -> SearchConfig:
         """Returns the configuration; evaluators that the engine implements are compiled leaves."""
-        leaf, domain = ("outside", None) if self.model is not None else compiled_leaf_of(self.evaluator, info)
+        leaf, domain = ("external", None) if self.model is not None else compiled_leaf_of(self.evaluator, info)
         return SearchConfig(
             rule=GumbelRule.of(self),
             options=self.snapshot(),
@@ -76,7 +76,7 @@ class Gumbel(ModelSearch):
             discount=self.discount,
             leaf=leaf,
             domain=domain,
-            evaluator=self.evaluator if leaf == "outside" else None,
+            evaluator=self.evaluator if leaf == "external" else None,
         )
 
     def __repr__(self) -> str:

@@ -51,7 +51,7 @@ class MuZero(ModelSearch):
             options=self.snapshot(),
             discount=self.discount,
             noise=DirichletNoise(self.root_dirichlet_alpha, self.root_exploration_fraction),
-            leaf="outside",
+            leaf="external",
         )
 
     def __repr__(self) -> str:

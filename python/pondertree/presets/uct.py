@@ -66,11 +66,11 @@ class UCT(Search):
             # The value of a playout that is cut is another playout from there: the same as one that is not cut.
             evaluator, max_depth = None, None
         elif evaluator is not None and not isinstance(evaluator, Uniform):
-            leaf = "outside" if domain is None else "classical"
+            leaf = "external" if domain is None else "static"
         elif isinstance(evaluator, Uniform):
             evaluator = None
         if python_policy is not None:
-            leaf = "outside"
+            leaf = "external"
         return SearchConfig(
             rule=Ucb1.of(self),
             options=self.snapshot(),

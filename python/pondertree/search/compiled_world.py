@@ -47,7 +47,7 @@ class CompiledWorld(World):
     @property
     def runs_in_engine(self) -> bool:
         """Whether nothing in Python evaluates leaves."""
-        return self.config.leaf != "outside"
+        return self.config.leaf != "external"
 
     def create_engine(self, states: Sequence[Any]) -> None:
         """Creates the engine's forest."""

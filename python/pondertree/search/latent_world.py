@@ -282,7 +282,7 @@ class LatentWorld(World):
             return apply(output[1], output[2], output[3], output[4] if len(output) == 5 else None)
         answer = self._inference.check(output, count)
         if slots is None:
-            self._pool.scatter(np.arange(first, first + count), answer.hidden, in_a_row=True)
+            self._pool.scatter(np.arange(first, first + count), answer.hidden, consecutive=True)
         else:
             self._pool.scatter(slots, answer.hidden)
         return apply(answer.rewards, answer.logits, answer.values, answer.discounts)

@@ -1,4 +1,4 @@
-"""`root_actions`: the moves that are searched at the root, read from what a caller gives."""
+"""`root_actions`: the moves to search at the root, from a caller's argument."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pondertree.errors import InvalidActionError, InvalidArgumentError
 from pondertree.games.chess_interop import check_action
 from pondertree.validation import is_listed, shown
 
-#: The actions to search at each root, in the order of the game; None where all legal ones are.
+#: The actions to search at each root, in the order of the game; None for all legal ones.
 RootActions = list[list[int] | None]
 
 
 def read_root_actions(
     given: Any, states: Sequence[Any], legal_actions: Callable[[Any], Sequence[int]]
 ) -> RootActions | None:
-    """The actions to search at each root: one list for all states, or one (or None) per state; None restricts nothing.
+    """Returns the actions to search at each root, from one list for all states or one (or None) per state.
 
-    An action is a number, move text that the state reads, or in chess a `chess.Move`. A list of all legal actions is
-    no restriction.
+    An action is a number, move text that the state reads, or in chess a `chess.Move`. A list of all legal actions
+    restricts nothing.
     """
     if given is None:
         return None
@@ -43,7 +43,7 @@ def read_root_actions(
 
 
 def _of_root(given: Any, state: Any, legal: Sequence[int], name: str) -> list[int] | None:
-    """The actions to search at one root; None if they are all that are legal."""
+    """Returns the actions to search at one root; None for all legal ones."""
     if not _is_list(given):
         raise InvalidArgumentError(f"{name} must be a list of actions, or None for all of them, not {shown(given)}")
     actions = [check_action(state, action, f"{name}[{place}]") for place, action in enumerate(given)]

@@ -1,8 +1,8 @@
-"""A test that every game must pass, ours or yours.
+"""Checks of the contract that all games fulfil, compiled or written in Python.
 
 from pondertree.testing import check_game
 
-check_game(MyGame)  # raises GameContractError on the first broken rule
+check_game(MyGame)  # raises GameContractError on the first violated rule
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ __all__ = ["RULES", "GameReport", "check_game"]
 
 @dataclass(frozen=True, slots=True)
 class GameReport:
-    """What `check_game` saw of a game that keeps the rules."""
+    """The report of `check_game` for a game that fulfils the contract."""
 
     name: str
     """The class of the states."""
     games: int
     """Games played."""
     plies: int
-    """Moves in all of them."""
+    """Total number of moves."""
     shortest: int
     """Moves of the shortest game."""
     longest: int
     """Moves of the longest game."""
     unfinished: int
-    """Games given up after `max_moves` moves."""
+    """Games that were cut after `max_moves` moves."""
     most_legal: int
-    """The most legal actions of a state."""
+    """The largest number of legal actions."""
     observation_shape: tuple[int, ...] | None
     """The shape of an observation; None if the game has none."""
 
 
 def check_game(factory: Callable[[], Any], *, games: int = 20, seed: int = 0, max_moves: int = 1000) -> GameReport:
-    """Plays random games from `factory()` and holds every state on the way against the rules of a state (`RULES`).
+    """Plays random games from `factory()` and checks every state against the contract (`RULES`).
 
-    The first broken rule raises `GameContractError`: it names the rule, the state and the actions that lead there.
-    A game that is not over after `max_moves` moves is given up and counted; it breaks a rule only if none of them ends.
+    The first violation raises `GameContractError`, which names the rule, the state and the actions that lead there.
+    A game is cut after `max_moves` moves, which violates the contract only if all games are.
     """
     if not callable(factory):
         raise InvalidArgumentError(

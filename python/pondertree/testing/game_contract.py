@@ -1,4 +1,4 @@
-"""The rules of a game's states, and what holds a state against them (`pondertree.testing.check_game`)."""
+"""The contract of game states, and its checker (`pondertree.testing.check_game`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pondertree.games.state_attributes import attributes, drawn_from, generator_
 from pondertree.random import Random
 from pondertree.validation import shown
 
-#: The rules, by the names that the messages use.
+#: The rules by the names that messages use.
 RULES = {
     "state": "factory() and play() give states: all methods and properties of pondertree.Game are there",
     "constants": "num_actions, num_players, zero_sum and whether there are rewards() are the same in every state",
@@ -42,12 +42,12 @@ RULES = {
     "end": "games end",
 }
 
-#: How often each move of a game is played: a die that fell the same way twice falls differently then.
+#: Repetitions of each move: two equal dice rolls are likely, four are not.
 REPETITIONS = 3
 
 
 class GameChecker:
-    """What is known of the game so far, and the state in question."""
+    """Checks the states of one game; holds the properties of the game and the state in question."""
 
     def __init__(self, factory: Callable[[], Any]) -> None:
         self.factory = factory
@@ -56,7 +56,7 @@ class GameChecker:
         self.most_legal = 0
         self.state: Any = None
         self.seen: tuple[Any, Any, int] | None = None
-        """The last state that was asked for an observation, the array, and the hash of what it held."""
+        """The last state whose observation was read, the array, and a hash of its content."""
         self.path: list[int] = []
         start = self.ask("answers", "factory()", factory)
         self.info = self.describe(start)
@@ -64,14 +64,14 @@ class GameChecker:
         self.has_playout = callable(getattr(start, "simulateRandomPlayout", None))
         self.writes = callable(getattr(start, "action_to_string", None))
         self.reads = self.writes and callable(getattr(start, "parse_action", None))
-        # What every class inherits from `object` compares addresses and says nothing about the game.
+        # Methods inherited from `object` compare addresses.
         kind: Any = type(start)
         self.compares = kind.__eq__ is not object.__eq__
         self.hashes = self.compares and kind.__hash__ is not None
         self.draws = kind.__repr__ is not object.__repr__
 
     def play_game(self, random: Random, max_moves: int) -> int:
-        """Plays one random game; the number of its moves."""
+        """Plays one random game; returns the number of its moves."""
         self.path = []
         state = self.ask("answers", "factory()", self.factory)
         self.check_kind(state)
@@ -98,7 +98,7 @@ class GameChecker:
             before = attributes(state)
             self.check_refusals(state, [], random)
             self.check_unchanged(state, answers[-1], before, "a refused play")
-            # Where random moves end the game, its own playout has to, without a limit.
+            # If random moves end the game, its own playout must end without a limit.
             if self.has_playout and not answers[0]["is_terminal"]:
                 path, self.path = self.path, []
                 self.check_playout(states[0], answers[0], None)
@@ -123,7 +123,7 @@ class GameChecker:
                 self.fail("constants", f"{name} was {first} and is {now} here")
 
     def first_look(self, state: Any) -> dict[str, Any]:
-        """All answers of a state that has just been reached, asked twice."""
+        """Reads all properties of a new state, twice."""
         answers = self.read(state)
         self.most_legal = max(self.most_legal, len(answers["legal_actions"]))
         if self.writes:
@@ -134,7 +134,7 @@ class GameChecker:
         return answers
 
     def read(self, state: Any) -> dict[str, Any]:
-        """Asks a state everything, by the rules; the answers can be compared with ==."""
+        """Reads and checks all properties of a state; the values are comparable by ==."""
         self.state = state
         terminal = self.ask("answers", "is_terminal", lambda: state.is_terminal)
         if not isinstance(terminal, (bool, np.bool_)):
@@ -147,7 +147,7 @@ class GameChecker:
         if terminal:
             answers["returns()"] = self.read_numbers("returns", self.ask("answers", "returns()", state.returns))
         else:
-            # What they are before the end is the game's own affair, but they must not change.
+            # Their values before the end are unspecified, but must not change.
             answers["returns()"] = _outcome(state.returns)
         if self.has_observation:
             answers["observation()"] = self.read_observation(self.ask("answers", "observation()", state.observation))
@@ -162,7 +162,7 @@ class GameChecker:
         except TypeError:
             hint = ": make it a property or an attribute" if callable(player) else ""
             self.fail("to_play", f"to_play is {shown(player)}, not an int{hint}")
-        # Nobody moves at an end.
+        # `to_play` is unspecified at an end.
         if not terminal and not 0 <= player < self.info.num_players:
             self.fail("to_play", f"to_play is {player}: it must be from 0 to {self.info.num_players - 1}")
         return player
@@ -193,7 +193,7 @@ class GameChecker:
         return legal
 
     def read_numbers(self, name: str, given: Any) -> tuple[float, ...]:
-        """The answer of `returns()` at an end, or of `rewards()`."""
+        """Reads the result of `returns()` at an end, or of `rewards()`."""
         if is_misread(given):
             self.fail(name, f"{name}() is {shown(given)}: it must be a list of numbers, not a {type(given).__name__}")
         try:
@@ -208,7 +208,7 @@ class GameChecker:
             self.fail(name, f"rewards() is {numbers}: a reward may be at most {LARGEST_REWARD:.0e} in size")
         if name == "returns" and not self.info.has_rewards and not all(-1.0 <= number <= 1.0 for number in numbers):
             self.fail(name, f"returns() is {numbers}: results must be in [-1, 1]")
-        # The end of a game with rewards is worth 0 whatever `returns` says.
+        # With rewards, `returns` is ignored.
         counts = name == "rewards" or not self.info.has_rewards
         if counts and self.info.zero_sum and abs(math.fsum(numbers)) > 1e-9:
             self.fail("zero_sum", f"{name}() is {numbers}, which sums to {math.fsum(numbers)}: zero_sum says it is 0")
@@ -249,10 +249,10 @@ class GameChecker:
                     self.fail("notation", f"parse_action({text!r}) is {back!r}, but {action} is written so")
 
     def check_refusals(self, state: Any, legal: list[int], random: Random) -> None:
-        """Tries actions that must be refused: outside of the range on both sides, and one inside."""
+        """Tries illegal actions, which `play` must refuse: out of range on both sides, and one in range."""
         self.state = state
         count = self.info.num_actions
-        # A list in Python takes -1 for its last place, which is why that one is worth a try in every state.
+        # Python lists accept -1 as an index, so it is tried in every state.
         tried = [-1, count]
         taken = set(legal)
         drawn = (random.below(count) for _ in range(8))
@@ -268,13 +268,13 @@ class GameChecker:
             self.fail("refusal", f"play({action}) raised no exception, but {why}")
 
     def check_repetitions(self, state: Any, action: int, answers: dict[str, Any]) -> None:
-        """Plays an action again, some times, and compares the states it gives."""
+        """Repeats an action and compares the states."""
         for _ in range(REPETITIONS - 1):
             again = self.ask("determinism", f"play({action}), played again,", state.play, action)
             self.compare_replayed(again, answers)
 
     def check_playout(self, state: Any, answers: dict[str, Any], max_depth: int | None) -> None:
-        """Asks for a playout of the game's own, as a search does."""
+        """Runs the game's own playout, as a search does."""
         self.state = state
         before = attributes(state)
         for player in range(self.info.num_players):
@@ -287,7 +287,7 @@ class GameChecker:
         self.check_unchanged(state, answers, before, "simulateRandomPlayout")
 
     def check_generators(self, before: dict[str, Any], after: Any) -> None:
-        """Compares the random generators that two states carry, one before and one after a move."""
+        """Compares the random generators of two states before and after a move."""
         for place in drawn_from(before, generator_states(after)):
             self.fail(
                 "randomness",
@@ -305,14 +305,14 @@ class GameChecker:
                 self.fail("mutation", f"{what} changed the attribute {name!r} of the state it was called on")
 
     def read_again(self, state: Any) -> dict[str, Any]:
-        """The answers after something was done; a rule that is broken only now was broken by a change."""
+        """Reads the properties after an operation; a new violation is a mutation."""
         try:
             return self.read(state)
         except GameContractError as error:
             self.fail("mutation", f"the state changed by being played on: {str(error).splitlines()[0]}")
 
     def replay(self, states: list[Any], answers: list[dict[str, Any]]) -> None:
-        """Plays the same actions again. The first states must be as they were, and equal to the new ones."""
+        """Replays the game. The first states must be unchanged, and equal to the new ones."""
         path, self.path = self.path, []
         repeat = states[0]
         for ply, (state, known) in enumerate(zip(states, answers, strict=True)):
@@ -329,9 +329,9 @@ class GameChecker:
                 self.check_equal(state, repeat)
 
     def compare_replayed(self, repeat: Any, known: dict[str, Any]) -> None:
-        """Compares a state with the answers of the first that the same actions gave."""
+        """Compares a state with the properties of the first result of the same actions."""
         for name, now in self.read_again(repeat).items():
-            # A default repr of a part holds its address.
+            # The default repr of a part contains its address.
             if known[name] != now and name != "repr":
                 self.fail(
                     "determinism",
@@ -354,7 +354,7 @@ class GameChecker:
             self.fail("equality", f"{what} raised {type(error).__name__}: {error}{hint}", error)
 
     def ask(self, rule: str, what: str, question: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls the game; an exception of its own breaks `rule`."""
+        """Calls the game; an exception of the game violates `rule`."""
         try:
             return question(*arguments)
         except Exception as error:
@@ -362,7 +362,7 @@ class GameChecker:
 
     def fail(self, rule: str, what: str, cause: Exception | None = None) -> NoReturn:
         path = str(self.path)
-        if rule == "end" and len(self.path) > 10:  # any other games would show the same
+        if rule == "end" and len(self.path) > 10:  # the full path of an endless game is no help
             first, last = (", ".join(map(str, part)) for part in (self.path[:5], self.path[-5:]))
             path = f"[{first}, ..., {last}]"
         where = f"  state: {shown(self.state, 1000)}\n  reached by the actions: {path}"
@@ -370,7 +370,7 @@ class GameChecker:
 
 
 def _outcome(question: Callable[[], Any]) -> str:
-    """An answer to which no rule applies, in a form that can be compared."""
+    """Returns a property without a rule in comparable form."""
     try:
         return repr(question())
     except Exception as error:

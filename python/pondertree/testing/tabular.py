@@ -1,11 +1,11 @@
-"""Random games for tests: a whole game tree from a seed, without a table.
+"""Random games for tests: whole game trees from a seed, computed on demand.
 
-Every fact about a position (its legal actions, who moves, whether the game is over and with what result) is drawn
-from the counter-based generator, keyed by the path of actions that led there. So a game of any size costs nothing
-to make, two games with the same seed are the same game, and small ones can be solved exactly to judge a search.
+Every property of a position (legal actions, player to move, end, result) is drawn from the counter-based generator,
+keyed by the path of actions. Games of any size cost nothing to create, equal seeds give equal games, and small games
+are solved exactly.
 
-The games are made to be awkward: action numbers have gaps, legal actions come in no particular order, and players
-need not alternate. A search that sorts the actions, or flips signs by depth, goes wrong on them.
+The games are adversarial: action numbers have gaps, legal actions are unordered, and players need not alternate.
+Searches that sort actions or flip signs by depth fail on them.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from pondertree.random import Random, fold
 
 TurnOrder = Literal["alternate", "random", "double"]
 
-# Purposes of the streams of a position, far from those of a search: a game never shares numbers with its search.
+# Purposes of the streams of a position, distinct from those of a search.
 _ACTIONS, _TURN, _END, _RETURNS, _REWARDS = 101, 102, 103, 104, 105
 
 
 @dataclass(frozen=True, slots=True)
 class TabularGame:
-    """The rules of a random game; `start()` gives its starting state.
+    """The rules of a random game; `start()` returns its starting state.
 
     `branching` is the least and greatest number of legal actions, `depth` the earliest and latest ply at which the
-    game may end; between them each position is an end with the chance `end_chance`. `turn_order` says who moves:
-    players in turn, a random player at every position, or each player twice in a row. With `rewards` the states have
-    `rewards()`, and the game is scored by them alone. Two players with `zero_sum` get results of -1, 0 or +1 that
-    cancel; all other results are numbers in [-1, 1], each player's drawn by itself.
+    game may end; between them each position is an end with probability `end_chance`. `turn_order`: players alternate,
+    are drawn at every position, or move twice in a row. With `rewards` the states have `rewards()`, by which alone the
+    game is scored. Two players with `zero_sum` get results of -1, 0 or +1 that cancel; all other results are
+    independent numbers in [-1, 1].
     """
 
     seed: int
@@ -58,20 +58,20 @@ class TabularGame:
 
     @property
     def num_actions(self) -> int:
-        """The size of the action space: by default twice what a position can use, so that numbers have gaps."""
+        """Size of the action space: by default more than twice the branching factor, so that numbers have gaps."""
         return 2 * self.branching[1] + 1 if self.action_space is None else self.action_space
 
     @property
     def is_zero_sum(self) -> bool:
-        """Whether the states call themselves zero-sum: two players, and results instead of rewards."""
+        """Whether states are zero-sum: two players, and results instead of rewards."""
         return self.zero_sum and self.players == 2 and not self.rewards
 
     def start(self) -> TabularState:
-        """The starting state."""
+        """Returns the starting state."""
         return self._state((), fold(fold(0, self.seed), 0x7AB1E))
 
     def _state(self, path: tuple[int, ...], key: int) -> TabularState:
-        """The state at `path`. The key is carried along, because folding the whole path again would be slow."""
+        """Returns the state at `path`, whose key is carried along instead of folding the whole path again."""
         ply = len(path)
         earliest, latest = self.depth
         over = ply >= latest or (ply >= earliest and Random(key, _END).uniform() < self.end_chance)
@@ -88,7 +88,7 @@ class TabularGame:
         random = Random(key, _ACTIONS)
         least, most = self.branching
         count = least + random.choose(most - least + 1)
-        # The first steps of a shuffle: a random subset in a random order.
+        # A partial Fisher-Yates shuffle: a random subset in random order.
         actions = list(range(self.num_actions))
         for i in range(count):
             j = i + random.choose(len(actions) - i)
@@ -109,11 +109,11 @@ class TabularGame:
 
 @dataclass(frozen=True, slots=True)
 class TabularState:
-    """A position of a `TabularGame`: a value, equal to another if game and path are equal."""
+    """A position of a `TabularGame`; positions are equal if game and path are."""
 
     game: TabularGame
     path: tuple[int, ...]
-    # What follows is a function of the two fields above.
+    # The fields below are functions of the two above.
     key: int = field(compare=False, repr=False)
     to_play: int = field(compare=False)
     is_terminal: bool = field(compare=False)
@@ -121,12 +121,12 @@ class TabularState:
 
     @property
     def num_actions(self) -> int:
-        """The size of the action space."""
+        """Size of the action space."""
         return self.game.num_actions
 
     @property
     def num_players(self) -> int:
-        """How many players there are."""
+        """Number of players."""
         return self.game.players
 
     @property
@@ -135,35 +135,35 @@ class TabularState:
         return self.game.is_zero_sum
 
     def legal_actions(self) -> list[int]:
-        """The legal actions, in no particular order, always the same; none when the game is over."""
+        """Returns the legal actions, in a fixed arbitrary order; none at an end."""
         return list(self._legal)
 
     def play(self, action: int) -> TabularState:
-        """The state after `action`."""
+        """Returns the state after `action`."""
         if action not in self._legal:
             raise ValueError(f"action {action} is not legal here; legal are {list(self._legal)}")
         return self.game._state((*self.path, action), fold(self.key, action))
 
     def returns(self) -> list[float]:
-        """The result for each player; all 0 while the game goes on."""
+        """Returns the result for each player; 0 before the end."""
         return self.game._returns(self.key) if self.is_terminal else [0.0] * self.game.players
 
     def observation(self) -> tuple[float, ...]:
-        """Numbers unique to the state: who moves, the ply, and the key in pieces that a float32 holds exactly."""
+        """Returns numbers unique to the state: player, ply, and the key in pieces exact in float32."""
         pieces = [(self.key >> shift & 0xFFFF) / 65536.0 for shift in (0, 16, 32, 48)]
         return (float(self.to_play), float(len(self.path)), *pieces)
 
 
 @dataclass(frozen=True, slots=True)
 class RewardState(TabularState):
-    """A position of a game with rewards: only these have `rewards()`, since having it changes how a game is scored."""
+    """A position of a game with rewards; a class of its own, since a `rewards` method changes how a game is scored."""
 
     def rewards(self) -> list[float]:
-        """What each player got for the move that led here; nothing at the start."""
+        """Returns each player's reward for the last move; 0 at the start."""
         return self.game._rewards(self.key) if self.path else [0.0] * self.game.players
 
     def returns(self) -> list[float]:
-        """All rewards so far. A search must not add this to the rewards: it would count them twice."""
+        """Returns the sums of all rewards so far, which a search must not count again."""
         totals = [0.0] * self.game.players
         state: TabularState = self.game.start()
         for action in self.path:
@@ -173,7 +173,7 @@ class RewardState(TabularState):
 
 
 class Playable(Protocol):
-    """What the exact solvers below need of a state."""
+    """The interface of states for the exact solvers below."""
 
     @property
     def to_play(self) -> int: ...
@@ -187,10 +187,10 @@ class Playable(Protocol):
 
 
 def solve(state: Playable) -> tuple[float, int]:
-    """The exact value of a two-player zero-sum state for the player to move, and in how many plies it is reached.
+    """Returns (exact value for the player to move, plies to the end) of a two-player zero-sum state.
 
-    Among moves of equal value the shortest win and the longest of everything else: best play of both sides.
-    It visits the whole game tree by recursion, so it is for small games only.
+    Among moves of equal value, the shortest win and the longest of everything else. Recursive over the whole game
+    tree: for small games only.
     """
     if state.is_terminal:
         return state.returns()[state.to_play], 0
@@ -209,14 +209,14 @@ def solve(state: Playable) -> tuple[float, int]:
 
 
 def minimax_value(state: Playable) -> float:
-    """The exact value of a two-player zero-sum state for the player to move (small games only)."""
+    """Returns the exact value of a two-player zero-sum state for the player to move (small games only)."""
     return solve(state)[0]
 
 
 def best_play(state: Playable) -> list[float]:
-    """What each player gets from here on if everyone maximises their own sum, for any number of players.
+    """Returns each player's future payoff if everyone maximises their own, for any number of players.
 
-    A game with `rewards()` is scored by the rewards to come, any other by `returns()`. Small games only.
+    Games with `rewards()` are scored by future rewards, others by `returns()`. Small games only.
     """
     has_rewards = hasattr(state, "rewards")
     if state.is_terminal:

@@ -85,7 +85,7 @@ pub(super) struct Table {
 
 impl Table {
     /// Solves the ending of a queen, a rook or a pawn; a pawn's rests on the `promoted` two.
-    pub fn new(kind: Piece, promoted: &[&Self]) -> Self {
+    pub(super) fn new(kind: Piece, promoted: &[&Self]) -> Self {
         let mut table = Self { kind, white_to_move: vec![0; POSITIONS], black_to_move: vec![0; POSITIONS] };
         // By plies to the mate: wins of White to move that a promotion brings about, and losses of Black.
         let mut promotions: Vec<Vec<Place>> = vec![Vec::new(); MOST_PLIES];
@@ -128,7 +128,7 @@ impl Table {
     }
 
     /// The plies to White's mate; None if it has none.
-    pub fn plies(&self, place: Place, white_to_move: bool) -> Option<u16> {
+    pub(super) fn plies(&self, place: Place, white_to_move: bool) -> Option<u16> {
         let side = if white_to_move { &self.white_to_move } else { &self.black_to_move };
         side[place.index()].checked_sub(1).map(u16::from)
     }

@@ -11,7 +11,7 @@ use cozy_chess::{
 use super::pawns::{files, Pawns};
 
 /// Levels of danger for a king: the last one is for all that is worse.
-pub const DANGERS: usize = 16;
+pub(super) const DANGERS: usize = 16;
 
 /// What each attacked square near a king counts, by knight, bishop, rook and queen; two make a level.
 const DANGER_OF: [usize; 4] = [2, 2, 2, 3];

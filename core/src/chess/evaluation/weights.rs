@@ -12,7 +12,7 @@ pub type Squares = [[i32; 64]; 2];
 pub type Ranks = [[i32; 8]; 2];
 
 /// A number for each level of danger, middlegame and endgame.
-pub type Dangers = [[i32; DANGERS]; 2];
+pub(super) type Dangers = [[i32; DANGERS]; 2];
 
 /// No weight may be further from 0: sums stay small enough for the arithmetic, however many pieces there are.
 pub const MAX_WEIGHT: i32 = 20_000;

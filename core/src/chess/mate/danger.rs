@@ -7,7 +7,7 @@ const FEW_FLIGHTS: u32 = 3;
 
 /// Whether the king of the side that is not to move is short of squares, with pieces of the other side near it.
 #[must_use]
-pub fn is_in_danger(board: &Board) -> bool {
+pub(super) fn is_in_danger(board: &Board) -> bool {
     let color = board.side_to_move();
     let (own, occupied) = (board.colors(color), board.occupied());
     let king = board.king(!color);

@@ -45,7 +45,7 @@ pub(super) struct Prover<'a> {
 
 impl<'a> Prover<'a> {
     /// A search from `state` for mates within `depth` moves of either side.
-    pub fn new(state: &Chess, depth: u32, attack: Attack, budget: u64, stop: &'a dyn Fn() -> bool) -> Self {
+    pub(super) fn new(state: &Chess, depth: u32, attack: Attack, budget: u64, stop: &'a dyn Fn() -> bool) -> Self {
         let clock_matters = u32::from(state.halfmove_clock()) + 2 * depth >= 100;
         let killers = [0; super::MAX_DEPTH as usize + 1];
         let (drawn, table) = (state.seen_twice(), Table::default());
@@ -73,7 +73,7 @@ impl<'a> Prover<'a> {
     }
 
     /// Whether the side to move mates within `n` moves (1 or more), in a position that is no draw.
-    pub fn mates(&mut self, board: &Board, n: u8) -> Option<bool> {
+    pub(super) fn mates(&mut self, board: &Board, n: u8) -> Option<bool> {
         self.visit()?;
         let mover = board.side_to_move();
         if board.colors(mover).len() == 1 {
@@ -122,7 +122,7 @@ impl<'a> Prover<'a> {
     }
 
     /// The same for a position that is played on even if it is a draw: the root.
-    pub fn loses(&mut self, board: &Board, n: u8) -> Option<bool> {
+    pub(super) fn loses(&mut self, board: &Board, n: u8) -> Option<bool> {
         let key = self.key(board, true);
         let known = if n > 1 { self.table.get(key).unwrap_or_default() } else { Default::default() };
         if known.mate != 0 && known.mate <= n {
@@ -197,7 +197,7 @@ impl<'a> Prover<'a> {
 
     /// The line of a mate within exactly `n` moves that has been proven for the side to move, or against it (`attacks` false):
     /// the attacker's shortest way, the defender's longest.
-    pub fn line(&mut self, board: &Board, n: u8, attacks: bool) -> Option<Vec<Move>> {
+    pub(super) fn line(&mut self, board: &Board, n: u8, attacks: bool) -> Option<Vec<Move>> {
         let (mut board, mut left, mut attacks) = (board.clone(), n, attacks);
         let mut line = Vec::new();
         while left > 0 {
@@ -211,7 +211,7 @@ impl<'a> Prover<'a> {
     }
 
     /// The first move of a mate within `n` moves that has been proven.
-    pub fn attack_of(&mut self, board: &Board, n: u8) -> Option<Option<Move>> {
+    pub(super) fn attack_of(&mut self, board: &Board, n: u8) -> Option<Option<Move>> {
         let checks = Checks::new(board);
         if n == 1 {
             return Some(checks.mate_in_one());

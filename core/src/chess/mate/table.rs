@@ -16,7 +16,7 @@ pub(super) struct Key(u64, u64);
 impl Key {
     /// `defends`: whether the side to move is the one that may be mated. `clock`: the halfmove clock where it can matter, else 0.
     #[inline]
-    pub fn of(board: &Board, defends: bool, clock: u8) -> Self {
+    pub(super) fn of(board: &Board, defends: bool, clock: u8) -> Self {
         // The board's own hash is only 64 bits: the second word is computed from the pieces, independently of it.
         let mut word = 0x9e37_79b9_7f4a_7c15 ^ (u64::from(clock) << 1) ^ u64::from(defends);
         for bits in Piece::ALL.map(|piece| board.pieces(piece).0).into_iter().chain([board.colors(Color::White).0]) {
@@ -59,7 +59,7 @@ impl Table {
 
     /// What is known of a position.
     #[inline]
-    pub fn get(&self, key: Key) -> Option<Entry> {
+    pub(super) fn get(&self, key: Key) -> Option<Entry> {
         if self.entries.is_empty() {
             return None;
         }
@@ -67,7 +67,7 @@ impl Table {
     }
 
     /// Adds that the question within `n` moves is answered with `proven`.
-    pub fn put(&mut self, key: Key, n: u8, proven: bool, best: u16) {
+    pub(super) fn put(&mut self, key: Key, n: u8, proven: bool, best: u16) {
         if self.entries.len() < MOST && self.used * 2 >= self.entries.len() {
             self.grow();
         }

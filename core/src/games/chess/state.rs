@@ -25,7 +25,7 @@ pub(super) struct Snapshot {
 
 impl Snapshot {
     #[inline]
-    pub fn of(board: &Board, repetitions: u8) -> Self {
+    pub(super) fn of(board: &Board, repetitions: u8) -> Self {
         Self { pieces: Piece::ALL.map(|piece| board.pieces(piece).0), white: board.colors(Color::White).0, repetitions }
     }
 }

@@ -1,32 +1,32 @@
 //! What the pool takes from the standard library. `sync_loom` has the same interface for models.
 
-pub use std::hint::spin_loop;
-pub use std::sync::atomic::{fence, AtomicBool, AtomicU64, Ordering};
-pub use std::thread::{park, Thread};
+pub(super) use std::hint::spin_loop;
+pub(super) use std::sync::atomic::{fence, AtomicBool, AtomicU64, Ordering};
+pub(super) use std::thread::{park, Thread};
 use std::time::{Duration, Instant};
 
 /// Workers spin for so long before they park: longer than a network on an accelerator takes for a batch. Waking a parked worker
 /// takes about as long as a job.
-pub const SPIN: Duration = Duration::from_millis(2);
+pub(super) const SPIN: Duration = Duration::from_millis(2);
 /// Polls of the word between two yields.
 const POLLS: u32 = 64;
 
 /// How long a worker has spun.
-pub struct Spin {
+pub(super) struct Spin {
     begun: Instant,
     polls: u32,
 }
 
 impl Spin {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { begun: Instant::now(), polls: 0 }
     }
 
-    pub fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         *self = Self::new();
     }
 
-    pub fn is_over(&mut self) -> bool {
+    pub(super) fn is_over(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
         if self.polls % POLLS != 0 {
             return false;
@@ -39,23 +39,23 @@ impl Spin {
 }
 
 /// A cell with the interface of loom's.
-pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+pub(super) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
-    pub fn new(value: T) -> Self {
+    pub(super) fn new(value: T) -> Self {
         Self(std::cell::UnsafeCell::new(value))
     }
 
-    pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+    pub(super) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
         read(self.0.get())
     }
 
-    pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+    pub(super) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())
     }
 }
 
 /// Starts a worker; None if the system gives no more threads.
-pub fn spawn(work: impl FnOnce() + Send + 'static) -> Option<Thread> {
+pub(super) fn spawn(work: impl FnOnce() + Send + 'static) -> Option<Thread> {
     Some(std::thread::Builder::new().name("pondertree".into()).spawn(work).ok()?.thread().clone())
 }

@@ -1,17 +1,17 @@
-//! What a formula for the score of an edge is, and the best of at most 64 edges by it, on registers that hold as many numbers as a
-//! group has edges: the part of a choice that costs most.
+//! The formula of an edge's score, and the argmax over at most 64 edges by SIMD groups: the most expensive part of selection.
 
 use super::node_value;
 use crate::tree::Statistics;
 
-/// Edges are scored this many at a time.
+/// Edges per group.
 pub(super) const LANES: usize = 4;
 
-/// Up to so many edges, a word has a bit for each.
-pub(super) const FEW: usize = 64;
-/// An edge with all that a formula may want to know.
+/// Number of edges that fit a 64-bit mask.
+pub(super) const MASK_BITS: usize = 64;
+
+/// Everything a formula may need of an edge.
 #[derive(Clone, Copy, Debug)]
-pub struct EdgeInputs {
+pub(super) struct EdgeInputs {
     /// N.
     pub visits: f64,
     /// PendingLeaves in flight.
@@ -20,25 +20,25 @@ pub struct EdgeInputs {
     pub sum: f64,
     /// P.
     pub prior: f64,
-    /// What is proven, for the chooser.
+    /// The proven result for the chooser.
     pub proven: Option<i8>,
 }
 
 /// A formula for the score of an edge at one node.
-pub trait EdgeScore: Copy {
-    /// The score of an edge of which nothing is proven and nothing is in flight; `mean` is W / N, and no number where N is 0.
+pub(super) trait EdgeScore: Copy {
+    /// Returns the score of an unproven edge with nothing in flight; `mean` is W / N, NaN if N = 0.
     fn score(self, visits: f64, mean: f64, prior: f64) -> f64;
 
-    /// The score of any edge. With `virtual_loss`, leaves in flight lower Q as if they were lost (seed 2).
+    /// Returns the score of any edge. With `virtual_loss`, leaves in flight count as losses.
     fn score_any(self, edge: EdgeInputs, virtual_loss: bool) -> f64;
 
-    /// The raw value of the node, where the rule brings the values of its moves to a scale that the node's own is part of.
+    /// Returns the node's raw value, if the rule normalises values per node.
     #[inline(always)]
     fn raw(self) -> Option<f64> {
         None
     }
 
-    /// The same rule on the scale from the lowest to the highest of these values.
+    /// Returns the rule normalised to the span from `low` to `high`.
     #[must_use]
     #[inline(always)]
     fn scaled(self, _low: f64, _high: f64) -> Self {
@@ -46,14 +46,14 @@ pub trait EdgeScore: Copy {
     }
 }
 
-/// The rule with its scale, where it has one.
+/// Normalises the rule by the values of the node, if it asks for it.
 #[inline]
 pub(super) fn with_scale<R: EdgeScore>(rule: R, edges: Statistics<'_>, opened: usize) -> R {
     let Some(raw) = rule.raw() else { return rule };
     let own = node_value(raw, edges, opened);
     let (mut low, mut high) = (own, own);
     for (&sum, &visits) in edges.sums.iter().zip(edges.visits).take(opened) {
-        // An edge in flight for the first time has no value yet.
+        // An edge whose first visit is in flight has no value.
         let mean = if visits > 0 { sum / f64::from(visits as i32) } else { own };
         low = if mean < low { mean } else { low };
         high = if mean > high { mean } else { high };
@@ -61,7 +61,7 @@ pub(super) fn with_scale<R: EdgeScore>(rule: R, edges: Statistics<'_>, opened: u
     rule.scaled(low, high)
 }
 
-/// The score of one edge.
+/// Returns the score of one edge.
 #[inline(always)]
 pub(super) fn score_one(edges: Statistics<'_>, place: usize, rule: impl EdgeScore) -> f64 {
     let visits = f64::from(edges.visits[place] as i32);
@@ -79,7 +79,7 @@ pub(super) fn higher(mut a: [f64; LANES], b: [f64; LANES]) -> [f64; LANES] {
 #[inline(always)]
 pub(super) fn highest_of(group: [f64; LANES]) -> f64 {
     let [a, b, c, d] = group;
-    // Halves against each other, as registers are split.
+    // In halves, as AVX2 reduces registers.
     let (first, second) = (if c > a { c } else { a }, if d > b { d } else { b });
     if second > first {
         second
@@ -88,7 +88,7 @@ pub(super) fn highest_of(group: [f64; LANES]) -> f64 {
     }
 }
 
-/// W / N of the edges from `at` on. Signed, because that conversion is one instruction everywhere; no edge is visited 2^31 times.
+/// Returns W / N of a group from `at` on. The conversion is signed: one instruction on every CPU, and N < 2^31.
 #[inline(always)]
 fn means_from(edges: Statistics<'_>, at: usize) -> [f64; LANES] {
     let (visits, sums) = (&edges.visits[at..at + LANES], &edges.sums[at..at + LANES]);
@@ -99,9 +99,9 @@ fn means_from(edges: Statistics<'_>, at: usize) -> [f64; LANES] {
     means
 }
 
-/// The highest score of the first `scored` edges, a bit for each that has it, and the rule with its scale; at most `GROUPS` groups
-/// are scored. Numbers stay in registers where they fit: writing them and reading other config of them back costs more than the
-/// arithmetic. A group that would reach beyond the last edge overlaps the one before it, so that every group is whole.
+/// Returns the highest score of the first `scored` edges, a mask of the edges that have it, and the normalised rule. Scores at most
+/// `GROUPS` groups, in registers where they fit: storing and reloading them in other widths would cost more than the arithmetic.
+/// The last group overlaps the one before it instead of reaching beyond the last edge.
 #[inline(always)]
 pub(super) fn best_bits<R: EdgeScore, const GROUPS: usize>(rule: R, edges: Statistics<'_>, opened: usize, scored: usize) -> (f64, u64, R) {
     let count = edges.visits.len();
@@ -127,7 +127,7 @@ pub(super) fn best_bits<R: EdgeScore, const GROUPS: usize>(rule: R, edges: Stati
                 let found = means_from(edges, at);
                 *slot = found;
                 for lane in 0..LANES {
-                    // No number where nobody was: such a lane changes nothing.
+                    // NaN where N = 0: the comparison leaves the bounds unchanged.
                     low[lane] = if found[lane] < low[lane] { found[lane] } else { low[lane] };
                     high[lane] = if found[lane] > high[lane] { found[lane] } else { high[lane] };
                 }
@@ -154,11 +154,11 @@ pub(super) fn best_bits<R: EdgeScore, const GROUPS: usize>(rule: R, edges: Stati
     for (index, found) in scores.iter().enumerate().take(groups) {
         equal |= equal_bits(*found, best) << (index * LANES).min(last);
     }
-    // Where all are minus infinity, lanes beyond the last edge are too.
-    (best, if scored < FEW { equal & ((1 << scored) - 1) } else { equal }, rule)
+    // If all scores are -inf, lanes beyond the last edge match too.
+    (best, if scored < MASK_BITS { equal & ((1 << scored) - 1) } else { equal }, rule)
 }
 
-/// The same where one group is all that was tried, which is what most nodes have: straight on, without a loop.
+/// `best_bits` for at most one group of opened edges, which most nodes have: without a loop.
 #[inline(always)]
 pub(super) fn best_of_group<R: EdgeScore>(rule: R, edges: Statistics<'_>, opened: usize) -> (f64, u64, R) {
     let (n, sums, priors) = (&edges.visits[..LANES], &edges.sums[..LANES], &edges.priors[..LANES]);
@@ -170,7 +170,7 @@ pub(super) fn best_of_group<R: EdgeScore>(rule: R, edges: Statistics<'_>, opened
     let rule = match rule.raw() {
         None => rule,
         Some(raw) => {
-            // Edges never tried add 0 to both, which changes neither.
+            // Untried edges add 0 to both.
             let sum = sums.iter().fold(0.0, |sum, value| sum + value);
             let own = (raw + sum) / (1.0 + f64::from(n.iter().sum::<u32>()));
             let (mut low, mut high) = ([own; LANES], [own; LANES]);
@@ -201,7 +201,7 @@ fn lowest_of(group: [f64; LANES]) -> f64 {
     }
 }
 
-/// A bit for each score that equals `best`.
+/// Returns the mask of scores equal to `best`.
 #[inline(always)]
 fn equal_bits(group: [f64; LANES], best: f64) -> u64 {
     let mut bits = 0;

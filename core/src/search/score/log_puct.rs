@@ -1,40 +1,41 @@
-//! PUCT as LogPuct has it (Schrittwieser et al. 2020, appendix B): the weight of exploration grows with the logarithm of N, and
-//! Q, which may carry rewards of any size, is brought to [0, 1] first. A move never tried has the lowest value, 0.
+//! MuZero's PUCT (Schrittwieser et al. 2020, appendix B): the exploration constant grows with the logarithm of N, and Q, which
+//! may include rewards of any size, is normalised to [0, 1]. An untried move has the lowest value, 0.
 
 use super::simd_score::{EdgeInputs, EdgeScore};
-use crate::tree::{Node, Tree};
+use crate::search::backup::Bounds;
+use crate::tree::Node;
 
-/// Spans below this are taken for it, so that equal values do not divide by 0 (mctx has the same number).
-const LEAST_SPAN: f64 = 1e-8;
-/// The weights of exploration for fewer visits than this are tabulated.
+/// Lower bound of a span of values, against division by 0 (as in mctx).
+const MIN_SPAN: f64 = 1e-8;
+/// Exploration weights below this number of visits are tabulated.
 const TABULATED: u32 = 128;
 
-/// How Q is brought to a scale.
+/// How Q is normalised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Normalize {
-    /// By the values of the node and of its moves (mctx).
+    /// By the values of the node and its moves (mctx).
     Node,
-    /// By all values met in the tree (the paper's pseudocode).
+    /// By the lowest and highest mean value of the tree (the paper's pseudocode).
     Tree,
-    /// Not at all (seed 1 to the letter).
+    /// Not at all (the MuZero specification, literally).
     Not,
 }
 
-/// What a search fixes of the rule.
+/// The parameters of the rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogPuctParameters {
-    /// How slowly the constant grows.
+    /// Scale of the logarithm.
     pub pb_c_base: f64,
-    /// The constant at the start.
+    /// Initial constant.
     pub pb_c_init: f64,
-    /// How values are brought to a scale.
+    /// How values are normalised.
     pub normalize: Normalize,
-    /// The weight of exploration for small N: most nodes are visited seldom, and a logarithm costs as much as scoring two edges.
+    /// Exploration weight by N: a logarithm costs as much as scoring two edges, and most nodes have few visits.
     weights: Box<[f64]>,
 }
 
 impl LogPuctParameters {
-    /// The rule with these settings.
+    /// Tabulates the rule.
     #[must_use]
     pub fn new(pb_c_base: f64, pb_c_init: f64, normalize: Normalize) -> Self {
         let mut rule = Self { pb_c_base, pb_c_init, normalize, weights: Box::default() };
@@ -42,7 +43,7 @@ impl LogPuctParameters {
         rule
     }
 
-    /// c * sqrt(N), c growing with the logarithm of N.
+    /// Returns c * sqrt(N), where c grows with the logarithm of N.
     pub(crate) fn weight(&self, visits: u32) -> f64 {
         let visits = f64::from(visits);
         (((visits + self.pb_c_base + 1.0) / self.pb_c_base).ln() + self.pb_c_init) * visits.sqrt()
@@ -51,24 +52,24 @@ impl LogPuctParameters {
 
 /// The rule at one node.
 #[derive(Clone, Copy, Debug)]
-pub struct LogPuct {
+pub(super) struct LogPuct {
     exploration: f64,
     low: f64,
     scale: f64,
-    /// The node's raw value, where values are brought to the scale of the node.
+    /// The node's raw value, if values are normalised per node.
     raw: Option<f64>,
 }
 
 impl LogPuct {
-    /// The rule at `node`, which has `visits`, leaves in flight counted.
+    /// Returns the rule at `node` with `visits`, leaves in flight included.
     #[inline(always)]
-    pub fn at(rule: &LogPuctParameters, tree: &Tree, node: &Node, visits: u32) -> Self {
+    pub(super) fn at(rule: &LogPuctParameters, node: &Node, visits: u32, bounds: Bounds) -> Self {
         let exploration = rule.weights.get(visits as usize).copied().unwrap_or_else(|| rule.weight(visits));
         let plain = Self { exploration, low: 0.0, scale: 1.0, raw: None };
         match rule.normalize {
             Normalize::Not => plain,
             Normalize::Tree => {
-                let (low, high) = tree.bounds;
+                let (low, high) = bounds;
                 if high > low {
                     Self { low, scale: 1.0 / (high - low), ..plain }
                 } else {
@@ -101,6 +102,6 @@ impl EdgeScore for LogPuct {
     #[inline(always)]
     fn scaled(self, low: f64, high: f64) -> Self {
         let span = high - low;
-        Self { low, scale: 1.0 / if span > LEAST_SPAN { span } else { LEAST_SPAN }, ..self }
+        Self { low, scale: 1.0 / if span > MIN_SPAN { span } else { MIN_SPAN }, ..self }
     }
 }

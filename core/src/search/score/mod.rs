@@ -1,7 +1,7 @@
-//! How a move is chosen at a node: one file per rule. A rule sees all edges of the node, the opened ones first.
+//! Scoring rules, one file each: they select an edge of a node. Opened edges come first.
 
 mod argmax;
-pub mod gumbel;
+pub(crate) mod gumbel;
 mod log_puct;
 mod puct;
 mod simd_score;
@@ -18,63 +18,66 @@ use puct::Puct;
 use ucb1::Ucb1;
 
 use crate::runtime::random::Random;
+use crate::search::backup::Bounds;
 use crate::tree::{Node, NodeIndex, Statistics, Tree};
 
-/// The rule that picks among the edges of a node.
+/// The rule that selects an edge of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
-    /// UCB1 (seed 3): every move is tried once, in random order, before any is tried twice.
+    /// UCB1: every move is tried once, in random order, before any is tried twice.
     Ucb1 {
-        /// Weight of exploration; the formula has a factor 2 under the root besides.
+        /// Exploration constant; the formula has a factor 2 under the square root as well.
         c_param: f64,
     },
-    /// PUCT with a fixed constant (seeds 0 and 2): priors say where to look first.
+    /// PUCT with a fixed constant.
     Puct {
-        /// Weight of exploration.
+        /// Exploration constant.
         c_puct: f64,
-        /// What an unvisited move is worth.
+        /// Value of an unvisited move.
         fpu: Fpu,
         /// What N(s) counts.
         parent_visits: ParentVisits,
-        /// Tried moves of the root get the square root of this times P times N simulations at least; 0 forces none.
+        /// Opened root moves get at least sqrt(this * P * N) simulations; 0 forces none.
         forced_playouts: f64,
     },
-    /// PUCT with a constant that grows with log N, on values brought to a scale (seed 1).
+    /// PUCT with a constant that grows with log N, on normalised values (MuZero).
     LogPuct(Arc<LogPuctParameters>),
-    /// Visits follow an improved policy; at the root, sequential halving over moves drawn by Gumbel numbers.
+    /// Visits follow an improved policy; sequential halving over a Gumbel-top-k sample at the root.
     Gumbel {
-        /// How Q is completed_q.
+        /// How Q is completed.
         completed_q: CompletedQ,
-        /// Moves considered at the root, at most.
+        /// Upper bound of the moves considered at the root.
         max_num_considered_actions: u32,
         /// Weight of the Gumbel numbers.
         gumbel_scale: f64,
     },
 }
 
-/// Any rule, in `Rule::kind`.
-pub const ANY: u8 = 0;
-/// PUCT, there.
-pub const PUCT: u8 = 1;
-/// LogPuct's, there.
-pub const LOG_PUCT: u8 = 2;
+/// `Rule::id` of any rule.
+pub(crate) const ANY: u8 = 0;
+/// `Rule::id` of PUCT.
+pub(crate) const PUCT: u8 = 1;
+/// `Rule::id` of PUCT with a logarithmic constant.
+pub(crate) const LOG_PUCT: u8 = 2;
 
-/// What a rule needs to know of the node beside its edges.
+/// What a rule needs of a node beside its edges.
 #[derive(Clone, Copy, Debug)]
-pub struct Context {
-    /// N of the node, leaves in flight counted.
+pub struct NodeContext {
+    /// N of the node plus leaves in flight.
     pub visits: u32,
-    /// PendingLeaves in flight lower Q as if they were lost (seed 2); otherwise they only count as visits.
+    /// Whether leaves in flight count as losses (virtual loss); otherwise they only count as visits.
     pub virtual_loss: bool,
-    /// The score of every edge is wanted, for a trace.
+    /// Whether the score of every edge is needed, for a trace.
     pub all_scores: bool,
+    /// Lowest and highest mean value of the tree.
+    pub bounds: Bounds,
 }
 
 impl Rule {
-    /// Which of the rules it is, for code that is compiled for one.
+    /// Returns the id of the rule, for code compiled for one rule.
     #[inline]
     #[must_use]
-    pub fn kind(&self) -> u8 {
+    pub fn id(&self) -> u8 {
         match self {
             Self::Puct { .. } => PUCT,
             Self::LogPuct(_) => LOG_PUCT,
@@ -82,26 +85,26 @@ impl Rule {
         }
     }
 
-    /// The place of the edge to follow at node `index`, ties broken by `random`; one at or beyond `opened` is to be opened.
-    /// `scores` receives the scores the choice was made by (and may have more behind): of all edges where the trace wants them.
-    /// `KIND` is what `kind` says, or `ANY`: a way down that knows its rule has fewer ways to go.
+    /// Returns the place of the edge to follow at node `index`, ties broken by `random`; a place from `opened` on is to be opened.
+    /// `scores` receives the scores of the choice, of all edges if `all_scores`; its length may exceed them. `ID` is the rule's id or
+    /// `ANY`: code compiled for one rule has fewer branches.
     #[inline(always)]
-    pub fn choose<const KIND: u8>(
+    pub fn choose<const ID: u8>(
         &self,
         tree: &mut Tree,
         index: NodeIndex,
         node: &Node,
-        context: Context,
+        context: NodeContext,
         scores: &mut Vec<f64>,
         random: &mut Random,
     ) -> usize {
         let visits = context.visits;
         match self {
-            Self::Puct { c_puct, fpu, parent_visits, .. } if KIND != LOG_PUCT => {
+            Self::Puct { c_puct, fpu, parent_visits, .. } if ID != LOG_PUCT => {
                 choose_by(Puct::at(*c_puct, *fpu, *parent_visits, tree, node, visits), tree, index, node, context, scores, random)
             }
-            Self::LogPuct(rule) if KIND != PUCT => {
-                choose_by(LogPuct::at(rule, tree, node, visits), tree, index, node, context, scores, random)
+            Self::LogPuct(rule) if ID != PUCT => {
+                choose_by(LogPuct::at(rule, node, visits, context.bounds), tree, index, node, context, scores, random)
             }
             _ => self.choose_general_rule(tree, index, node, context, scores, random),
         }
@@ -112,7 +115,7 @@ impl Rule {
         tree: &mut Tree,
         index: NodeIndex,
         node: &Node,
-        context: Context,
+        context: NodeContext,
         scores: &mut Vec<f64>,
         random: &mut Random,
     ) -> usize {
@@ -121,15 +124,15 @@ impl Rule {
             Self::Ucb1 { .. } if opened < count => opened + random.choose((count - opened) as u32) as usize,
             Self::Ucb1 { c_param } => choose_by(Ucb1::at(*c_param, context.visits), tree, index, node, context, scores, random),
             Self::Gumbel { completed_q, .. } => {
-                simd_score::make_room(scores, count);
+                simd_score::reserve_scores(scores, count);
                 let highest = tree.max_untried_prior(index, node);
                 gumbel::choose(completed_q, &tree.edges(node), node, tree.pruned_prior_mass(index), highest, context.all_scores, scores)
             }
-            Self::Puct { .. } | Self::LogPuct(_) => unreachable!("`choose` knows these, and `KIND` is that of the rule or any"),
+            Self::Puct { .. } | Self::LogPuct(_) => unreachable!("`choose` handles these; `ID` is the rule's or `ANY`"),
         }
     }
 
-    /// The place of a move of the root that has fewer simulations than it must have, whatever its score.
+    /// Returns the place of a root move with fewer simulations than forced playouts require.
     #[inline]
     #[must_use]
     pub fn forced(&self, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
@@ -139,7 +142,7 @@ impl Rule {
         }
     }
 
-    /// The weight of exploration at a node with so many visits, by rules that have one.
+    /// Returns the exploration weight at a node with `visits`, for rules that have one.
     #[must_use]
     pub fn exploration(&self, visits: u32) -> Option<f64> {
         match self {
@@ -149,14 +152,14 @@ impl Rule {
         }
     }
 
-    /// Whether moves have priors, so that a leaf gets its edges when it is evaluated, and the root is evaluated first.
+    /// Returns whether moves have priors: a leaf then gets its edges when it is evaluated, and the root is evaluated first.
     #[inline]
     #[must_use]
     pub fn uses_priors(&self) -> bool {
         !matches!(self, Self::Ucb1 { .. })
     }
 
-    /// Whether untried moves are opened without being scored.
+    /// Returns whether untried moves are opened without scores.
     #[inline]
     #[must_use]
     pub fn opens_unscored(&self) -> bool {
@@ -170,7 +173,7 @@ fn choose_by<R: simd_score::EdgeScore>(
     tree: &mut Tree,
     index: NodeIndex,
     node: &Node,
-    context: Context,
+    context: NodeContext,
     scores: &mut Vec<f64>,
     random: &mut Random,
 ) -> usize {
@@ -182,7 +185,7 @@ fn choose_by<R: simd_score::EdgeScore>(
     simd_score::choose_general(rule, &tree.edges(node), opened, context, scores, random)
 }
 
-/// The value of a node for the player to move there: (its raw value + W of its edges) / N.
+/// Returns the value of a node for the player to move: (raw value + W of its edges) / N.
 #[inline]
 fn node_value(raw: f64, edges: Statistics<'_>, opened: usize) -> f64 {
     let sum = edges.sums[..opened].iter().fold(0.0, |sum, value| sum + value);

@@ -4,35 +4,35 @@ use super::node_value;
 use super::simd_score::{EdgeInputs, EdgeScore};
 use crate::tree::{Node, Tree};
 
-/// First-play urgency: the Q of a move that was never tried, for the player who chooses.
+/// First-play urgency: Q of an untried move for the chooser.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fpu {
-    /// A number; seed 0 has 0.
+    /// A constant.
     Constant(f64),
-    /// The value of the node, less so much.
+    /// The value of the node minus a reduction.
     Parent(f64),
 }
 
 /// What N(s) counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParentVisits {
-    /// Visits of the node, its own evaluation included (seed 0).
+    /// Visits of the node, its evaluation included.
     Node,
-    /// Visits of its edges, at least 1 (seed 2, guarded: with 0 the prior would be ignored).
+    /// Visits of its edges, at least 1, so that the first choice does not ignore the priors.
     Edges,
 }
 
 /// The rule at one node.
 #[derive(Clone, Copy, Debug)]
-pub struct Puct {
+pub(super) struct Puct {
     exploration: f64,
     untried: f64,
 }
 
 impl Puct {
-    /// The rule at `node`, which has `visits`, leaves in flight counted.
+    /// Returns the rule at `node` with `visits`, leaves in flight included.
     #[inline(always)]
-    pub fn at(c_puct: f64, fpu: Fpu, parent_visits: ParentVisits, tree: &Tree, node: &Node, visits: u32) -> Self {
+    pub(super) fn at(c_puct: f64, fpu: Fpu, parent_visits: ParentVisits, tree: &Tree, node: &Node, visits: u32) -> Self {
         let untried = match fpu {
             Fpu::Constant(value) => value,
             Fpu::Parent(reduction) => node_value(node.raw, tree.statistics(node), node.opened as usize) - reduction,
@@ -41,9 +41,9 @@ impl Puct {
     }
 }
 
-/// The weight of exploration at a node with `visits`: c_puct * sqrt(N).
+/// Returns the exploration weight at a node with `visits`: c_puct * sqrt(N).
 #[inline(always)]
-pub fn weight(c_puct: f64, parent_visits: ParentVisits, visits: u32) -> f64 {
+pub(super) fn weight(c_puct: f64, parent_visits: ParentVisits, visits: u32) -> f64 {
     let counted = match parent_visits {
         ParentVisits::Node => visits,
         ParentVisits::Edges => visits.saturating_sub(1).max(1),
@@ -51,9 +51,9 @@ pub fn weight(c_puct: f64, parent_visits: ParentVisits, visits: u32) -> f64 {
     c_puct * f64::from(counted).sqrt()
 }
 
-/// Forced playouts (Wu 2019, section 3.2): of the tried moves with fewer than `sqrt(k * P * N)` visits, N those of all moves, the one
-/// with the greatest prior, then the lowest action. What is proven needs no more looking at.
-pub fn forced(k: f64, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
+/// Forced playouts (Wu 2019, section 3.2): returns the opened, unproven move with fewer than `sqrt(k * P * N)` visits (N: visits of
+/// all moves) that has the highest prior, then the lowest action.
+pub(super) fn forced(k: f64, tree: &Tree, node: &Node, visits: u32) -> Option<usize> {
     let edges = tree.edges(node);
     let total = f64::from(visits.saturating_sub(1));
     let mut chosen: Option<usize> = None;

@@ -1,42 +1,42 @@
-//! Choosing among edges by a formula, several edges at a time, on registers that hold as many numbers.
+//! Selection of an edge by a formula, with SIMD.
 
-use super::argmax::{best_bits, best_of_group, higher, highest_of, score_one, with_scale, FEW, LANES};
-pub use super::argmax::{EdgeInputs, EdgeScore};
-use super::Context;
+use super::argmax::{best_bits, best_of_group, higher, highest_of, score_one, with_scale, LANES, MASK_BITS};
+pub(super) use super::argmax::{EdgeInputs, EdgeScore};
+use super::NodeContext;
 use crate::runtime::random::Random;
 use crate::tree::{Edges, Statistics};
 
-/// Up to so many edges all are scored, tried or not.
-const VERY_FEW: usize = LANES - 1;
+/// Up to this number of edges all are scored, untried ones included.
+const SCORE_ALL: usize = LANES - 1;
 
-/// Whether a choice among so many edges wants to know the highest prior of an untried one.
+/// Returns whether `choose` among `count` edges needs the maximum prior of the untried ones.
 #[inline]
-pub fn needs_max_untried(count: usize) -> bool {
-    count > VERY_FEW
+pub(super) fn needs_max_untried(count: usize) -> bool {
+    count > SCORE_ALL
 }
 
-/// Room for the scores of so many edges.
+/// Grows `scores` to at least `count` entries.
 #[inline]
-pub fn make_room(scores: &mut Vec<f64>, count: usize) {
+pub(super) fn reserve_scores(scores: &mut Vec<f64>, count: usize) {
     if scores.len() < count {
         scores.resize(count, f64::NEG_INFINITY);
     }
 }
 
-/// The place of the best edge where nothing is proven and nothing in flight; ties by `random`. The first `opened` were tried.
-/// Untried moves share one Q and have no visits, so among many of them only the one with the highest prior, `untried`, can win; only
-/// if it does are the others looked at.
+/// Returns the place of the best edge if nothing is proven or in flight; ties by `random`. The first `opened` edges are tried. The
+/// untried ones share one Q and N = 0, so that only the highest prior among them, `untried`, can win; the others are scored only
+/// if it does.
 #[inline(always)]
-pub fn choose<R: EdgeScore>(
+pub(super) fn choose<R: EdgeScore>(
     rule: R,
     edges: Statistics<'_>,
     opened: usize,
     untried: f32,
-    scratch: &mut Vec<f64>,
+    scores: &mut Vec<f64>,
     random: &mut Random,
 ) -> usize {
     let count = edges.visits.len();
-    if count <= VERY_FEW {
+    if count <= SCORE_ALL {
         let (_, bits, _) = best_bits::<R, 2>(rule, edges, opened, count);
         return one_of(bits, random);
     }
@@ -44,8 +44,8 @@ pub fn choose<R: EdgeScore>(
         0..=LANES => best_of_group(rule, edges, opened),
         5..=8 => best_bits::<R, 2>(rule, edges, opened, opened),
         9..=16 => best_bits::<R, 4>(rule, edges, opened, opened),
-        17..=FEW => best_bits::<R, 16>(rule, edges, opened, opened),
-        _ => return choose_among_many(rule, edges, opened, untried, scratch, random),
+        17..=MASK_BITS => best_bits::<R, 16>(rule, edges, opened, opened),
+        _ => return choose_among_many(rule, edges, opened, untried, scores, random),
     };
     if opened == count {
         return one_of(bits, random);
@@ -54,13 +54,12 @@ pub fn choose<R: EdgeScore>(
     if score < best {
         return one_of(bits, random);
     }
-    // An untried move wins or draws level.
+    // An untried move wins or ties.
     let bits = if score > best { 0 } else { bits };
     one_of_untried(rule, &edges.priors[opened..], score, bits, opened, random)
 }
 
-/// One of the tried edges of `bits` or of the untried ones whose score is `score`: small priors may round to the same score as the
-/// highest, so each of them has a say.
+/// Draws one of the tried edges of `bits` and the untried ones with `score`, to which smaller priors may round as well.
 #[inline(always)]
 fn one_of_untried(rule: impl EdgeScore, priors: &[f32], score: f64, bits: u64, opened: usize, random: &mut Random) -> usize {
     let level = |prior: f32| rule.score(0.0, f64::NAN, f64::from(prior)) == score;
@@ -82,20 +81,20 @@ fn one_of_untried(rule: impl EdgeScore, priors: &[f32], score: f64, bits: u64, o
     0
 }
 
-/// The same where more edges than a word has bits were tried.
+/// `choose` with more opened edges than a mask has bits.
 #[inline(never)]
 fn choose_among_many<R: EdgeScore>(
     rule: R,
     edges: Statistics<'_>,
     opened: usize,
     untried: f32,
-    scratch: &mut Vec<f64>,
+    scores: &mut Vec<f64>,
     random: &mut Random,
 ) -> usize {
     let rule = with_scale(rule, edges, opened);
     let count = edges.visits.len();
-    make_room(scratch, count);
-    let scores = &mut scratch[..count];
+    reserve_scores(scores, count);
+    let scores = &mut scores[..count];
     let best = score_in_groups(rule, edges, &mut scores[..opened]);
     if opened == count || rule.score(0.0, f64::NAN, f64::from(untried)) < best {
         return one_of_the_highest(&scores[..opened], best, random);
@@ -106,20 +105,20 @@ fn choose_among_many<R: EdgeScore>(
     highest(scores, random)
 }
 
-/// The place of the best edge, whatever is proven or in flight; `scores` receives every score. A proven loss gets minus
-/// infinity unless all are.
+/// Returns the place of the best edge in the general case, with proven results and leaves in flight. `scores` receives every score;
+/// proven losses get -inf unless all are lost.
 #[cold]
 #[inline(never)]
-pub fn choose_general<R: EdgeScore>(
+pub(super) fn choose_general<R: EdgeScore>(
     rule: R,
     edges: &Edges<'_>,
     opened: usize,
-    context: Context,
+    context: NodeContext,
     scores: &mut Vec<f64>,
     random: &mut Random,
 ) -> usize {
     let rule = with_scale(rule, edges.statistics(), opened);
-    make_room(scores, edges.visits.len());
+    reserve_scores(scores, edges.visits.len());
     let all_lost = edges.links.iter().all(|link| link.is_loss());
     let scores = &mut scores[..edges.visits.len()];
     for (place, score) in scores.iter_mut().enumerate() {
@@ -135,7 +134,7 @@ pub fn choose_general<R: EdgeScore>(
     highest(scores, random)
 }
 
-/// The scores of the edges from `at` on, as many as a register holds.
+/// Returns the scores of the group from `at` on.
 #[inline(always)]
 fn group(edges: Statistics<'_>, at: usize, rule: impl EdgeScore) -> [f64; LANES] {
     let (visits, sums, priors) = (&edges.visits[at..at + LANES], &edges.sums[at..at + LANES], &edges.priors[at..at + LANES]);
@@ -147,7 +146,7 @@ fn group(edges: Statistics<'_>, at: usize, rule: impl EdgeScore) -> [f64; LANES]
     scores
 }
 
-/// The place of a bit; among several, each with the same chance. 0 where there is none.
+/// Draws the place of a bit uniformly; 0 without any.
 #[inline(always)]
 fn one_of(bits: u64, random: &mut Random) -> usize {
     if bits & bits.wrapping_sub(1) != 0 {
@@ -157,10 +156,10 @@ fn one_of(bits: u64, random: &mut Random) -> usize {
     bits.trailing_zeros() as usize & 63
 }
 
-/// The place of a bit after `skipped` others.
+/// Returns the place of the bit after `skipped` others.
 #[inline(always)]
 fn nth_bit(mut bits: u64, skipped: u32) -> usize {
-    // Without a branch on what is random: eight steps cost less than one wrong guess.
+    // Branch-free: eight steps cost less than one branch misprediction.
     for step in 0..2 * LANES as u32 {
         bits = if step < skipped { bits & bits.wrapping_sub(1) } else { bits };
     }
@@ -170,7 +169,7 @@ fn nth_bit(mut bits: u64, skipped: u32) -> usize {
     bits.trailing_zeros() as usize & 63
 }
 
-/// Scores edges in groups, as above, into `scores`, as many as it has places; the highest score.
+/// Scores the first `scores.len()` edges by groups; returns the highest score.
 #[inline(always)]
 fn score_in_groups(rule: impl EdgeScore, edges: Statistics<'_>, scores: &mut [f64]) -> f64 {
     let count = scores.len();
@@ -189,13 +188,13 @@ fn score_in_groups(rule: impl EdgeScore, edges: Statistics<'_>, scores: &mut [f6
     highest_of(best)
 }
 
-/// The place of the highest score; among equals, each with the same chance.
+/// Returns the place of the highest score; ties are drawn uniformly.
 fn highest(scores: &[f64], random: &mut Random) -> usize {
     let best = scores.iter().fold(f64::NEG_INFINITY, |best, &score| if score > best { score } else { best });
     one_of_the_highest(scores, best, random)
 }
 
-/// The place of a score equal to `best`; among several, each with the same chance.
+/// Returns the place of a score equal to `best`; ties are drawn uniformly.
 #[inline]
 fn one_of_the_highest(scores: &[f64], best: f64, random: &mut Random) -> usize {
     let ties = scores.iter().map(|&score| u32::from(score == best)).sum::<u32>();
@@ -217,7 +216,7 @@ mod tests {
     use crate::runtime::random::Purpose;
 
     #[test]
-    fn the_highest_wins_and_ties_are_shared() {
+    fn highest_score_wins_and_ties_are_uniform() {
         let mut random = Random::new(3, Purpose::Select);
         assert_eq!(highest(&[0.1, 0.7, 0.3], &mut random), 1);
         for size in [3usize, 64, 65, 300] {
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_best_draws_nothing() {
+    fn unique_maximum_draws_no_random_number() {
         let mut random = Random::new(3, Purpose::Select);
         let before = random.clone().next_u64();
         let _ = highest(&[0.0, 1.0], &mut random);
@@ -243,12 +242,12 @@ mod tests {
     }
 
     #[test]
-    fn all_lost_still_answers() {
+    fn choice_among_lost_edges_is_valid() {
         let mut random = Random::new(3, Purpose::Select);
         assert!(highest(&[f64::NEG_INFINITY; 3], &mut random) < 3);
     }
 
-    /// As simple as can be: Q and prior for what was tried, the prior score_one for the rest, brought to the scale of what was tried.
+    /// Normalised Q plus prior; the prior alone for untried edges.
     #[derive(Clone, Copy)]
     struct Plain(Option<f64>, f64, f64);
 
@@ -272,12 +271,12 @@ mod tests {
     }
 
     #[test]
-    fn the_short_way_chooses_what_scoring_every_edge_would() {
+    fn simd_choice_matches_scoring_every_edge() {
         let mut random = Random::new(11, Purpose::Select);
         for round in 0..20_000u32 {
             let count = 1 + random.below(if round % 4 == 0 { 150 } else { 20 }) as usize;
             let opened = random.below(count as u32 + 1) as usize;
-            // Few different numbers, so that many are level.
+            // Few different values, for many ties.
             let visits: Vec<u32> = (0..count).map(|place| if place < opened { 1 + random.below(3) } else { 0 }).collect();
             let sums: Vec<f64> = visits.iter().map(|&n| f64::from(n) * (f64::from(random.below(5)) / 4.0)).collect();
             let priors: Vec<f32> = (0..count).map(|_| random.below(4) as f32 / 4.0).collect();
@@ -289,7 +288,7 @@ mod tests {
             let (mut short, mut long) = (random.clone(), random.clone());
             let place = choose(rule, edges, opened, untried, &mut Vec::new(), &mut short);
             assert_eq!(place, highest(&scores, &mut long), "{opened} of {count} tried: {scores:?}");
-            assert_eq!(short.next_u64(), long.next_u64(), "and draws as much");
+            assert_eq!(short.next_u64(), long.next_u64(), "and draws as many numbers");
             random.next_u64();
         }
     }

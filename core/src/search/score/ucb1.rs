@@ -4,26 +4,26 @@ use std::sync::LazyLock;
 
 use super::simd_score::{EdgeInputs, EdgeScore};
 
-/// `2 ln n` for small n: most nodes are visited seldom, and a logarithm costs as much as scoring two edges.
+/// `2 ln n` for small n: a logarithm costs as much as scoring two edges, and most nodes have few visits.
 static TWICE_LOG: LazyLock<[f64; 2048]> = LazyLock::new(|| std::array::from_fn(|visits| 2.0 * (visits as f64).ln()));
 
-/// Computes the table, if it is not there yet.
+/// Computes the table unless it exists.
 #[cfg(unix)]
 pub(crate) fn initialize() {
     LazyLock::force(&TWICE_LOG);
 }
 
-/// The rule at one node, whose moves have all been tried.
+/// The rule at a node without untried moves.
 #[derive(Clone, Copy, Debug)]
-pub struct Ucb1 {
+pub(crate) struct Ucb1 {
     c_param: f64,
     twice_log: f64,
 }
 
 impl Ucb1 {
-    /// The rule at a node with so many visits.
+    /// Returns the rule at a node with `visits`.
     #[inline]
-    pub fn at(c_param: f64, visits: u32) -> Self {
+    pub(crate) fn at(c_param: f64, visits: u32) -> Self {
         let twice_log = TWICE_LOG.get(visits as usize).copied().unwrap_or_else(|| 2.0 * f64::from(visits).ln());
         Self { c_param, twice_log }
     }

@@ -21,7 +21,7 @@ pub(super) struct Position {
 }
 
 impl Position {
-    pub fn of(state: &ConnectFour) -> Self {
+    pub(super) fn of(state: &ConnectFour) -> Self {
         let [own, other] = state.own_and_other();
         let filled = own | other;
         let [own_wins, other_wins] = [own, other].map(|stones| completing(stones) & !filled);
@@ -30,24 +30,24 @@ impl Position {
 
     /// The cells where a stone would come to lie, one for each open column.
     #[inline]
-    pub fn landing(&self) -> u64 {
+    pub(super) fn landing(&self) -> u64 {
         (self.filled + BOTTOM) & BOARD
     }
 
     /// Whether the player to move can end the game with a line.
     #[inline]
-    pub fn wins_at_once(&self) -> bool {
+    pub(super) fn wins_at_once(&self) -> bool {
         self.own_wins & self.landing() != 0
     }
 
     /// Whether a stone in `cell` makes a line.
-    pub fn wins_by(&self, cell: u64) -> bool {
+    pub(super) fn wins_by(&self, cell: u64) -> bool {
         self.own_wins & cell != 0
     }
 
     /// The moves, as cells, after which the other player cannot win at once. Meant for players who cannot win at once themselves.
     #[inline]
-    pub fn safe_moves(&self) -> u64 {
+    pub(super) fn safe_moves(&self) -> u64 {
         let landing = self.landing();
         let forced = self.other_wins & landing;
         let moves = match forced {
@@ -62,7 +62,7 @@ impl Position {
 
     /// The position after a stone in `cell`, which makes no line.
     #[inline]
-    pub fn after(&self, cell: u64) -> Self {
+    pub(super) fn after(&self, cell: u64) -> Self {
         let filled = self.filled | cell;
         Self {
             own: self.own ^ self.filled,
@@ -77,7 +77,7 @@ impl Position {
     /// will be his to fill. When all other columns are full, the first player has to fill odd rows (counted from 1), the second
     /// even ones; a cell that can be filled now is blocked now.
     #[inline]
-    pub fn threat_worth(&self) -> u32 {
+    pub(super) fn threat_worth(&self) -> u32 {
         let rows = if self.stones % 2 == 1 { ODD_ROWS } else { ODD_ROWS << 1 };
         2 * self.other_wins.count_ones() + (self.other_wins & !self.landing() & rows).count_ones()
     }
@@ -85,7 +85,7 @@ impl Position {
     /// A number that no other position has, below 2^49: in each column, a one above the stones of the player to move. A position
     /// and its mirror image have the same where `mirrored` is asked for; the second part says whether this one was turned.
     #[inline]
-    pub fn key(&self, mirrored: bool) -> (u64, bool) {
+    pub(super) fn key(&self, mirrored: bool) -> (u64, bool) {
         // The stones of a column of height h are 2^h - 1; with own stones (at most that much) added, columns of other heights
         // give other numbers, and none runs over into the next column.
         let key = self.own + self.filled;

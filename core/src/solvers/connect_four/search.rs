@@ -29,7 +29,7 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    pub fn new(table: &'a Table, stop: &'a AtomicBool, most_nodes: u64) -> Self {
+    pub(super) fn new(table: &'a Table, stop: &'a AtomicBool, most_nodes: u64) -> Self {
         Self { table, stop, nodes: 0, most_nodes }
     }
 
@@ -129,7 +129,7 @@ impl<'a> Search<'a> {
     }
 
     /// The score of a position for the player to move, if it is from `least` to `most`; else the nearer of the two.
-    pub fn score(&mut self, position: &Position, mut least: i8, mut most: i8) -> Option<i8> {
+    pub(super) fn score(&mut self, position: &Position, mut least: i8, mut most: i8) -> Option<i8> {
         let exact = if position.stones == CELLS {
             Some(0)
         } else if position.wins_at_once() {

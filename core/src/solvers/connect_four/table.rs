@@ -25,7 +25,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub const NOTHING: Self = Self { least: -MOST, most: MOST, best: None, work: 0 };
+    pub(super) const NOTHING: Self = Self { least: -MOST, most: MOST, best: None, work: 0 };
 
     // From the high bits down: work (6), best + 1 (3), most + 32 (6), least + 32 (6), the rest of the key.
     // No entry is 0, since `most + 32` is not.
@@ -55,7 +55,7 @@ pub(super) struct Table {
 
 impl Table {
     /// A table of at most so many bytes (and of 128 KiB at least). The memory is taken when it is first written to.
-    pub fn new(bytes: usize) -> Self {
+    pub(super) fn new(bytes: usize) -> Self {
         let buckets = (bytes / (PLACES * size_of::<AtomicU64>())).max(1);
         let place_bits = buckets.ilog2().clamp(LEAST_PLACE_BITS, 40);
         Self { entries: bytemuck::allocation::zeroed_slice_box(PLACES << place_bits), place_bits }
@@ -70,7 +70,7 @@ impl Table {
 
     /// What is known of a position.
     #[inline]
-    pub fn get(&self, key: u64) -> Known {
+    pub(super) fn get(&self, key: u64) -> Known {
         let (places, rest) = self.find(key);
         for place in places {
             let entry = place.load(Ordering::Relaxed);
@@ -83,7 +83,7 @@ impl Table {
 
     /// Keeps what is known of a position; what was least work to find out is forgotten for it.
     #[inline]
-    pub fn put(&self, key: u64, known: Known) {
+    pub(super) fn put(&self, key: u64, known: Known) {
         let (places, rest) = self.find(key);
         let (mut chosen, mut least_work) = (&places[0], u64::MAX);
         for place in places {

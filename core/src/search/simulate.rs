@@ -1,0 +1,236 @@
+//! Simulations inside the engine, one after another.
+
+use crate::games::analysis::{Exact, LeafAnalysis};
+use crate::games::World;
+use crate::runtime::random::fold;
+use crate::search::config::WorldConfig;
+use crate::search::evaluate::LeafKind;
+use crate::search::move_ordering::order_edges;
+use crate::search::path::TraceRow;
+use crate::search::score::Rule;
+use crate::search::select::{descend, Descent, Reached, Start};
+use crate::search::sequential_halving::Schedule;
+use crate::search::tree_search::{SearchState, Stop, MAX_SCHEDULE, ROOT_EVALUATION, SIMULATIONS_PER_CHECK};
+use crate::search::{backup, expand, interleaved, leaf_analysis};
+use crate::tree::{NodeIndex, Tree, ROOT, UNPROVEN};
+use std::sync::Arc;
+
+impl<W: World> SearchState<W> {
+    pub(super) fn run_sequential(&mut self, tree: &mut Tree, config: &WorldConfig<W>, pause: u64, stop: Stop<'_>) {
+        let mut descents = interleaved::borrow_descents::<W>(&self.root);
+        self.run_sequential_with(tree, config, pause, stop, &mut descents[0]);
+        interleaved::return_descents::<W>(descents);
+    }
+
+    fn run_sequential_with(
+        &mut self,
+        tree: &mut Tree,
+        config: &WorldConfig<W>,
+        pause: u64,
+        stop: Stop<'_>,
+        descent: &mut Descent<W::State>,
+    ) {
+        self.prepare_root_with(tree, config, descent);
+        let mut left = SIMULATIONS_PER_CHECK;
+        while self.simulations < pause && self.wants_more(tree, config) {
+            self.simulate(tree, config, descent);
+            left -= 1;
+            if left == 0 {
+                if stop() {
+                    return;
+                }
+                left = SIMULATIONS_PER_CHECK;
+            }
+        }
+    }
+
+    #[inline]
+    fn simulate(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) {
+        let key = fold(self.key, self.simulations);
+        let start = self.descent_start(tree, config, 0, key, descent);
+        descent.begin(tree, &self.root, start);
+        let reached = descend::<W>(tree, config, descent, &mut self.journal);
+        let exact = match reached {
+            Reached::New => self.expand_terminal(tree, config, descent),
+            Reached::Exact(node) => Some(node),
+            Reached::InFlight => None,
+        };
+        if let Some(node) = exact {
+            self.back_up_exact(tree, config, node, descent);
+        } else if let Some(result) = self.analyze(config, descent) {
+            self.back_up_forced(tree, config, result, descent);
+        } else {
+            let node = self.expand_leaf(tree, config, descent);
+            let analysis = config.analysis.as_deref();
+            let value = config.evaluator.value::<W>(&mut descent.state, key, analysis).unwrap_or(0.0);
+            let ordering = analysis.and_then(LeafAnalysis::ordering);
+            if let Some(node) = node {
+                expand::uniform_priors(tree, node);
+                set_raw(tree, node, value);
+                if let Some(ordering) = &ordering {
+                    order_edges(tree, ordering, node, &descent.hints);
+                }
+            }
+            backup::zero_sum(tree, &descent.path, value);
+            if config.trace {
+                let steps = std::mem::take(&mut descent.trace);
+                self.trace.push(TraceRow { simulation: self.simulations, steps, values: vec![value, -value] });
+            }
+            self.simulations += 1;
+            if let Some(ordering) = &ordering {
+                self.history_table.update(tree, ordering, config.num_actions, &descent.path, value);
+            }
+        }
+    }
+
+    /// Analyzes the new position at the end of the path; returns its forced result.
+    #[inline]
+    fn analyze(&mut self, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> Option<Exact> {
+        leaf_analysis::analyze_position::<W>(config, &self.history_table, &descent.state, descent.path.len(), &mut descent.hints)
+    }
+
+    /// Finishes a simulation at a new position with a forced result.
+    fn back_up_forced(&mut self, tree: &mut Tree, config: &WorldConfig<W>, result: Exact, descent: &mut Descent<W::State>) {
+        let Some(last) = descent.path.last() else { return };
+        let to_play = W::to_play(&descent.state);
+        let node = expand::proven(tree, last.edge, to_play, result);
+        self.back_up_exact(tree, config, node, descent);
+        if let Some(ordering) = config.analysis.as_deref().and_then(LeafAnalysis::ordering) {
+            let value = f64::from(if to_play == 0 { result.value } else { -result.value });
+            self.history_table.update(tree, &ordering, config.num_actions, &descent.path, value);
+        }
+    }
+
+    /// Analyzes and evaluates the root inside the engine, unless done; then adds noise and begins the schedule.
+    pub(crate) fn prepare_root(&mut self, tree: &mut Tree, config: &WorldConfig<W>) {
+        let mut descents = interleaved::borrow_descents::<W>(&self.root);
+        self.prepare_root_with(tree, config, &mut descents[0]);
+        interleaved::return_descents::<W>(descents);
+    }
+
+    /// `prepare_root` with a borrowed descent.
+    pub(crate) fn prepare_root_with(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) {
+        if config.analysis.is_some() && !self.root_analyzed {
+            self.root_analyzed = true;
+            if let Some(line) = leaf_analysis::analyze_root::<W>(tree, config, &self.root) {
+                self.root_state_mut().mating_line = line;
+            }
+        }
+        if backup::root_is_proven(tree) {
+            return;
+        }
+        if config.evaluates_root() && tree.root_visits == 0 && config.leaf != LeafKind::External {
+            descent.state.clone_from(&self.root);
+            descent.path.clear();
+            let _ = self.analyze(config, descent);
+            leaf_analysis::restrict_hints::<W>(tree, &self.root, &mut descent.hints);
+            let key = fold(self.key, ROOT_EVALUATION);
+            let value = config.evaluator.value::<W>(&mut descent.state, key, config.analysis.as_deref()).unwrap_or(0.0);
+            expand::uniform_priors(tree, ROOT);
+            set_raw(tree, ROOT, value);
+            if let Some(ordering) = config.analysis.as_deref().and_then(LeafAnalysis::ordering) {
+                order_edges(tree, &ordering, ROOT, &descent.hints);
+            }
+            tree.root_visits = 1;
+        }
+        if tree.root_visits > 0 {
+            if let Some(noise) = self.noise.take() {
+                let (key, simulations) = (self.key, self.simulations);
+                noise.add(tree, self.root_state_mut(), key, simulations);
+            }
+            if let (Rule::Gumbel { max_num_considered_actions, gumbel_scale, .. }, None) = (&config.rule, &self.schedule) {
+                let simulations = self.target.saturating_sub(self.simulations).min(MAX_SCHEDULE);
+                let (most, given) = (*max_num_considered_actions, self.gumbel.as_deref());
+                let schedule = Schedule::new(tree, self.key, self.simulations, simulations, most, *gumbel_scale, given);
+                self.schedule = Some(Arc::new(schedule));
+            }
+        }
+    }
+
+    /// Returns how the next descent begins, with `in_flight` leaves of this tree pending.
+    #[inline]
+    pub(super) fn descent_start(
+        &self,
+        tree: &Tree,
+        config: &WorldConfig<W>,
+        in_flight: u32,
+        key: u64,
+        descent: &mut Descent<W::State>,
+    ) -> Start {
+        let first = self.scheduled_place(tree, config, descent);
+        Start { first, in_flight, key, forced_depth: self.forced_depth, bounds: self.bounds }
+    }
+
+    /// Returns the place to follow at the root by the schedule.
+    #[inline]
+    fn scheduled_place(&self, tree: &Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> Option<usize> {
+        let (Some(schedule), Rule::Gumbel { completed_q, .. }) = (&self.schedule, &config.rule) else { return None };
+        let started = self.simulations + self.pending.len() as u64;
+        Some(schedule.choose(completed_q, tree, started, config.trace, &mut descent.scores))
+    }
+
+    /// Adds the node and edges of a new position of a compiled world, if moves have priors.
+    pub(crate) fn expand_leaf(&mut self, tree: &mut Tree, config: &WorldConfig<W>, descent: &mut Descent<W::State>) -> Option<NodeIndex> {
+        if !config.rule.uses_priors() {
+            return None;
+        }
+        let last = *descent.path.last()?;
+        self.journal.edge(tree, last.edge);
+        let forced = usize::from(self.forced_depth) > descent.path.len();
+        Some(expand::leaf::<W>(tree, &descent.state, last.edge, &mut descent.legal, forced))
+    }
+
+    /// Adds the node of a new position of a compiled world, if the game is over there.
+    pub(crate) fn expand_terminal(
+        &mut self,
+        tree: &mut Tree,
+        config: &WorldConfig<W>,
+        descent: &mut Descent<W::State>,
+    ) -> Option<NodeIndex> {
+        let result = f64::from(W::outcome(&descent.state)?);
+        let edge = descent.path.last()?.edge;
+        self.journal.edge(tree, edge);
+        Some(expand::terminal(tree, config, edge, W::to_play(&descent.state), &[result, -result]))
+    }
+
+    /// Finishes a simulation at `node`, whose value is exact.
+    pub(crate) fn back_up_exact(&mut self, tree: &mut Tree, config: &WorldConfig<W>, node: NodeIndex, descent: &mut Descent<W::State>) {
+        let header = *tree.node(node);
+        self.journal.edges(tree, descent.path.iter().map(|step| step.edge));
+        if config.trace {
+            let values = exact_values(tree, config, node);
+            let steps = std::mem::take(&mut descent.trace);
+            self.trace.push(TraceRow { simulation: self.simulations + self.pending.len() as u64, steps, values });
+        }
+        if config.is_plain() {
+            let value = header.exact();
+            backup::zero_sum(tree, &descent.path, if header.to_play == 0 { value } else { -value });
+        } else {
+            backup::per_player(tree, &descent.path, &mut exact_values(tree, config, node));
+        }
+        if header.proven != UNPROVEN && config.solves() {
+            let journal = &mut self.journal;
+            backup::propagate_proof(tree, &descent.path, |tree, step| {
+                journal.edge(tree, step.edge);
+                journal.node(tree, step.node);
+            });
+        }
+        self.simulations += 1;
+    }
+}
+
+/// Sets the raw value of a node, given for player 0.
+fn set_raw(tree: &mut Tree, node: NodeIndex, value: f64) {
+    let header = tree.node_mut(node);
+    header.raw = if header.to_play == 0 { value } else { -value };
+}
+
+/// Returns the exact value of a node per player.
+fn exact_values<W: World>(tree: &Tree, config: &WorldConfig<W>, node: NodeIndex) -> Vec<f64> {
+    let header = tree.node(node);
+    if !config.is_plain() {
+        return tree.returns(node).to_vec();
+    }
+    let value = if header.to_play == 0 { header.exact() } else { -header.exact() };
+    vec![value, -value]
+}
